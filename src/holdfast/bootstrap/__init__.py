@@ -1,0 +1,1 @@
+"""The only place that joins services to adapters: one function per process."""

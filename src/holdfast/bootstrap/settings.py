@@ -1,0 +1,129 @@
+"""Configuration by environment variables. Every default is safe; a wrong value stops the start
+with one line that names the variable."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+class SettingsError(Exception):
+    """One clear line that names the variable and says what it takes."""
+
+
+def _variable(description: str, **limits: int) -> Meta:
+    return Meta(description=description, **limits)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Each field is read from the variable of its name, in capitals."""
+
+    database_url: Annotated[
+        str | None,
+        _variable("PostgreSQL 15 or newer. Unset, `holdfast demo` starts an embedded one."),
+    ] = None
+    holdfast_owner_database_url: Annotated[
+        str | None,
+        _variable(
+            "How `migrate` and `create-organization` connect, where DATABASE_URL is a login that "
+            "does not own the tables. Unset, they use DATABASE_URL."
+        ),
+    ] = None
+    redis_url: Annotated[
+        str | None,
+        _variable("Redis or Valkey. It is only ever a hint: Holdfast works without it."),
+    ] = None
+    holdfast_home: Annotated[
+        str, _variable("Where the embedded services keep their data.", min_length=1)
+    ] = ".holdfast"
+    holdfast_host: Annotated[str, _variable("The address to listen on.", min_length=1)] = (
+        "127.0.0.1"
+    )
+    holdfast_port: Annotated[int, _variable("The port to listen on.", ge=1, le=65535)] = 8000
+    holdfast_processes: Annotated[
+        int, _variable("How many server processes share the port.", ge=1, le=64)
+    ] = 1
+    holdfast_secret_key: Annotated[
+        str | None,
+        _variable(
+            "Signs the log-in cookies of the admin pages. Unset, a random one is made at each "
+            "start, so people have to log in again after a restart. Set it for several processes.",
+            min_length=32,
+        ),
+    ] = None
+    holdfast_allowed_hosts: Annotated[
+        str, _variable("Host names that the pages answer to, separated by commas.", min_length=1)
+    ] = "127.0.0.1,localhost,[::1]"
+    holdfast_log_format: Annotated[
+        Literal["json", "console"], _variable("`json` for machines, `console` for people.")
+    ] = "json"
+    holdfast_log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], _variable("The least level that is logged.")
+    ] = "info"
+    holdfast_queue_max: Annotated[
+        int,
+        _variable(
+            "How many commands may wait for the engine; one more is refused at once with 503. One "
+            "organization may fill three quarters of it.",
+            ge=4,
+            le=1_000_000,
+        ),
+    ] = 4096
+    holdfast_group_max: Annotated[
+        int, _variable("How many commands one transaction may carry.", ge=1, le=1024)
+    ] = 128
+    holdfast_deadline_seconds: Annotated[
+        int,
+        _variable(
+            "A command that could not be decided within this time is refused with 503.", ge=1, le=60
+        ),
+    ] = 5
+    holdfast_drain_seconds: Annotated[
+        int,
+        _variable("At shutdown: how long to go on answering what is already queued.", ge=0, le=300),
+    ] = 10
+    holdfast_reaper_seconds: Annotated[
+        int, _variable("How often the reaper looks for lapsed holds.", ge=1, le=3600)
+    ] = 1
+    holdfast_answers_kept_hours: Annotated[
+        int, _variable("How long the answer to an idempotency key is kept.", ge=24, le=8760)
+    ] = 24
+
+    @property
+    def owner_url(self) -> str | None:
+        return self.holdfast_owner_database_url or self.database_url
+
+    @property
+    def home(self) -> Path:
+        return Path(self.holdfast_home).expanduser().resolve()
+
+
+def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """Read and check every variable. Unset and empty are the same."""
+    environment = os.environ if environment is None else environment
+    values = {}
+    for field in msgspec.structs.fields(Settings):
+        variable = field.encode_name.upper()
+        text = environment.get(variable, "").strip()
+        if text:
+            values[field.name] = _converted(variable, text, field.type)
+    _check_url("DATABASE_URL", values.get("database_url"), ("postgresql", "postgres"))
+    owner_url = values.get("holdfast_owner_database_url")
+    _check_url("HOLDFAST_OWNER_DATABASE_URL", owner_url, ("postgresql", "postgres"))
+    _check_url("REDIS_URL", values.get("redis_url"), ("redis", "rediss"))
+    return Settings(**values)
+
+
+def _converted(variable: str, text: str, kind: object) -> object:
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{variable}: {error}") from None
+
+
+def _check_url(variable: str, url: object, schemes: tuple[str, ...]) -> None:
+    if isinstance(url, str) and not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+        raise SettingsError(f"{variable}: must start with {schemes[0]}://")

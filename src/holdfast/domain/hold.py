@@ -1,0 +1,133 @@
+"""A hold: a timed promise to a holder.
+
+    active -> converted        paid
+       |----> expired          its time was up
+       '----> cancelled        let go by its holder or an operator
+
+Lapsed and expired are two facts: a hold is *lapsed* from `expires_at` on, whatever its row says;
+it is *expired* once a command has written that down. Ask by intent (`can_convert(now)`), never by
+comparing the status.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.values import Holder, Money
+
+
+class HoldStatus(StrEnum):
+    ACTIVE = "active"
+    CONVERTED = "converted"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One immutable ask inside a hold. It remembers the pools it drew from, so that what is given
+    back goes where it came from even when the catalogue has changed since."""
+
+    ticket_type_id: TicketTypeId
+    quantity: int
+    unit_price_minor: int
+    pool_ids: tuple[PoolId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    organization_id: OrganizationId
+    id: HoldId
+    session_id: SessionId
+    reference: str
+    holder: Holder
+    lines: tuple[Line, ...]
+    currency: str
+    status: HoldStatus
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    held_at: datetime  # when the places became the holder's
+    expires_at: datetime
+    confirmed_at: datetime | None = None
+    cancelled_at: datetime | None = None
+    expired_at: datetime | None = None
+
+    @property
+    def key(self) -> HoldKey:
+        return (self.organization_id, self.id)
+
+    @property
+    def quantity(self) -> int:
+        return sum(line.quantity for line in self.lines)
+
+    @property
+    def total(self) -> Money:
+        minor = sum(line.quantity * line.unit_price_minor for line in self.lines)
+        return Money(minor, self.currency)
+
+    def is_active(self, now: datetime) -> bool:
+        """Live: the promise stands."""
+        return self.status is HoldStatus.ACTIVE and now < self.expires_at
+
+    def is_lapsed(self, now: datetime) -> bool:
+        """Its time has passed and no command has written so yet."""
+        return self.status is HoldStatus.ACTIVE and now >= self.expires_at
+
+    def is_expired(self, now: datetime) -> bool:
+        return self.status is HoldStatus.EXPIRED or self.is_lapsed(now)
+
+    def is_converted(self) -> bool:
+        return self.status is HoldStatus.CONVERTED
+
+    def is_cancelled(self) -> bool:
+        return self.status is HoldStatus.CANCELLED
+
+    def can_expire(self, now: datetime) -> bool:
+        return self.is_lapsed(now)
+
+    def can_convert(self, now: datetime) -> bool:
+        return self.is_active(now)
+
+    def can_release(self, now: datetime) -> bool:
+        return self.is_active(now)
+
+    def occupies_places(self) -> bool:
+        """Its units are counted as held, lapsed or not."""
+        return self.status is HoldStatus.ACTIVE
+
+    def remaining_seconds(self, now: datetime) -> int:
+        """Whole seconds left, rounded up; 0 when the hold is not live."""
+        if not self.is_active(now):
+            return 0
+        left = self.expires_at - now
+        return left.days * 86_400 + left.seconds + (1 if left.microseconds else 0)
+
+    def status_at(self, now: datetime) -> HoldStatus:
+        """What everyone is shown: a lapsed hold is expired."""
+        return HoldStatus.EXPIRED if self.is_lapsed(now) else self.status
+
+    def expired(self, now: datetime) -> "Hold":
+        assert self.can_expire(now)
+        return self._ended(HoldStatus.EXPIRED, now, expired_at=now)
+
+    def released(self, now: datetime) -> "Hold":
+        assert self.can_release(now)
+        return self._ended(HoldStatus.CANCELLED, now, cancelled_at=now)
+
+    def _ended(
+        self,
+        status: HoldStatus,
+        now: datetime,
+        expired_at: datetime | None = None,
+        cancelled_at: datetime | None = None,
+    ) -> "Hold":
+        return replace(
+            self,
+            status=status,
+            version=self.version + 1,
+            updated_at=now,
+            expired_at=expired_at,
+            cancelled_at=cancelled_at,
+        )

@@ -1,0 +1,16 @@
+"""Identifiers. Each kind has its own type, so that one is never passed for another."""
+
+from typing import NewType
+from uuid import UUID
+
+OrganizationId = NewType("OrganizationId", UUID)
+EventId = NewType("EventId", UUID)
+SessionId = NewType("SessionId", UUID)
+TicketTypeId = NewType("TicketTypeId", UUID)
+PoolId = NewType("PoolId", UUID)
+HoldId = NewType("HoldId", UUID)
+ApiKeyId = NewType("ApiKeyId", UUID)
+
+# A client may choose a hold's id, so two organizations may choose the same one.
+HoldKey = tuple[OrganizationId, HoldId]
+SessionKey = tuple[OrganizationId, SessionId]

@@ -1,0 +1,48 @@
+"""How long a hold lasts and how much it may hold. The nearest policy wins, field by field."""
+
+from dataclasses import dataclass, replace
+
+from holdfast.domain.values import QUANTITY_MAX, InvalidValue
+
+TTL_SECONDS_DEFAULT = 600
+TTL_SECONDS_MAX = 7 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOverride:
+    """What one level (organization, event, ticket type) says; None leaves it to the level above."""
+
+    ttl_seconds: int | None = None
+    quantity_max: int | None = None
+
+    def __post_init__(self) -> None:
+        _check("ttl_seconds", self.ttl_seconds, TTL_SECONDS_MAX)
+        _check("quantity_max", self.quantity_max, QUANTITY_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class HoldPolicy:
+    """The rules in force for one ticket type."""
+
+    ttl_seconds: int = TTL_SECONDS_DEFAULT
+    quantity_max: int = QUANTITY_MAX
+
+    def overridden_by(self, override: PolicyOverride) -> "HoldPolicy":
+        return replace(
+            self,
+            ttl_seconds=override.ttl_seconds or self.ttl_seconds,
+            quantity_max=override.quantity_max or self.quantity_max,
+        )
+
+
+def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:
+    """Levels from the widest to the nearest: organization, event, ticket type."""
+    policy = HoldPolicy()
+    for override in overrides:
+        policy = policy.overridden_by(override)
+    return policy
+
+
+def _check(field: str, value: int | None, maximum: int) -> None:
+    if value is not None and not 1 <= value <= maximum:
+        raise InvalidValue("invalid_policy", f"{field} must be a whole number from 1 to {maximum}")

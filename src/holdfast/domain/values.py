@@ -1,0 +1,105 @@
+"""Values that are valid by construction and never change."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+QUANTITY_MAX = 10_000
+MINOR_UNITS_MAX = 10**12
+USER_ID_LENGTH_MAX = 255
+EMAIL_LENGTH_MAX = 254
+
+_EMAIL = re.compile(
+    r"(?=.{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
+    r"@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?",
+    re.ASCII,
+)
+_CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+
+
+class InvalidValue(ValueError):
+    """A value that may not exist. It never repeats the offending input."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EmailAddress:
+    """An address in dot-atom form. Printing it shows the redacted form, so that logs stay clean."""
+
+    value: str
+
+    def __post_init__(self) -> None:
+        if len(self.value) > EMAIL_LENGTH_MAX or not _EMAIL.fullmatch(self.value):
+            raise InvalidValue("invalid_email", "Invalid email format")
+
+    @property
+    def normalized(self) -> str:
+        """The form that decides whether two addresses are the same holder."""
+        return self.value.lower()
+
+    @property
+    def redacted(self) -> str:
+        local, _, domain = self.value.rpartition("@")
+        return f"{local[0]}***@{domain}"
+
+    def __repr__(self) -> str:
+        return f"EmailAddress({self.redacted})"
+
+    def __str__(self) -> str:
+        return self.redacted
+
+
+class Quantity(int):
+    """How many tickets: a whole number from 1 to QUANTITY_MAX."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: int) -> Self:
+        if isinstance(value, bool) or not 1 <= value <= QUANTITY_MAX:
+            raise InvalidValue(
+                "invalid_quantity", f"Quantity must be a whole number from 1 to {QUANTITY_MAX}"
+            )
+        return super().__new__(cls, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount in minor units (cents) of one currency. Never a float."""
+
+    minor: int
+    currency: str
+
+    def __post_init__(self) -> None:
+        if not _CURRENCY.fullmatch(self.currency):
+            raise InvalidValue("invalid_currency", "Currency must be a three-letter ISO 4217 code")
+        if not 0 <= self.minor <= MINOR_UNITS_MAX:
+            raise InvalidValue(
+                "invalid_price", f"An amount must be from 0 to {MINOR_UNITS_MAX} minor units"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """For whom the places are kept: an e-mail address, the platform's user id, or both."""
+
+    email: EmailAddress | None = None
+    user_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.email is None and self.user_id is None:
+            raise InvalidValue("holder_required", "Give customer_email or user_id")
+        if self.user_id is not None and not (
+            1 <= len(self.user_id) <= USER_ID_LENGTH_MAX and self.user_id.isprintable()
+        ):
+            raise InvalidValue(
+                "invalid_user_id", f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters"
+            )
+
+    def is_same_as(self, other: "Holder") -> bool:
+        mine, theirs = self.email, other.email
+        same_email = (mine and mine.normalized) == (theirs and theirs.normalized)
+        return same_email and self.user_id == other.user_id

@@ -1,0 +1,39 @@
+"""Who may call."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from holdfast.domain.ids import ApiKeyId, OrganizationId
+
+
+class Scope(StrEnum):
+    HOLDS_READ = "holds:read"
+    HOLDS_WRITE = "holds:write"
+    CATALOGUE_READ = "catalogue:read"
+    CATALOGUE_WRITE = "catalogue:write"
+
+
+ALL_SCOPES = tuple(Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The caller, as its credential says. The organization is never taken from anywhere else."""
+
+    organization_id: OrganizationId
+    key_id: ApiKeyId
+    scopes: frozenset[str]
+
+    @property
+    def actor(self) -> str:
+        return f"key:{self.key_id}"
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes
+
+
+class KeyDirectory(Protocol):
+    def find(self, secret_hash: bytes) -> Principal | None:
+        """The principal of a key that exists and is not revoked. May raise StoreUnavailable."""
+        ...

@@ -1,0 +1,30 @@
+"""What services need of the engine: hand in a command, get a future."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.domain.commands import Command
+from holdfast.domain.decide import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a command. `body` is what was rendered for an idempotency key: now, or, when
+    `is_replay`, the first time."""
+
+    outcome: Outcome | None
+    body: bytes | None = None
+    is_replay: bool = False
+
+
+# Turns an outcome into the bytes that a repeated request gets again.
+Render = Callable[[Outcome], bytes]
+
+
+class Submit(Protocol):
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        """Never raises and never blocks. The future always gets an answer; an expected "no" is a
+        Refusal in it. `render` is needed where the command carries an idempotency key."""
+        ...
