@@ -1,0 +1,281 @@
+"""Everything in dictionaries, one lock per resource, the clock from outside."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.decide import EVICTIONS_MAX
+from holdfast.domain.footprint import Needs, Resource, ResourceKind, Survey
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, PoolId, SessionId, SessionKey
+from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.pool import Pool
+from holdfast.domain.reference import reference_of
+from holdfast.domain.transitions import (
+    FactType,
+    JsonValue,
+    Transition,
+    audit_values,
+    fact_payload,
+    lapse_moves,
+)
+from holdfast.ports.holds import HoldFilter, LapsedHold, SeenHold
+from holdfast.ports.paging import Cursor, Page, PageRequest
+from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Patience
+
+LOCK_TIMEOUT_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFact:
+    type: FactType
+    hold_key: HoldKey
+    version: int
+    payload: dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    action: FactType
+    hold_key: HoldKey
+    actor: str
+    old: dict[str, JsonValue] | None
+    new: dict[str, JsonValue] | None
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """Implements ports.store.Store, and ports.holds.HoldReader and Housekeeping beside it."""
+
+    clock: Callable[[], datetime]
+    sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
+    pools: dict[PoolId, Pool] = field(default_factory=dict)
+    lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
+    stored_holds: dict[HoldKey, Hold] = field(default_factory=dict)
+    answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
+    facts: list[StoredFact] = field(default_factory=list)
+    audit: list[AuditRow] = field(default_factory=list)
+    reference_count: int = 0
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    locks: dict[Resource, object] = field(default_factory=dict)
+
+    def put_on_sale(self, session: SessionCatalogue, pools: Iterable[Pool]) -> None:
+        """Add or replace a session's catalogue; the pools keep their counters if they exist."""
+        with self.changed:
+            self.sessions[session.key] = session
+            for pool in pools:
+                self.pools.setdefault(pool.id, pool)
+
+    def connect(self) -> "MemoryConnection":
+        return MemoryConnection(self)
+
+    def hold(self, organization_id: OrganizationId, hold_id: HoldId) -> SeenHold | None:
+        with self.changed:
+            hold = self.stored_holds.get((organization_id, hold_id))
+            return SeenHold(hold, self.clock()) if hold else None
+
+    def holds(
+        self, organization_id: OrganizationId, only: HoldFilter, page: PageRequest
+    ) -> Page[SeenHold]:
+        with self.changed:
+            now = self.clock()
+            matching = [
+                SeenHold(hold, now)
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id and _matches(hold, only, now)
+            ]
+        matching.sort(key=lambda seen: _cursor(seen.hold), reverse=True)
+        if page.after is not None:
+            matching = [seen for seen in matching if _cursor(seen.hold) < page.after]
+        items = tuple(matching[: page.size])
+        return Page(items, _cursor(items[-1].hold) if len(matching) > page.size else None)
+
+    def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
+        with self.changed:
+            now = self.clock()
+            lapsed = [hold for hold in self.stored_holds.values() if hold.is_lapsed(now)]
+        lapsed.sort(key=lambda hold: hold.expires_at)
+        return tuple(
+            LapsedHold(hold.organization_id, hold.session_id, hold.id) for hold in lapsed[:limit]
+        )
+
+    def available(self, pool_id: PoolId) -> int:
+        with self.changed:
+            now = self.clock()
+            lapsed = sum(
+                units for second, units in self.lapse.get(pool_id, {}).items() if second <= now
+            )
+            return self.pools[pool_id].free + lapsed
+
+
+def _cursor(hold: Hold) -> Cursor:
+    return Cursor(hold.created_at, hold.id)
+
+
+def _matches(hold: Hold, only: HoldFilter, now: datetime) -> bool:
+    if only.session_id is not None and hold.session_id != only.session_id:
+        return False
+    if only.status is not None and hold.status_at(now) is not only.status:
+        return False
+    if only.email is not None:
+        email = hold.holder.email
+        return email is not None and email.normalized == only.email.normalized
+    return True
+
+
+@dataclass(slots=True)
+class MemoryConnection:
+    store: MemoryStore
+
+    def survey(self, needs: Needs) -> Survey:
+        store = self.store
+        with store.changed:
+            now = store.clock()
+            return Survey(
+                sessions={
+                    key: store.sessions[key] for key in needs.sessions if key in store.sessions
+                },
+                holds={
+                    key: store.stored_holds[key] for key in needs.holds if key in store.stored_holds
+                },
+                lapsed={
+                    pool_id: self._lapsed_of(session_key, pool_id, now)
+                    for session_key, pool_id in needs.lapsed
+                },
+            )
+
+    def _lapsed_of(
+        self, session_key: SessionKey, pool_id: PoolId, now: datetime
+    ) -> tuple[Hold, ...]:
+        lapsed = [
+            hold
+            for hold in self.store.stored_holds.values()
+            if (hold.organization_id, hold.session_id) == session_key
+            and hold.is_lapsed(now)
+            and any(pool_id in line.pool_ids for line in hold.lines)
+        ]
+        lapsed.sort(key=lambda hold: (hold.expires_at, hold.id))
+        return tuple(lapsed[:EVICTIONS_MAX])
+
+    @contextmanager
+    def group(self) -> Iterator["MemoryGroup"]:
+        group = MemoryGroup(self.store)
+        try:
+            yield group
+        finally:
+            group.unlock()
+
+    def resolve(self, token: CommitToken) -> CommitState:
+        """Nothing is ever lost between here and memory."""
+        return CommitState.UNKNOWN
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass(slots=True)
+class MemoryGroup:
+    store: MemoryStore
+    locked: set[Resource] = field(default_factory=set)
+
+    def lock_and_read(
+        self, resources: frozenset[Resource], new_holds: Sequence[HoldKey], patience: Patience
+    ) -> Ledger:
+        skipped = {
+            resource
+            for resource in sorted(resources)
+            if resource.kind is not ResourceKind.SESSION and not self._lock(resource, patience)
+        }
+        store = self.store
+        ledger = Ledger(now=store.clock(), skipped=frozenset(skipped))
+        for kind, organization_id, name in resources - skipped:
+            match kind:
+                case ResourceKind.SESSION:
+                    session_key = (organization_id, SessionId(name))
+                    if session_key in store.sessions:
+                        ledger.sessions[session_key] = store.sessions[session_key]
+                case ResourceKind.POOL:
+                    ledger.pools[PoolId(name)] = store.pools[PoolId(name)]
+                    ledger.lapse[PoolId(name)] = self._lapse_until(PoolId(name), ledger.now)
+                case ResourceKind.HOLD:
+                    hold_key = (organization_id, HoldId(name))
+                    if hold_key in store.stored_holds:
+                        ledger.holds[hold_key] = store.stored_holds[hold_key]
+                case ResourceKind.IDEMPOTENCY_KEY:
+                    recorded = store.answers.get((organization_id, name))
+                    if recorded is not None:
+                        ledger.answers[organization_id, name] = recorded
+                case ResourceKind.HOLD_ID:
+                    pass
+        for hold_key in new_holds:
+            ledger.references[hold_key] = self._next_reference()
+        return ledger
+
+    def _lapse_until(self, pool_id: PoolId, now: datetime) -> dict[datetime, int]:
+        until = now + timedelta(seconds=1)
+        buckets = self.store.lapse.get(pool_id, {})
+        return {second: units for second, units in buckets.items() if second <= until}
+
+    def _lock(self, resource: Resource, patience: Patience) -> bool:
+        """Rows may be waited for; advisory locks never are."""
+        is_row = resource.kind in (ResourceKind.POOL, ResourceKind.HOLD)
+        with self.store.changed:
+            if is_row and patience is Patience.WAIT:
+                is_free = self.store.changed.wait_for(
+                    lambda: resource not in self.store.locks, LOCK_TIMEOUT_SECONDS
+                )
+                if not is_free:
+                    raise Contended("lock timeout")
+            if resource in self.store.locks:
+                return False
+            self.store.locks[resource] = self
+            self.locked.add(resource)
+            return True
+
+    def unlock(self) -> None:
+        with self.store.changed:
+            for resource in self.locked:
+                del self.store.locks[resource]
+            self.locked.clear()
+            self.store.changed.notify_all()
+
+    def _next_reference(self) -> str:
+        with self.store.changed:
+            self.store.reference_count += 1
+            return reference_of(self.store.reference_count)
+
+    def write_and_commit(self, writes: GroupWrites) -> None:
+        store = self.store
+        with store.changed:
+            for transition in writes.transitions:
+                self._write(transition)
+                for line in transition.after.lines:
+                    for pool_id in line.pool_ids:
+                        store.pools[pool_id] = writes.ledger.pools[pool_id]
+            for (pool_id, second), units in lapse_moves(writes.transitions).items():
+                buckets = store.lapse.setdefault(pool_id, {})
+                buckets[second] = buckets.get(second, 0) + units
+                if not buckets[second]:
+                    del buckets[second]
+            for key, recorded in writes.answers:
+                store.answers[key.organization_id, key.digest] = recorded
+
+    def _write(self, transition: Transition) -> None:
+        hold = transition.after
+        self.store.stored_holds[hold.key] = hold
+        self.store.facts.append(
+            StoredFact(transition.fact_type, hold.key, hold.version, fact_payload(transition))
+        )
+        self.store.audit.append(
+            AuditRow(
+                transition.fact_type,
+                hold.key,
+                transition.origin.actor,
+                audit_values(transition.before),
+                audit_values(hold),
+            )
+        )

@@ -1,0 +1,11 @@
+"""The Django app of the tables."""
+
+from django.apps import AppConfig
+
+
+class PostgresConfig(AppConfig):
+    name = "holdfast.adapters.postgres"
+    label = "holdfast"
+    verbose_name = "Holdfast"
+    # Every primary key is declared; none is ever made up by Django.
+    default_auto_field = "django.db.models.BigAutoField"

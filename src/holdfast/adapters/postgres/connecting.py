@@ -1,0 +1,153 @@
+"""Connections to PostgreSQL, and what its errors mean to us."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors
+
+from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
+from holdfast.domain.ids import OrganizationId
+from holdfast.ports.store import Contended, Rejected, StoreError, StoreUnavailable
+
+CONNECT_TIMEOUT_SECONDS = 2
+# After a failed attempt, fail at once for this long: a crowd need not wait for it one by one.
+RECONNECT_PAUSE_SECONDS = 0.25
+LOCK_TIMEOUT_MS = 250
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+# Everything runs as the role that row-level security applies to. A transaction that this process
+# leaves open (stopped, swapped out) must not keep its locks for ever.
+_SESSION_SETTINGS = f"""
+SET ROLE holdfast_app;
+SET TIME ZONE 'UTC';
+SET statement_timeout = '{int(EXCHANGE_TIMEOUT_SECONDS * 1000)}ms';
+SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';
+SET idle_in_transaction_session_timeout = '10s';
+"""
+
+# The engine looks up by key and nothing else: a sequential scan is never right, not even on a
+# fresh table without statistics, and planning anew for each group costs more than it gains.
+_ENGINE_SETTINGS = """
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET jit = off;
+"""
+
+
+def connect(url: str, application_name: str) -> Connection:
+    """A connection for the engine: autocommit, so that BEGIN and COMMIT are ours to send."""
+    connection = _connected(url, application_name)
+    try:
+        connection.execute(_SESSION_SETTINGS + _ENGINE_SETTINGS)
+    except psycopg.Error as error:
+        connection.close()
+        raise translated(error) from error
+    connection.prepare_threshold = 0
+    return connection
+
+
+def _connected(url: str, application_name: str) -> Connection:
+    try:
+        return psycopg.connect(
+            url,
+            autocommit=True,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            application_name=application_name,
+        )
+    except psycopg.Error as error:
+        raise StoreUnavailable(_reason(error)) from error
+
+
+def configure_reader(connection: Connection) -> None:
+    """For the pool of the readers."""
+    connection.execute(_SESSION_SETTINGS)
+
+
+def translated(error: psycopg.Error) -> StoreError:
+    """What an error means: try again, not now, or never like this."""
+    state = error.sqlstate
+    if isinstance(
+        error, errors.SerializationFailure | errors.DeadlockDetected | errors.LockNotAvailable
+    ):
+        return Contended(_reason(error))
+    if state is None or state[:2] in {"08", "25", "53", "57", "58", "XX"}:
+        return StoreUnavailable(_reason(error))
+    return Rejected(_reason(error))
+
+
+def _reason(error: psycopg.Error) -> str:
+    """For the log: the kind of error, not its text, which may quote values and hosts."""
+    return f"{type(error).__name__} {error.sqlstate or ''}".strip()
+
+
+def begin(connection: Connection, organizations: Iterable[OrganizationId]) -> None:
+    """Open a transaction that sees these organizations and no other."""
+    connection.execute(sql.BEGIN)
+    named = "{" + ",".join(sorted(map(str, organizations))) + "}"
+    connection.execute(sql.SET_ORGANIZATIONS, (named,))
+
+
+class Link:
+    """One thread's connection: made when it is first needed, and anew after a loss."""
+
+    def __init__(self, url: str, watchdog: Watchdog) -> None:
+        self._url = url
+        self._watchdog = watchdog
+        self._connection: Connection | None = None
+        self._not_before = 0.0
+
+    @contextmanager
+    def exchange(self) -> Iterator[Connection]:
+        """A connection that is watched. After any error it is clean again, or gone: an open
+        transaction or a broken pipeline would break the next group too."""
+        connection = self._open()
+        try:
+            with self._watchdog.limit(connection):
+                yield connection
+        except psycopg.Error as error:
+            self.clean()
+            raise translated(error) from error
+        except BaseException:
+            self.clean()
+            raise
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            if time.monotonic() < self._not_before:
+                raise StoreUnavailable("no connection")
+            try:
+                self._connection = connect(self._url, "holdfast engine")
+            except StoreError:
+                self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
+                raise
+        return self._connection
+
+    @property
+    def is_lost(self) -> bool:
+        return self._connection is None or self._connection.closed
+
+    def clean(self) -> None:
+        """Roll back; where even that fails, drop the connection."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if not connection.closed:
+                with self._watchdog.limit(connection, 1.0):
+                    connection.execute(sql.ROLLBACK)
+        except psycopg.Error:
+            connection.close()
+        if connection.closed:
+            self._connection = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

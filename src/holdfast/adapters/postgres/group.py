@@ -1,0 +1,221 @@
+"""One group's transaction: one round trip locks and reads, one writes and commits."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.postgres import rows
+from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres.connecting import Connection, Link, begin
+from holdfast.adapters.postgres.locks import advisory_name
+from holdfast.adapters.postgres.offers import OfferCache
+from holdfast.adapters.postgres.references import ReferenceNumbers
+from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SessionId, SessionKey
+from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.pool import Pool
+from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
+from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Patience, Rejected
+
+_ADVISORY = (ResourceKind.SESSION, ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID)
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+
+
+class PostgresGroup:
+    def __init__(self, link: Link, offers: OfferCache, references: ReferenceNumbers) -> None:
+        self._link = link
+        self._offers = offers
+        self._references = references
+        self._transaction_id = 0
+        self.is_over = True  # until a transaction is open, there is nothing to roll back
+
+    def lock_and_read(
+        self, resources: frozenset[Resource], new_holds: Sequence[HoldKey], patience: Patience
+    ) -> Ledger:
+        ordered = sorted(resources)
+        organizations = {resource.organization_id for resource in ordered}
+        self.is_over = False
+        with self._link.exchange() as connection:
+            with connection.pipeline():
+                begin(connection, organizations)
+                reading = _Reading(connection, ordered, patience)
+            ledger = reading.ledger()
+            self._transaction_id = reading.transaction_id
+            self._check_versions(connection, ledger, reading.session_versions())
+            for key in new_holds:
+                ledger.references[key] = self._references.take(connection)
+        return ledger
+
+    def _check_versions(
+        self, connection: Connection, ledger: Ledger, versions: dict[SessionKey, int]
+    ) -> None:
+        """What we know of a session counts if its version is still the one in the table."""
+        known = self._offers.known(versions)
+        stale = [
+            key
+            for key, version in versions.items()
+            if key not in known or known[key].version != version
+        ]
+        ledger.sessions = known | self._offers.load(connection, stale)
+
+    def write_and_commit(self, writes: GroupWrites) -> None:
+        commit: Cursor | None = None
+        with self._link.exchange() as connection:
+            try:
+                with connection.pipeline():
+                    _write(connection, writes)
+                    commit = connection.execute(sql.COMMIT)
+            except psycopg.Error:
+                if connection.closed:
+                    raise CommitUnknown(self._token(writes)) from None
+                raise
+            # After an error that somebody swallowed, COMMIT answers ROLLBACK and raises nothing.
+            if commit.statusmessage != "COMMIT":
+                raise Rejected(f"COMMIT answered {commit.statusmessage}")
+            self.is_over = True
+
+    def _token(self, writes: GroupWrites) -> CommitToken:
+        if not writes.transitions:
+            return CommitToken(self._transaction_id, None)
+        witness = writes.transitions[-1].after
+        return CommitToken(self._transaction_id, (witness.key, witness.version))
+
+
+class _Reading:
+    """The statements of the first round trip, sent together; their results, read afterwards."""
+
+    def __init__(
+        self, connection: Connection, ordered: Sequence[Resource], patience: Patience
+    ) -> None:
+        self._advisory = [resource for resource in ordered if resource.kind in _ADVISORY]
+        self._pools = _of_kind(ordered, ResourceKind.POOL)
+        self._holds = _of_kind(ordered, ResourceKind.HOLD)
+        sessions = _of_kind(ordered, ResourceKind.SESSION)
+        keys = _of_kind(ordered, ResourceKind.IDEMPOTENCY_KEY)
+        is_patient = patience is Patience.WAIT
+        names = [advisory_name(resource) for resource in self._advisory]
+        shared = [resource.kind is ResourceKind.SESSION for resource in self._advisory]
+        execute = connection.execute
+        self._got = execute(sql.TRY_ADVISORY_LOCKS, (names, shared))
+        lock_pools = sql.LOCK_POOLS_WAIT if is_patient else sql.LOCK_POOLS_SKIP
+        lock_holds = sql.LOCK_HOLDS_WAIT if is_patient else sql.LOCK_HOLDS_SKIP
+        self._pool_rows = execute(lock_pools, _names(self._pools)) if self._pools else None
+        self._hold_rows = execute(lock_holds, _names(self._holds)) if self._holds else None
+        # Whatever is read below is read when the locks are held.
+        self._existing = execute(sql.EXISTING_HOLDS, _names(self._holds)) if self._holds else None
+        self._versions = execute(sql.SESSION_VERSIONS, _names(sessions)) if sessions else None
+        self._lapsed = execute(sql.LAPSED_UNITS, _names(self._pools)) if self._pools else None
+        self._answers = execute(sql.RECORDED_ANSWERS, _names(keys)) if keys else None
+        self._clock = execute(sql.CLOCK)
+
+    def ledger(self) -> Ledger:
+        clock = self._clock.fetchone()
+        assert clock is not None
+        ledger = Ledger(now=clock[0])
+        self.transaction_id: int = clock[1]
+        for organization_id, pool_id, total, held, sold in self._pool_rows or ():
+            ledger.pools[pool_id] = Pool(organization_id, pool_id, total, held, sold)
+        for pool_id, second, units in self._lapsed or ():
+            ledger.lapse.setdefault(pool_id, {})[second] = units
+        for hold in map(rows.hold_from_row, self._hold_rows or ()):
+            ledger.holds[hold.key] = hold
+        for organization_id, digest, fingerprint, body in self._answers or ():
+            ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
+        ledger.skipped = self._skipped(ledger)
+        return ledger
+
+    def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
+        skipped = [
+            resource
+            for resource, (is_mine,) in zip(self._advisory, self._got, strict=True)
+            if not is_mine
+        ]
+        skipped += [pool for pool in self._pools if PoolId(pool.name) not in ledger.pools]
+        existing = set(self._existing or ())
+        skipped += [
+            hold for hold in self._holds if hold[1:] in existing and hold[1:] not in ledger.holds
+        ]
+        return frozenset(skipped)
+
+    def session_versions(self) -> dict[SessionKey, int]:
+        return {
+            (OrganizationId(organization_id), SessionId(session_id)): version
+            for organization_id, session_id, version in self._versions or ()
+        }
+
+
+def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource]:
+    return [resource for resource in resources if resource.kind is kind]
+
+
+def _names(resources: Sequence[Resource]) -> tuple[list[UUID], list[UUID]]:
+    return (
+        [resource.organization_id for resource in resources],
+        [resource.name for resource in resources],
+    )
+
+
+def _write(connection: Connection, writes: GroupWrites) -> None:
+    """Everything in a handful of set-based statements."""
+    now, transitions = writes.ledger.now, writes.transitions
+    if transitions:
+        _write_pools(connection, writes)
+        _write_lapse(connection, writes.ledger, transitions)
+        _write_holds(connection, writes)
+        facts = rows.columns(map(rows.fact_row, transitions))
+        connection.execute(sql.INSERT_FACTS, (now, *facts))
+        entries = rows.columns(map(rows.audit_row, transitions))
+        connection.execute(sql.INSERT_AUDIT, (now, *entries))
+    if writes.answers:
+        answers = rows.columns(
+            (key.organization_id, key.digest, answer.fingerprint, answer.body)
+            for key, answer in writes.answers
+        )
+        connection.execute(sql.INSERT_ANSWERS, (now, *answers))
+
+
+def _write_pools(connection: Connection, writes: GroupWrites) -> None:
+    moved = [writes.ledger.pools[pool_id] for pool_id in pool_moves(writes.transitions)]
+    if moved:
+        counters = rows.columns(
+            (pool.organization_id, pool.id, pool.held, pool.sold) for pool in moved
+        )
+        connection.execute(sql.UPDATE_POOLS, counters)
+
+
+def _write_lapse(connection: Connection, ledger: Ledger, transitions: Sequence[Transition]) -> None:
+    moves = [
+        (ledger.pools[pool_id].organization_id, pool_id, second, units)
+        for (pool_id, second), units in lapse_moves(transitions).items()
+    ]
+    added = [move for move in moves if move[3] > 0]
+    subtracted = [move for move in moves if move[3] < 0]
+    if added:
+        connection.execute(sql.ADD_LAPSE, rows.columns(added))
+    if subtracted:
+        columns = rows.columns(subtracted)
+        connection.execute(sql.SUBTRACT_LAPSE, columns)
+        connection.execute(sql.DELETE_EMPTY_LAPSE, columns[:3])
+
+
+def _write_holds(connection: Connection, writes: GroupWrites) -> None:
+    now = writes.ledger.now
+    new = [transition.after for transition in writes.transitions if transition.before is None]
+    # A hold may change more than once in a group; its last state is the one to write.
+    changed = {
+        transition.after.key: transition.after
+        for transition in writes.transitions
+        if transition.before is not None
+    }
+    if new:
+        connection.execute(
+            sql.INSERT_HOLDS, (now, now, now, *rows.columns(map(rows.new_hold_row, new)))
+        )
+        lines = (line for hold in new for line in rows.line_rows(hold))
+        connection.execute(sql.INSERT_LINES, rows.columns(lines))
+    if changed:
+        connection.execute(
+            sql.UPDATE_HOLDS, rows.columns(map(rows.changed_hold_row, changed.values()))
+        )

@@ -1,0 +1,71 @@
+"""What sessions sell, kept in memory. A group compares the version under the session's lock, so
+what is used for a decision is never stale; what is used for planning may be."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres.connecting import Connection
+from holdfast.domain.catalogue import Offer, SessionCatalogue
+from holdfast.domain.ids import OrganizationId, SessionId, SessionKey, TicketTypeId
+from holdfast.domain.policy import PolicyOverride, nearest_policy
+from holdfast.domain.values import Money
+
+SESSIONS_KEPT_MAX = 10_000
+
+
+class OfferCache:
+    """Shared by the lanes of a process. The least recently loaded session is forgotten first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[SessionKey, SessionCatalogue] = OrderedDict()
+
+    def known(self, keys: Iterable[SessionKey]) -> dict[SessionKey, SessionCatalogue]:
+        sessions = self._sessions
+        return {key: session for key in keys if (session := sessions.get(key)) is not None}
+
+    def load(
+        self, connection: Connection, keys: Sequence[SessionKey]
+    ) -> dict[SessionKey, SessionCatalogue]:
+        """Read these sessions anew, within the caller's transaction. Unknown ones are left out."""
+        if not keys:
+            return {}
+        loaded = _read(connection, keys)
+        with self._lock:
+            for key in keys:
+                self._sessions.pop(key, None)
+            self._sessions.update(loaded)
+            while len(self._sessions) > SESSIONS_KEPT_MAX:
+                self._sessions.popitem(last=False)
+        return loaded
+
+
+def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalogue]:
+    wanted: tuple[list[UUID], list[UUID]] = ([key[0] for key in keys], [key[1] for key in keys])
+    with connection.pipeline():
+        # The version first: should the catalogue change in between, the version is the older one,
+        # and the next group finds that out.
+        session_rows = connection.execute(sql.SESSION_CATALOGUE, wanted)
+        offer_rows = connection.execute(sql.SESSION_OFFERS, wanted)
+    sessions = session_rows.fetchall()
+    policies = {
+        (row[0], row[1]): (row[3], PolicyOverride(row[4], row[5]), PolicyOverride(row[6], row[7]))
+        for row in sessions
+    }
+    offers: dict[SessionKey, dict[TicketTypeId, Offer]] = {key: {} for key in policies}
+    for organization_id, session_id, ticket_type_id, price, ttl, maximum, pool_ids in offer_rows:
+        currency, *wider = policies[organization_id, session_id]
+        offers[organization_id, session_id][ticket_type_id] = Offer(
+            Money(price, currency),
+            tuple(pool_ids),
+            nearest_policy(*wider, PolicyOverride(ttl, maximum)),
+        )
+    return {
+        (row[0], row[1]): SessionCatalogue(
+            OrganizationId(row[0]), SessionId(row[1]), row[2], row[3], offers[row[0], row[1]]
+        )
+        for row in sessions
+    }

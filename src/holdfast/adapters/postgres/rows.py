@@ -1,0 +1,127 @@
+"""Rows in, values out, and the other way round."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from uuid_utils.compat import uuid7
+
+from holdfast.domain.hold import Hold, HoldStatus, Line
+from holdfast.domain.ids import HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.transitions import Transition, audit_values, fact_payload
+from holdfast.domain.values import EmailAddress, Holder
+
+Row = tuple[Any, ...]
+Columns = list[list[Any]]
+
+_json = msgspec.json.Encoder()
+
+
+def hold_from_row(row: Row) -> Hold:
+    """A row of HOLD_COLUMNS."""
+    return Hold(
+        organization_id=OrganizationId(row[0]),
+        id=HoldId(row[1]),
+        session_id=SessionId(row[2]),
+        reference=row[3],
+        holder=Holder(EmailAddress(row[4]) if row[4] is not None else None, row[5]),
+        currency=row[6],
+        status=HoldStatus(row[7]),
+        version=row[8],
+        created_at=row[9],
+        updated_at=row[10],
+        held_at=row[11],
+        expires_at=row[12],
+        confirmed_at=row[13],
+        cancelled_at=row[14],
+        expired_at=row[15],
+        lines=tuple(_line_from_json(line) for line in row[16]),
+    )
+
+
+def _line_from_json(line: Sequence[Any]) -> Line:
+    ticket_type_id, quantity, unit_price_minor, pool_ids = line
+    return Line(
+        TicketTypeId(UUID(ticket_type_id)),
+        quantity,
+        unit_price_minor,
+        tuple(PoolId(UUID(pool_id)) for pool_id in pool_ids),
+    )
+
+
+def columns(rows: Iterable[Sequence[Any]]) -> Columns:
+    """Rows to one list per column, as unnest takes them. There must be a row."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def new_hold_row(hold: Hold) -> Row:
+    email = hold.holder.email
+    return (
+        hold.organization_id,
+        hold.id,
+        hold.session_id,
+        hold.reference,
+        email.value if email else None,
+        hold.holder.user_id,
+        hold.quantity,
+        hold.total.minor,
+        hold.currency,
+        hold.expires_at,
+    )
+
+
+def line_rows(hold: Hold) -> Iterable[Row]:
+    for position, line in enumerate(hold.lines):
+        pool_ids = "{" + ",".join(map(str, line.pool_ids)) + "}"
+        yield (
+            hold.organization_id,
+            hold.id,
+            position,
+            line.ticket_type_id,
+            line.quantity,
+            line.unit_price_minor,
+            pool_ids,
+        )
+
+
+def changed_hold_row(hold: Hold) -> Row:
+    return (
+        hold.organization_id,
+        hold.id,
+        hold.status.value,
+        hold.version,
+        hold.updated_at,
+        hold.expires_at,
+        hold.confirmed_at,
+        hold.cancelled_at,
+        hold.expired_at,
+    )
+
+
+def fact_row(transition: Transition) -> Row:
+    hold = transition.after
+    return (
+        hold.organization_id,
+        uuid7(),
+        hold.id,
+        hold.version,
+        transition.fact_type.value,
+        _json.encode(fact_payload(transition)).decode(),
+    )
+
+
+def audit_row(transition: Transition) -> Row:
+    hold, origin = transition.after, transition.origin
+    old = audit_values(transition.before)
+    return (
+        hold.organization_id,
+        transition.fact_type.value,
+        hold.id,
+        origin.actor,
+        origin.request_id,
+        origin.ip,
+        origin.user_agent,
+        None if old is None else _json.encode(old).decode(),
+        _json.encode(audit_values(hold)).decode(),
+    )

@@ -1,0 +1,247 @@
+"""The SQL of the engine. SQL locks, reads, writes, and refuses the impossible; it holds no rule.
+
+Look-ups by several keys are lateral: one index probe per key, in the order of the keys, which is
+the order of the locks. A join would leave both to the planner.
+"""
+
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+COMMIT = "COMMIT"
+ROLLBACK = "ROLLBACK"
+
+# Row-level security: the organizations of this transaction. Local, so that it ends with it.
+SET_ORGANIZATIONS = "SELECT set_config('holdfast.organizations', %s, true)"
+
+# (1) sessions, shared, then (2) keys: never waited for, and in this order.
+TRY_ADVISORY_LOCKS = """
+SELECT CASE WHEN is_shared THEN pg_try_advisory_xact_lock_shared(name)
+            ELSE pg_try_advisory_xact_lock(name) END
+FROM unnest(%s::bigint[], %s::boolean[]) AS wanted (name, is_shared)
+"""
+
+_LOCK_POOLS = """
+SELECT p.organization_id, p.id, p.total, p.held, p.sold
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT * FROM pool
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    FOR NO KEY UPDATE {patience}
+) p
+"""
+# (3) pools. What is locked already is left out, and its commands wait elsewhere.
+LOCK_POOLS_SKIP = _LOCK_POOLS.format(patience="SKIP LOCKED")
+# The same for a patient lane: wait, up to lock_timeout.
+LOCK_POOLS_WAIT = _LOCK_POOLS.format(patience="")
+
+HOLD_COLUMNS = """
+h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
+h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
+h.cancelled_at, h.expired_at,
+(SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.pool_ids)
+                 ORDER BY l.position)
+ FROM hold_line l WHERE l.organization_id = h.organization_id AND l.hold_id = h.id)
+"""
+
+_LOCK_HOLDS = f"""
+SELECT {HOLD_COLUMNS}
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    FOR NO KEY UPDATE {{patience}}
+) h
+"""  # noqa: S608
+# (5) holds. Their lines never change, so they may be read in the same statement.
+LOCK_HOLDS_SKIP = _LOCK_HOLDS.format(patience="SKIP LOCKED")
+LOCK_HOLDS_WAIT = _LOCK_HOLDS.format(patience="")
+
+# SKIP LOCKED leaves out both what is locked and what is not there: this tells them apart.
+EXISTING_HOLDS = """
+SELECT h.organization_id, h.id
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT organization_id, id FROM hold
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) h
+"""
+
+# Under the session's lock the version tells whether what we know of its catalogue still holds.
+SESSION_VERSIONS = """
+SELECT s.organization_id, s.id, s.version
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT organization_id, id, version FROM session
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) s
+"""
+
+# What lapsed holds still occupy. One second too many is read, because the clock is read last.
+LAPSED_UNITS = """
+SELECT b.pool_id, b.lapses_at, b.units
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT pool_id, lapses_at, units FROM pool_lapse
+    WHERE organization_id = wanted.organization_id AND pool_id = wanted.id
+        AND lapses_at <= clock_timestamp() + interval '1 second'
+    OFFSET 0
+) b
+"""
+
+RECORDED_ANSWERS = """
+SELECT i.organization_id, i.digest, i.fingerprint, i.body
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, digest)
+CROSS JOIN LATERAL (
+    SELECT * FROM idempotency
+    WHERE organization_id = wanted.organization_id AND digest = wanted.digest
+    OFFSET 0
+) i
+"""
+
+# Last of all, when every lock is held: the only clock there is, and the name of the transaction.
+CLOCK = "SELECT clock_timestamp(), pg_current_xact_id()::text::bigint"
+
+# Blocks of numbers for the references of new holds; sequences are outside of transactions.
+REFERENCE_BLOCK = "SELECT nextval('hold_reference_block')"
+
+SURVEY_HOLDS = f"""
+SELECT {HOLD_COLUMNS}
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) h
+"""  # noqa: S608
+
+# Lapsed holds that would make room in a pool, oldest first. The seconds of pool_lapse lead to
+# them, so that lapsed holds of other pools of the session are not waded through.
+SURVEY_LAPSED = f"""
+SELECT {HOLD_COLUMNS}
+FROM pool_lapse b
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = b.organization_id AND session_id = %(session_id)s
+        AND expires_at = b.lapses_at AND status = 'active'
+    ORDER BY id OFFSET 0
+) h
+WHERE b.organization_id = %(organization_id)s AND b.pool_id = %(pool_id)s
+    AND b.lapses_at <= clock_timestamp()
+    AND EXISTS (
+        SELECT FROM hold_line l
+        WHERE l.organization_id = h.organization_id AND l.hold_id = h.id
+            AND %(pool_id)s = ANY (l.pool_ids))
+ORDER BY b.lapses_at, h.id
+LIMIT %(limit)s
+"""  # noqa: S608
+
+# The catalogue of a session, nearest policy last.
+SESSION_CATALOGUE = """
+SELECT s.organization_id, s.id, s.version, e.currency,
+    o.ttl_seconds, o.quantity_max, e.ttl_seconds, e.quantity_max
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+JOIN session s ON s.organization_id = wanted.organization_id AND s.id = wanted.id
+JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
+JOIN organization o ON o.id = s.organization_id
+"""
+
+SESSION_OFFERS = """
+SELECT t.organization_id, t.session_id, t.id, t.price_minor, t.ttl_seconds, t.quantity_max,
+    (SELECT array_agg(p.pool_id ORDER BY p.pool_id) FROM ticket_type_pool p
+     WHERE p.organization_id = t.organization_id AND p.ticket_type_id = t.id)
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+JOIN ticket_type t ON t.organization_id = wanted.organization_id AND t.session_id = wanted.id
+"""
+
+# The counters are written as they were decided: the row is locked, nobody else has moved them.
+UPDATE_POOLS = """
+UPDATE pool SET held = moved.held, sold = moved.sold
+FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::integer[])
+    AS moved (organization_id, id, held, sold)
+WHERE pool.organization_id = moved.organization_id AND pool.id = moved.id
+"""
+
+ADD_LAPSE = """
+INSERT INTO pool_lapse (organization_id, pool_id, lapses_at, units)
+SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
+ON CONFLICT (organization_id, pool_id, lapses_at)
+DO UPDATE SET units = pool_lapse.units + excluded.units
+"""
+
+# An insert that conflicts is checked before it turns into an update, so what is negative goes its
+# own way.
+SUBTRACT_LAPSE = """
+UPDATE pool_lapse SET units = pool_lapse.units + moved.units
+FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
+    AS moved (organization_id, pool_id, lapses_at, units)
+WHERE pool_lapse.organization_id = moved.organization_id
+    AND pool_lapse.pool_id = moved.pool_id AND pool_lapse.lapses_at = moved.lapses_at
+"""
+
+DELETE_EMPTY_LAPSE = """
+DELETE FROM pool_lapse USING unnest(%s::uuid[], %s::uuid[], %s::timestamptz[])
+    AS moved (organization_id, pool_id, lapses_at)
+WHERE pool_lapse.organization_id = moved.organization_id
+    AND pool_lapse.pool_id = moved.pool_id AND pool_lapse.lapses_at = moved.lapses_at
+    AND pool_lapse.units = 0
+"""
+
+INSERT_HOLDS = """
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
+    total_minor, currency, expires_at, status, version, created_at, updated_at, held_at)
+SELECT *, 'active', 1, %s, %s, %s
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::integer[],
+    %s::bigint[], %s::text[], %s::timestamptz[])
+"""
+
+# Arrays of arrays must be rectangular, so the pools of a line travel as text.
+INSERT_LINES = """
+INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
+    unit_price_minor, pool_ids)
+SELECT organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
+    pool_ids::uuid[]
+FROM unnest(%s::uuid[], %s::uuid[], %s::smallint[], %s::uuid[], %s::integer[], %s::bigint[],
+    %s::text[])
+    AS line (organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
+        pool_ids)
+"""
+
+UPDATE_HOLDS = """
+UPDATE hold SET status = ended.status, version = ended.version, updated_at = ended.updated_at,
+    expires_at = ended.expires_at, confirmed_at = ended.confirmed_at,
+    cancelled_at = ended.cancelled_at, expired_at = ended.expired_at
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::timestamptz[],
+    %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[])
+    AS ended (organization_id, id, status, version, updated_at, expires_at, confirmed_at,
+        cancelled_at, expired_at)
+WHERE hold.organization_id = ended.organization_id AND hold.id = ended.id
+"""
+
+INSERT_FACTS = """
+INSERT INTO outbox (organization_id, event_id, hold_id, version, type, occurred_at, payload)
+SELECT organization_id, event_id, hold_id, version, type, %s, payload::jsonb
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::integer[], %s::text[], %s::text[])
+    AS fact (organization_id, event_id, hold_id, version, type, payload)
+"""
+
+INSERT_AUDIT = """
+INSERT INTO audit (organization_id, at, action, hold_id, actor, request_id, ip, user_agent, old,
+    new)
+SELECT organization_id, %s, action, hold_id, actor, request_id, ip::inet, user_agent, old::jsonb,
+    new::jsonb
+FROM unnest(%s::uuid[], %s::text[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[],
+    %s::text[], %s::text[])
+    AS entry (organization_id, action, hold_id, actor, request_id, ip, user_agent, old, new)
+"""
+
+INSERT_ANSWERS = """
+INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
+SELECT organization_id, digest, fingerprint, body, %s
+FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::bytea[])
+    AS answer (organization_id, digest, fingerprint, body)
+"""
+
+# After a connection was lost in COMMIT: what became of that transaction, and, because a crashed
+# server hands out the same number again, whether a row is there that only it can have written.
+TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
+WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s"

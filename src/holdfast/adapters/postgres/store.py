@@ -1,0 +1,136 @@
+"""The engine's store on PostgreSQL."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres.connecting import Connection, Link, begin
+from holdfast.adapters.postgres.group import PostgresGroup
+from holdfast.adapters.postgres.offers import OfferCache
+from holdfast.adapters.postgres.references import ReferenceNumbers
+from holdfast.adapters.postgres.rows import hold_from_row
+from holdfast.adapters.postgres.watchdog import Watchdog
+from holdfast.domain.decide import EVICTIONS_MAX
+from holdfast.domain.footprint import Needs, Survey
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import HoldKey, PoolId
+from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
+
+# How long to go on asking about a transaction that was lost in COMMIT.
+RESOLVE_SECONDS = 3.0
+RESOLVE_PAUSE_SECONDS = 0.05
+
+
+class PostgresStore:
+    """Shared by the lanes of one process; each lane has a connection of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._offers = OfferCache()
+        self._watchdog = Watchdog()
+
+    def connect(self) -> "PostgresConnection":
+        return PostgresConnection(Link(self._url, self._watchdog), self._offers)
+
+
+class PostgresConnection:
+    def __init__(self, link: Link, offers: OfferCache) -> None:
+        self._link = link
+        self._offers = offers
+        self._references = ReferenceNumbers()
+
+    def survey(self, needs: Needs) -> Survey:
+        """Costs nothing where all that is needed is the catalogue of a session that is known."""
+        sessions = self._offers.known(needs.sessions)
+        unknown = [key for key in needs.sessions if key not in sessions]
+        if not (unknown or needs.holds or needs.lapsed):
+            return Survey(sessions=sessions)
+        organizations = {key[0] for key in needs.sessions | needs.holds}
+        with self._link.exchange() as connection:
+            begin(connection, organizations)
+            sessions |= self._offers.load(connection, unknown)
+            holds = _holds(connection, needs)
+            lapsed = {
+                pool_id: _lapsed(connection, session_key, pool_id)
+                for session_key, pool_id in needs.lapsed
+            }
+            connection.execute(sql.COMMIT)
+        return Survey(sessions=sessions, holds=holds, lapsed=lapsed)
+
+    @contextmanager
+    def group(self) -> Iterator[PostgresGroup]:
+        group = PostgresGroup(self._link, self._offers, self._references)
+        try:
+            yield group
+        finally:
+            if not group.is_over:
+                self._link.clean()
+
+    def resolve(self, token: CommitToken) -> CommitState:
+        """Ask the server until it knows, for a bounded time."""
+        give_up_at = time.monotonic() + RESOLVE_SECONDS
+        while time.monotonic() < give_up_at:
+            with suppress(StoreUnavailable):
+                state = self._ask(token)
+                if state is not CommitState.UNKNOWN:
+                    return state
+            time.sleep(RESOLVE_PAUSE_SECONDS)
+        return CommitState.UNKNOWN
+
+    def _ask(self, token: CommitToken) -> CommitState:
+        with self._link.exchange() as connection:
+            try:
+                row = connection.execute(
+                    sql.TRANSACTION_STATUS, (str(token.transaction_id),)
+                ).fetchone()
+            except psycopg.errors.InvalidParameterValue:
+                # "In the future": the server crashed and forgot the number. It never committed.
+                return CommitState.NOT_COMMITTED
+            status = row[0] if row else None
+            if status == "aborted":
+                return CommitState.NOT_COMMITTED
+            if status != "committed":
+                return CommitState.UNKNOWN  # still running, or too long ago
+            return _witnessed(connection, token)
+
+    def close(self) -> None:
+        self._link.close()
+
+
+def _witnessed(connection: Connection, token: CommitToken) -> CommitState:
+    """The number alone does not prove it: a server that crashed hands it out again."""
+    if token.witness is None:
+        # Only refusals were recorded. Deciding them anew does no harm.
+        return CommitState.NOT_COMMITTED
+    (organization_id, hold_id), version = token.witness
+    begin(connection, [organization_id])
+    row = connection.execute(sql.WITNESS, (version, organization_id, hold_id)).fetchone()
+    connection.execute(sql.COMMIT)
+    return CommitState.COMMITTED if row and row[0] else CommitState.NOT_COMMITTED
+
+
+def _holds(connection: Connection, needs: Needs) -> dict[HoldKey, Hold]:
+    if not needs.holds:
+        return {}
+    keys = list(needs.holds)
+    wanted = ([key[0] for key in keys], [key[1] for key in keys])
+    found = map(hold_from_row, connection.execute(sql.SURVEY_HOLDS, wanted))
+    return {hold.key: hold for hold in found}
+
+
+def _lapsed(
+    connection: Connection, session_key: tuple[Any, UUID], pool_id: PoolId
+) -> tuple[Hold, ...]:
+    organization_id, session_id = session_key
+    parameters = {
+        "organization_id": organization_id,
+        "session_id": session_id,
+        "pool_id": pool_id,
+        "limit": EVICTIONS_MAX,
+    }
+    return tuple(map(hold_from_row, connection.execute(sql.SURVEY_LAPSED, parameters)))

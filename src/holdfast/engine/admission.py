@@ -1,0 +1,113 @@
+"""The door of the engine. It owns the queue, the waiting room and the threads."""
+
+import threading
+import time
+from concurrent.futures import Future
+
+import structlog
+
+from holdfast.domain import refusals
+from holdfast.domain.commands import Command
+from holdfast.engine.group import GroupRunner
+from holdfast.engine.limits import Limits
+from holdfast.engine.pending import Pending
+from holdfast.engine.queue import FairQueue
+from holdfast.engine.waiting import WaitingRoom
+from holdfast.ports.engine import Answer, Render
+from holdfast.ports.store import Patience, Store
+
+log = structlog.get_logger()
+
+
+class Admission:
+    """`submit` may be called from any thread. `start` once, `stop` once."""
+
+    def __init__(self, store: Store, limits: Limits | None = None) -> None:
+        self._store = store
+        self._limits = limits or Limits()
+        self._queue = FairQueue(self._limits.queue_max, self._limits.share_max)
+        self._waiting = WaitingRoom()
+        self._main_lane = threading.Thread(
+            target=self._run_main_lane, name="holdfast-lane", daemon=True
+        )
+        self._patient_lanes = [
+            threading.Thread(
+                target=self._run_patient_lane, name=f"holdfast-patient-{number}", daemon=True
+            )
+            for number in range(self._limits.patient_lanes)
+        ]
+
+    def start(self) -> None:
+        self._main_lane.start()
+        for lane in self._patient_lanes:
+            lane.start()
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        assert command.idempotency is None or render is not None
+        pending = Pending(
+            command=command,
+            render=render if command.idempotency is not None else None,
+            deadline=time.monotonic() + self._limits.deadline_seconds,
+            leave=self._queue.leave,
+        )
+        if not self._queue.put(pending):
+            pending.future.set_result(Answer(refusals.service_unavailable()))
+        return pending.future
+
+    def stop(self) -> None:
+        """Take nothing in, answer what is queued, then go; bounded by `drain_seconds`."""
+        give_up_at = time.monotonic() + self._limits.drain_seconds
+        self._queue.close()
+        _join(self._main_lane, give_up_at)
+        self._waiting.close()
+        for lane in self._patient_lanes:
+            _join(lane, give_up_at)
+        for pending in (*self._queue.empty(), *self._waiting.empty()):
+            pending.refuse(refusals.service_unavailable())
+
+    def is_alive(self) -> bool:
+        """Whether commands are being worked on."""
+        return self._main_lane.is_alive() and all(lane.is_alive() for lane in self._patient_lanes)
+
+    def unanswered(self) -> int:
+        """How many commands have been taken in and not answered yet."""
+        return self._queue.unanswered()
+
+    def _run_main_lane(self) -> None:
+        connection = self._store.connect()
+        runner = GroupRunner(connection, Patience.SKIP, self._waiting.line_for)
+        while pendings := self._queue.take(self._limits.group_max):
+            try:
+                result = runner.run(pendings)
+                self._waiting.join(result.blocked)
+                self._queue.put_first(result.again)
+            except BaseException as error:
+                _fail(pendings, error)
+        connection.close()
+
+    def _run_patient_lane(self) -> None:
+        connection = self._store.connect()
+        runner = GroupRunner(connection, Patience.WAIT)
+        while turn := self._waiting.take(self._limits.group_max):
+            resource, pendings = turn
+            try:
+                result = runner.run(pendings, blocked_on=resource)
+                again = [(pending, resource) for pending in result.again]
+                leftovers = again + result.blocked
+            except BaseException as error:
+                _fail(pendings, error)
+                leftovers = []
+            self._waiting.put_back(resource, leftovers)
+        connection.close()
+
+
+def _fail(pendings: list[Pending], error: BaseException) -> None:
+    """The last net: a lane never dies with futures hanging."""
+    log.error("group_failed", size=len(pendings), exc_info=error)
+    for pending in pendings:
+        pending.refuse(refusals.internal_error())
+
+
+def _join(thread: threading.Thread, give_up_at: float) -> None:
+    if thread.ident is not None:
+        thread.join(max(0.0, give_up_at - time.monotonic()))

@@ -1,0 +1,284 @@
+"""One group: plan, lock, read, decide, write, commit, answer.
+
+`GroupRunner.run` never raises and leaves no command behind: each is answered, or handed back as
+blocked (somebody has locked its rows) or to be run again (it needs more than was locked).
+"""
+
+import random
+import time
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
+
+import structlog
+
+from holdfast.domain import refusals
+from holdfast.domain.commands import IdempotencyKey, PlaceHold
+from holdfast.domain.decide import NeedsMore, decide
+from holdfast.domain.footprint import (
+    Needs,
+    Resource,
+    ResourceKind,
+    footprint_of,
+    needs_of,
+)
+from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.transitions import Transition
+from holdfast.engine.limits import (
+    ATTEMPTS_MAX,
+    RETRY_JITTER_SECONDS,
+    ROUNDS_MAX,
+    SAME_KEY_WAIT_SECONDS,
+)
+from holdfast.engine.pending import Pending
+from holdfast.ports.engine import Answer
+from holdfast.ports.store import (
+    CommitState,
+    CommitUnknown,
+    Contended,
+    Group,
+    GroupWrites,
+    Patience,
+    Rejected,
+    StoreConnection,
+    StoreUnavailable,
+)
+
+log = structlog.get_logger()
+
+_SAME_KEY = {ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
+
+
+def nobody_waits(_footprint: Set[Resource]) -> None:
+    """The patient lanes serve the lines themselves, so they never send anyone to one."""
+    return
+
+
+@dataclass(slots=True)
+class GroupResult:
+    """What is left of a group after it ran."""
+
+    blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
+    again: list[Pending] = field(default_factory=list)
+
+    def add(self, other: "GroupResult") -> None:
+        self.blocked += other.blocked
+        self.again += other.again
+
+
+@dataclass(slots=True)
+class _Verdicts:
+    """What was decided in this attempt. It counts only once the group has committed."""
+
+    answers: list[tuple[Pending, Answer]] = field(default_factory=list)
+    again: list[tuple[Pending, NeedsMore]] = field(default_factory=list)
+    blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
+    recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
+
+
+class GroupRunner:
+    """Runs groups on one connection, for one thread."""
+
+    def __init__(
+        self,
+        connection: StoreConnection,
+        patience: Patience,
+        line_for: Callable[[Set[Resource]], Resource | None] = nobody_waits,
+    ) -> None:
+        self._connection = connection
+        self._patience = patience
+        self._line_for = line_for
+
+    def run(self, pendings: Sequence[Pending], blocked_on: Resource | None = None) -> GroupResult:
+        """`blocked_on` is the line that these commands come from, when they come from one."""
+        for attempt in range(ATTEMPTS_MAX):
+            pendings = _drop_late(pendings)
+            if not pendings:
+                return GroupResult()
+            verdicts = _Verdicts()
+            try:
+                self._attempt(pendings, verdicts)
+            except Contended as error:
+                if self._patience is Patience.WAIT and blocked_on is not None:
+                    return GroupResult(blocked=[(pending, blocked_on) for pending in pendings])
+                log.info("group_contended", attempt=attempt, reason=str(error))
+                time.sleep(random.uniform(0, RETRY_JITTER_SECONDS))  # noqa: S311
+            except StoreUnavailable as error:
+                log.warning("store_unavailable", attempt=attempt, reason=str(error))
+                if attempt:
+                    break
+            except CommitUnknown as unknown:
+                state = self._resolve(unknown)
+                if state is CommitState.COMMITTED:
+                    return _conclude(verdicts)
+                if state is CommitState.UNKNOWN:
+                    break
+            except Exception as error:
+                return self._halve(pendings, error, blocked_on)
+            else:
+                return _conclude(verdicts)
+        return _give_up(pendings)
+
+    def _attempt(self, pendings: Sequence[Pending], verdicts: _Verdicts) -> None:
+        """Plan with an unlocked look, then one transaction."""
+        survey = self._connection.survey(_needs_of_all(pendings))
+        planned: list[tuple[Pending, frozenset[Resource]]] = []
+        for pending in pendings:
+            footprint = footprint_of(pending.command, survey, pending.lapsed_pools)
+            line = self._line_for(footprint)
+            if line is None:
+                planned.append((pending, footprint))
+            else:
+                verdicts.blocked.append((pending, line))
+        if planned:
+            with self._connection.group() as group:
+                self._decide_all(group, planned, verdicts)
+
+    def _decide_all(
+        self,
+        group: Group,
+        planned: Sequence[tuple[Pending, frozenset[Resource]]],
+        verdicts: _Verdicts,
+    ) -> None:
+        resources = frozenset[Resource]().union(*(footprint for _, footprint in planned))
+        new_holds = [
+            pending.command.hold_key
+            for pending, _ in planned
+            if isinstance(pending.command, PlaceHold)
+        ]
+        ledger = group.lock_and_read(resources, new_holds, self._patience)
+        for pending, footprint in planned:
+            missed = footprint & ledger.skipped if ledger.skipped else None
+            if missed:
+                verdicts.blocked.append((pending, min(missed)))
+            else:
+                _decide_one(ledger, pending, verdicts)
+        if verdicts.transitions or verdicts.recorded:
+            group.write_and_commit(GroupWrites(ledger, verdicts.transitions, verdicts.recorded))
+
+    def _resolve(self, unknown: CommitUnknown) -> CommitState:
+        try:
+            state = self._connection.resolve(unknown.token)
+        except Exception:
+            log.exception("commit_unresolved")
+            state = CommitState.UNKNOWN
+        log.warning("commit_unknown", resolved_as=state.name.lower())
+        return state
+
+    def _halve(
+        self, pendings: Sequence[Pending], error: Exception, blocked_on: Resource | None
+    ) -> GroupResult:
+        """One command breaks the group: find it by halves. Alone, it gets an error and a log."""
+        if len(pendings) == 1:
+            log.error(
+                "command_failed",
+                command=type(pendings[0].command).__name__,
+                request_id=pendings[0].command.origin.request_id,
+                exc_info=error,
+            )
+            pendings[0].refuse(refusals.internal_error())
+            return GroupResult()
+        level = log.info if isinstance(error, Rejected) else log.error
+        level("group_halved", size=len(pendings), reason=type(error).__name__)
+        middle = len(pendings) // 2
+        result = self.run(pendings[:middle], blocked_on)
+        result.add(self.run(pendings[middle:], blocked_on))
+        return result
+
+
+def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
+    needs = [needs_of(pending.command, pending.lapsed_pools) for pending in pendings]
+    return Needs(
+        sessions=frozenset().union(*(need.sessions for need in needs)),
+        holds=frozenset().union(*(need.holds for need in needs)),
+        lapsed=frozenset().union(*(need.lapsed for need in needs)),
+    )
+
+
+def _drop_late(pendings: Sequence[Pending]) -> list[Pending]:
+    """A deadline drops a command only here, before it is decided."""
+    now = time.monotonic()
+    in_time = []
+    for pending in pendings:
+        if pending.deadline > now:
+            in_time.append(pending)
+        else:
+            pending.refuse(refusals.service_unavailable())
+    return in_time
+
+
+def _decide_one(ledger: Ledger, pending: Pending, verdicts: _Verdicts) -> None:
+    """Decide on the ledger as the earlier commands of the group have left it. The decision is
+    applied only when it is complete, so an error here costs this one command."""
+    try:
+        replay = _replay(ledger, pending)
+        if replay is not None:
+            verdicts.answers.append((pending, replay))
+            return
+        decision = decide(ledger, pending.command)
+        if isinstance(decision.outcome, NeedsMore):
+            ledger.apply(decision.transitions)
+            verdicts.transitions += decision.transitions
+            verdicts.again.append((pending, decision.outcome))
+            return
+        body = pending.render(decision.outcome) if pending.render else None
+        ledger.apply(decision.transitions)
+    except Exception:
+        log.exception(
+            "command_failed",
+            command=type(pending.command).__name__,
+            request_id=pending.command.origin.request_id,
+        )
+        verdicts.answers.append((pending, Answer(refusals.internal_error())))
+        return
+    verdicts.transitions += decision.transitions
+    verdicts.answers.append((pending, Answer(decision.outcome, body)))
+    is_final = not (isinstance(decision.outcome, Refusal) and decision.outcome.code.is_retryable)
+    key = pending.command.idempotency
+    if key is not None and body is not None and is_final:
+        recorded = RecordedAnswer(key.fingerprint, body)
+        ledger.answers[key.organization_id, key.digest] = recorded
+        verdicts.recorded.append((key, recorded))
+
+
+def _replay(ledger: Ledger, pending: Pending) -> Answer | None:
+    key = pending.command.idempotency
+    if key is None:
+        return None
+    recorded = ledger.answers.get((key.organization_id, key.digest))
+    if recorded is None:
+        return None
+    if recorded.fingerprint == key.fingerprint:
+        return Answer(None, recorded.body, is_replay=True)
+    return Answer(refusals.idempotency_key_reused())
+
+
+def _conclude(verdicts: _Verdicts) -> GroupResult:
+    """The group has committed (or had nothing to write): now, and only now, answer."""
+    for pending, answer in verdicts.answers:
+        pending.answer(answer)
+    result = GroupResult()
+    now = time.monotonic()
+    for pending, resource in verdicts.blocked:
+        if pending.blocked_since is None:
+            pending.blocked_since = now
+        waited_seconds = now - pending.blocked_since
+        if resource.kind in _SAME_KEY and waited_seconds > SAME_KEY_WAIT_SECONDS:
+            pending.refuse(refusals.request_in_progress())
+        else:
+            result.blocked.append((pending, resource))
+    for pending, needs in verdicts.again:
+        pending.rounds += 1
+        pending.lapsed_pools = needs.lapsed_pools
+        if pending.rounds < ROUNDS_MAX:
+            result.again.append(pending)
+        else:
+            pending.refuse(refusals.service_unavailable())
+    return result
+
+
+def _give_up(pendings: Sequence[Pending]) -> GroupResult:
+    for pending in pendings:
+        pending.refuse(refusals.service_unavailable())
+    return GroupResult()

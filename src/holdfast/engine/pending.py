@@ -1,0 +1,34 @@
+"""A command on its way through the engine."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from holdfast.domain.commands import Command
+from holdfast.domain.ids import PoolId
+from holdfast.domain.refusals import Refusal
+from holdfast.ports.engine import Answer, Render
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """`deadline` is on the monotonic clock of this process; the hold's times never are."""
+
+    command: Command
+    render: Render | None
+    deadline: float
+    leave: Callable[["Pending"], None]
+    future: Future[Answer] = field(default_factory=Future)
+    rounds: int = 0
+    lapsed_pools: frozenset[PoolId] = frozenset()
+    blocked_since: float | None = None
+
+    def answer(self, answer: Answer) -> None:
+        """The first answer stands. Leaving comes first, so that who reads the answer finds room."""
+        if self.future.done():
+            return
+        self.leave(self)
+        self.future.set_result(answer)
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.answer(Answer(refusal))

@@ -1,0 +1,92 @@
+"""The queue in front of the main lane: bounded, first come first served within an organization,
+round robin over organizations, so that one tenant's rush does not starve another."""
+
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable
+
+from holdfast.domain.ids import OrganizationId
+from holdfast.engine.pending import Pending
+
+
+class FairQueue:
+    def __init__(self, queue_max: int, share_max: int) -> None:
+        self._queue_max = queue_max
+        self._share_max = share_max
+        self._changed = threading.Condition()
+        self._lines: OrderedDict[OrganizationId, deque[Pending]] = OrderedDict()
+        self._first: deque[Pending] = deque()
+        self._unanswered: Counter[OrganizationId] = Counter()
+        self._unanswered_total = 0
+        self._is_closed = False
+
+    def put(self, pending: Pending) -> bool:
+        """False when there is no room, for anyone or for this organization, or no more work is
+        taken in."""
+        organization_id = pending.command.organization_id
+        with self._changed:
+            if (
+                self._is_closed
+                or self._unanswered_total >= self._queue_max
+                or self._unanswered[organization_id] >= self._share_max
+            ):
+                return False
+            self._unanswered_total += 1
+            self._unanswered[organization_id] += 1
+            line = self._lines.get(organization_id)
+            if line is None:
+                line = self._lines[organization_id] = deque()
+            line.append(pending)
+            self._changed.notify()
+        return True
+
+    def put_first(self, pendings: Iterable[Pending]) -> None:
+        """Back to the head of the queue: they have been counted and have waited already."""
+        with self._changed:
+            self._first.extend(pendings)
+            self._changed.notify()
+
+    def leave(self, pending: Pending) -> None:
+        """The command is answered; its room is free."""
+        organization_id = pending.command.organization_id
+        with self._changed:
+            self._unanswered_total -= 1
+            self._unanswered[organization_id] -= 1
+            if not self._unanswered[organization_id]:
+                del self._unanswered[organization_id]
+
+    def take(self, count_max: int) -> list[Pending]:
+        """Whatever waits, up to the maximum; blocks while nothing does. Empty: closed and done."""
+        with self._changed:
+            while not (self._first or self._lines or self._is_closed):
+                self._changed.wait()
+            taken: list[Pending] = []
+            while self._first and len(taken) < count_max:
+                taken.append(self._first.popleft())
+            self._take_in_turns(taken, count_max)
+            return taken
+
+    def _take_in_turns(self, taken: list[Pending], count_max: int) -> None:
+        while self._lines and len(taken) < count_max:
+            organization_id, line = self._lines.popitem(last=False)
+            taken.append(line.popleft())
+            if line:
+                # To the end of the round: everyone else is served before its next command.
+                self._lines[organization_id] = line
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def empty(self) -> list[Pending]:
+        """Everything that still waits, for whoever has to answer it at the very end."""
+        with self._changed:
+            rest = [*self._first, *(pending for line in self._lines.values() for pending in line)]
+            self._first.clear()
+            self._lines.clear()
+            return rest
+
+    def unanswered(self) -> int:
+        with self._changed:
+            return self._unanswered_total

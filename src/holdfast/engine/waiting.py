@@ -1,0 +1,88 @@
+"""The room for commands whose rows somebody else has locked.
+
+One line per locked resource, each served by at most one patient lane at a time. Whoever comes
+later for a resource that has a line goes to its end, so arrival order is kept; whoever needs other
+resources goes straight on in the main lane. Nobody waits behind a stranger's lock.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Set
+
+from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.engine.limits import POLL_SECONDS
+from holdfast.engine.pending import Pending
+
+_POLLED = {ResourceKind.SESSION, ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
+
+
+class WaitingRoom:
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._lines: dict[Resource, deque[Pending]] = {}
+        self._served: set[Resource] = set()
+        self._not_before: dict[Resource, float] = {}
+        self._is_closed = False
+
+    def line_for(self, footprint: Set[Resource]) -> Resource | None:
+        """The line that a command with this footprint has to join, if there is one."""
+        if not self._lines:
+            return None
+        with self._changed:
+            return next((resource for resource in footprint if resource in self._lines), None)
+
+    def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
+        with self._changed:
+            for pending, resource in blocked:
+                self._lines.setdefault(resource, deque()).append(pending)
+            self._changed.notify_all()
+
+    def take(self, count_max: int) -> tuple[Resource, list[Pending]] | None:
+        """A line that nobody serves and its first commands; blocks. None: closed and done."""
+        with self._changed:
+            while True:
+                resource = self._next_line()
+                if resource is not None:
+                    self._served.add(resource)
+                    line = self._lines[resource]
+                    return resource, [line.popleft() for _ in range(min(count_max, len(line)))]
+                if self._is_closed and not self._lines:
+                    return None
+                self._changed.wait(POLL_SECONDS if self._not_before else None)
+
+    def _next_line(self) -> Resource | None:
+        now = time.monotonic()
+        for resource, line in self._lines.items():
+            if resource in self._served or not line:
+                continue
+            if self._not_before.get(resource, 0.0) <= now:
+                return resource
+        return None
+
+    def put_back(self, resource: Resource, leftovers: list[tuple[Pending, Resource]]) -> None:
+        """The turn of this line is over; what could not be decided waits on, in its order."""
+        with self._changed:
+            self._served.discard(resource)
+            self._not_before.pop(resource, None)
+            for pending, blocked_on in reversed(leftovers):
+                self._lines.setdefault(blocked_on, deque()).appendleft(pending)
+                if blocked_on.kind in _POLLED:
+                    self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
+            line = self._lines.pop(resource, None)
+            if line:
+                # To the end of the round. An empty line is gone: newcomers take the main lane.
+                self._lines[resource] = line
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def empty(self) -> list[Pending]:
+        with self._changed:
+            rest = [pending for line in self._lines.values() for pending in line]
+            self._lines.clear()
+            self._changed.notify_all()
+            return rest
