@@ -1,7 +1,7 @@
 """The short reference that people read to each other over the telephone, such as `K7M2QX`.
 
 References come from a counter, so they never collide and nothing has to be looked up; a
-multiplication modulo the size of the alphabet's space scatters neighbours. They identify, they
+multiplication and a shift modulo the size of the alphabet's space scatters neighbours. They identify, they
 do not authorize: whoever knows one still needs a credential.
 """
 
@@ -11,6 +11,7 @@ _BASE = len(ALPHABET)
 _SHORTEST = 6
 # Any multiplier that shares no factor with the base permutes the space.
 _MULTIPLIER = 618_033_989
+_OFFSET = 271_828_183
 
 
 def reference_of(number: int) -> str:
@@ -20,7 +21,7 @@ def reference_of(number: int) -> str:
     while number >= _BASE**length:
         number -= _BASE**length
         length += 1
-    scattered = number * _MULTIPLIER % _BASE**length
+    scattered = (number * _MULTIPLIER + _OFFSET) % _BASE**length
     letters = []
     for _ in range(length):
         scattered, digit = divmod(scattered, _BASE)

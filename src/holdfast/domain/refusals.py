@@ -11,7 +11,6 @@ Refusal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 
 class RefusalCode(StrEnum):
@@ -50,14 +49,12 @@ _RETRYABLE = frozenset(
     }
 )
 
-_NOTHING: Mapping[str, int | str] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     code: RefusalCode
     message: str
-    details: Mapping[str, int | str] = field(default=_NOTHING)
+    details: Mapping[str, int | str] = field(default_factory=dict)
 
 
 def invalid_session() -> Refusal:

@@ -9,15 +9,20 @@ and the numbers of `seq` come from one sequence per table, so neither repeats be
 organizations. For writing it would not be, and the role of the admin has no right to write.
 """
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 Target = TypeVar("Target", bound=models.Model)
 
+if TYPE_CHECKING:  # Django's fields take their types in the stubs only
+    WholeNumber = models.BigIntegerField[int, int]
+else:
+    WholeNumber = models.BigIntegerField
 
-class Xid8Field(models.BigIntegerField):
+
+class Xid8Field(WholeNumber):
     """The id of a transaction."""
 
     def db_type(self, connection: Any) -> str:
@@ -39,8 +44,8 @@ class Row(models.Model):
 class Organization(Row):
     id = models.UUIDField(primary_key=True)
     name = models.TextField()
-    ttl_seconds = models.IntegerField(null=True)
-    quantity_max = models.IntegerField(null=True)
+    ttl_seconds = models.IntegerField("holds last (s)", null=True)
+    quantity_max = models.IntegerField("most per hold", null=True)
     created_at = models.DateTimeField()
 
     class Meta(Row.Meta):
@@ -98,8 +103,8 @@ class Event(OrganizationRow):
     id = models.UUIDField(primary_key=True)
     name = models.TextField()
     currency = models.TextField()
-    ttl_seconds = models.IntegerField(null=True)
-    quantity_max = models.IntegerField(null=True)
+    ttl_seconds = models.IntegerField("holds last (s)", null=True)
+    quantity_max = models.IntegerField("most per hold", null=True)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -166,8 +171,8 @@ class TicketType(OrganizationRow):
     session = same_organization(Session, "session_id")
     name = models.TextField()
     price_minor = models.BigIntegerField()
-    ttl_seconds = models.IntegerField(null=True)
-    quantity_max = models.IntegerField(null=True)
+    ttl_seconds = models.IntegerField("holds last (s)", null=True)
+    quantity_max = models.IntegerField("most per hold", null=True)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -237,8 +242,8 @@ class HoldLine(OrganizationRow):
 class Fact(OrganizationRow):
     """A row of the outbox."""
 
-    seq = models.BigIntegerField(primary_key=True)
-    xid = Xid8Field()
+    seq = models.BigIntegerField("number", primary_key=True)
+    xid = Xid8Field("transaction")
     event_id = models.UUIDField()
     hold_id = models.UUIDField()
     version = models.IntegerField()
@@ -254,13 +259,13 @@ class Fact(OrganizationRow):
 
 
 class AuditEntry(OrganizationRow):
-    seq = models.BigIntegerField(primary_key=True)
-    at = models.DateTimeField()
+    seq = models.BigIntegerField("number", primary_key=True)
+    at = models.DateTimeField("time")
     action = models.TextField()
     hold_id = models.UUIDField()
     actor = models.TextField()
     request_id = models.TextField()
-    ip = models.GenericIPAddressField(null=True)
+    ip = models.GenericIPAddressField("IP address", null=True)
     user_agent = models.TextField(null=True)
     old = models.JSONField(null=True)
     new = models.JSONField()
@@ -268,7 +273,7 @@ class AuditEntry(OrganizationRow):
     class Meta(OrganizationRow.Meta):
         db_table = "audit"
         verbose_name = "audit entry"
-        verbose_name_plural = "audit"
+        verbose_name_plural = "audit entries"
 
     def __str__(self) -> str:
         return f"{self.action} #{self.seq}"

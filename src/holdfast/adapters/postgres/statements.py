@@ -245,3 +245,19 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::bytea[])
 # server hands out the same number again, whether a row is there that only it can have written.
 TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s"
+
+# One clock for the filter and for what is shown.
+SELECT_HOLD = f"""
+SELECT {HOLD_COLUMNS}, statement_timestamp()
+FROM hold h WHERE h.organization_id = %s AND h.id = %s
+"""  # noqa: S608
+
+LIST_HOLDS = f"""
+SELECT {HOLD_COLUMNS}, statement_timestamp()
+FROM hold h WHERE {{conditions}}
+ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s
+"""  # noqa: S608
+
+LAPSED_HOLDS = "SELECT organization_id, session_id, id FROM holdfast_lapsed_holds(%s)"
+PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
+FIND_API_KEY = "SELECT organization_id, id, scopes FROM holdfast_find_api_key(%s)"

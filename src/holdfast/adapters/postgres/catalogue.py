@@ -1,0 +1,163 @@
+"""The catalogue on PostgreSQL: reading it, and changing it one small transaction at a time."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+from holdfast.adapters.postgres import catalogue_statements as sql
+from holdfast.adapters.postgres.catalogue_changing import change_catalogue, lock_key
+from holdfast.adapters.postgres.reading import Database
+from holdfast.domain import refusals
+from holdfast.domain.catalogue import (
+    Event,
+    PoolState,
+    Session,
+    SessionAvailability,
+    TicketType,
+    TicketTypeAvailability,
+)
+from holdfast.domain.catalogue_changes import CatalogueChange
+from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.values import Money
+from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.paging import Cursor, Page, PageRequest
+
+T = TypeVar("T")
+
+
+class PostgresCatalogue:
+    """Implements CatalogueStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def apply(
+        self,
+        change: CatalogueChange,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[CatalogueOutcome], bytes],
+    ) -> CatalogueAnswer:
+        with self._database.transaction(change.organization_id) as connection:
+            if idempotency is not None:
+                if not lock_key(connection, idempotency):
+                    return CatalogueAnswer(refusals.request_in_progress())
+                recorded = connection.execute(
+                    sql.RECORDED_ANSWER, (idempotency.organization_id, idempotency.digest)
+                ).fetchone()
+                if recorded is not None and recorded[0] == idempotency.fingerprint:
+                    return CatalogueAnswer(None, recorded[1], is_replay=True)
+                if recorded is not None:
+                    return CatalogueAnswer(refusals.idempotency_key_reused())
+            outcome = change_catalogue(connection, change)
+            if idempotency is None:
+                return CatalogueAnswer(outcome)
+            body = render(outcome)
+            if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
+                connection.execute(
+                    sql.RECORD_ANSWER,
+                    (
+                        idempotency.organization_id,
+                        idempotency.digest,
+                        idempotency.fingerprint,
+                        body,
+                    ),
+                )
+            return CatalogueAnswer(outcome, body)
+
+    def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
+        return self._one(organization_id, sql.EVENTS, event_id, sql.event_from_row)
+
+    def events(self, organization_id: OrganizationId, page: PageRequest) -> Page[Event]:
+        return self._page(organization_id, sql.EVENTS, {}, page, sql.event_from_row)
+
+    def session(self, organization_id: OrganizationId, session_id: SessionId) -> Session | None:
+        return self._one(organization_id, sql.SESSIONS, session_id, sql.session_from_row)
+
+    def sessions(
+        self, organization_id: OrganizationId, event_id: EventId | None, page: PageRequest
+    ) -> Page[Session]:
+        only = {"event_id": event_id}
+        return self._page(organization_id, sql.SESSIONS, only, page, sql.session_from_row)
+
+    def pool(self, organization_id: OrganizationId, pool_id: PoolId) -> PoolState | None:
+        return self._one(organization_id, sql.POOLS, pool_id, sql.pool_from_row)
+
+    def pools(
+        self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
+    ) -> Page[PoolState]:
+        only = {"session_id": session_id}
+        return self._page(organization_id, sql.POOLS, only, page, sql.pool_from_row)
+
+    def ticket_type(
+        self, organization_id: OrganizationId, ticket_type_id: TicketTypeId
+    ) -> TicketType | None:
+        return self._one(
+            organization_id, sql.TICKET_TYPES, ticket_type_id, sql.ticket_type_from_row
+        )
+
+    def ticket_types(
+        self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
+    ) -> Page[TicketType]:
+        only = {"session_id": session_id}
+        return self._page(organization_id, sql.TICKET_TYPES, only, page, sql.ticket_type_from_row)
+
+    def availability(
+        self, organization_id: OrganizationId, session_id: SessionId
+    ) -> SessionAvailability | None:
+        parameters = {"organization_id": organization_id, "session_id": session_id}
+        with self._database.transaction(organization_id) as connection:
+            session = connection.execute(sql.SESSION_EVENT, parameters).fetchone()
+            if session is None:
+                return None
+            rows = connection.execute(sql.AVAILABILITY, parameters).fetchall()
+        tightest: dict[UUID, TicketTypeAvailability] = {}
+        for row in rows:
+            offered = _availability_from_row(row)
+            known = tightest.get(offered.ticket_type_id)
+            if known is None or offered.available < known.available:
+                tightest[offered.ticket_type_id] = offered
+        return SessionAvailability(session_id, session[0], session[1], tuple(tightest.values()))
+
+    def _one(
+        self,
+        organization_id: OrganizationId,
+        table: sql.Table,
+        id_: UUID,
+        build: Callable[[tuple[Any, ...]], T],
+    ) -> T | None:
+        with self._database.transaction(organization_id) as connection:
+            row = connection.execute(table.one, (organization_id, id_)).fetchone()
+        return build(row) if row else None
+
+    def _page(
+        self,
+        organization_id: OrganizationId,
+        table: sql.Table,
+        only: dict[str, UUID | None],
+        page: PageRequest,
+        build: Callable[[tuple[Any, ...]], T],
+    ) -> Page[T]:
+        query, parameters = table.listed(organization_id, only, page)
+        with self._database.transaction(organization_id) as connection:
+            rows = connection.execute(query, parameters).fetchall()
+        shown = rows[: page.size]
+        has_more = len(rows) > page.size
+        return Page(
+            tuple(map(build, shown)),
+            Cursor(shown[-1][1], shown[-1][0]) if has_more else None,
+        )
+
+
+def _availability_from_row(row: tuple[Any, ...]) -> TicketTypeAvailability:
+    id_, name, price_minor, currency, total, held, sold = row
+    return TicketTypeAvailability(
+        TicketTypeId(id_),
+        name,
+        Money(price_minor, currency),
+        total,
+        held,
+        sold,
+        total - held - sold,
+    )

@@ -1,0 +1,254 @@
+"""Changes of the catalogue, within the caller's transaction. What alters the terms of a sale takes
+the session's lock exclusively, so no hold is decided on terms that are just being changed."""
+
+from collections.abc import Sequence
+from typing import assert_never
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.postgres import catalogue_statements as sql
+from holdfast.adapters.postgres.connecting import Connection
+from holdfast.adapters.postgres.locks import advisory_name
+from holdfast.domain import refusals
+from holdfast.domain.catalogue import Event, PoolState, Session, TicketType
+from holdfast.domain.catalogue_changes import (
+    CatalogueChange,
+    ChangeEvent,
+    ChangePool,
+    ChangeSession,
+    ChangeTicketType,
+    CreateEvent,
+    CreatePool,
+    CreateSession,
+    CreateTicketType,
+)
+from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.domain.ids import OrganizationId, PoolId, SessionId
+from holdfast.domain.refusals import Refusal
+from holdfast.ports.catalogue import CatalogueOutcome
+
+
+def change_catalogue(connection: Connection, change: CatalogueChange) -> CatalogueOutcome:
+    connection.execute(sql.PATIENCE)
+    match change:
+        case CreateEvent():
+            return _create_event(connection, change)
+        case ChangeEvent():
+            return _change_event(connection, change)
+        case CreateSession():
+            return _create_session(connection, change)
+        case ChangeSession():
+            return _change_session(connection, change)
+        case CreatePool():
+            return _create_pool(connection, change)
+        case ChangePool():
+            return _change_pool(connection, change)
+        case CreateTicketType():
+            return _create_ticket_type(connection, change)
+        case ChangeTicketType():
+            return _change_ticket_type(connection, change)
+        case _:
+            assert_never(change)
+
+
+def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
+    """Wait, up to the patience of a catalogue change, for another request with the same key. It
+    comes before the session's lock here, against the usual order, and may: the engine only ever
+    tries these two kinds of locks and never waits for them, so no circle can close."""
+    resource = Resource(ResourceKind.IDEMPOTENCY_KEY, key.organization_id, key.digest)
+    try:
+        connection.execute(sql.PATIENCE)
+        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
+    except psycopg.errors.LockNotAvailable:
+        connection.execute("ROLLBACK")
+        return False
+    return True
+
+
+def _lock_sessions(
+    connection: Connection, organization_id: OrganizationId, session_ids: Sequence[UUID]
+) -> None:
+    for session_id in session_ids:
+        resource = Resource(ResourceKind.SESSION, organization_id, session_id)
+        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
+
+
+def _event(connection: Connection, organization_id: UUID, event_id: UUID) -> Event | None:
+    row = connection.execute(sql.EVENTS.one, (organization_id, event_id)).fetchone()
+    return sql.event_from_row(row) if row else None
+
+
+def _session(connection: Connection, organization_id: UUID, session_id: UUID) -> Session | None:
+    row = connection.execute(sql.SESSIONS.one, (organization_id, session_id)).fetchone()
+    return sql.session_from_row(row) if row else None
+
+
+def _pool(connection: Connection, organization_id: UUID, pool_id: UUID) -> PoolState | None:
+    row = connection.execute(sql.POOLS.one, (organization_id, pool_id)).fetchone()
+    return sql.pool_from_row(row) if row else None
+
+
+def _ticket_type(connection: Connection, organization_id: UUID, id_: UUID) -> TicketType | None:
+    row = connection.execute(sql.TICKET_TYPES.one, (organization_id, id_)).fetchone()
+    return sql.ticket_type_from_row(row) if row else None
+
+
+def _found(record: CatalogueOutcome | None) -> CatalogueOutcome:
+    assert record is not None
+    return record
+
+
+def _create_event(connection: Connection, change: CreateEvent) -> CatalogueOutcome:
+    connection.execute(
+        sql.INSERT_EVENT,
+        (
+            change.organization_id,
+            change.event_id,
+            change.name,
+            change.currency,
+            change.policy.ttl_seconds,
+            change.policy.quantity_max,
+        ),
+    )
+    return _found(_event(connection, change.organization_id, change.event_id))
+
+
+def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutcome:
+    organization_id, event_id = change.organization_id, change.event_id
+    if _event(connection, organization_id, event_id) is None:
+        return refusals.event_not_found()
+    if change.policy is not None:
+        rows = connection.execute(sql.SESSIONS_OF_EVENT, (organization_id, event_id)).fetchall()
+        session_ids = [row[0] for row in rows]
+        _lock_sessions(connection, organization_id, session_ids)
+        connection.execute(
+            sql.CHANGE_EVENT_POLICY,
+            (change.policy.ttl_seconds, change.policy.quantity_max, organization_id, event_id),
+        )
+        connection.execute(sql.RAISE_VERSIONS, (organization_id, session_ids))
+    connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
+    return _found(_event(connection, organization_id, event_id))
+
+
+def _create_session(connection: Connection, change: CreateSession) -> CatalogueOutcome:
+    if _event(connection, change.organization_id, change.event_id) is None:
+        return refusals.invalid_event()
+    connection.execute(
+        sql.INSERT_SESSION,
+        (
+            change.organization_id,
+            change.session_id,
+            change.event_id,
+            change.name,
+            change.starts_at,
+        ),
+    )
+    return _found(_session(connection, change.organization_id, change.session_id))
+
+
+def _change_session(connection: Connection, change: ChangeSession) -> CatalogueOutcome:
+    organization_id, session_id = change.organization_id, change.session_id
+    connection.execute(
+        sql.CHANGE_SESSION, (change.name, change.starts_at, organization_id, session_id)
+    )
+    return _session(connection, organization_id, session_id) or refusals.session_not_found()
+
+
+def _create_pool(connection: Connection, change: CreatePool) -> CatalogueOutcome:
+    if _session(connection, change.organization_id, change.session_id) is None:
+        return refusals.invalid_session()
+    connection.execute(
+        sql.INSERT_POOL,
+        (
+            change.organization_id,
+            change.pool_id,
+            change.session_id,
+            change.name,
+            change.total,
+        ),
+    )
+    return _found(_pool(connection, change.organization_id, change.pool_id))
+
+
+def _change_pool(connection: Connection, change: ChangePool) -> CatalogueOutcome:
+    organization_id, pool_id = change.organization_id, change.pool_id
+    pool = _pool(connection, organization_id, pool_id)
+    if pool is None:
+        return refusals.pool_not_found()
+    _lock_sessions(connection, organization_id, [pool.session_id])
+    row = connection.execute(sql.LOCK_POOL, (organization_id, pool_id)).fetchone()
+    assert row is not None
+    if change.total is not None and change.total < row[0]:
+        # Lapsed holds count until the reaper has written them off: a moment later it may fit.
+        return refusals.capacity_in_use(row[0])
+    connection.execute(sql.CHANGE_POOL, (change.name, change.total, organization_id, pool_id))
+    return _found(_pool(connection, organization_id, pool_id))
+
+
+def _refuse_pools(
+    connection: Connection,
+    organization_id: OrganizationId,
+    session_id: SessionId,
+    pool_ids: Sequence[PoolId],
+) -> Refusal | None:
+    distinct = list(set(pool_ids))
+    row = connection.execute(
+        sql.POOLS_IN_SESSION, (organization_id, session_id, distinct)
+    ).fetchone()
+    return None if row and row[0] == len(distinct) else refusals.invalid_pool()
+
+
+def _create_ticket_type(connection: Connection, change: CreateTicketType) -> CatalogueOutcome:
+    organization_id, session_id = change.organization_id, change.session_id
+    if _session(connection, organization_id, session_id) is None:
+        return refusals.invalid_session()
+    refusal = _refuse_pools(connection, organization_id, session_id, change.pool_ids)
+    if refusal is not None:
+        return refusal
+    _lock_sessions(connection, organization_id, [session_id])
+    pool_ids = list(dict.fromkeys(change.pool_ids))
+    if change.own_pool is not None:
+        _create_pool(connection, change.own_pool)
+        pool_ids.append(change.own_pool.pool_id)
+    connection.execute(
+        sql.INSERT_TICKET_TYPE,
+        (
+            organization_id,
+            change.ticket_type_id,
+            session_id,
+            change.name,
+            change.price_minor,
+            change.policy.ttl_seconds,
+            change.policy.quantity_max,
+        ),
+    )
+    connection.execute(sql.DRAW_FROM_POOLS, (organization_id, change.ticket_type_id, pool_ids))
+    connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    return _found(_ticket_type(connection, organization_id, change.ticket_type_id))
+
+
+def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> CatalogueOutcome:
+    organization_id, id_ = change.organization_id, change.ticket_type_id
+    ticket_type = _ticket_type(connection, organization_id, id_)
+    if ticket_type is None:
+        return refusals.ticket_type_not_found()
+    session_id = ticket_type.session_id
+    if change.pool_ids is not None:
+        refusal = _refuse_pools(connection, organization_id, session_id, change.pool_ids)
+        if refusal is not None:
+            return refusal
+    _lock_sessions(connection, organization_id, [session_id])
+    if change.pool_ids is not None:
+        connection.execute(sql.CLEAR_POOLS, (organization_id, id_))
+        pool_ids = list(dict.fromkeys(change.pool_ids))
+        connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
+    if change.policy is not None:
+        policy = (change.policy.ttl_seconds, change.policy.quantity_max)
+        connection.execute(sql.CHANGE_TICKET_TYPE_POLICY, (*policy, organization_id, id_))
+    connection.execute(
+        sql.CHANGE_TICKET_TYPE, (change.name, change.price_minor, organization_id, id_)
+    )
+    connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    return _found(_ticket_type(connection, organization_id, id_))

@@ -1,0 +1,189 @@
+"""The SQL of the catalogue, and its rows as values."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from holdfast.domain.catalogue import Event, PoolState, Session, TicketType
+from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.values import Money
+from holdfast.ports.paging import PageRequest
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A query whose first two columns are id and created_at, the order of the pages."""
+
+    select: str
+
+    @property
+    def one(self) -> str:
+        return f"{self.select} WHERE x.organization_id = %s AND x.id = %s"
+
+    def listed(
+        self, organization_id: OrganizationId, only: dict[str, UUID | None], page: PageRequest
+    ) -> tuple[str, dict[str, Any]]:
+        conditions = ["x.organization_id = %(organization_id)s"]
+        parameters: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
+        for column, value in only.items():
+            if value is not None:
+                conditions.append(f"x.{column} = %({column})s")
+                parameters[column] = value
+        if page.after is not None:
+            conditions.append("(x.created_at, x.id) < (%(after_created_at)s, %(after_id)s)")
+            parameters |= {"after_created_at": page.after.created_at, "after_id": page.after.id}
+        query = (
+            f"{self.select} WHERE {' AND '.join(conditions)}"
+            " ORDER BY x.created_at DESC, x.id DESC LIMIT %(limit)s"
+        )
+        return query, parameters
+
+
+EVENTS = Table("""
+SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.ttl_seconds, x.quantity_max
+FROM event x""")
+
+SESSIONS = Table("""
+SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at
+FROM session x""")
+
+
+def _live(pool: str) -> str:
+    """The units that live holds of a pool occupy: lapsed ones are free."""
+    return f"""{pool}.held - coalesce((
+    SELECT sum(b.units) FROM pool_lapse b
+    WHERE b.organization_id = {pool}.organization_id AND b.pool_id = {pool}.id
+        AND b.lapses_at <= statement_timestamp()), 0)::integer"""  # noqa: S608
+
+
+POOLS = Table(f"""
+SELECT x.id, x.created_at, x.session_id, x.name, x.total, {_live("x")}, x.sold
+FROM pool x""")  # noqa: S608
+
+TICKET_TYPES = Table("""
+SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.price_minor, e.currency,
+    x.ttl_seconds, x.quantity_max,
+    (SELECT array_agg(d.pool_id ORDER BY d.pool_id) FROM ticket_type_pool d
+     WHERE d.organization_id = x.organization_id AND d.ticket_type_id = x.id)
+FROM ticket_type x
+JOIN session s ON s.organization_id = x.organization_id AND s.id = x.session_id
+JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""")
+
+SESSION_EVENT = """
+SELECT event_id, statement_timestamp() FROM session
+WHERE organization_id = %(organization_id)s AND id = %(session_id)s
+"""
+
+# One row per ticket type and pool; the pool with the least left is what the buyer gets to see.
+AVAILABILITY = f"""
+SELECT t.id, t.name, t.price_minor, e.currency, p.total, {_live("p")}, p.sold
+FROM ticket_type t
+JOIN session s ON s.organization_id = t.organization_id AND s.id = t.session_id
+JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
+JOIN ticket_type_pool d ON d.organization_id = t.organization_id AND d.ticket_type_id = t.id
+JOIN pool p ON p.organization_id = d.organization_id AND p.id = d.pool_id
+WHERE t.organization_id = %(organization_id)s AND t.session_id = %(session_id)s
+ORDER BY t.created_at, t.id
+"""  # noqa: S608
+
+RECORDED_ANSWER = """
+SELECT fingerprint, body FROM idempotency WHERE organization_id = %s AND digest = %s
+"""
+RECORD_ANSWER = """
+INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
+VALUES (%s, %s, %s, %s, statement_timestamp())
+"""
+
+# Catalogue changes may wait longer for their locks than holds do.
+PATIENCE = "SET LOCAL lock_timeout = '2s'"
+LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
+
+INSERT_EVENT = """
+INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max)
+VALUES (%s, %s, %s, %s, %s, %s)
+"""
+RENAME_EVENT = """
+UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
+WHERE organization_id = %s AND id = %s
+"""
+CHANGE_EVENT_POLICY = """
+UPDATE event SET ttl_seconds = %s, quantity_max = %s WHERE organization_id = %s AND id = %s
+"""
+SESSIONS_OF_EVENT = """
+SELECT id FROM session WHERE organization_id = %s AND event_id = %s ORDER BY id
+"""
+INSERT_SESSION = """
+INSERT INTO session (organization_id, id, event_id, name, starts_at) VALUES (%s, %s, %s, %s, %s)
+"""
+CHANGE_SESSION = """
+UPDATE session SET name = coalesce(%s, name), starts_at = coalesce(%s, starts_at),
+    updated_at = statement_timestamp()
+WHERE organization_id = %s AND id = %s
+"""
+# The engine's copies of these sessions are out of date from here on.
+RAISE_VERSIONS = """
+UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = ANY (%s)
+"""
+INSERT_POOL = """
+INSERT INTO pool (organization_id, id, session_id, name, total) VALUES (%s, %s, %s, %s, %s)
+"""
+LOCK_POOL = """
+SELECT held + sold FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE
+"""
+CHANGE_POOL = """
+UPDATE pool SET name = coalesce(%s, name), total = coalesce(%s, total)
+WHERE organization_id = %s AND id = %s
+"""
+POOLS_IN_SESSION = """
+SELECT count(*) FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
+"""
+INSERT_TICKET_TYPE = """
+INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, ttl_seconds,
+    quantity_max)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+"""
+CHANGE_TICKET_TYPE = """
+UPDATE ticket_type SET name = coalesce(%s, name), price_minor = coalesce(%s, price_minor),
+    updated_at = statement_timestamp()
+WHERE organization_id = %s AND id = %s
+"""
+CHANGE_TICKET_TYPE_POLICY = """
+UPDATE ticket_type SET ttl_seconds = %s, quantity_max = %s WHERE organization_id = %s AND id = %s
+"""
+CLEAR_POOLS = "DELETE FROM ticket_type_pool WHERE organization_id = %s AND ticket_type_id = %s"
+DRAW_FROM_POOLS = """
+INSERT INTO ticket_type_pool (organization_id, ticket_type_id, pool_id)
+SELECT %s, %s, unnest(%s::uuid[])
+"""
+
+
+def event_from_row(row: Row) -> Event:
+    id_, created_at, updated_at, name, currency, ttl_seconds, quantity_max = row
+    policy = PolicyOverride(ttl_seconds, quantity_max)
+    return Event(EventId(id_), name, currency, policy, created_at, updated_at)
+
+
+def session_from_row(row: Row) -> Session:
+    id_, created_at, updated_at, event_id, name, starts_at = row
+    return Session(SessionId(id_), EventId(event_id), name, starts_at, created_at, updated_at)
+
+
+def pool_from_row(row: Row) -> PoolState:
+    id_, _, session_id, name, total, held, sold = row
+    return PoolState(PoolId(id_), SessionId(session_id), name, total, held, sold)
+
+
+def ticket_type_from_row(row: Row) -> TicketType:
+    return TicketType(
+        id=TicketTypeId(row[0]),
+        created_at=row[1],
+        updated_at=row[2],
+        session_id=SessionId(row[3]),
+        name=row[4],
+        price=Money(row[5], row[6]),
+        policy=PolicyOverride(row[7], row[8]),
+        pool_ids=tuple(map(PoolId, row[9])),
+    )

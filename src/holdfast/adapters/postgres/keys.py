@@ -1,0 +1,64 @@
+"""API keys and organizations."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import psycopg
+from uuid_utils.compat import uuid7
+
+from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres.connecting import CONNECT_TIMEOUT_SECONDS, translated
+from holdfast.adapters.postgres.reading import Database
+from holdfast.domain.ids import ApiKeyId, OrganizationId
+from holdfast.ports.access import Principal
+from holdfast.ports.catalogue import NewKey
+
+
+class PostgresKeys:
+    """Implements KeyDirectory."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, secret_hash: bytes) -> Principal | None:
+        with self._database.transaction() as connection:
+            row = connection.execute(sql.FIND_API_KEY, (secret_hash,)).fetchone()
+        if row is None:
+            return None
+        return Principal(OrganizationId(row[0]), ApiKeyId(row[1]), frozenset(row[2]))
+
+
+class PostgresOrganizations:
+    """Implements OrganizationStore. It connects as the owner of the tables: tenants are made by
+    operators, never through the API."""
+
+    def __init__(self, owner_url: str) -> None:
+        self._url = owner_url
+
+    def create(self, organization_id: OrganizationId, name: str, keys: Sequence[NewKey]) -> None:
+        """Harmless when it is there already; keys that are known are left as they are."""
+        now = datetime.now(UTC)
+        try:
+            with psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:
+                connection.execute(
+                    "INSERT INTO organization (id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                    (organization_id, name),
+                )
+                for key in keys:
+                    connection.execute(
+                        "INSERT INTO api_key"
+                        " (organization_id, id, name, prefix, secret_hash, scopes, created_at)"
+                        " VALUES (%s, %s, %s, %s, %s, %s, %s)"
+                        " ON CONFLICT (organization_id, secret_hash) DO NOTHING",
+                        (
+                            organization_id,
+                            uuid7(),
+                            key.name,
+                            key.prefix,
+                            key.secret_hash,
+                            list(key.scopes),
+                            now,
+                        ),
+                    )
+        except psycopg.Error as error:
+            raise translated(error) from error

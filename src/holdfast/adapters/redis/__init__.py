@@ -1,0 +1,1 @@
+"""Redis or Valkey: a hint, never the truth."""

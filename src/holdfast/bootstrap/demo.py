@@ -1,0 +1,91 @@
+"""What the demo stands on: embedded services, a loaded sale, and a file that says where to look."""
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedServiceError, EmbeddedValkey
+from holdfast.bootstrap.database import ensure_admin, migrate
+from holdfast.bootstrap.settings import Settings, load_settings
+from holdfast.bootstrap.tenants import (
+    DEMO_EVENT_ID,
+    DEMO_GA_ID,
+    DEMO_ORGANIZATION_ID,
+    DEMO_SESSION_ID,
+    DEMO_SMALL_ID,
+    load_demo,
+)
+
+ADMIN_NAME = "admin"
+Report = Callable[[str], None]
+
+__all__ = ["EmbeddedServiceError", "load_sale", "start_services"]
+
+
+def start_services(settings: Settings, running: ExitStack, report: Report) -> Settings:
+    """Start what no variable points elsewhere, and point the variables at it: this process and
+    those that it forks then find everything in the usual place."""
+    home = settings.home
+    home.mkdir(parents=True, exist_ok=True)
+    if settings.database_url is None:
+        report("Starting PostgreSQL ...")
+        os.environ["DATABASE_URL"] = running.enter_context(EmbeddedPostgres(home / "postgres")).url
+    if settings.redis_url is None:
+        report("Starting Valkey ...")
+        os.environ["REDIS_URL"] = running.enter_context(EmbeddedValkey(home / "valkey")).url
+    if settings.holdfast_secret_key is None:
+        os.environ["HOLDFAST_SECRET_KEY"] = _kept_secret(home / "secret_key")
+    return load_settings()
+
+
+def load_sale(settings: Settings, report: Report) -> dict[str, str]:
+    """Migrate, load the demo organization where it is missing, and write `demo.json`."""
+    migrate(settings, report=report)
+    path = settings.home / "demo.json"
+    known = _read(path)
+    secret = load_demo(settings, known.get("secret_key"))
+    password = known.get("admin_password") or secrets.token_urlsafe(12)
+    ensure_admin(ADMIN_NAME, password)
+    base_url = f"http://{settings.holdfast_host}:{settings.holdfast_port}"
+    demo = {
+        "base_url": base_url,
+        "secret_key": secret,
+        "organization_id": str(DEMO_ORGANIZATION_ID),
+        "event_id": str(DEMO_EVENT_ID),
+        "session_id": str(DEMO_SESSION_ID),
+        "ga_ticket_type_id": str(DEMO_GA_ID),
+        "small_ticket_type_id": str(DEMO_SMALL_ID),
+        "admin_url": f"{base_url}/admin/",
+        "admin_username": ADMIN_NAME,
+        "admin_password": password,
+    }
+    _write_private(path, json.dumps(demo, indent=2) + "\n")
+    return demo
+
+
+def _read(path: Path) -> dict[str, str]:
+    """What an earlier demo wrote; nothing where there was none or it is damaged."""
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _kept_secret(path: Path) -> str:
+    """The same at every start, so that people stay logged in."""
+    if not path.exists():
+        _write_private(path, secrets.token_urlsafe(48))
+    return path.read_text()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Whole or not at all, and for its owner's eyes only."""
+    temporary = path.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    temporary.touch(mode=0o600)
+    temporary.write_text(text)
+    temporary.replace(path)

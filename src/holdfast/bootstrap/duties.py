@@ -1,0 +1,45 @@
+"""Background duties on threads of the server. In production they may run elsewhere as well: each
+is safe to run in several places at once."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """Something to do every so often. It says whether there is more to do at once."""
+
+    name: str
+    interval_seconds: float
+    run_once: Callable[[], bool]
+
+
+class DutyThread:
+    """One duty on one thread, until it is stopped. An error is logged and tried again later."""
+
+    def __init__(self, duty: Duty) -> None:
+        self._duty = duty
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"holdfast-{duty.name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout_seconds: float) -> None:
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_seconds)
+
+    def _run(self) -> None:
+        has_more = False
+        while not self._stopped.wait(0 if has_more else self._duty.interval_seconds):
+            try:
+                has_more = self._duty.run_once()
+            except Exception:
+                has_more = False
+                log.exception("duty_failed", duty=self._duty.name)

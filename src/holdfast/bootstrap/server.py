@@ -1,0 +1,94 @@
+"""One server process: the engine with its store, the readers, the duties, all joined."""
+
+from collections.abc import Sequence
+
+from holdfast.adapters.postgres.catalogue import PostgresCatalogue
+from holdfast.adapters.postgres.health import DatabaseDependency
+from holdfast.adapters.postgres.keys import PostgresKeys
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.redis.health import RedisDependency
+from holdfast.bootstrap.duties import Duty, DutyThread
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.engine import Admission, Limits
+from holdfast.ports.health import Dependency
+from holdfast.services.container import ApiContainer
+from holdfast.services.expiring import Reaper
+from holdfast.services.pruning import Pruner
+
+PRUNER_SECONDS = 60.0
+SECONDS_PER_HOUR = 3600
+
+
+class EngineDependency:
+    """The lanes of this process are at work."""
+
+    name = "engine"
+    is_required = True
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    def problem(self) -> str | None:
+        return None if self._admission.is_alive() else "has stopped"
+
+
+class Server:
+    """Nothing here touches the network before `start`, nor raises when the database is away: a
+    server without a database answers 503 and recovers by itself."""
+
+    def __init__(self, settings: Settings) -> None:
+        if settings.database_url is None:
+            raise SettingsError("DATABASE_URL: must be set")
+        self._settings = settings
+        self._database = Database(settings.database_url)
+        self._admission = Admission(PostgresStore(settings.database_url), _limits(settings))
+        holds = PostgresHolds(self._database)
+        self.container = ApiContainer(
+            submit=self._admission,
+            holds=holds,
+            catalogue=PostgresCatalogue(self._database),
+            keys=PostgresKeys(self._database),
+            deadline_seconds=settings.holdfast_deadline_seconds,
+        )
+        self._duties = [DutyThread(duty) for duty in self._planned_duties(holds)]
+
+    def _planned_duties(self, holds: PostgresHolds) -> Sequence[Duty]:
+        settings = self._settings
+        reaper = Reaper(holds, self._admission)
+        pruner = Pruner(holds, settings.holdfast_answers_kept_hours * SECONDS_PER_HOUR)
+        return (
+            Duty("reaper", settings.holdfast_reaper_seconds, lambda: reaper.run_once().may_be_more),
+            Duty("pruner", PRUNER_SECONDS, lambda: pruner.run_once() < 0),
+        )
+
+    def dependencies(self) -> list[Dependency]:
+        found: list[Dependency] = [
+            DatabaseDependency(self._database),
+            EngineDependency(self._admission),
+        ]
+        if self._settings.redis_url is not None:
+            found.append(RedisDependency(self._settings.redis_url))
+        return found
+
+    def start(self) -> None:
+        self._database.open()
+        self._admission.start()
+        for duty in self._duties:
+            duty.start()
+
+    def stop(self) -> None:
+        """Stop taking in, answer what is queued, then let go of the database."""
+        for duty in self._duties:
+            duty.stop(timeout_seconds=0)
+        self._admission.stop()
+        self._database.close()
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        queue_max=settings.holdfast_queue_max,
+        group_max=settings.holdfast_group_max,
+        deadline_seconds=settings.holdfast_deadline_seconds,
+        drain_seconds=settings.holdfast_drain_seconds,
+    )

@@ -1,0 +1,114 @@
+"""Making organizations, and the sale that the demo shows."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Literal
+from uuid import UUID, uuid5
+
+from uuid_utils.compat import uuid7
+
+from holdfast.adapters.postgres.catalogue import PostgresCatalogue
+from holdfast.adapters.postgres.keys import PostgresOrganizations
+from holdfast.adapters.postgres.reading import Database
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.domain.catalogue_changes import (
+    CatalogueChange,
+    CreateEvent,
+    CreatePool,
+    CreateSession,
+    CreateTicketType,
+)
+from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.refusals import Refusal
+from holdfast.services.authenticating import new_secret_key, stored_key
+
+# Fixed ids make loading the demo twice harmless, on any database.
+_DEMO = UUID("0d3f0000-0000-4000-8000-000000000000")
+DEMO_ORGANIZATION_ID = OrganizationId(uuid5(_DEMO, "organization"))
+DEMO_EVENT_ID = EventId(uuid5(_DEMO, "event"))
+DEMO_SESSION_ID = SessionId(uuid5(_DEMO, "session"))
+DEMO_GA_ID = TicketTypeId(uuid5(_DEMO, "general admission"))
+DEMO_SMALL_ID = TicketTypeId(uuid5(_DEMO, "meet and greet"))
+
+
+def create_organization(
+    settings: Settings, name: str, mode: Literal["test", "live"]
+) -> tuple[OrganizationId, str]:
+    """A new tenant and its first secret key, which is shown once and never stored."""
+    organization_id = OrganizationId(uuid7())
+    secret, key = new_secret_key(mode, "first key")
+    PostgresOrganizations(_owner_url(settings)).create(organization_id, name, [key])
+    return organization_id, secret
+
+
+def load_demo(settings: Settings, known_secret: str | None) -> str:
+    """Load the demo organization where it is missing. Returns its test key: the one that is known
+    already, or a new one."""
+    if known_secret is None:
+        known_secret, key = new_secret_key("test", "demo")
+    else:
+        key = stored_key(known_secret, "demo")
+    organizations = PostgresOrganizations(_owner_url(settings))
+    organizations.create(DEMO_ORGANIZATION_ID, "Harbour Nights", [key])
+    assert settings.database_url is not None
+    database = Database(settings.database_url)
+    database.open()
+    try:
+        _load_sale(PostgresCatalogue(database))
+    finally:
+        database.close()
+    return known_secret
+
+
+def _owner_url(settings: Settings) -> str:
+    if settings.owner_url is None:
+        raise SettingsError("DATABASE_URL: must be set")
+    return settings.owner_url
+
+
+def _load_sale(catalogue: PostgresCatalogue) -> None:
+    organization_id = DEMO_ORGANIZATION_ID
+    starts_at = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
+    steps: list[tuple[Callable[[], object | None], CatalogueChange]] = [
+        (
+            lambda: catalogue.event(organization_id, DEMO_EVENT_ID),
+            CreateEvent(
+                organization_id, DEMO_EVENT_ID, "Midsummer by the Harbour", "EUR", PolicyOverride()
+            ),
+        ),
+        (
+            lambda: catalogue.session(organization_id, DEMO_SESSION_ID),
+            CreateSession(
+                organization_id, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
+            ),
+        ),
+        (
+            lambda: catalogue.ticket_type(organization_id, DEMO_GA_ID),
+            _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
+        ),
+        (
+            lambda: catalogue.ticket_type(organization_id, DEMO_SMALL_ID),
+            _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
+        ),
+    ]
+    for find, change in steps:
+        if find() is None:
+            outcome = catalogue.apply(change, None, lambda _: b"").outcome
+            assert not isinstance(outcome, Refusal), outcome
+
+
+def _ticket_type(
+    ticket_type_id: TicketTypeId, name: str, price_minor: int, capacity: int
+) -> CreateTicketType:
+    pool_id = PoolId(uuid5(ticket_type_id, "pool"))
+    return CreateTicketType(
+        organization_id=DEMO_ORGANIZATION_ID,
+        ticket_type_id=ticket_type_id,
+        session_id=DEMO_SESSION_ID,
+        name=name,
+        price_minor=price_minor,
+        pool_ids=(),
+        own_pool=CreatePool(DEMO_ORGANIZATION_ID, pool_id, DEMO_SESSION_ID, name, capacity),
+        policy=PolicyOverride(),
+    )

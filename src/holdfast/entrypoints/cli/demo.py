@@ -1,0 +1,56 @@
+"""`holdfast demo`: the product on services of its own, with a sale to try."""
+
+import argparse
+from contextlib import ExitStack
+
+from holdfast.bootstrap.demo import EmbeddedServiceError, load_sale, start_services
+from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.serving import refuse_taken_port, serve
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="run everything on embedded services, with a demo sale loaded",
+        description="Starts PostgreSQL and Valkey of its own in HOLDFAST_HOME (unless DATABASE_URL "
+        "and REDIS_URL point elsewhere), migrates, loads a demo organization, and serves. Ctrl-C "
+        "ends all of it; the data stays.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, _options: argparse.Namespace) -> int:
+    refuse_taken_port(settings)
+    with ExitStack() as running:
+        try:
+            settings = start_services(settings, running, say)
+        except EmbeddedServiceError as error:
+            raise CommandFailed(str(error)) from error
+        demo = load_sale(settings, say)
+        say(_welcome(settings, demo))
+        serve(settings, "all")
+        say("Stopping ...")
+    return 0
+
+
+def _welcome(settings: Settings, demo: dict[str, str]) -> str:
+    return f"""
+Holdfast is starting on {demo["base_url"]}
+
+  API documentation   {demo["base_url"]}/api/docs
+  Admin pages         {demo["admin_url"]}   ({demo["admin_username"]} / {demo["admin_password"]})
+  Test key            {demo["secret_key"]}
+  All of this         {settings.home / "demo.json"}
+
+Hold two tickets:
+
+  curl -sS {demo["base_url"]}/api/holds \\
+    -H 'Authorization: Bearer {demo["secret_key"]}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{{"session_id": "{demo["session_id"]}",
+         "ticket_type_id": "{demo["ga_ticket_type_id"]}",
+         "quantity": 2, "customer_email": "user@example.com"}}'
+
+Ctrl-C stops it."""

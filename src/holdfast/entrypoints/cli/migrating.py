@@ -1,0 +1,30 @@
+"""`holdfast migrate`."""
+
+import argparse
+
+import psycopg
+
+from holdfast.bootstrap.database import MigrationBusy, migrate
+from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.output import say
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "migrate",
+        help="bring the tables up to date",
+        description="Brings the tables of DATABASE_URL up to date, as their owner "
+        "(HOLDFAST_OWNER_DATABASE_URL where that is another login). Safe to run at any time.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, _options: argparse.Namespace) -> int:
+    try:
+        migrate(settings, report=say)
+    except MigrationBusy as error:
+        raise CommandFailed(str(error)) from error
+    except psycopg.OperationalError as error:
+        raise CommandFailed("DATABASE_URL: PostgreSQL cannot be reached there") from error
+    return 0

@@ -1,0 +1,44 @@
+"""`holdfast create-organization`."""
+
+import argparse
+
+from holdfast.bootstrap.settings import Settings
+from holdfast.bootstrap.tenants import create_organization
+from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.output import say
+from holdfast.ports.store import StoreError
+
+NAME_LENGTH_MAX = 200
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "create-organization",
+        help="make an organization and its first secret key",
+        description="Makes an organization and prints its secret key, once: only a hash is kept.",
+    )
+    parser.add_argument("name", type=_name, help="what people call it")
+    parser.add_argument(
+        "--live", action="store_true", help="make a live key (hk_live_...) instead of a test key"
+    )
+    parser.set_defaults(run=run)
+
+
+def _name(text: str) -> str:
+    if not 1 <= len(text) <= NAME_LENGTH_MAX or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"a name has 1 to {NAME_LENGTH_MAX} printable characters")
+    return text
+
+
+def run(settings: Settings, options: argparse.Namespace) -> int:
+    try:
+        organization_id, secret = create_organization(
+            settings, options.name, "live" if options.live else "test"
+        )
+    except StoreError as error:
+        raise CommandFailed(
+            "the organization could not be made: is PostgreSQL there, and is it migrated?"
+        ) from error
+    say(f"organization_id  {organization_id}")
+    say(f"secret_key       {secret}")
+    return 0

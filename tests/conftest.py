@@ -1,0 +1,66 @@
+"""One private PostgreSQL for the whole run, one server on it, and a platform per test."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.adapters.embedded import EmbeddedPostgres
+from tests.support.databases import DatabaseFactory
+from tests.support.platform import Platform, new_platform
+from tests.support.servers import RunningServer
+
+# What the shell of the person who runs the tests has set must not lead them astray.
+for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
+    del os.environ[variable]
+os.environ.pop("DATABASE_URL", None)
+os.environ.pop("REDIS_URL", None)
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseFactory]:
+    with EmbeddedPostgres(
+        tmp_path_factory.mktemp("postgres"), settings={"max_connections": "200"}
+    ) as postgres:
+        yield DatabaseFactory(postgres)
+
+
+@pytest.fixture(scope="session")
+def database_url(databases: DatabaseFactory) -> str:
+    """A migrated database that all tests share; each makes its own organization."""
+    return databases.migrated()
+
+
+@pytest.fixture
+def fresh_database_url(databases: DatabaseFactory) -> str:
+    """A migrated database of this test's own."""
+    return databases.fresh()
+
+
+@pytest.fixture(scope="session")
+def server(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with RunningServer(database_url, tmp_path_factory.mktemp("server") / "log") as running:
+        yield running
+
+
+@pytest.fixture
+def platform(server: RunningServer) -> Platform:
+    return new_platform(server.base_url, server.database_url)
+
+
+@pytest.fixture
+def make_server(
+    tmp_path: Path,
+) -> Iterator[Callable[..., RunningServer]]:
+    """Servers of this test's own, to be broken."""
+    made: list[RunningServer] = []
+
+    def make(database_url: str, **environment: str) -> RunningServer:
+        server = RunningServer(database_url, tmp_path / f"server-{len(made)}.log", environment)
+        made.append(server)
+        return server
+
+    yield make
+    for server in made:
+        server.kill()

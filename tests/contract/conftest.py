@@ -1,0 +1,27 @@
+"""Every test here runs on every store."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast.engine import Admission, Limits
+from tests.contract.worlds import MemoryWorld, PostgresWorld, World
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    world: World
+    if request.param == "memory":
+        world = MemoryWorld()
+    else:
+        world = PostgresWorld(request.getfixturevalue("database_url"))
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def engine(world: World) -> Iterator[Admission]:
+    admission = Admission(world.store, Limits(deadline_seconds=5))
+    admission.start()
+    yield admission
+    admission.stop()

@@ -1,0 +1,1 @@
+"""What the tests stand on: real services, real server processes, small worlds."""

@@ -1,0 +1,43 @@
+"""Private databases on one private PostgreSQL."""
+
+import itertools
+from dataclasses import dataclass, field
+from typing import LiteralString, cast
+
+import psycopg
+
+from holdfast.adapters.embedded import EmbeddedPostgres
+from holdfast.bootstrap.database import migrate
+from holdfast.bootstrap.settings import Settings
+
+
+@dataclass
+class DatabaseFactory:
+    """Migrates once; every further database is a copy of that one."""
+
+    postgres: EmbeddedPostgres
+    _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    _is_migrated: bool = False
+
+    @property
+    def template_url(self) -> str:
+        return self.postgres.url
+
+    def migrated(self) -> str:
+        """The shared database. Tests that use it make organizations of their own."""
+        if not self._is_migrated:
+            migrate(Settings(database_url=self.template_url), report=lambda _: None)
+            self._is_migrated = True
+            self._run("CREATE DATABASE pristine TEMPLATE holdfast OWNER holdfast")
+        return self.template_url
+
+    def fresh(self) -> str:
+        """A database of its own, for tests that break things."""
+        self.migrated()
+        name = f"fresh_{next(self._numbers)}"
+        self._run(f"CREATE DATABASE {name} TEMPLATE pristine OWNER holdfast")
+        return self.template_url.rpartition("/")[0] + f"/{name}"
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(self.postgres.superuser_url, autocommit=True) as connection:
+            connection.execute(cast("LiteralString", statement))

@@ -1,0 +1,97 @@
+"""A ticketing platform, as Holdfast sees it: an organization with a key that sets up its sale
+through the API alone."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from uuid_utils.compat import uuid7
+
+from holdfast.adapters.postgres.keys import PostgresOrganizations
+from holdfast.domain.ids import OrganizationId
+from holdfast.services.authenticating import new_secret_key
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sale:
+    """A session on sale and its ticket types."""
+
+    event_id: str
+    session_id: str
+    ticket_type_ids: tuple[str, ...]
+
+    @property
+    def ticket_type_id(self) -> str:
+        return self.ticket_type_ids[0]
+
+
+@dataclass
+class Platform:
+    base_url: str
+    secret_key: str
+    organization_id: str
+    client: httpx.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.client = httpx.Client(
+            base_url=self.base_url,
+            headers={"Authorization": f"Bearer {self.secret_key}"},
+            timeout=30,
+        )
+
+    def made(self, path: str, body: Json) -> Json:
+        answer = self.client.post(path, json=body)
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json())
+
+    def on_sale(self, *capacities: int, price: int = 4500, **ticket_type: Any) -> Sale:
+        """A session with one ticket type for each capacity."""
+        event = self.made("/api/events", {"name": "Concert", "currency": "EUR"})
+        session = self.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
+        types = [
+            self.made(
+                "/api/ticket-types",
+                {
+                    "session_id": session["id"],
+                    "name": f"Type {number}",
+                    "price": price,
+                    "capacity": capacity,
+                    **ticket_type,
+                },
+            )
+            for number, capacity in enumerate(capacities)
+        ]
+        return Sale(event["id"], session["id"], tuple(made["id"] for made in types))
+
+    def hold_body(self, sale: Sale, quantity: int = 1, **more: Any) -> Json:
+        return {
+            "session_id": sale.session_id,
+            "ticket_type_id": sale.ticket_type_id,
+            "quantity": quantity,
+            "customer_email": f"buyer-{uuid4().hex[:8]}@example.com",
+        } | more
+
+    def place(
+        self, sale: Sale, quantity: int = 1, key: str | None = None, **more: Any
+    ) -> httpx.Response:
+        headers = {"Idempotency-Key": key} if key else {}
+        body = self.hold_body(sale, quantity, **more)
+        return self.client.post("/api/holds", json=body, headers=headers)
+
+    def available(self, sale: Sale) -> list[int]:
+        answer = self.client.get(f"/api/sessions/{sale.session_id}/availability")
+        assert answer.status_code == 200, answer.text
+        return [offered["available"] for offered in answer.json()["ticket_types"]]
+
+
+def new_platform(base_url: str, owner_url: str, scopes: tuple[str, ...] | None = None) -> Platform:
+    organization_id = OrganizationId(uuid7())
+    if scopes is None:
+        secret, key = new_secret_key("test", "test")
+    else:
+        secret, key = new_secret_key("test", "test", scopes)
+    PostgresOrganizations(owner_url).create(organization_id, "Test organization", [key])
+    return Platform(base_url, secret, str(organization_id))

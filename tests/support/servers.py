@@ -1,0 +1,98 @@
+"""Real server processes: `holdfast serve`, started, killed and stopped by the tests."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+START_TIMEOUT_SECONDS = 30.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class RunningServer:
+    """One `holdfast serve` with its worker processes, in a process group of its own."""
+
+    database_url: str
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, *, until_ready: bool = True) -> Self:
+        environment = {
+            **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
+            "DATABASE_URL": self.database_url,
+            "HOLDFAST_PORT": str(self.port),
+            **self.environment,
+        }
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve"],
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.wait_for("/readyz" if until_ready else "/healthz")
+        return self
+
+    def wait_for(self, path: str, status: int = 200) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            assert self.process is not None
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended:\n{self.log_tail()}")
+            try:
+                if httpx.get(self.base_url + path, timeout=5).status_code == status:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(f"no {status} at {path}:\n{self.log_tail()}")
+
+    def log_tail(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
+
+    def kill(self) -> None:
+        """kill -9, every process of it."""
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(10)
+
+    def stop(self, timeout_seconds: float = 30) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout_seconds)
+            finally:
+                self.kill()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
