@@ -1,0 +1,146 @@
+"""Making PostgreSQL's data directory, and what must hold before and after each start."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from holdfast.adapters.embedded.errors import EmbeddedServiceError
+from holdfast.adapters.embedded.files import log_tail, remove_tree, sync_directory
+from holdfast.adapters.embedded.placement import DATA_NAME, Placement
+from holdfast.adapters.embedded.processes import end, launcher_command, spawn
+
+SUPERUSER = "postgres"
+ROLE = "holdfast"
+DATABASE = "holdfast"
+
+_INITDB_TIMEOUT_SECONDS = 120.0
+_CONNECT_TIMEOUT_SECONDS = 10
+_READY_LINE = 7  # of postmaster.pid, where the server writes its own state
+
+
+def ensure_initialised(placement: Placement, *, marker: str, password: str, log: Path) -> None:
+    """Make the data directory unless it is there: made beside its place, then renamed into it.
+
+    A directory of that name is thus always a whole one, whenever the making was interrupted.
+    """
+    _remove_leftovers(placement)
+    if (placement.data / "PG_VERSION").exists():
+        return
+    if placement.data.exists() and any(placement.data.iterdir()):
+        raise EmbeddedServiceError(
+            f"{placement.data} exists and is not a PostgreSQL data directory."
+        )
+    suffix = secrets.token_hex(4)
+    draft = placement.cluster_parent / f"{DATA_NAME}.new-{suffix}"
+    password_file = placement.root / f"initdb-{suffix}.password"
+    try:
+        _write_password(password_file, password, placement.owner)
+        _run_initdb(placement, draft, password_file, marker=marker, log=log)
+        draft.rename(placement.data)
+    finally:
+        password_file.unlink(missing_ok=True)
+        remove_tree(draft)
+    sync_directory(placement.cluster_parent)
+
+
+def _remove_leftovers(placement: Placement) -> None:
+    for draft in placement.cluster_parent.glob(f"{DATA_NAME}.new-*"):
+        remove_tree(draft)
+    for password_file in placement.root.glob("initdb-*.password"):
+        password_file.unlink(missing_ok=True)
+
+
+def _write_password(path: Path, password: str, owner: tuple[int, int]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        stream.write(f"{password}\n")
+        os.fchown(stream.fileno(), *owner)
+
+
+def _run_initdb(
+    placement: Placement, draft: Path, password_file: Path, *, marker: str, log: Path
+) -> None:
+    command = [
+        str(placement.installation.initdb),
+        f"--pgdata={draft}",
+        f"--username={SUPERUSER}",
+        f"--pwfile={password_file}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        # PostgreSQL's own C.UTF-8 sorts alike on every machine and needs no locale installed.
+        "--locale=C",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--data-checksums",
+        "--no-instructions",
+        f"--set=cluster_name={marker}",
+    ]
+    offset = log.stat().st_size
+    wrapped = launcher_command(command, death_signal=signal.SIGKILL, identity=placement.identity)
+    process = spawn(wrapped, log=log, cwd=placement.root)
+    try:
+        status = process.wait(_INITDB_TIMEOUT_SECONDS)
+    finally:
+        end(process, [(signal.SIGKILL, 5.0)])
+    if status != 0:
+        raise EmbeddedServiceError(
+            f"PostgreSQL could not make its data directory: initdb ended with status {status}.",
+            log_tail(log, offset),
+        )
+
+
+def clear_stale_lock_file(data: Path) -> None:
+    """Remove the lock file of a server that is gone. Call it only once that is certain.
+
+    PostgreSQL does so itself, but not when the number of the dead process has since gone to
+    another one, as happens soon after a restart of the machine or of a container.
+    """
+    with suppress(FileNotFoundError):
+        (data / "postmaster.pid").unlink()
+
+
+def is_ready(data: Path, pid: int) -> bool:
+    """Read from the server's own lock file whether it accepts connections, as pg_ctl does."""
+    try:
+        lines = (data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return False
+    if len(lines) <= _READY_LINE or lines[0].strip() != str(pid):
+        return False
+    return lines[_READY_LINE].strip() == "ready"
+
+
+def ensure_role_and_database(superuser_url: str, password: str) -> None:
+    """Create our login role and its database, or put right what is there."""
+    with psycopg.connect(
+        superuser_url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_SECONDS
+    ) as connection:
+        # Encrypted here, so that no log the server writes can ever show the password.
+        verifier = connection.pgconn.encrypt_password(
+            password.encode("ascii"), ROLE.encode("ascii"), b"scram-sha-256"
+        ).decode("ascii")
+        known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone()
+        connection.execute(
+            sql.SQL(
+                "{verb} ROLE {role} WITH LOGIN CREATEROLE NOSUPERUSER NOCREATEDB NOREPLICATION"
+                " NOBYPASSRLS PASSWORD {verifier}"
+            ).format(
+                verb=sql.SQL("ALTER" if known else "CREATE"),
+                role=sql.Identifier(ROLE),
+                verifier=sql.Literal(verifier),
+            )
+        )
+        names = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+        if names.fetchone() is None:
+            connection.execute(
+                sql.SQL("CREATE DATABASE {database} OWNER {role}").format(
+                    database=sql.Identifier(DATABASE), role=sql.Identifier(ROLE)
+                )
+            )

@@ -1,0 +1,15 @@
+"""The one error an embedded service raises."""
+
+from __future__ import annotations
+
+
+class EmbeddedServiceError(Exception):
+    """An embedded service cannot run: one sentence that says why, and the last lines of its log."""
+
+    def __init__(self, sentence: str, log_lines: tuple[str, ...] = ()) -> None:
+        self.sentence = sentence
+        self.log_lines = log_lines
+        parts = [sentence]
+        if log_lines:
+            parts += ["Last log lines:", *(f"  {line}" for line in log_lines)]
+        super().__init__("\n".join(parts))

