@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.embedded import EmbeddedPostgres
+from holdfast.bootstrap.logs import configure_logs
+from holdfast.bootstrap.settings import Settings
 from tests.support.databases import DatabaseFactory
 from tests.support.platform import Platform, new_platform
 from tests.support.servers import RunningServer
@@ -14,6 +16,7 @@ from tests.support.servers import RunningServer
 # What the shell of the person who runs the tests has set must not lead them astray.
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
     del os.environ[variable]
+configure_logs(Settings(holdfast_log_format="console"))
 os.environ.pop("DATABASE_URL", None)
 os.environ.pop("REDIS_URL", None)
 

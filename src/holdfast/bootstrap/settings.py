@@ -47,11 +47,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int, _variable("How many server processes share the port.", ge=1, le=64)
     ] = 1
     holdfast_secret_key: Annotated[
-        str | None,
+        Annotated[str, Meta(min_length=32)] | None,
         _variable(
             "Signs the log-in cookies of the admin pages. Unset, a random one is made at each "
-            "start, so people have to log in again after a restart. Set it for several processes.",
-            min_length=32,
+            "start, so people have to log in again after a restart. Set it for several processes."
         ),
     ] = None
     holdfast_allowed_hosts: Annotated[
@@ -120,8 +119,25 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
 def _converted(variable: str, text: str, kind: object) -> object:
     try:
         return msgspec.convert(text, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"{variable}: {error}") from None
+    except msgspec.ValidationError:
+        raise SettingsError(f"{variable}: must be {_expected(kind)}") from None
+
+
+def _expected(kind: object) -> str:
+    """What the variable takes, in words. The value itself is not repeated: it may be a secret."""
+    info = msgspec.inspect.type_info(kind)
+    if isinstance(info, msgspec.inspect.Metadata):
+        info = info.type
+    if isinstance(info, msgspec.inspect.UnionType):
+        info = next(part for part in info.types if not isinstance(part, msgspec.inspect.NoneType))
+    match info:
+        case msgspec.inspect.IntType(ge=low, le=high):
+            return f"a whole number from {low} to {high}"
+        case msgspec.inspect.LiteralType(values=values):
+            return "one of " + ", ".join(map(str, values))
+        case msgspec.inspect.StrType(min_length=shortest) if shortest:
+            return f"at least {shortest} characters"
+    return "text"
 
 
 def _check_url(variable: str, url: object, schemes: tuple[str, ...]) -> None:

@@ -1,0 +1,106 @@
+"""A hold is asked by intent, with the time as an argument."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain.decide import expiry
+from holdfast.domain.hold import Hold, HoldStatus, Line
+from holdfast.domain.ids import HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.values import EmailAddress, Holder
+
+NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)
+END = NOW + timedelta(minutes=10)
+BEFORE_END = END - timedelta(microseconds=1)
+
+
+def a_hold(status: HoldStatus = HoldStatus.ACTIVE) -> Hold:
+    return Hold(
+        organization_id=OrganizationId(uuid4()),
+        id=HoldId(uuid4()),
+        session_id=SessionId(uuid4()),
+        reference="ABC234",
+        holder=Holder(EmailAddress("user@example.com")),
+        lines=(
+            Line(TicketTypeId(uuid4()), 2, 4500, (PoolId(uuid4()),)),
+            Line(TicketTypeId(uuid4()), 1, 1000, (PoolId(uuid4()),)),
+        ),
+        currency="EUR",
+        status=status,
+        version=1,
+        created_at=NOW,
+        updated_at=NOW,
+        held_at=NOW,
+        expires_at=END,
+    )
+
+
+def test_a_hold_is_live_until_the_very_moment_it_ends() -> None:
+    hold = a_hold()
+    assert hold.is_active(BEFORE_END)
+    assert hold.can_convert(BEFORE_END)
+    assert hold.can_release(BEFORE_END)
+    assert not hold.can_expire(BEFORE_END)
+    assert not hold.is_active(END)
+    assert not hold.can_convert(END)
+    assert not hold.can_release(END)
+    assert hold.can_expire(END)
+
+
+def test_lapsed_and_expired_are_two_facts_that_look_alike_from_outside() -> None:
+    hold = a_hold()
+    assert hold.is_lapsed(END)
+    assert hold.is_expired(END)
+    assert hold.status is HoldStatus.ACTIVE
+    assert hold.status_at(END) is HoldStatus.EXPIRED
+    assert hold.occupies_places()
+    expired = hold.expired(END)
+    assert not expired.is_lapsed(END)
+    assert expired.is_expired(BEFORE_END)
+    assert not expired.occupies_places()
+    assert (expired.version, expired.expired_at) == (2, END)
+
+
+@pytest.mark.parametrize("status", [HoldStatus.CONVERTED, HoldStatus.EXPIRED, HoldStatus.CANCELLED])
+def test_what_has_ended_cannot_end_again(status: HoldStatus) -> None:
+    hold = a_hold(status)
+    for moment in (BEFORE_END, END):
+        assert not hold.can_expire(moment)
+        assert not hold.can_convert(moment)
+        assert not hold.can_release(moment)
+    with pytest.raises(AssertionError):
+        hold.expired(END)
+    with pytest.raises(AssertionError):
+        hold.released(NOW)
+
+
+def test_each_end_is_known_by_its_name() -> None:
+    assert a_hold(HoldStatus.CONVERTED).is_converted()
+    assert a_hold().released(NOW).is_cancelled()
+    assert a_hold().released(NOW).cancelled_at == NOW
+
+
+def test_remaining_seconds_are_rounded_up_and_never_negative() -> None:
+    hold = a_hold()
+    assert hold.remaining_seconds(NOW) == 600
+    assert hold.remaining_seconds(BEFORE_END) == 1
+    assert hold.remaining_seconds(END) == 0
+    assert hold.remaining_seconds(END + timedelta(days=3)) == 0
+    assert hold.released(NOW).remaining_seconds(NOW) == 0
+
+
+def test_a_hold_adds_up() -> None:
+    hold = a_hold()
+    assert (hold.quantity, hold.total.minor) == (3, 10_000)
+
+
+def test_an_expiry_is_a_whole_second_and_never_early() -> None:
+    assert expiry(NOW, 600) == END
+    assert expiry(NOW + timedelta(microseconds=1), 600) == END + timedelta(seconds=1)
+
+
+def test_versions_only_rise() -> None:
+    hold = replace(a_hold(), version=7)
+    assert hold.released(NOW).version == 8

@@ -1,0 +1,98 @@
+"""References, policies, and what follows from a transition."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.commands import Origin
+from holdfast.domain.hold import HoldStatus
+from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
+from holdfast.domain.reference import ALPHABET, reference_of
+from holdfast.domain.transitions import (
+    Transition,
+    fact_payload,
+    iso,
+    lapse_moves,
+    pool_moves,
+)
+from holdfast.domain.values import InvalidValue
+from tests.domain.test_hold import BEFORE_END, END, a_hold
+
+ORIGIN = Origin("test", "1")
+
+
+def test_references_never_collide() -> None:
+    assert len({reference_of(number) for number in range(50_000)}) == 50_000
+
+
+@given(st.integers(0, 31**6 - 1))
+def test_references_have_six_letters_that_nobody_misreads(number: int) -> None:
+    reference = reference_of(number)
+    assert len(reference) == 6
+    assert set(reference) <= set(ALPHABET)
+    assert not set("01OIL") & set(ALPHABET)
+
+
+def test_references_grow_when_they_run_out() -> None:
+    assert len(reference_of(31**6)) == 7
+
+
+def test_the_nearest_policy_wins_field_by_field() -> None:
+    organization = PolicyOverride(ttl_seconds=900, quantity_max=20)
+    event = PolicyOverride(ttl_seconds=300)
+    ticket_type = PolicyOverride(quantity_max=4)
+    assert nearest_policy() == HoldPolicy(600, 10_000)
+    assert nearest_policy(organization, event, ticket_type) == HoldPolicy(300, 4)
+
+
+@pytest.mark.parametrize("ttl_seconds", [0, -1, 7 * 24 * 3600 + 1])
+def test_policies_are_bounded(ttl_seconds: int) -> None:
+    with pytest.raises(InvalidValue):
+        PolicyOverride(ttl_seconds=ttl_seconds)
+
+
+def test_a_new_hold_moves_its_pools_and_its_end_gives_back_the_same() -> None:
+    hold = a_hold()
+    begun = Transition(None, hold, ORIGIN)
+    ended = Transition(hold, hold.released(BEFORE_END), ORIGIN)
+    assert sorted(move.held for move in pool_moves([begun]).values()) == [1, 2]
+    assert sorted(lapse_moves([begun]).values()) == [1, 2]
+    assert pool_moves([begun, ended]) == {}
+    assert lapse_moves([begun, ended]) == {}
+
+
+def test_a_converted_hold_turns_held_into_sold() -> None:
+    hold = a_hold()
+    converted = replace(hold, status=HoldStatus.CONVERTED)
+    moves = pool_moves([Transition(hold, converted, ORIGIN)])
+    assert sorted((move.held, move.sold) for move in moves.values()) == [(-2, 2), (-1, 1)]
+
+
+def test_facts_carry_the_address_only_where_it_is_asked_for() -> None:
+    hold = replace(a_hold(), lines=a_hold().lines[:1])
+    created = fact_payload(Transition(None, hold, ORIGIN))
+    assert created == {
+        "hold_id": str(hold.id),
+        "session_id": str(hold.session_id),
+        "ticket_type_id": str(hold.lines[0].ticket_type_id),
+        "quantity": 2,
+        "customer_email": "user@example.com",
+        "expires_at": "2030-01-15T10:30:00Z",
+    }
+    expired = fact_payload(Transition(hold, hold.expired(END), ORIGIN))
+    assert set(expired) == {"hold_id", "session_id", "ticket_type_id", "quantity"}
+
+
+def test_a_hold_of_several_lines_names_no_single_ticket_type() -> None:
+    payload = fact_payload(Transition(None, a_hold(), ORIGIN))
+    assert payload["ticket_type_id"] is None
+    assert payload["quantity"] == 3
+    lines = payload["lines"]
+    assert isinstance(lines, list)
+    assert len(lines) == 2
+
+
+def test_moments_are_written_in_utc() -> None:
+    assert iso(END) == "2030-01-15T10:30:00Z"

@@ -1,0 +1,68 @@
+"""A wrong value stops the start with one line that names the variable."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from holdfast.bootstrap.settings import Settings, SettingsError, load_settings
+
+DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+
+def test_every_default_is_taken_when_nothing_is_set() -> None:
+    assert load_settings({}) == Settings()
+    assert load_settings({"HOLDFAST_PORT": "  "}) == Settings()
+
+
+def test_variables_are_read_and_typed() -> None:
+    settings = load_settings({"HOLDFAST_PORT": "9000", "DATABASE_URL": "postgresql://x/y"})
+    assert (settings.holdfast_port, settings.database_url) == (9000, "postgresql://x/y")
+    assert settings.owner_url == "postgresql://x/y"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HOLDFAST_PORT", "eighty"),
+        ("HOLDFAST_PORT", "0"),
+        ("HOLDFAST_PORT", "70000"),
+        ("HOLDFAST_PROCESSES", "0"),
+        ("HOLDFAST_LOG_FORMAT", "xml"),
+        ("HOLDFAST_SECRET_KEY", "short"),
+        ("HOLDFAST_ANSWERS_KEPT_HOURS", "1"),
+        ("DATABASE_URL", "mysql://secret-password@somewhere/db"),
+        ("REDIS_URL", "http://somewhere"),
+    ],
+)
+def test_a_wrong_value_is_named_and_not_repeated(variable: str, value: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings({variable: value})
+    message = str(refused.value)
+    assert message.startswith(f"{variable}: ")
+    assert "\n" not in message
+    assert value not in message
+
+
+def test_the_program_stops_with_that_line() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve"],
+        env={"HOLDFAST_PORT": "eighty"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.strip().startswith("holdfast: HOLDFAST_PORT: ")
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_the_reference_lists_every_variable_and_its_default() -> None:
+    text = DOCS.read_text()
+    for field in msgspec.structs.fields(Settings):
+        line = next(line for line in text.splitlines() if f"`{field.name.upper()}`" in line)
+        default = "unset" if field.default is None else f"`{field.default}`"
+        assert default in line, line

@@ -1,0 +1,110 @@
+"""Values exist only when they are valid, and never change."""
+
+import dataclasses
+
+import pytest
+
+from holdfast.domain.values import (
+    MINOR_UNITS_MAX,
+    QUANTITY_MAX,
+    EmailAddress,
+    Holder,
+    InvalidValue,
+    Money,
+    Quantity,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user@example.com",
+        "first.last+tag@sub.example.co.uk",
+        "o'hara@example.org",
+        "x@xn--bcher-kva.example",
+        "a" * 64 + "@example.com",
+    ],
+)
+def test_addresses_that_exist(text: str) -> None:
+    assert EmailAddress(text).value == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "user",
+        "user@",
+        "@example.com",
+        "user@localhost",
+        "user @example.com",
+        "user@example.com\n",
+        "user@exam\x00ple.com",
+        "user@@example.com",
+        ".user@example.com",
+        "user.@example.com",
+        "us..er@example.com",
+        "user@-example.com",
+        "user@example-.com",
+        "user@example..com",
+        "üser@example.com",
+        "a" * 65 + "@example.com",
+        "user@" + "a" * 250 + ".com",
+        "user@example.com, other@example.com",
+    ],
+)
+def test_addresses_that_do_not(text: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        EmailAddress(text)
+    assert refused.value.code == "invalid_email"
+    assert refused.value.message == "Invalid email format"
+
+
+def test_an_address_never_shows_itself_by_accident() -> None:
+    address = EmailAddress("somebody@example.com")
+    assert "somebody" not in f"{address} {address!r} {Holder(address)!r}"
+    assert address.redacted == "s***@example.com"
+
+
+def test_an_address_is_the_same_in_capitals() -> None:
+    assert Holder(EmailAddress("User@Example.com")).is_same_as(
+        Holder(EmailAddress("user@example.com"))
+    )
+
+
+@pytest.mark.parametrize("number", [0, -1, QUANTITY_MAX + 1, True])
+def test_quantities_that_cannot_be_held(number: int) -> None:
+    with pytest.raises(InvalidValue):
+        Quantity(number)
+
+
+def test_quantities_count() -> None:
+    assert Quantity(1) + Quantity(QUANTITY_MAX) == QUANTITY_MAX + 1
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency"),
+    [(-1, "EUR"), (MINOR_UNITS_MAX + 1, "EUR"), (1, "eur"), (1, "EURO"), (1, "")],
+)
+def test_money_that_is_none(minor: int, currency: str) -> None:
+    with pytest.raises(InvalidValue):
+        Money(minor, currency)
+
+
+def test_values_never_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Money(1, "EUR").minor = 2  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        EmailAddress("user@example.com").value = ""  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("user_id", ["", "x" * 256, "a\nb", "\x00"])
+def test_user_ids_that_are_refused(user_id: str) -> None:
+    with pytest.raises(InvalidValue):
+        Holder(user_id=user_id)
+
+
+def test_a_holder_is_somebody() -> None:
+    with pytest.raises(InvalidValue):
+        Holder()
+    assert not Holder(user_id="1").is_same_as(Holder(user_id="2"))

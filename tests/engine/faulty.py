@@ -1,0 +1,91 @@
+"""A store that fails on purpose, in ways that a real one cannot be made to at will."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from holdfast.adapters.memory.store import MemoryConnection, MemoryGroup, MemoryStore
+from holdfast.domain.footprint import Needs, Resource, Survey
+from holdfast.domain.ids import HoldKey
+from holdfast.domain.ledger import Ledger
+from holdfast.ports.store import (
+    CommitState,
+    CommitToken,
+    CommitUnknown,
+    GroupWrites,
+    Patience,
+)
+
+Fault = Callable[[GroupWrites], None]
+
+
+@dataclass
+class FaultyStore:
+    """`before_commit` and `after_commit` are called with what is being written and may raise;
+    `on_read` before anything is locked. `resolution` is what becomes of an unknown commit."""
+
+    inner: MemoryStore
+    before_commit: Fault = lambda _: None
+    after_commit: Fault = lambda _: None
+    on_read: Callable[[], None] = lambda: None
+    resolution: CommitState = CommitState.UNKNOWN
+    group_sizes: list[int] = field(default_factory=list)
+
+    def connect(self) -> "FaultyConnection":
+        return FaultyConnection(self, self.inner.connect())
+
+
+@dataclass
+class FaultyConnection:
+    store: FaultyStore
+    inner: MemoryConnection
+
+    def survey(self, needs: Needs) -> Survey:
+        return self.inner.survey(needs)
+
+    @contextmanager
+    def group(self) -> Iterator["FaultyGroup"]:
+        with self.inner.group() as group:
+            yield FaultyGroup(self.store, group)
+
+    def resolve(self, token: CommitToken) -> CommitState:
+        del token
+        return self.store.resolution
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@dataclass
+class FaultyGroup:
+    store: FaultyStore
+    inner: MemoryGroup
+
+    def lock_and_read(
+        self, resources: frozenset[Resource], new_holds: Sequence[HoldKey], patience: Patience
+    ) -> Ledger:
+        self.store.on_read()
+        return self.inner.lock_and_read(resources, new_holds, patience)
+
+    def write_and_commit(self, writes: GroupWrites) -> None:
+        self.store.group_sizes.append(len(writes.transitions))
+        self.store.before_commit(writes)
+        self.inner.write_and_commit(writes)
+        self.store.after_commit(writes)
+
+
+def lost_in_commit(_writes: GroupWrites) -> None:
+    raise CommitUnknown(CommitToken(1, None))
+
+
+@dataclass
+class Times:
+    """A fault that happens the first so many times only."""
+
+    count: int
+    error: Exception
+
+    def __call__(self, *_: object) -> None:
+        if self.count:
+            self.count -= 1
+            raise self.error

@@ -1,0 +1,285 @@
+"""Whatever happens, every command is answered, nothing is lost and nothing is held twice."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from holdfast.domain.decide import Outcome, Placed
+from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.engine import Admission, Limits
+from holdfast.ports.engine import Answer
+from holdfast.ports.store import (
+    CommitState,
+    Contended,
+    GroupWrites,
+    Rejected,
+    StoreUnavailable,
+)
+from tests.contract.worlds import MemoryWorld, Venue
+from tests.engine.faulty import FaultyStore, Times, lost_in_commit
+
+
+class Bench:
+    """An engine on a faulty store, with a venue of 1,000 places."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.world = MemoryWorld()
+        self.venue: Venue = self.world.venue({"floor": 1000}, {"standing": ("floor",)})
+        self.store = FaultyStore(self.world.store)
+        self.engine = Admission(self.store, Limits(**limits))
+
+    def submit(self, count: int, key: bool = False) -> list[Future[Answer]]:
+        return [
+            self.engine.submit(
+                self.venue.place(("standing", 1), key=self.venue.key() if key else None),
+                lambda _: b"answer",
+            )
+            for _ in range(count)
+        ]
+
+    @property
+    def held(self) -> int:
+        return self.world.pool(self.venue.pools["floor"]).held
+
+
+def outcomes(futures: list[Future[Answer]]) -> list[Outcome | None]:
+    return [future.result(10).outcome for future in futures]
+
+
+def codes(futures: list[Future[Answer]]) -> set[RefusalCode]:
+    return {outcome.code for outcome in outcomes(futures) if isinstance(outcome, Refusal)}
+
+
+@pytest.fixture
+def bench() -> Iterator[Callable[..., Bench]]:
+    made: list[Bench] = []
+
+    def make(**limits: Any) -> Bench:
+        made.append(Bench(**limits))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.engine.stop()
+
+
+def test_commands_that_wait_together_commit_together(bench: Callable[..., Bench]) -> None:
+    b = bench(group_max=64)
+    futures = b.submit(200)
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(futures))
+    assert b.store.group_sizes == [64, 64, 64, 8]
+
+
+def test_one_command_that_the_store_rejects_costs_only_itself(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench()
+    futures = b.submit(100)
+    bad = b.venue.place(("standing", 1))
+    futures.insert(50, b.engine.submit(bad))
+
+    def reject(writes: GroupWrites) -> None:
+        if any(transition.after.id == bad.hold_id for transition in writes.transitions):
+            raise Rejected("22P02")
+
+    b.store.before_commit = reject
+    b.engine.start()
+    answered = outcomes(futures)
+    assert sum(isinstance(outcome, Placed) for outcome in answered) == 100
+    assert codes(futures) == {RefusalCode.INTERNAL_ERROR}
+    assert b.held == 100
+
+
+def test_an_error_in_deciding_costs_one_command(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    b = bench()
+    futures = b.submit(20)
+    broken = b.engine.submit(
+        b.venue.place(("standing", 1), key=b.venue.key()),
+        lambda _: 1 / 0,  # type: ignore[arg-type, return-value]
+    )
+    futures += b.submit(20)
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(futures))
+    assert codes([broken]) == {RefusalCode.INTERNAL_ERROR}
+    assert b.held == 40
+
+
+def test_a_group_that_loses_against_others_is_tried_again(bench: Callable[..., Bench]) -> None:
+    b = bench()
+    b.store.before_commit = Times(2, Contended("40P01"))
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
+    assert b.held == 5
+
+
+def test_a_group_that_always_loses_is_refused_in_bounded_time(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench()
+    b.store.before_commit = Times(10_000, Contended("40001"))
+    b.engine.start()
+    assert codes(b.submit(5)) == {RefusalCode.SERVICE_UNAVAILABLE}
+    assert b.held == 0
+
+
+def test_a_connection_that_was_lost_before_is_made_anew(bench: Callable[..., Bench]) -> None:
+    b = bench()
+    b.store.on_read = Times(1, StoreUnavailable("gone"))
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
+
+
+def test_without_a_store_everyone_is_refused_and_later_served(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench()
+    b.store.on_read = Times(10_000, StoreUnavailable("gone"))
+    b.engine.start()
+    assert codes(b.submit(50)) == {RefusalCode.SERVICE_UNAVAILABLE}
+    b.store.on_read = lambda: None
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
+
+
+def test_an_unknown_commit_that_did_commit_is_answered_as_done(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench()
+    b.store.after_commit = lost_in_commit
+    b.store.resolution = CommitState.COMMITTED
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
+    assert b.held == 5
+
+
+def test_an_unknown_commit_that_did_not_commit_is_done_again(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench()
+    b.store.before_commit = _once(lost_in_commit)
+    b.store.resolution = CommitState.NOT_COMMITTED
+    futures = b.submit(5)
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(futures))
+    assert b.held == 5
+
+
+def test_an_unknown_commit_is_never_guessed(bench: Callable[..., Bench]) -> None:
+    """Told 503, the client repeats its key, and gets the answer that it missed."""
+    b = bench()
+    b.store.after_commit = _once(lost_in_commit)
+    command = b.venue.place(("standing", 1), key=b.venue.key())
+    b.engine.start()
+    first = b.engine.submit(command, lambda _: b"first")
+    assert codes([first]) == {RefusalCode.SERVICE_UNAVAILABLE}
+    again = b.engine.submit(command, lambda _: b"second").result(10)
+    assert (again.is_replay, again.body) == (True, b"first")
+    assert b.held == 1
+
+
+def test_an_error_nobody_foresaw_leaves_no_future_hanging(bench: Callable[..., Bench]) -> None:
+    b = bench()
+    b.store.before_commit = Times(10_000, RuntimeError("surprise"))
+    b.engine.start()
+    assert codes(b.submit(20)) == {RefusalCode.INTERNAL_ERROR}
+    b.store.before_commit = lambda _: None
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
+    assert b.engine.is_alive()
+
+
+def test_a_full_queue_refuses_at_once(bench: Callable[..., Bench]) -> None:
+    b = bench(queue_max=8)
+    futures = b.submit(10)  # one organization may have 6 of 8
+    assert [future.done() for future in futures] == [False] * 6 + [True] * 4
+    assert codes(futures[6:]) == {RefusalCode.SERVICE_UNAVAILABLE}
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(futures[:6]))
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(6)))
+
+
+def test_one_organizations_rush_leaves_room_for_another(bench: Callable[..., Bench]) -> None:
+    b = bench(queue_max=8)
+    other = b.world.venue({"floor": 10}, {"standing": ("floor",)})
+    b.submit(10)
+    theirs = b.engine.submit(other.place(("standing", 1)))
+    b.engine.start()
+    assert isinstance(theirs.result(5).outcome, Placed)
+
+
+def test_a_command_past_its_deadline_is_dropped_before_it_is_decided(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench(deadline_seconds=0.05)
+    futures = b.submit(3)
+    time.sleep(0.1)
+    b.engine.start()
+    assert codes(futures) == {RefusalCode.SERVICE_UNAVAILABLE}
+    assert b.held == 0
+
+
+def test_stopping_answers_what_is_queued_and_takes_nothing_more_in(
+    bench: Callable[..., Bench],
+) -> None:
+    b = bench(group_max=10)
+    futures = b.submit(300)
+    b.engine.start()
+    b.engine.stop()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(futures))
+    assert codes(b.submit(1)) == {RefusalCode.SERVICE_UNAVAILABLE}
+
+
+def test_stopping_is_bounded_and_leaves_no_future_hanging(bench: Callable[..., Bench]) -> None:
+    b = bench(drain_seconds=0.2, group_max=1)
+    release = threading.Event()
+    b.store.on_read = lambda: (release.wait(5), None)[1]
+    futures = b.submit(5)
+    b.engine.start()
+    started = time.monotonic()
+    b.engine.stop()
+    assert time.monotonic() - started < 2
+    assert codes(futures[1:]) == {RefusalCode.SERVICE_UNAVAILABLE}
+    release.set()
+    assert isinstance(futures[0].result(5).outcome, Placed)
+
+
+def test_a_key_that_stays_in_flight_is_told_to_come_back(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.group.SAME_KEY_WAIT_SECONDS", 0.2)
+    b = bench()
+    b.engine.start()
+    entered, release = threading.Event(), threading.Event()
+
+    def hang(_writes: GroupWrites) -> None:
+        entered.set()
+        release.wait(5)
+
+    b.store.before_commit = hang
+    command = b.venue.place(("standing", 1), key=b.venue.key())
+    first = b.engine.submit(command, lambda _: b"first")
+    entered.wait(5)
+    other_process = Admission(b.world.store)
+    other_process.start()
+    refused = other_process.submit(command, lambda _: b"second")
+    assert codes([refused]) == {RefusalCode.REQUEST_IN_PROGRESS}
+    patient = other_process.submit(command, lambda _: b"third")
+    release.set()
+    assert isinstance(first.result(5).outcome, Placed)
+    assert patient.result(5).body == b"first"
+    other_process.stop()
+
+
+def _once(fault: Callable[[GroupWrites], None]) -> Callable[[GroupWrites], None]:
+    remaining = [fault]
+
+    def happen(writes: GroupWrites) -> None:
+        if remaining:
+            remaining.pop()(writes)
+
+    return happen

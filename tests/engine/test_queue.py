@@ -1,0 +1,57 @@
+"""The queue is fair: round robin over organizations, first come first served within one."""
+
+from uuid import uuid4
+
+from holdfast.domain.commands import ReleaseHold
+from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.engine.pending import Pending
+from holdfast.engine.queue import FairQueue
+from tests.contract.worlds import ORIGIN
+
+
+def pending(organization_id: OrganizationId, queue: FairQueue) -> Pending:
+    command = ReleaseHold(organization_id, HoldId(uuid4()), ORIGIN)
+    return Pending(command, None, deadline=float("inf"), leave=queue.leave)
+
+
+def test_organizations_take_turns() -> None:
+    queue = FairQueue(100, 100)
+    rush, quiet = OrganizationId(uuid4()), OrganizationId(uuid4())
+    crowd = [pending(rush, queue) for _ in range(10)]
+    two = [pending(quiet, queue) for _ in range(2)]
+    for one in (*crowd, *two):
+        assert queue.put(one)
+    assert queue.take(4) == [crowd[0], two[0], crowd[1], two[1]]
+    assert queue.take(100) == crowd[2:]
+
+
+def test_what_is_put_first_is_taken_first() -> None:
+    queue = FairQueue(100, 100)
+    organization_id = OrganizationId(uuid4())
+    early, late = pending(organization_id, queue), pending(organization_id, queue)
+    queue.put(late)
+    queue.put_first([early])
+    assert queue.take(10) == [early, late]
+
+
+def test_room_counts_what_is_unanswered_not_what_is_queued() -> None:
+    queue = FairQueue(2, 2)
+    organization_id = OrganizationId(uuid4())
+    first, second = pending(organization_id, queue), pending(organization_id, queue)
+    assert queue.put(first)
+    assert queue.put(second)
+    queue.take(2)
+    assert not queue.put(pending(organization_id, queue))
+    queue.leave(first)
+    assert queue.put(pending(organization_id, queue))
+    assert queue.unanswered() == 2
+
+
+def test_a_closed_queue_gives_out_what_it_has_and_then_nothing() -> None:
+    queue = FairQueue(10, 10)
+    organization_id = OrganizationId(uuid4())
+    queue.put(pending(organization_id, queue))
+    queue.close()
+    assert not queue.put(pending(organization_id, queue))
+    assert len(queue.take(10)) == 1
+    assert queue.take(10) == []
