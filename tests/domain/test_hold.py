@@ -82,10 +82,10 @@ def test_each_end_is_known_by_its_name() -> None:
     assert a_hold().released(NOW).cancelled_at == NOW
 
 
-def test_remaining_seconds_are_rounded_up_and_never_negative() -> None:
+def test_remaining_seconds_are_rounded_down_and_never_negative() -> None:
     hold = a_hold()
     assert hold.remaining_seconds(NOW) == 600
-    assert hold.remaining_seconds(BEFORE_END) == 1
+    assert hold.remaining_seconds(BEFORE_END) == 0
     assert hold.remaining_seconds(END) == 0
     assert hold.remaining_seconds(END + timedelta(days=3)) == 0
     assert hold.released(NOW).remaining_seconds(NOW) == 0

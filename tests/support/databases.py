@@ -2,7 +2,6 @@
 
 import itertools
 from dataclasses import dataclass, field
-from typing import LiteralString, cast
 
 import psycopg
 
@@ -40,4 +39,4 @@ class DatabaseFactory:
 
     def _run(self, statement: str) -> None:
         with psycopg.connect(self.postgres.superuser_url, autocommit=True) as connection:
-            connection.execute(cast("LiteralString", statement))
+            connection.execute(statement.encode())

@@ -36,6 +36,7 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
     if settings.redis_url is None:
         report("Starting Valkey ...")
         os.environ["REDIS_URL"] = running.enter_context(EmbeddedValkey(home / "valkey")).url
+    os.environ.setdefault("HOLDFAST_LOG_FORMAT", "console")
     if settings.holdfast_secret_key is None:
         os.environ["HOLDFAST_SECRET_KEY"] = _kept_secret(home / "secret_key")
     return load_settings()

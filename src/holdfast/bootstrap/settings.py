@@ -4,7 +4,7 @@ with one line that names the variable."""
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,81 +14,85 @@ class SettingsError(Exception):
     """One clear line that names the variable and says what it takes."""
 
 
-def _variable(description: str, **limits: int) -> Meta:
-    return Meta(description=description, **limits)
-
-
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Each field is read from the variable of its name, in capitals."""
 
     database_url: Annotated[
         str | None,
-        _variable("PostgreSQL 15 or newer. Unset, `holdfast demo` starts an embedded one."),
+        Meta(description="PostgreSQL 15 or newer. Unset, `holdfast demo` starts an embedded one."),
     ] = None
     holdfast_owner_database_url: Annotated[
         str | None,
-        _variable(
-            "How `migrate` and `create-organization` connect, where DATABASE_URL is a login that "
+        Meta(
+            description="How `migrate` and `create-organization` connect, where DATABASE_URL is a login that "
             "does not own the tables. Unset, they use DATABASE_URL."
         ),
     ] = None
     redis_url: Annotated[
         str | None,
-        _variable("Redis or Valkey. It is only ever a hint: Holdfast works without it."),
+        Meta(description="Redis or Valkey. It is only ever a hint: Holdfast works without it."),
     ] = None
     holdfast_home: Annotated[
-        str, _variable("Where the embedded services keep their data.", min_length=1)
+        str, Meta(description="Where the embedded services keep their data.", min_length=1)
     ] = ".holdfast"
-    holdfast_host: Annotated[str, _variable("The address to listen on.", min_length=1)] = (
+    holdfast_host: Annotated[str, Meta(description="The address to listen on.", min_length=1)] = (
         "127.0.0.1"
     )
-    holdfast_port: Annotated[int, _variable("The port to listen on.", ge=1, le=65535)] = 8000
+    holdfast_port: Annotated[int, Meta(description="The port to listen on.", ge=1, le=65535)] = 8000
     holdfast_processes: Annotated[
-        int, _variable("How many server processes share the port.", ge=1, le=64)
+        int, Meta(description="How many server processes share the port.", ge=1, le=64)
     ] = 1
     holdfast_secret_key: Annotated[
         Annotated[str, Meta(min_length=32)] | None,
-        _variable(
-            "Signs the log-in cookies of the admin pages. Unset, a random one is made at each "
+        Meta(
+            description="Signs the log-in cookies of the admin pages. Unset, a random one is made at each "
             "start, so people have to log in again after a restart. Set it for several processes."
         ),
     ] = None
     holdfast_allowed_hosts: Annotated[
-        str, _variable("Host names that the pages answer to, separated by commas.", min_length=1)
+        str,
+        Meta(description="Host names that the pages answer to, separated by commas.", min_length=1),
     ] = "127.0.0.1,localhost,[::1]"
     holdfast_log_format: Annotated[
-        Literal["json", "console"], _variable("`json` for machines, `console` for people.")
+        Literal["json", "console"], Meta(description="`json` for machines, `console` for people.")
     ] = "json"
     holdfast_log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], _variable("The least level that is logged.")
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="The least level that is logged."),
     ] = "info"
     holdfast_queue_max: Annotated[
         int,
-        _variable(
-            "How many commands may wait for the engine; one more is refused at once with 503. One "
+        Meta(
+            description="How many commands may wait for the engine; one more is refused at once with 503. One "
             "organization may fill three quarters of it.",
             ge=4,
             le=1_000_000,
         ),
     ] = 4096
     holdfast_group_max: Annotated[
-        int, _variable("How many commands one transaction may carry.", ge=1, le=1024)
+        int, Meta(description="How many commands one transaction may carry.", ge=1, le=1024)
     ] = 128
     holdfast_deadline_seconds: Annotated[
         int,
-        _variable(
-            "A command that could not be decided within this time is refused with 503.", ge=1, le=60
+        Meta(
+            description="A command that could not be decided within this time is refused with 503.",
+            ge=1,
+            le=60,
         ),
     ] = 5
     holdfast_drain_seconds: Annotated[
         int,
-        _variable("At shutdown: how long to go on answering what is already queued.", ge=0, le=300),
+        Meta(
+            description="At shutdown: how long to go on answering what is already queued.",
+            ge=0,
+            le=300,
+        ),
     ] = 10
     holdfast_reaper_seconds: Annotated[
-        int, _variable("How often the reaper looks for lapsed holds.", ge=1, le=3600)
+        int, Meta(description="How often the reaper looks for lapsed holds.", ge=1, le=3600)
     ] = 1
     holdfast_answers_kept_hours: Annotated[
-        int, _variable("How long the answer to an idempotency key is kept.", ge=24, le=8760)
+        int, Meta(description="How long the answer to an idempotency key is kept.", ge=24, le=8760)
     ] = 24
 
     @property
@@ -103,7 +107,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """Read and check every variable. Unset and empty are the same."""
     environment = os.environ if environment is None else environment
-    values = {}
+    values: dict[str, Any] = {}
     for field in msgspec.structs.fields(Settings):
         variable = field.encode_name.upper()
         text = environment.get(variable, "").strip()
@@ -116,14 +120,14 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     return Settings(**values)
 
 
-def _converted(variable: str, text: str, kind: object) -> object:
+def _converted(variable: str, text: str, kind: Any) -> Any:
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError:
         raise SettingsError(f"{variable}: must be {_expected(kind)}") from None
 
 
-def _expected(kind: object) -> str:
+def _expected(kind: Any) -> str:
     """What the variable takes, in words. The value itself is not repeated: it may be a secret."""
     info = msgspec.inspect.type_info(kind)
     if isinstance(info, msgspec.inspect.Metadata):

@@ -98,11 +98,9 @@ class Hold:
         return self.status is HoldStatus.ACTIVE
 
     def remaining_seconds(self, now: datetime) -> int:
-        """Whole seconds left, rounded up; 0 when the hold is not live."""
-        if not self.is_active(now):
-            return 0
-        left = self.expires_at - now
-        return left.days * 86_400 + left.seconds + (1 if left.microseconds else 0)
+        """Whole seconds left, rounded down, so that nobody is shown more than there is; 0 when the
+        hold is not live."""
+        return int((self.expires_at - now).total_seconds()) if self.is_active(now) else 0
 
     def status_at(self, now: datetime) -> HoldStatus:
         """What everyone is shown: a lapsed hold is expired."""

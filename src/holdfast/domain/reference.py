@@ -1,8 +1,8 @@
 """The short reference that people read to each other over the telephone, such as `K7M2QX`.
 
-References come from a counter, so they never collide and nothing has to be looked up; a
-multiplication and a shift modulo the size of the alphabet's space scatters neighbours. They identify, they
-do not authorize: whoever knows one still needs a credential.
+References come from a counter, so they never collide and nothing has to be looked up; arithmetic
+modulo the size of the alphabet's space scatters neighbours. They identify, they do not authorize:
+whoever knows one still needs a credential.
 """
 
 # No 0/O, 1/I/L: letters that are misread or misheard.

@@ -36,7 +36,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from holdfast.adapters.postgres.models import (
     ApiKey,
@@ -78,9 +78,11 @@ _COLOUR_OF_STATUS = {
 _EXPIRED = Value(HoldStatus.EXPIRED.value, output_field=TextField())
 _EMAIL = re.compile(r'([^\s@"<>(),;:\\])[^\s@"<>(),;:\\]*@')
 # ISO 4217 currencies whose minor unit is not a hundredth.
-_DECIMALS = dict.fromkeys(
-    "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0
-) | dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3)
+_NO_DECIMALS = {
+    *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND"),
+    *("VUV", "XAF", "XOF", "XPF"),
+}
+_THREE_DECIMALS = {"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"}
 
 
 def redacted(text: str) -> str:
@@ -90,7 +92,7 @@ def redacted(text: str) -> str:
 
 def amount(minor: int, currency: str) -> str:
     """An amount as people write it: `12.50 EUR`, on one line."""
-    decimals = _DECIMALS.get(currency, 2)
+    decimals = 0 if currency in _NO_DECIMALS else 3 if currency in _THREE_DECIMALS else 2
     whole, part = divmod(minor, 10**decimals)
     number = f"{whole}.{part:0{decimals}}" if decimals else str(whole)
     return f"{number}\N{NO-BREAK SPACE}{currency}"
@@ -120,13 +122,14 @@ def link(url: str, text: object) -> SafeString:
 
 def list_link(model: type[Model], text: str, row: Any, **columns: object) -> SafeString:
     """A link to the rows of `model` in the row's organization that have these values."""
-    url = reverse(f"admin:holdfast_{model._meta.model_name}_changelist")
+    url = reverse(f"admin:holdfast_{model.__name__.lower()}_changelist")
     lookups = {"organization__id__exact": row.organization_id, **columns}
     return link(f"{url}?{urlencode(lookups)}", text)
 
 
 def row_link(model: type[Model], row_id: UUID, text: object) -> SafeString:
-    return link(reverse(f"admin:holdfast_{model._meta.model_name}_change", args=[row_id]), text)
+    url = reverse(f"admin:holdfast_{model.__name__.lower()}_change", args=[row_id])
+    return link(url, text)
 
 
 def in_a_row(links: Iterable[SafeString]) -> SafeString:
@@ -183,7 +186,7 @@ class ReadOnlyAdmin(UnfoldAdmin):
         return False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        return lookup.split("__")[0] in self.filters_allowed
+        return lookup.partition("__")[0] in self.filters_allowed
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return list(flatten_fieldsets(self.get_fieldsets(request, obj)))
@@ -499,8 +502,9 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
         return amount(hold.total_minor, hold.currency)
 
     @admin.display(description="Holder")
-    def holder(self, hold: Hold) -> str:
-        return redacted(" ".join(filter(None, (hold.customer_email, hold.user_id))))
+    def holder(self, hold: Hold) -> SafeString:
+        names = (redacted(name) for name in (hold.customer_email, hold.user_id) if name)
+        return format_html_join(mark_safe("<br>"), "{}", ((name,) for name in names))
 
     @admin.display(description="Customer e-mail")
     def email(self, hold: Hold) -> str:

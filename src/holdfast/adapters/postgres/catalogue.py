@@ -1,6 +1,6 @@
 """The catalogue on PostgreSQL: reading it, and changing it one small transaction at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -135,7 +135,7 @@ class PostgresCatalogue:
         self,
         organization_id: OrganizationId,
         table: sql.Table,
-        only: dict[str, UUID | None],
+        only: Mapping[str, UUID | None],
         page: PageRequest,
         build: Callable[[tuple[Any, ...]], T],
     ) -> Page[T]:

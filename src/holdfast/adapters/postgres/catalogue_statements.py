@@ -1,5 +1,6 @@
 """The SQL of the catalogue, and its rows as values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -24,7 +25,7 @@ class Table:
         return f"{self.select} WHERE x.organization_id = %s AND x.id = %s"
 
     def listed(
-        self, organization_id: OrganizationId, only: dict[str, UUID | None], page: PageRequest
+        self, organization_id: OrganizationId, only: Mapping[str, UUID | None], page: PageRequest
     ) -> tuple[str, dict[str, Any]]:
         conditions = ["x.organization_id = %(organization_id)s"]
         parameters: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}

@@ -3,18 +3,32 @@
 
 -- The application connects as a role that owns nothing and cannot bypass row-level security; the
 -- admin pages as one that may read every organization and write none of it.
+-- Roles are shared by all databases of a server, so another one may make them at this very moment,
+-- and an administrator may have made and granted them beforehand.
 DO $$
+DECLARE
+    name text;
+    -- Since PostgreSQL 16 whoever makes a role is a member of it without being able to become it.
+    membership text := CASE
+        WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER'
+    END;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'holdfast_app') THEN
-        CREATE ROLE holdfast_app NOLOGIN NOBYPASSRLS;
-    END IF;
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'holdfast_operator') THEN
-        CREATE ROLE holdfast_operator NOLOGIN NOBYPASSRLS;
-    END IF;
-    EXECUTE format('GRANT holdfast_app, holdfast_operator TO %I', current_user);
-EXCEPTION
-    -- Several databases of one server may be migrated at the same moment: roles are shared.
-    WHEN duplicate_object OR unique_violation THEN NULL;
+    FOREACH name IN ARRAY ARRAY['holdfast_app', 'holdfast_operator'] LOOP
+        BEGIN
+            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
+                EXECUTE format('CREATE ROLE %I NOLOGIN NOBYPASSRLS', name);
+            END IF;
+        EXCEPTION
+            WHEN duplicate_object OR unique_violation THEN NULL;
+        END;
+        BEGIN
+            IF NOT pg_has_role(current_user, name, membership) THEN
+                EXECUTE format('GRANT %I TO %I', name, current_user);
+            END IF;
+        EXCEPTION
+            WHEN unique_violation THEN NULL;
+        END;
+    END LOOP;
 END
 $$;
 

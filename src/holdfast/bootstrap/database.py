@@ -1,0 +1,140 @@
+"""Django's way to the database: its connections, the migrations, the people who may log in.
+
+Two connections lead to the same tables. `default` serves the pages: it acts as the role
+`holdfast_operator`, which reads every organization and writes nothing but log-ins. `owner` is the
+plain login that owns the tables: migrations run on it.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import django
+import psycopg
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+from psycopg.conninfo import conninfo_to_dict
+
+from holdfast.bootstrap.settings import Settings, SettingsError
+
+OWNER = "owner"
+_OPERATOR_ROLE = "holdfast_operator"
+
+# Without DATABASE_URL Django can still be set up (that is how the types are checked); whoever then
+# asks for a connection is refused at once.
+_NO_DATABASE = "postgresql://holdfast@127.0.0.1:1/database_url_is_not_set"
+
+# No page is worth more of the database's time than this.
+_PAGE_LIMITS = "-c statement_timeout=10s -c lock_timeout=2s"
+
+# Any number will do that nothing else locks in this database.
+_MIGRATION_LOCK = 4_741_836_059_215_102_001
+_LOCK_POLL_SECONDS = 0.2
+
+
+class MigrationBusy(Exception):
+    """Another process has been migrating this database for longer than we were ready to wait."""
+
+
+def databases(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The value of Django's DATABASES."""
+    pages = _connection(settings.database_url or _NO_DATABASE)
+    options = pages["OPTIONS"]
+    options["assume_role"] = _OPERATOR_ROLE
+    options["options"] = f"{options.get('options', '')} {_PAGE_LIMITS}".strip()
+    return {"default": pages, OWNER: _connection(settings.owner_url or _NO_DATABASE)}
+
+
+def _connection(url: str) -> dict[str, Any]:
+    options = {"application_name": "holdfast-django", "connect_timeout": 10}
+    options |= conninfo_to_dict(url)
+    user = options.pop("user", "")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        # PostgreSQL's own rule for an address that names no database.
+        "NAME": options.pop("dbname", user),
+        "USER": user,
+        "PASSWORD": options.pop("password", ""),
+        "HOST": options.pop("host", ""),
+        "PORT": options.pop("port", ""),
+        "OPTIONS": options,
+    }
+
+
+def setup_django(settings: Settings) -> None:
+    """Make Django ready to work on the database of `settings`; the rest of its configuration is
+    read from the environment. Calling it again does no harm, and another database in `settings`
+    leads the connections there."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "holdfast.bootstrap.django_settings")
+    django.setup()
+    for alias, wanted in databases(settings).items():
+        # The connections of all threads share this dictionary, and read it when they connect.
+        current = connections.settings[alias]
+        if any(current[name] != value for name, value in wanted.items()):
+            connections[alias].close()
+            current.update(wanted)
+
+
+def migrate(
+    settings: Settings, *, report: Callable[[str], None], wait_seconds: float = 120.0
+) -> None:
+    """Bring the tables up to date, as their owner. Several processes may call it at once: one
+    works while the others wait for it, at most `wait_seconds`, and then find nothing to do."""
+    if settings.owner_url is None:
+        raise SettingsError("DATABASE_URL: must be set to migrate the database")
+    setup_django(settings)
+    with _migration_lock(settings.owner_url, report, wait_seconds):
+        try:
+            executor = MigrationExecutor(connections[OWNER])
+            missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+            if missing:
+                report(f"Applying {len(missing)} database migrations.")
+            # Also when none is missing: an earlier run may have been cut off after the last one,
+            # before Django wrote down the permissions of the models.
+            call_command("migrate", database=OWNER, interactive=False, verbosity=0)
+        finally:
+            connections[OWNER].close()
+    report("The database is up to date.")
+
+
+@contextmanager
+def _migration_lock(url: str, report: Callable[[str], None], wait_seconds: float) -> Iterator[None]:
+    """Hold the lock on a connection of its own: the server lets go of it whatever becomes of us."""
+    deadline = time.monotonic() + wait_seconds
+    waiting = False
+    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+        # Asked again and again: a statement that waited for the lock would keep a snapshot open,
+        # and an index that is built concurrently would wait for us while we wait for it.
+        while not _try_lock(connection):
+            if time.monotonic() >= deadline:
+                raise MigrationBusy(
+                    f"Another process has been migrating the database for {wait_seconds:.0f} s."
+                )
+            if not waiting:
+                report("Another process is migrating the database; waiting for it.")
+                waiting = True
+            time.sleep(_LOCK_POLL_SECONDS)
+        yield
+
+
+def _try_lock(connection: psycopg.Connection[tuple[Any, ...]]) -> bool:
+    row = connection.execute("SELECT pg_try_advisory_lock(%s)", [_MIGRATION_LOCK]).fetchone()
+    return row is not None and bool(row[0])
+
+
+def ensure_admin(username: str, password: str) -> None:
+    """Create a superuser of the admin pages, or make the existing user one with this password.
+    Django must be set up and the database migrated."""
+    try:
+        user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
+        user.is_active = user.is_staff = user.is_superuser = True
+        # A new hash of the same password would log everybody out.
+        if not user.check_password(password):
+            user.set_password(password)
+        user.save(using=OWNER)
+    finally:
+        connections[OWNER].close()

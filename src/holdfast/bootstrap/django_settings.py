@@ -1,0 +1,184 @@
+"""Django's settings: pages, people's log-in and the admin. The API does not go through Django.
+
+Cookies and transport: by default Holdfast listens on 127.0.0.1 without TLS, where a browser would
+drop a cookie marked Secure. As soon as HOLDFAST_ALLOWED_HOSTS names no local host, the pages are
+taken to be reached through a proxy that speaks https: cookies are marked Secure, and forms sent
+from https://<host> are accepted. Over plain http nobody can log in there, which is intended.
+"""
+
+import secrets
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+from holdfast.bootstrap.database import databases
+from holdfast.bootstrap.settings import load_settings
+
+_settings = load_settings()
+_LOCAL_HOSTS = {"127.0.0.1", "localhost", "[::1]", "*"}
+
+DEBUG = False
+# A key made at each start: log-ins end with the process, and nothing secret has a default.
+SECRET_KEY = _settings.holdfast_secret_key or secrets.token_urlsafe(48)
+ALLOWED_HOSTS = [
+    host.strip() for host in _settings.holdfast_allowed_hosts.split(",") if host.strip()
+]
+_public = _LOCAL_HOSTS.isdisjoint(ALLOWED_HOSTS)
+
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "holdfast.adapters.postgres",
+    "holdfast.entrypoints.pages",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "holdfast.entrypoints.pages.middleware.ContentSecurityPolicy",
+    "holdfast.entrypoints.pages.middleware.StaticFiles",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "holdfast.entrypoints.pages.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# `default` acts as the operator role; `migrate --database owner` and makers of users as the owner.
+DATABASES = databases(_settings)
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+# Browsers share cookies between the ports of a host: the names keep other Django sites apart.
+SESSION_COOKIE_NAME = "holdfast_session"
+SESSION_COOKIE_AGE = 12 * 60 * 60
+SESSION_COOKIE_SAMESITE = "Strict"
+SESSION_COOKIE_SECURE = _public
+CSRF_COOKIE_NAME = "holdfast_csrf"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Strict"
+CSRF_COOKIE_SECURE = _public
+CSRF_TRUSTED_ORIGINS = [
+    f"https://{'*' if host.startswith('.') else ''}{host}" for host in ALLOWED_HOSTS if _public
+]
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = "holdfast.entrypoints.pages.formats"
+
+STATIC_URL = "/static/"
+# Served from where the packages have them, so there is no step to collect them first.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MAX_AGE = 60 * 60
+# Nobody else's pages need our style sheets.
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+# The process that starts Django has set up logging already.
+LOGGING_CONFIG = None
+
+
+def _entry(model: str, title: str, icon: str) -> dict[str, Any]:
+    """A line of the admin's menu, for those who may look at that model."""
+    app, name = model.split(".")
+
+    def permission(request: HttpRequest) -> bool:
+        return request.user.has_perm(f"{app}.view_{name}")
+
+    url = reverse_lazy(f"admin:{app}_{name}_changelist")
+    return {"title": title, "icon": icon, "link": url, "permission": permission}
+
+
+def _icon(request: HttpRequest) -> str:
+    return static("pages/icon.svg")
+
+
+# The look of the admin.
+UNFOLD = {
+    "SITE_TITLE": "Holdfast",
+    "SITE_HEADER": "Holdfast",
+    "SITE_SUBHEADER": "Admin, all times in UTC",
+    "SITE_SYMBOL": "confirmation_number",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": _icon}],
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": True,
+    # Teal; from 600 on it is dark enough for white text.
+    "COLORS": {
+        "primary": {
+            "50": "#f0fdfa",
+            "100": "#ccfbf1",
+            "200": "#99f6e4",
+            "300": "#5eead4",
+            "400": "#2dd4bf",
+            "500": "#14b8a6",
+            "600": "#0f766e",
+            "700": "#115e59",
+            "800": "#134e4a",
+            "900": "#0f3f3c",
+            "950": "#042f2e",
+        },
+    },
+    "SIDEBAR": {
+        "navigation": [
+            {
+                "title": "Holds",
+                "items": [
+                    _entry("holdfast.hold", "Holds", "lock_clock"),
+                    _entry("holdfast.fact", "Facts", "campaign"),
+                    _entry("holdfast.auditentry", "Audit", "history"),
+                ],
+            },
+            {
+                "title": "Catalogue",
+                "items": [
+                    _entry("holdfast.event", "Events", "festival"),
+                    _entry("holdfast.session", "Sessions", "event"),
+                    _entry("holdfast.tickettype", "Ticket types", "confirmation_number"),
+                    _entry("holdfast.pool", "Pools", "inventory_2"),
+                ],
+            },
+            {
+                "title": "Access",
+                "items": [
+                    _entry("holdfast.organization", "Organizations", "domain"),
+                    _entry("holdfast.apikey", "API keys", "key"),
+                    _entry("auth.user", "People", "person"),
+                    _entry("auth.group", "Groups", "group"),
+                ],
+            },
+        ],
+    },
+}

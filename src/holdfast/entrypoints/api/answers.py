@@ -1,0 +1,269 @@
+"""The shapes of answers, and how they are made of the domain's values. Times are UTC; amounts are
+whole minor units; nobody's e-mail address is in any of them."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Generic, TypeVar
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from holdfast.domain import catalogue
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.policy import PolicyOverride
+from holdfast.entrypoints.api.structs import Moment
+from holdfast.ports.holds import SeenHold
+
+T = TypeVar("T")
+
+
+class _Answer(Struct, frozen=True, gc=False):
+    """Every field is always there."""
+
+
+class LineAnswer(_Answer, frozen=True):
+    ticket_type_id: UUID
+    quantity: int
+    unit_price: int
+    subtotal: int
+
+
+class HoldAnswer(_Answer, frozen=True):
+    """A hold of several lines has no single ticket type: `ticket_type_id` is null, `quantity` the
+    sum. A hold whose time is up says `expired` from that very moment on."""
+
+    hold_id: UUID
+    session_id: UUID
+    ticket_type_id: UUID | None
+    quantity: int
+    status: HoldStatus
+    expires_at: Moment
+    created_at: Moment
+    reference: Annotated[str, Meta(description="To read out over the telephone.")]
+    lines: list[LineAnswer]
+    total: int
+    currency: str
+    expires_in_seconds: Annotated[
+        int, Meta(description="By our clock; count down from this rather than from yours.")
+    ]
+    version: Annotated[int, Meta(description="Rises with every change of the hold.")]
+    updated_at: Moment
+    held_at: Moment
+    confirmed_at: Moment | None
+    cancelled_at: Moment | None
+    expired_at: Moment | None
+
+
+class PolicyAnswer(_Answer, frozen=True):
+    """What this level says; null is left to the level above."""
+
+    ttl_seconds: int | None
+    quantity_max: int | None
+
+
+class EventAnswer(_Answer, frozen=True):
+    id: UUID
+    name: str
+    currency: str
+    hold_policy: PolicyAnswer
+    created_at: Moment
+    updated_at: Moment
+
+
+class SessionAnswer(_Answer, frozen=True):
+    id: UUID
+    event_id: UUID
+    name: str
+    starts_at: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class PoolAnswer(_Answer, frozen=True):
+    """`held` counts live holds only."""
+
+    id: UUID
+    session_id: UUID
+    name: str
+    total: int
+    held: int
+    sold: int
+    available: int
+
+
+class TicketTypeAnswer(_Answer, frozen=True):
+    id: UUID
+    session_id: UUID
+    name: str
+    price: int
+    currency: str
+    pool_ids: list[UUID]
+    hold_policy: PolicyAnswer
+    created_at: Moment
+    updated_at: Moment
+
+
+class TicketTypeAvailabilityAnswer(_Answer, frozen=True):
+    ticket_type_id: UUID
+    name: str
+    price: int
+    currency: str
+    total: int
+    held: int
+    sold: int
+    available: int
+
+
+class AvailabilityAnswer(_Answer, frozen=True):
+    """True at `at`, of the database's clock. Places of lapsed holds count as available."""
+
+    session_id: UUID
+    event_id: UUID
+    at: Moment
+    ticket_types: list[TicketTypeAvailabilityAnswer]
+
+
+class PageAnswer(_Answer, Generic[T], frozen=True):
+    """Newest first. `next_cursor` is null on the last page."""
+
+    data: list[T]
+    has_more: bool
+    next_cursor: str | None
+
+
+class HoldPage(PageAnswer[HoldAnswer], frozen=True):
+    """Holds, newest first."""
+
+
+class EventPage(PageAnswer[EventAnswer], frozen=True):
+    """Events, newest first."""
+
+
+class SessionPage(PageAnswer[SessionAnswer], frozen=True):
+    """Sessions, newest first."""
+
+
+class PoolPage(PageAnswer[PoolAnswer], frozen=True):
+    """Pools, newest first."""
+
+
+class TicketTypePage(PageAnswer[TicketTypeAnswer], frozen=True):
+    """Ticket types, newest first."""
+
+
+def hold_answer(hold: Hold, at: datetime) -> HoldAnswer:
+    lines = [
+        LineAnswer(
+            line.ticket_type_id,
+            line.quantity,
+            line.unit_price_minor,
+            line.quantity * line.unit_price_minor,
+        )
+        for line in hold.lines
+    ]
+    return HoldAnswer(
+        hold_id=hold.id,
+        session_id=hold.session_id,
+        ticket_type_id=lines[0].ticket_type_id if len(lines) == 1 else None,
+        quantity=hold.quantity,
+        status=hold.status_at(at),
+        expires_at=_utc(hold.expires_at),
+        created_at=_utc(hold.created_at),
+        reference=hold.reference,
+        lines=lines,
+        total=sum(line.subtotal for line in lines),
+        currency=hold.currency,
+        expires_in_seconds=hold.remaining_seconds(at),
+        version=hold.version,
+        updated_at=_utc(hold.updated_at),
+        held_at=_utc(hold.held_at),
+        confirmed_at=_utc_or_none(hold.confirmed_at),
+        cancelled_at=_utc_or_none(hold.cancelled_at),
+        expired_at=_utc_or_none(hold.expired_at),
+    )
+
+
+def seen_hold_answer(seen: SeenHold) -> HoldAnswer:
+    return hold_answer(seen.hold, seen.at)
+
+
+def event_answer(event: catalogue.Event) -> EventAnswer:
+    return EventAnswer(
+        id=event.id,
+        name=event.name,
+        currency=event.currency,
+        hold_policy=_policy_answer(event.policy),
+        created_at=_utc(event.created_at),
+        updated_at=_utc(event.updated_at),
+    )
+
+
+def session_answer(session: catalogue.Session) -> SessionAnswer:
+    return SessionAnswer(
+        id=session.id,
+        event_id=session.event_id,
+        name=session.name,
+        starts_at=_utc_or_none(session.starts_at),
+        created_at=_utc(session.created_at),
+        updated_at=_utc(session.updated_at),
+    )
+
+
+def pool_answer(pool: catalogue.PoolState) -> PoolAnswer:
+    return PoolAnswer(
+        id=pool.id,
+        session_id=pool.session_id,
+        name=pool.name,
+        total=pool.total,
+        held=pool.held,
+        sold=pool.sold,
+        available=pool.available,
+    )
+
+
+def ticket_type_answer(ticket_type: catalogue.TicketType) -> TicketTypeAnswer:
+    return TicketTypeAnswer(
+        id=ticket_type.id,
+        session_id=ticket_type.session_id,
+        name=ticket_type.name,
+        price=ticket_type.price.minor,
+        currency=ticket_type.price.currency,
+        pool_ids=list(ticket_type.pool_ids),
+        hold_policy=_policy_answer(ticket_type.policy),
+        created_at=_utc(ticket_type.created_at),
+        updated_at=_utc(ticket_type.updated_at),
+    )
+
+
+def availability_answer(availability: catalogue.SessionAvailability) -> AvailabilityAnswer:
+    ticket_types = [
+        TicketTypeAvailabilityAnswer(
+            ticket_type_id=each.ticket_type_id,
+            name=each.name,
+            price=each.price.minor,
+            currency=each.price.currency,
+            total=each.total,
+            held=each.held,
+            sold=each.sold,
+            available=each.available,
+        )
+        for each in availability.ticket_types
+    ]
+    return AvailabilityAnswer(
+        session_id=availability.session_id,
+        event_id=availability.event_id,
+        at=_utc(availability.at),
+        ticket_types=ticket_types,
+    )
+
+
+def _policy_answer(policy: PolicyOverride) -> PolicyAnswer:
+    return PolicyAnswer(policy.ttl_seconds, policy.quantity_max)
+
+
+def _utc(moment: datetime) -> datetime:
+    """UTC is written with a Z, whatever time zone the store reads in."""
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+
+
+def _utc_or_none(moment: datetime | None) -> datetime | None:
+    return None if moment is None else _utc(moment)

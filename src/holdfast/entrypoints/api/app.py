@@ -1,0 +1,39 @@
+"""The API as one ASGI application."""
+
+from starlette.types import Receive, Scope, Send
+
+from holdfast.entrypoints.api.authentication import Bearer
+from holdfast.entrypoints.api.context import Context
+from holdfast.entrypoints.api.docs import documents
+from holdfast.entrypoints.api.middleware import Edge
+from holdfast.entrypoints.api.routing import Router
+from holdfast.entrypoints.api.waiting import GRACE_SECONDS, BlockingCalls, EngineAnswers
+from holdfast.services.authenticating import Authenticator
+from holdfast.services.container import ApiContainer
+
+
+class Api:
+    """Serves whole paths (`/api/...`), so it can be mounted at /api or stand alone. One event loop
+    at a time. Whoever owns the lifespan calls `close` at the end of it."""
+
+    def __init__(self, container: ApiContainer) -> None:
+        bound_seconds = container.deadline_seconds + GRACE_SECONDS
+        self._blocking = BlockingCalls(bound_seconds)
+        context = Context(
+            engine=EngineAnswers(container.submit, bound_seconds),
+            blocking=self._blocking,
+            holds=container.holds,
+            catalogue=container.catalogue,
+        )
+        bearer = Bearer(Authenticator(container.keys), self._blocking)
+        self._edge = Edge(Router(context, bearer, documents()))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._edge(scope, receive, send)
+
+    def close(self) -> None:
+        self._blocking.close()
+
+
+def create_api(container: ApiContainer) -> Api:
+    return Api(container)

@@ -1,0 +1,243 @@
+"""Handlers of the catalogue: read what is asked, call one service, map the answer."""
+
+from datetime import UTC, datetime
+from functools import partial
+
+from msgspec import Struct, UnsetType, structs
+
+from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import PolicyOverride
+from holdfast.entrypoints.api.answers import (
+    event_answer,
+    pool_answer,
+    session_answer,
+    ticket_type_answer,
+)
+from holdfast.entrypoints.api.context import Context
+from holdfast.entrypoints.api.cursors import page_request
+from holdfast.entrypoints.api.exchange import Call, Reply
+from holdfast.entrypoints.api.problems import FieldError, invalid
+from holdfast.entrypoints.api.repetition import idempotency_of
+from holdfast.entrypoints.api.replies import render, reply_to, reply_to_listing, reply_to_reading
+from holdfast.entrypoints.api.structs import (
+    ChangeEventRequest,
+    ChangePoolRequest,
+    ChangeSessionRequest,
+    ChangeTicketTypeRequest,
+    CreateEventRequest,
+    CreatePoolRequest,
+    CreateSessionRequest,
+    CreateTicketTypeRequest,
+    NoFields,
+    OfEventQuery,
+    OfSessionQuery,
+    PageQuery,
+    PolicyChangeRequest,
+    PolicyRequest,
+    given_or_none,
+)
+from holdfast.services import reading
+from holdfast.services.cataloguing import Cataloguing, PolicyChange
+
+
+async def list_events(context: Context, call: Call, query: PageQuery) -> Reply:
+    organization_id = call.principal.organization_id
+    found = await context.blocking.run(
+        reading.events, context.catalogue, organization_id, page_request(query)
+    )
+    return reply_to_listing(call, found, event_answer)
+
+
+async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, event_id = call.principal.organization_id, EventId(call.path_id)
+    found = await context.blocking.run(reading.event, context.catalogue, organization_id, event_id)
+    return reply_to_reading(call, found, event_answer)
+
+
+async def create_event(context: Context, call: Call, body: CreateEventRequest) -> Reply:
+    cataloguing = _cataloguing(context, call, body)
+    answer = await context.blocking.run(
+        cataloguing.create_event, body.name, body.currency, _policy(body.hold_policy)
+    )
+    return reply_to(call, answer)
+
+
+async def change_event(context: Context, call: Call, body: ChangeEventRequest) -> Reply:
+    _refuse_empty(body)
+    cataloguing = _cataloguing(context, call, body)
+    answer = await context.blocking.run(
+        cataloguing.change_event,
+        EventId(call.path_id),
+        given_or_none(body.name),
+        _policy_change(body.hold_policy),
+    )
+    return reply_to(call, answer)
+
+
+async def list_sessions(context: Context, call: Call, query: OfEventQuery) -> Reply:
+    found = await context.blocking.run(
+        reading.sessions,
+        context.catalogue,
+        call.principal.organization_id,
+        given_or_none(query.event_id),
+        page_request(query),
+    )
+    return reply_to_listing(call, found, session_answer)
+
+
+async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
+    found = await context.blocking.run(
+        reading.session, context.catalogue, organization_id, session_id
+    )
+    return reply_to_reading(call, found, session_answer)
+
+
+async def create_session(context: Context, call: Call, body: CreateSessionRequest) -> Reply:
+    starts_at = None if body.starts_at is None else _utc(body.starts_at)
+    cataloguing = _cataloguing(context, call, body)
+    answer = await context.blocking.run(
+        cataloguing.create_session, body.event_id, body.name, starts_at
+    )
+    return reply_to(call, answer)
+
+
+async def change_session(context: Context, call: Call, body: ChangeSessionRequest) -> Reply:
+    _refuse_empty(body)
+    starts_at = None if isinstance(body.starts_at, UnsetType) else _utc(body.starts_at)
+    cataloguing = _cataloguing(context, call, body)
+    answer = await context.blocking.run(
+        cataloguing.change_session, SessionId(call.path_id), given_or_none(body.name), starts_at
+    )
+    return reply_to(call, answer)
+
+
+async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Reply:
+    found = await context.blocking.run(
+        reading.pools,
+        context.catalogue,
+        call.principal.organization_id,
+        given_or_none(query.session_id),
+        page_request(query),
+    )
+    return reply_to_listing(call, found, pool_answer)
+
+
+async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, pool_id = call.principal.organization_id, PoolId(call.path_id)
+    found = await context.blocking.run(reading.pool, context.catalogue, organization_id, pool_id)
+    return reply_to_reading(call, found, pool_answer)
+
+
+async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> Reply:
+    cataloguing = _cataloguing(context, call, body)
+    answer = await context.blocking.run(
+        cataloguing.create_pool, body.session_id, body.name, body.total
+    )
+    return reply_to(call, answer)
+
+
+async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> Reply:
+    _refuse_empty(body)
+    cataloguing = _cataloguing(context, call, body)
+    answer = await context.blocking.run(
+        cataloguing.change_pool,
+        PoolId(call.path_id),
+        given_or_none(body.name),
+        given_or_none(body.total),
+    )
+    return reply_to(call, answer)
+
+
+async def list_ticket_types(context: Context, call: Call, query: OfSessionQuery) -> Reply:
+    found = await context.blocking.run(
+        reading.ticket_types,
+        context.catalogue,
+        call.principal.organization_id,
+        given_or_none(query.session_id),
+        page_request(query),
+    )
+    return reply_to_listing(call, found, ticket_type_answer)
+
+
+async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, ticket_type_id = call.principal.organization_id, TicketTypeId(call.path_id)
+    found = await context.blocking.run(
+        reading.ticket_type, context.catalogue, organization_id, ticket_type_id
+    )
+    return reply_to_reading(call, found, ticket_type_answer)
+
+
+async def create_ticket_type(context: Context, call: Call, body: CreateTicketTypeRequest) -> Reply:
+    if body.capacity is None and body.pool_ids is None:
+        raise invalid([FieldError("capacity", "required", "Give capacity, pool_ids, or both")])
+    cataloguing = _cataloguing(context, call, body)
+    create = partial(
+        cataloguing.create_ticket_type,
+        session_id=body.session_id,
+        name=body.name,
+        price_minor=body.price,
+        pool_ids=_pool_ids(body.pool_ids or []),
+        capacity=body.capacity,
+        policy=_policy(body.hold_policy),
+    )
+    return reply_to(call, await context.blocking.run(create))
+
+
+async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTypeRequest) -> Reply:
+    _refuse_empty(body)
+    cataloguing = _cataloguing(context, call, body)
+    change = partial(
+        cataloguing.change_ticket_type,
+        ticket_type_id=TicketTypeId(call.path_id),
+        name=given_or_none(body.name),
+        price_minor=given_or_none(body.price),
+        pool_ids=None if isinstance(body.pool_ids, UnsetType) else _pool_ids(body.pool_ids),
+        policy=_policy_change(body.hold_policy),
+    )
+    return reply_to(call, await context.blocking.run(change))
+
+
+def _cataloguing(context: Context, call: Call, body: Struct) -> Cataloguing:
+    key = idempotency_of(call, call.idempotency_key, body)
+    organization_id = call.principal.organization_id
+    return Cataloguing(context.catalogue, organization_id, key, partial(render, call))
+
+
+def _refuse_empty(change: Struct) -> None:
+    """A change of nothing is a mistake: a misspelt client, not a wish."""
+    given = [value for value in structs.astuple(change) if not isinstance(value, UnsetType)]
+    if not given:
+        raise invalid([FieldError("body", "required", "Give at least one field to change")])
+    for value in given:
+        if isinstance(value, PolicyChangeRequest) and not _policy_change(value):
+            raise invalid(
+                [FieldError("hold_policy", "required", "Give at least one field to change")]
+            )
+
+
+def _policy(policy: PolicyRequest | None) -> PolicyOverride:
+    return PolicyOverride(policy.ttl_seconds, policy.quantity_max) if policy else PolicyOverride()
+
+
+def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | None:
+    if isinstance(change, UnsetType):
+        return None
+    fields = structs.asdict(change)
+    return {name: value for name, value in fields.items() if not isinstance(value, UnsetType)}
+
+
+def _pool_ids(ids: list[PoolId]) -> tuple[PoolId, ...]:
+    for position, each in enumerate(ids):
+        if each in ids[:position]:
+            message = "This pool is named twice"
+            raise invalid([FieldError(f"pool_ids[{position}]", "duplicate", message)])
+    return tuple(ids)
+
+
+def _utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        message = "Must be a time in the years 1 to 9999, in UTC"
+        raise invalid([FieldError("starts_at", "invalid_value", message)]) from None

@@ -1,0 +1,92 @@
+"""Every code that `error` may have, and the HTTP status that it means.
+
+A problem is about
+|-- the caller         unauthorized, insufficient_scope                              401, 403
+|-- the address        not_found, method_not_allowed                                 404, 405
+|-- the body           body_too_large, unsupported_media_type                        413, 415
+|                      malformed_json, invalid_characters                            400
+|-- a field            validation_error, or the one rule that was broken             400
+'-- what was asked     the refusals of the domain
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from holdfast.domain.refusals import RefusalCode
+
+
+class ProblemCode(StrEnum):
+    """What can be wrong with a request before anybody has thought about it."""
+
+    UNAUTHORIZED = "unauthorized"
+    INSUFFICIENT_SCOPE = "insufficient_scope"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    BODY_TOO_LARGE = "body_too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    MALFORMED_JSON = "malformed_json"
+    INVALID_CHARACTERS = "invalid_characters"
+    INVALID_IDEMPOTENCY_KEY = "invalid_idempotency_key"
+    VALIDATION_ERROR = "validation_error"
+    INVALID_CURSOR = "invalid_cursor"
+    INVALID_CURRENCY = "invalid_currency"
+    INVALID_EMAIL = "invalid_email"
+    INVALID_LINES = "invalid_lines"
+    INVALID_POLICY = "invalid_policy"
+    INVALID_PRICE = "invalid_price"
+    INVALID_QUANTITY = "invalid_quantity"
+    INVALID_USER_ID = "invalid_user_id"
+    HOLDER_REQUIRED = "holder_required"
+
+
+Code = ProblemCode | RefusalCode
+
+
+class Kind(NamedTuple):
+    status: int
+    title: str
+
+
+KINDS: Mapping[str, Kind] = {
+    ProblemCode.UNAUTHORIZED: Kind(401, "No valid credential"),
+    ProblemCode.INSUFFICIENT_SCOPE: Kind(403, "The key lacks the scope"),
+    ProblemCode.NOT_FOUND: Kind(404, "Nothing at this address"),
+    ProblemCode.METHOD_NOT_ALLOWED: Kind(405, "Method not allowed"),
+    ProblemCode.BODY_TOO_LARGE: Kind(413, "Body too large"),
+    ProblemCode.UNSUPPORTED_MEDIA_TYPE: Kind(415, "Unsupported media type"),
+    ProblemCode.MALFORMED_JSON: Kind(400, "Malformed JSON"),
+    ProblemCode.INVALID_CHARACTERS: Kind(400, "Characters that are not allowed"),
+    ProblemCode.INVALID_IDEMPOTENCY_KEY: Kind(400, "Invalid idempotency key"),
+    ProblemCode.VALIDATION_ERROR: Kind(400, "Invalid request"),
+    ProblemCode.INVALID_CURSOR: Kind(400, "Invalid cursor"),
+    ProblemCode.INVALID_CURRENCY: Kind(400, "Invalid currency"),
+    ProblemCode.INVALID_EMAIL: Kind(400, "Invalid email"),
+    ProblemCode.INVALID_LINES: Kind(400, "Invalid lines"),
+    ProblemCode.INVALID_POLICY: Kind(400, "Invalid hold policy"),
+    ProblemCode.INVALID_PRICE: Kind(400, "Invalid price"),
+    ProblemCode.INVALID_QUANTITY: Kind(400, "Invalid quantity"),
+    ProblemCode.INVALID_USER_ID: Kind(400, "Invalid user id"),
+    ProblemCode.HOLDER_REQUIRED: Kind(400, "Holder missing"),
+    RefusalCode.INVALID_SESSION: Kind(400, "Invalid session"),
+    RefusalCode.INVALID_TICKET_TYPE: Kind(400, "Invalid ticket type"),
+    RefusalCode.INVALID_EVENT: Kind(400, "Invalid event"),
+    RefusalCode.INVALID_POOL: Kind(400, "Invalid pool"),
+    RefusalCode.QUANTITY_ABOVE_MAXIMUM: Kind(400, "Quantity above the maximum"),
+    RefusalCode.EVENT_NOT_FOUND: Kind(404, "Event not found"),
+    RefusalCode.SESSION_NOT_FOUND: Kind(404, "Session not found"),
+    RefusalCode.TICKET_TYPE_NOT_FOUND: Kind(404, "Ticket type not found"),
+    RefusalCode.POOL_NOT_FOUND: Kind(404, "Pool not found"),
+    RefusalCode.HOLD_NOT_FOUND: Kind(404, "Hold not found"),
+    RefusalCode.INSUFFICIENT_INVENTORY: Kind(409, "Insufficient inventory"),
+    RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
+    RefusalCode.HOLD_EXPIRED: Kind(409, "Hold expired"),
+    RefusalCode.INVALID_HOLD_STATE: Kind(409, "Invalid hold state"),
+    RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
+    RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),
+    RefusalCode.INTERNAL_ERROR: Kind(500, "Internal error"),
+    RefusalCode.SERVICE_UNAVAILABLE: Kind(503, "Service unavailable"),
+}
+
+# A repetition after a moment may succeed.
+RETRY_SOON = frozenset({RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.REQUEST_IN_PROGRESS})

@@ -1,0 +1,257 @@
+"""The OpenAPI 3.1 document, made of the table of routes."""
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from holdfast.domain import refusals
+from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
+from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS
+from holdfast.entrypoints.api.problems import FieldError, problem_body
+from holdfast.entrypoints.api.routes import ROUTES, Route
+
+Json = dict[str, Any]
+
+_REF = "#/components/schemas/{name}"
+_PARAMETER = re.compile(r"\{(\w+)\}")
+
+_OF_ANY_ROUTE: tuple[Code, ...] = (
+    ProblemCode.VALIDATION_ERROR,
+    ProblemCode.INVALID_CHARACTERS,
+    ProblemCode.UNAUTHORIZED,
+    ProblemCode.INSUFFICIENT_SCOPE,
+    RefusalCode.INTERNAL_ERROR,
+    RefusalCode.SERVICE_UNAVAILABLE,
+)
+_OF_UNSAFE_ROUTES: tuple[Code, ...] = (
+    ProblemCode.MALFORMED_JSON,
+    ProblemCode.INVALID_IDEMPOTENCY_KEY,
+    ProblemCode.BODY_TOO_LARGE,
+    ProblemCode.UNSUPPORTED_MEDIA_TYPE,
+    RefusalCode.REQUEST_IN_PROGRESS,
+    RefusalCode.IDEMPOTENCY_KEY_REUSED,
+)
+_REFUSALS: dict[Code, Refusal] = {
+    refusal.code: refusal
+    for refusal in (
+        refusals.quantity_above_maximum(8),
+        refusals.insufficient_inventory(1),
+        refusals.capacity_in_use(120),
+        refusals.invalid_hold_state("cancelled"),
+        refusals.invalid_session(),
+        refusals.invalid_ticket_type(),
+        refusals.invalid_event(),
+        refusals.invalid_pool(),
+        refusals.event_not_found(),
+        refusals.session_not_found(),
+        refusals.ticket_type_not_found(),
+        refusals.pool_not_found(),
+        refusals.hold_not_found(),
+        refusals.hold_expired(),
+        refusals.idempotency_key_reused(),
+        refusals.request_in_progress(),
+        refusals.service_unavailable(),
+        refusals.internal_error(),
+    )
+}
+_REQUEST_ID_HEADER = {
+    "X-Request-ID": {
+        "description": "Yours, if you sent one, or ours. Name it when you ask for help.",
+        "schema": {"type": "string"},
+    }
+}
+_REPLAYED_HEADER = {
+    "Idempotent-Replayed": {
+        "description": "`true` when this is the answer to an earlier, equal request.",
+        "schema": {"type": "string", "const": "true"},
+    }
+}
+_RETRY_HEADER = {
+    "Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}
+}
+
+
+def openapi_document() -> Json:
+    paths: dict[str, Json] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Holdfast",
+            "version": version("holdfast"),
+            "description": "Holds tickets for a few minutes while their buyer pays. Amounts are "
+            "whole minor units; times are UTC; lists are newest first.",
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"secretKey": []}],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {
+                "secretKey": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A secret key: `hk_test_...` or `hk_live_...`. For servers "
+                    "only; it says which organization is calling.",
+                }
+            },
+        },
+    }
+
+
+def route_codes(route: Route[Any]) -> tuple[Code, ...]:
+    """Every code that the route may answer with."""
+    codes = [*route.refusals, *_OF_ANY_ROUTE]
+    if route.not_found is not None:
+        codes.append(route.not_found.code)
+    if route.is_unsafe:
+        codes.extend(_OF_UNSAFE_ROUTES)
+    for struct in (route.body, route.query):
+        if struct is not None:
+            codes.extend(_rule_codes(inspect.type_info(struct)))
+    return tuple(dict.fromkeys(codes))
+
+
+def _operation(route: Route[Any]) -> Json:
+    operation: Json = {
+        "operationId": route.handler.__name__,
+        "summary": route.summary,
+        "tags": [route.path.split("/")[2]],
+        "security": [{"secretKey": [route.scope.value]}],
+        "parameters": list(_parameters(route)),
+        "responses": _responses(route),
+    }
+    if route.body is not None:
+        examples = {name: {"value": given} for name, given in REQUESTS[route.body].items()}
+        content = {"schema": _reference(route.body), "examples": examples}
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+    return operation
+
+
+def _parameters(route: Route[Any]) -> Iterator[Json]:
+    for name in _PARAMETER.findall(route.path):
+        schema = {"type": "string", "format": "uuid"}
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+    if route.query is not None:
+        _, components = msgspec.json.schema_components([route.query], ref_template=_REF)
+        for name, schema in components[route.query.__name__]["properties"].items():
+            yield {"name": name, "in": "query", "required": False, "schema": schema}
+    if route.is_unsafe:
+        yield {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "description": "Any text of your own. The same key with the same request has one "
+            "effect and one answer, for at least 24 hours; with another request it is refused.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+        }
+
+
+def _responses(route: Route[Any]) -> dict[str, Json]:
+    success: Json = {
+        "description": "Done" if route.is_unsafe else "Found",
+        "headers": {**_REQUEST_ID_HEADER, **(_REPLAYED_HEADER if route.is_unsafe else {})},
+        "content": {
+            "application/json": {
+                "schema": _reference(route.answer),
+                "example": ANSWERS[route.answer],
+            }
+        },
+    }
+    responses = {str(route.status): success}
+    if route.status == 201 and route.path == "/api/holds":
+        again = "The hold with this hold_id exists already: this very request placed it."
+        responses["200"] = {**success, "description": again}
+    by_status: dict[int, list[Code]] = {}
+    for code in route_codes(route):
+        by_status.setdefault(KINDS[code].status, []).append(code)
+    for status, codes in sorted(by_status.items()):
+        responses[str(status)] = _problem_response(codes)
+    return responses
+
+
+def _problem_response(codes: Iterable[Code]) -> Json:
+    codes = tuple(codes)
+    headers: Json = dict(_REQUEST_ID_HEADER)
+    if any(code in RETRY_SOON for code in codes):
+        headers.update(_RETRY_HEADER)
+    return {
+        "description": ", ".join(f"`{code.value}`" for code in codes),
+        "headers": headers,
+        "content": {
+            "application/problem+json": {
+                "schema": {"$ref": _REF.format(name="Problem")},
+                "examples": {code.value: {"value": _problem_example(code)} for code in codes},
+            }
+        },
+    }
+
+
+def _problem_example(code: Code) -> Json:
+    refusal = _REFUSALS.get(code)
+    if refusal is not None:
+        return problem_body(code, refusal.message, REQUEST_ID, refusal.details)
+    errors: tuple[FieldError, ...] = ()
+    if code is ProblemCode.VALIDATION_ERROR:
+        errors = (FieldError("session_id", "required", "This field is required"),)
+    return problem_body(code, KINDS[code].title, REQUEST_ID, errors=errors)
+
+
+def _reference(struct: type[msgspec.Struct]) -> Json:
+    return {"$ref": _REF.format(name=struct.__name__)}
+
+
+def _schemas() -> Json:
+    structs: set[type[msgspec.Struct]] = {FieldError}
+    for route in ROUTES:
+        structs |= {route.answer, route.body} if route.body else {route.answer}
+    ordered = sorted(structs, key=lambda struct: struct.__name__)
+    _, components = msgspec.json.schema_components(ordered, ref_template=_REF)
+    return {**components, "Problem": _problem_schema()}
+
+
+def _problem_schema() -> Json:
+    text = {"type": "string"}
+    return {
+        "title": "Problem",
+        "description": "RFC 9457. Branch on `error`; a refusal may have further fields, such as "
+        "`available_quantity`.",
+        "type": "object",
+        "properties": {
+            "type": {"type": "string", "format": "uri"},
+            "title": text,
+            "status": {"type": "integer"},
+            "detail": text,
+            "error": {"type": "string", "enum": sorted(KINDS)},
+            "message": text,
+            "request_id": text,
+            "available_quantity": {"type": "integer", "minimum": 0},
+            "errors": {"type": "array", "items": _reference(FieldError)},
+        },
+        "required": ["type", "title", "status", "detail", "error", "message", "request_id"],
+    }
+
+
+def _rule_codes(info: Any) -> Iterator[Code]:
+    """The codes that rules on fields carry, however deep."""
+    match info:
+        case inspect.Metadata():
+            code = (info.extra or {}).get("code")
+            if code is not None:
+                yield ProblemCode(code)
+            yield from _rule_codes(info.type)
+        case inspect.StructType():
+            for field in info.fields:
+                yield from _rule_codes(field.type)
+        case inspect.ListType():
+            yield from _rule_codes(info.item_type)
+        case inspect.UnionType():
+            for member in info.types:
+                yield from _rule_codes(member)

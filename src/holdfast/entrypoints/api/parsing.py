@@ -1,0 +1,155 @@
+"""Reading a request, strictly and in this order: size, lexical, syntax. What the fields mean is
+the handlers' business."""
+
+import re
+from typing import Generic, NoReturn, TypeVar
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+import msgspec
+from starlette.types import Receive
+
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.diagnosis import explain
+from holdfast.entrypoints.api.exchange import Call
+from holdfast.entrypoints.api.problems import FieldError, Problem, invalid
+from holdfast.entrypoints.api.structs import NoFields
+
+BODY_BYTES_MAX = 64 * 1024
+QUERY_BYTES_MAX = 4 * 1024
+_JSON = b"application/json"
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+
+# A control character, as itself or as an escape; `\\n` is an escaped backslash and an n.
+_CONTROL = re.compile(
+    r"[\x7f-\x9f]|(?<!\\)(?:\\\\)*\\(?:[bfnrt]|u00(?:[01][0-9a-f]|7f|[89][0-9a-f]))", re.IGNORECASE
+)
+_CONTROL_DECODED = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+# For the diagnosis only: a float of any size stays what it is, not a whole number.
+_decode_anything = msgspec.json.Decoder(float_hook=float).decode
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was complete. There is nobody to answer."""
+
+
+class BodyParser(Generic[S]):
+    """Made once per route."""
+
+    def __init__(self, struct: type[S]) -> None:
+        self._struct = struct
+        self._decode = msgspec.json.Decoder(struct).decode
+
+    def parse(self, body: bytes) -> S:
+        _check_characters(body)
+        try:
+            return self._decode(body)
+        except msgspec.ValidationError:
+            self._explain(body)
+        except (ValueError, RecursionError):
+            raise _malformed() from None
+
+    def _explain(self, body: bytes) -> NoReturn:
+        try:
+            value = _decode_anything(body)
+        except msgspec.ValidationError:
+            raise invalid([FieldError("body", "invalid_value", "A number is too large")]) from None
+        except (ValueError, RecursionError):
+            raise _malformed() from None
+        raise invalid(explain(self._struct, value, "body")) from None
+
+
+async def read_body(call: Call, receive: Receive) -> bytes:
+    """The whole body, refused as soon as it is known to be too large."""
+    length = _declared_length(call)
+    if length is not None and length > BODY_BYTES_MAX:
+        raise _too_large()
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        body += message.get("body", b"")
+        if len(body) > BODY_BYTES_MAX:
+            raise _too_large()
+        # With the declared length in hand there is no need to ask once more.
+        if len(body) == length or not message.get("more_body", False):
+            return body
+
+
+def _declared_length(call: Call) -> int | None:
+    declared = call.headers.get(b"content-length")
+    if declared is None or not declared.isdigit():
+        return None
+    # Twenty digits are too large whatever they say, and Python reads no number of thousands.
+    return int(declared[:20])
+
+
+def check_media_type(call: Call) -> None:
+    content_type = call.headers.get(b"content-type", b"")
+    if content_type != _JSON and content_type.partition(b";")[0].strip().lower() != _JSON:
+        raise Problem(
+            ProblemCode.UNSUPPORTED_MEDIA_TYPE, "Send the body as Content-Type: application/json"
+        )
+
+
+def path_id(text: str) -> UUID | None:
+    """None is answered like an id that nobody has."""
+    return UUID(text) if _UUID.fullmatch(text) else None
+
+
+def parse_query(query_string: bytes, struct: type[S]) -> S:
+    values = _query_values(query_string)
+    try:
+        return msgspec.convert(values, struct, strict=False)
+    except ValueError:
+        raise invalid(explain(struct, values, "query", is_text=True)) from None
+
+
+def refuse_query(query_string: bytes) -> None:
+    """Where no parameter is known, each is unknown."""
+    if query_string:
+        parse_query(query_string, NoFields)
+
+
+def _query_values(query_string: bytes) -> dict[str, str]:
+    if len(query_string) > QUERY_BYTES_MAX:
+        raise invalid([FieldError("query", "invalid_value", "The query is too long")])
+    try:
+        pairs = parse_qsl(query_string.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise Problem(ProblemCode.INVALID_CHARACTERS, "The query is not valid UTF-8") from None
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise invalid([FieldError("query", "duplicate", "A parameter may be given only once")])
+    if any(_CONTROL_DECODED.search(text) for pair in pairs for text in pair):
+        raise _control_characters()
+    return values
+
+
+def _check_characters(body: bytes) -> None:
+    # Most bodies have no escape and nothing beyond ASCII: there is nothing to look for in them.
+    if body.isascii() and b"\\" not in body and b"\x7f" not in body:
+        return
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise Problem(ProblemCode.MALFORMED_JSON, "The body is not valid UTF-8") from None
+    if _CONTROL.search(text):
+        raise _control_characters()
+
+
+def _control_characters() -> Problem:
+    return Problem(ProblemCode.INVALID_CHARACTERS, "Control characters are not allowed")
+
+
+def _malformed() -> Problem:
+    return Problem(ProblemCode.MALFORMED_JSON, "The body is not valid JSON")
+
+
+def _too_large() -> Problem:
+    return Problem(ProblemCode.BODY_TOO_LARGE, f"The body may have {BODY_BYTES_MAX} bytes at most")

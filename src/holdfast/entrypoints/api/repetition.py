@@ -1,0 +1,36 @@
+"""Reading the key under which a request may come again."""
+
+import re
+
+import msgspec
+
+from holdfast.domain.commands import IdempotencyKey
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.exchange import Call
+from holdfast.entrypoints.api.problems import Problem
+from holdfast.services.repeating import repeat_key, request_fingerprint
+
+_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
+
+_encode = msgspec.json.Encoder().encode
+
+
+def sent_key(call: Call) -> str | None:
+    """The Idempotency-Key header, if there is one."""
+    sent = call.headers.get(b"idempotency-key")
+    if sent is None:
+        return None
+    if not _KEY.fullmatch(sent):
+        raise Problem(
+            ProblemCode.INVALID_IDEMPOTENCY_KEY,
+            "Idempotency-Key must be 1 to 255 visible ASCII characters",
+        )
+    return sent.decode("ascii")
+
+
+def idempotency_of(call: Call, key: str | None, body: msgspec.Struct) -> IdempotencyKey | None:
+    if key is None:
+        return None
+    # Ids are hexadecimal, and nothing else in our paths has capitals.
+    fingerprint = request_fingerprint(call.method, call.path.lower(), _encode(body))
+    return repeat_key(call.principal, key, fingerprint)

@@ -1,0 +1,92 @@
+"""Turning what came of a request into a reply, and a reply into the bytes that are recorded for
+an idempotency key: three digits of the status, then the body."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from holdfast.domain.catalogue import Event, PoolState, Session
+from holdfast.domain.decide import Expired, Outcome, Placed, Released
+from holdfast.domain.refusals import Refusal
+from holdfast.entrypoints.api.answers import (
+    PageAnswer,
+    event_answer,
+    hold_answer,
+    pool_answer,
+    session_answer,
+    ticket_type_answer,
+)
+from holdfast.entrypoints.api.cursors import cursor_text
+from holdfast.entrypoints.api.exchange import JSON, PROBLEM_JSON, Call, Reply
+from holdfast.entrypoints.api.problems import refusal_reply, retry_headers
+from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.engine import Answer
+from holdfast.ports.paging import Page
+
+T = TypeVar("T")
+
+_REPLAYED_HEADERS = ((b"idempotent-replayed", b"true"),)
+
+_encode = msgspec.json.Encoder().encode
+
+
+def render(call: Call, outcome: Outcome | CatalogueOutcome) -> bytes:
+    """What a repetition gets again, byte for byte. Runs on a thread of the engine or the store."""
+    reply = _reply_to_outcome(call, outcome)
+    return b"%d%b" % (reply.status, reply.body)
+
+
+def reply_to(call: Call, answer: Answer | CatalogueAnswer) -> Reply:
+    outcome = answer.outcome
+    if answer.body is None:
+        assert outcome is not None, "an answer without an outcome is a replay, and has a body"
+        reply = _reply_to_outcome(call, outcome)
+    else:
+        reply = _recorded(answer.body, outcome)
+    if answer.is_replay or (isinstance(outcome, Placed) and outcome.is_repeat):
+        reply = reply._replace(headers=_REPLAYED_HEADERS)
+    return reply
+
+
+def reply_to_reading(call: Call, found: T | Refusal, answer: Callable[[T], object]) -> Reply:
+    if isinstance(found, Refusal):
+        return refusal_reply(found, call.request_id)
+    return Reply(200, _encode(answer(found)))
+
+
+def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T], object]) -> Reply:
+    if isinstance(found, Refusal):
+        return refusal_reply(found, call.request_id)
+    following = cursor_text(found.next) if found.next else None
+    data = [answer(item) for item in found.items]
+    return Reply(200, _encode(PageAnswer(data, following is not None, following)))
+
+
+def _reply_to_outcome(call: Call, outcome: Outcome | CatalogueOutcome) -> Reply:
+    if isinstance(outcome, Refusal):
+        return refusal_reply(outcome, call.request_id)
+    is_repeat = isinstance(outcome, Placed) and outcome.is_repeat
+    return Reply(200 if is_repeat else call.success_status, _encode(_answer_of(outcome)))
+
+
+def _answer_of(outcome: Placed | Released | Expired | CatalogueOutcome) -> object:
+    match outcome:
+        case Placed() | Released():
+            return hold_answer(outcome.hold, outcome.at)
+        case Event():
+            return event_answer(outcome)
+        case Session():
+            return session_answer(outcome)
+        case PoolState():
+            return pool_answer(outcome)
+        case Expired() | Refusal():
+            raise AssertionError("nobody is answered with this")
+        case _:
+            return ticket_type_answer(outcome)
+
+
+def _recorded(body: bytes, outcome: Outcome | CatalogueOutcome | None) -> Reply:
+    status = int(body[:3])
+    headers = retry_headers(outcome.code) if isinstance(outcome, Refusal) else ()
+    return Reply(status, body[3:], PROBLEM_JSON if status >= 400 else JSON, headers)

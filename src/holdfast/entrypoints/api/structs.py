@@ -1,0 +1,269 @@
+"""The shapes of requests. A field that breaks a rule with a code of its own names that code here,
+in `extra`, beside the rule."""
+
+from datetime import datetime
+from typing import Annotated, TypeAlias, TypeVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from holdfast.domain.commands import LINES_MAX
+from holdfast.domain.hold import HoldStatus
+from holdfast.domain.ids import EventId, HoldId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import TTL_SECONDS_MAX
+from holdfast.domain.values import (
+    EMAIL_LENGTH_MAX,
+    MINOR_UNITS_MAX,
+    QUANTITY_MAX,
+    USER_ID_LENGTH_MAX,
+)
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.ports.paging import PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX
+
+NAME_LENGTH_MAX = 200
+CAPACITY_MAX = 1_000_000_000
+POOLS_PER_TYPE_MAX = 20
+CURSOR_LENGTH = 32
+
+T = TypeVar("T")
+
+
+def _ruled(code: ProblemCode, message: str) -> dict[str, str]:
+    return {"code": code.value, "message": message}
+
+
+def given_or_none(value: T | UnsetType) -> T | None:
+    return None if isinstance(value, UnsetType) else value
+
+
+_ID = Meta(examples=["0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d"])
+Name: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=NAME_LENGTH_MAX,
+        pattern=r"\S",
+        examples=["Friday night"],
+        extra={"message": f"Must be 1 to {NAME_LENGTH_MAX} characters, not all of them blank"},
+    ),
+]
+Email: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=EMAIL_LENGTH_MAX,
+        description="Who holds. It appears in no answer.",
+        examples=["user@example.com"],
+        extra_json_schema={"format": "email"},
+        extra=_ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
+    ),
+]
+UserId: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=USER_ID_LENGTH_MAX,
+        description="Your own id of the user who holds.",
+        examples=["user-4711"],
+        extra=_ruled(
+            ProblemCode.INVALID_USER_ID,
+            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters",
+        ),
+    ),
+]
+TicketCount: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=QUANTITY_MAX,
+        examples=[2],
+        extra=_ruled(
+            ProblemCode.INVALID_QUANTITY,
+            f"Quantity must be a whole number from 1 to {QUANTITY_MAX}",
+        ),
+    ),
+]
+Amount: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=MINOR_UNITS_MAX,
+        description="In minor units of the event's currency, such as cents.",
+        examples=[4500],
+        extra=_ruled(
+            ProblemCode.INVALID_PRICE,
+            f"An amount must be a whole number from 0 to {MINOR_UNITS_MAX} minor units",
+        ),
+    ),
+]
+Currency: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Z]{3}$",
+        description="ISO 4217.",
+        examples=["EUR"],
+        extra=_ruled(ProblemCode.INVALID_CURRENCY, "Currency must be a three-letter ISO 4217 code"),
+    ),
+]
+Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=CAPACITY_MAX, examples=[500])]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True, examples=["2026-12-31T20:00:00Z"])]
+PoolIds: TypeAlias = Annotated[
+    list[Annotated[PoolId, _ID]],
+    Meta(
+        min_length=1,
+        max_length=POOLS_PER_TYPE_MAX,
+        description="Pools of the session that it draws from, all at once.",
+    ),
+]
+TtlSeconds: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=TTL_SECONDS_MAX,
+        description="How long a hold lasts.",
+        examples=[600],
+        extra=_ruled(
+            ProblemCode.INVALID_POLICY,
+            f"ttl_seconds must be a whole number from 1 to {TTL_SECONDS_MAX}",
+        ),
+    ),
+]
+QuantityMax: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=QUANTITY_MAX,
+        description="The most of one ticket type in one hold.",
+        examples=[8],
+        extra=_ruled(
+            ProblemCode.INVALID_POLICY,
+            f"quantity_max must be a whole number from 1 to {QUANTITY_MAX}",
+        ),
+    ),
+]
+
+
+class _Request(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
+):
+    """A field left out and a field of null are the same, unless a change has to tell them apart."""
+
+
+class NoFields(_Request, frozen=True):
+    """A request that takes nothing."""
+
+
+class AskedLine(_Request, frozen=True):
+    ticket_type_id: Annotated[TicketTypeId, _ID]
+    quantity: TicketCount
+    unit_price: Amount | None = None
+
+
+class PlaceHoldRequest(_Request, frozen=True):
+    """Either `ticket_type_id` and `quantity`, or `lines`; and at least one of `customer_email` and
+    `user_id`. `hold_id` is yours to choose: the same id sent again never holds twice."""
+
+    session_id: Annotated[SessionId, _ID]
+    ticket_type_id: Annotated[TicketTypeId, _ID] | None = None
+    quantity: TicketCount | None = None
+    unit_price: Amount | None = None
+    lines: Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)] | None = None
+    customer_email: Email | None = None
+    user_id: UserId | None = None
+    hold_id: Annotated[HoldId, _ID] | None = None
+
+
+class PolicyRequest(_Request, frozen=True):
+    """What is left out is decided by the level above: event, then organization."""
+
+    ttl_seconds: TtlSeconds | None = None
+    quantity_max: QuantityMax | None = None
+
+
+class PolicyChangeRequest(_Request, frozen=True):
+    """A field left out stays as it is; null leaves it to the level above again."""
+
+    ttl_seconds: TtlSeconds | UnsetType | None = UNSET
+    quantity_max: QuantityMax | UnsetType | None = UNSET
+
+
+class CreateEventRequest(_Request, frozen=True):
+    name: Name
+    currency: Currency
+    hold_policy: PolicyRequest | None = None
+
+
+class ChangeEventRequest(_Request, frozen=True):
+    name: Name | UnsetType = UNSET
+    hold_policy: PolicyChangeRequest | UnsetType = UNSET
+
+
+class CreateSessionRequest(_Request, frozen=True):
+    event_id: Annotated[EventId, _ID]
+    name: Name
+    starts_at: Moment | None = None
+
+
+class ChangeSessionRequest(_Request, frozen=True):
+    name: Name | UnsetType = UNSET
+    starts_at: Moment | UnsetType = UNSET
+
+
+class CreatePoolRequest(_Request, frozen=True):
+    session_id: Annotated[SessionId, _ID]
+    name: Name
+    total: Capacity
+
+
+class ChangePoolRequest(_Request, frozen=True):
+    name: Name | UnsetType = UNSET
+    total: Capacity | UnsetType = UNSET
+
+
+class CreateTicketTypeRequest(_Request, frozen=True):
+    """`capacity` makes a pool of its very own, named like the ticket type; `pool_ids` are shared.
+    At least one of the two."""
+
+    session_id: Annotated[SessionId, _ID]
+    name: Name
+    price: Amount
+    capacity: Capacity | None = None
+    pool_ids: PoolIds | None = None
+    hold_policy: PolicyRequest | None = None
+
+
+class ChangeTicketTypeRequest(_Request, frozen=True):
+    name: Name | UnsetType = UNSET
+    price: Amount | UnsetType = UNSET
+    pool_ids: PoolIds | UnsetType = UNSET
+    hold_policy: PolicyChangeRequest | UnsetType = UNSET
+
+
+Limit: TypeAlias = Annotated[int, Meta(ge=1, le=PAGE_SIZE_MAX, description="Page size.")]
+CursorText: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=CURSOR_LENGTH,
+        max_length=CURSOR_LENGTH,
+        description="`next_cursor` of the page before.",
+        extra=_ruled(ProblemCode.INVALID_CURSOR, "Use next_cursor of the page before, unchanged"),
+    ),
+]
+
+
+class PageQuery(_Request, frozen=True):
+    limit: Limit = PAGE_SIZE_DEFAULT
+    cursor: CursorText | UnsetType = UNSET
+
+
+class HoldsQuery(PageQuery, frozen=True):
+    session_id: Annotated[SessionId, _ID] | UnsetType = UNSET
+    status: HoldStatus | UnsetType = UNSET
+    email: Email | UnsetType = UNSET
+
+
+class OfEventQuery(PageQuery, frozen=True):
+    event_id: Annotated[EventId, _ID] | UnsetType = UNSET
+
+
+class OfSessionQuery(PageQuery, frozen=True):
+    session_id: Annotated[SessionId, _ID] | UnsetType = UNSET

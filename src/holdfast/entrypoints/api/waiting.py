@@ -1,0 +1,141 @@
+"""Waiting without blocking the event loop: for the engine, and for calls that block."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import BoundedSemaphore
+from typing import ParamSpec, TypeVar
+
+import structlog
+
+from holdfast.domain import refusals
+from holdfast.domain.commands import Command
+from holdfast.domain.decide import Outcome
+from holdfast.entrypoints.api.problems import unavailable
+from holdfast.ports.engine import Answer, Render, Submit
+
+# The engine answers within its deadline. This much later we no longer believe that it will.
+GRACE_SECONDS = 5.0
+THREADS = 8
+CALLS_WAITING_MAX = 256
+
+C = TypeVar("C", bound=Command)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_log = structlog.get_logger("holdfast.api")
+
+# A waiter, and the moment from which on it waits no more.
+_Waiter = tuple["asyncio.Future[Answer | None]", float]
+
+
+class EngineAnswers:
+    """Submits commands and awaits their answers.
+
+    The engine answers a whole group at once from a thread of its own. Waking the event loop costs
+    a system call and a fight for the interpreter lock, so it is woken once for all that finished
+    until it looked. Who gives up waiting, or hangs up, cancels nothing.
+    """
+
+    def __init__(self, submit: Submit, bound_seconds: float) -> None:
+        self._submit = submit
+        self._bound_seconds = bound_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+        # Touched on the event loop only. Everyone waits equally long, so the first is the oldest.
+        self._waiters: dict[Future[Answer], _Waiter] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        # Filled by the engine's threads, emptied on the event loop.
+        self._finished: deque[Future[Answer]] = deque()
+        self._is_woken = False
+
+    async def answer(
+        self,
+        command: C,
+        render: Render | None,
+        log: Callable[[C, Outcome | None], None],
+    ) -> Answer:
+        """`log` is called once with the outcome, even if it comes after we gave up."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._begin(loop)
+        future = self._submit.submit(command, render)
+        waiter: asyncio.Future[Answer | None] = loop.create_future()
+        self._waiters[future] = (waiter, loop.time() + self._bound_seconds)
+        if self._timer is None:
+            self._timer = loop.call_later(self._bound_seconds, self._give_up)
+        future.add_done_callback(self._on_finished)
+        answer = None
+        try:
+            answer = await waiter
+        finally:
+            if answer is None:
+                self._waiters.pop(future, None)
+                future.add_done_callback(lambda late: log(command, late.result().outcome))
+        if answer is None:
+            _log.error("engine.unanswered", request_id=command.origin.request_id)
+            return Answer(refusals.service_unavailable())
+        log(command, answer.outcome)
+        return answer
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiters.clear()
+        self._timer = None
+        self._is_woken = False
+
+    def _on_finished(self, future: Future[Answer]) -> None:
+        """On a thread of the engine. First the future, then the flag: whoever finds the flag set
+        can rely on `_collect` to come and find the future."""
+        self._finished.append(future)
+        if not self._is_woken and self._loop is not None:
+            self._is_woken = True
+            try:
+                self._loop.call_soon_threadsafe(self._collect)
+            except RuntimeError:  # the event loop is closed: nobody waits any more
+                self._finished.clear()
+
+    def _collect(self) -> None:
+        self._is_woken = False
+        while self._finished:
+            future = self._finished.popleft()
+            waiter, _ = self._waiters.pop(future, (None, 0.0))
+            if waiter is not None and not waiter.done():
+                waiter.set_result(future.result())
+
+    def _give_up(self) -> None:
+        """Let those go who have waited too long, and come back for the next."""
+        assert self._loop is not None
+        self._timer = None
+        now = self._loop.time()
+        for waiter, until in self._waiters.values():
+            if until > now:
+                self._timer = self._loop.call_later(until - now, self._give_up)
+                return
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class BlockingCalls:
+    """A few threads for calls that block, and a bounded number of calls that wait for one."""
+
+    def __init__(self, bound_seconds: float) -> None:
+        self._bound_seconds = bound_seconds
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-api")
+        self._room = BoundedSemaphore(THREADS + CALLS_WAITING_MAX)
+
+    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if not self._room.acquire(blocking=False):
+            raise unavailable()
+        future = self._threads.submit(call, *args, **kwargs)
+        # Room is given back when the thread is free again, not when we stop waiting for it.
+        future.add_done_callback(lambda _: self._room.release())
+        try:
+            async with asyncio.timeout(self._bound_seconds):
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            _log.error("call.unanswered", seconds=self._bound_seconds)
+            raise unavailable() from None
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,1 @@
+"""What is served beside the API on the same port."""

@@ -1,0 +1,14 @@
+"""Every page that Django serves. The API and the probes are mounted beside it."""
+
+from django.contrib import admin
+from django.urls import path
+
+from holdfast.entrypoints.pages import views
+
+urlpatterns = [
+    path("", views.start, name="start"),
+    path("admin/", admin.site.urls),
+]
+
+handler404 = "holdfast.entrypoints.pages.views.not_found"
+handler500 = "holdfast.entrypoints.pages.views.server_error"

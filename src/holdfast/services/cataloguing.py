@@ -1,0 +1,136 @@
+"""Setting up what is for sale. Every call blocks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import structlog
+from uuid_utils.compat import uuid7
+
+from holdfast.domain import refusals
+from holdfast.domain.catalogue_changes import (
+    CatalogueChange,
+    ChangeEvent,
+    ChangePool,
+    ChangeSession,
+    ChangeTicketType,
+    CreateEvent,
+    CreatePool,
+    CreateSession,
+    CreateTicketType,
+)
+from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.refusals import Refusal
+from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome, CatalogueStore
+from holdfast.ports.store import Rejected, StoreError
+from holdfast.services import reading
+
+# The fields of a policy to set; None leaves a field to the level above again.
+PolicyChange = Mapping[str, int | None]
+
+_log = structlog.get_logger("holdfast.catalogue")
+
+
+@dataclass(frozen=True, slots=True)
+class Cataloguing:
+    """On behalf of one caller: its organization, and its idempotency key if it sent one."""
+
+    catalogue: CatalogueStore
+    organization_id: OrganizationId
+    idempotency: IdempotencyKey | None
+    render: Callable[[CatalogueOutcome], bytes]
+
+    def create_event(self, name: str, currency: str, policy: PolicyOverride) -> CatalogueAnswer:
+        event_id = EventId(uuid7())
+        return self._apply(CreateEvent(self.organization_id, event_id, name, currency, policy))
+
+    def change_event(
+        self, event_id: EventId, name: str | None, policy: PolicyChange | None
+    ) -> CatalogueAnswer:
+        override = None
+        if policy is not None:
+            event = reading.event(self.catalogue, self.organization_id, event_id)
+            if isinstance(event, Refusal):
+                return CatalogueAnswer(event)
+            override = replace(event.policy, **policy)
+        return self._apply(ChangeEvent(self.organization_id, event_id, name, override))
+
+    def create_session(
+        self, event_id: EventId, name: str, starts_at: datetime | None
+    ) -> CatalogueAnswer:
+        session_id = SessionId(uuid7())
+        return self._apply(
+            CreateSession(self.organization_id, session_id, event_id, name, starts_at)
+        )
+
+    def change_session(
+        self, session_id: SessionId, name: str | None, starts_at: datetime | None
+    ) -> CatalogueAnswer:
+        return self._apply(ChangeSession(self.organization_id, session_id, name, starts_at))
+
+    def create_pool(self, session_id: SessionId, name: str, total: int) -> CatalogueAnswer:
+        return self._apply(self._new_pool(session_id, name, total))
+
+    def change_pool(self, pool_id: PoolId, name: str | None, total: int | None) -> CatalogueAnswer:
+        return self._apply(ChangePool(self.organization_id, pool_id, name, total))
+
+    def create_ticket_type(
+        self,
+        *,
+        session_id: SessionId,
+        name: str,
+        price_minor: int,
+        pool_ids: tuple[PoolId, ...],
+        capacity: int | None,
+        policy: PolicyOverride,
+    ) -> CatalogueAnswer:
+        """A capacity makes a pool of its very own, named like the ticket type."""
+        own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
+        change = CreateTicketType(
+            organization_id=self.organization_id,
+            ticket_type_id=TicketTypeId(uuid7()),
+            session_id=session_id,
+            name=name,
+            price_minor=price_minor,
+            pool_ids=pool_ids,
+            own_pool=own_pool,
+            policy=policy,
+        )
+        return self._apply(change)
+
+    def change_ticket_type(
+        self,
+        *,
+        ticket_type_id: TicketTypeId,
+        name: str | None,
+        price_minor: int | None,
+        pool_ids: tuple[PoolId, ...] | None,
+        policy: PolicyChange | None,
+    ) -> CatalogueAnswer:
+        override = None
+        if policy is not None:
+            found = reading.ticket_type(self.catalogue, self.organization_id, ticket_type_id)
+            if isinstance(found, Refusal):
+                return CatalogueAnswer(found)
+            override = replace(found.policy, **policy)
+        change = ChangeTicketType(
+            self.organization_id, ticket_type_id, name, price_minor, pool_ids, override
+        )
+        return self._apply(change)
+
+    def _new_pool(self, session_id: SessionId, name: str, total: int) -> CreatePool:
+        return CreatePool(self.organization_id, PoolId(uuid7()), session_id, name, total)
+
+    def _apply(self, change: CatalogueChange) -> CatalogueAnswer:
+        try:
+            return self.catalogue.apply(change, self.idempotency, self.render)
+        except StoreError as error:
+            kind = type(error).__name__
+            _log.error("catalogue.failed", change=type(change).__name__, problem=kind)
+            # What was rejected once is rejected again: a retry would not help.
+            is_final = isinstance(error, Rejected)
+            return CatalogueAnswer(
+                refusals.internal_error() if is_final else refusals.service_unavailable()
+            )

@@ -1,0 +1,53 @@
+"""Placing a hold."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from holdfast.domain.commands import Ask, IdempotencyKey, Origin, PlaceHold
+from holdfast.domain.decide import Outcome, Placed
+from holdfast.domain.ids import HoldId, SessionId
+from holdfast.domain.transitions import FactType
+from holdfast.domain.values import Holder
+from holdfast.ports.access import Principal
+from holdfast.services.hold_log import log_hold
+
+
+@dataclass(frozen=True, slots=True)
+class HoldRequest:
+    """What the caller asks for. `hold_id` is set when the caller chose it."""
+
+    session_id: SessionId
+    holder: Holder
+    asks: tuple[Ask, ...]
+    hold_id: HoldId | None = None
+
+
+def repeat_key_text(sent: str | None, hold_id: UUID | None) -> str | None:
+    """The key as sent, or else the hold id that the client chose. The space keeps the second kind
+    apart: a key as sent has none."""
+    if sent is not None or hold_id is None:
+        return sent
+    return f"hold {hold_id}"
+
+
+def place_command(
+    principal: Principal, request: HoldRequest, origin: Origin, idempotency: IdempotencyKey | None
+) -> PlaceHold:
+    return PlaceHold(
+        organization_id=principal.organization_id,
+        session_id=request.session_id,
+        hold_id=request.hold_id or HoldId(uuid7()),
+        holder=request.holder,
+        asks=request.asks,
+        origin=origin,
+        idempotency=idempotency,
+        is_id_from_client=request.hold_id is not None,
+    )
+
+
+def log_placed(command: PlaceHold, outcome: Outcome | None) -> None:
+    """Only a hold that came to be by this very command: a repeated answer made none."""
+    if isinstance(outcome, Placed) and not outcome.is_repeat:
+        log_hold(FactType.HOLD_CREATED, outcome.hold, command.origin.request_id)

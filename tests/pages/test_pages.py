@@ -1,0 +1,114 @@
+"""The start page and the pages for what went wrong: small, safe and self-contained."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client, RequestFactory
+
+from holdfast.bootstrap.database import setup_django
+from holdfast.bootstrap.settings import Settings
+
+
+@pytest.fixture
+def browser() -> Client:
+    """None of these pages needs the database."""
+    setup_django(Settings())
+    return Client(SERVER_NAME="localhost")
+
+
+def test_the_start_page_leads_everywhere(browser: Client) -> None:
+    answer = browser.get("/")
+    assert answer.status_code == 200
+    text = answer.content.decode()
+    for address in ("/api/docs", "/api/schema", "/admin/", "/readyz"):
+        assert f'href="{address}"' in text
+
+
+def test_pages_are_well_formed_for_everybody(browser: Client) -> None:
+    for path in ("/", "/no-such-page"):
+        text = browser.get(path).content.decode()
+        assert '<html lang="en">' in text
+        assert 'name="viewport"' in text
+        assert text.count("<h1>") == text.count("<main>") == text.count("<title>") == 1
+        assert all('alt="' in image for image in re.findall("<img[^>]*>", text))
+
+
+def test_pages_load_nothing_from_elsewhere(browser: Client) -> None:
+    for path in ("/", "/no-such-page", "/static/pages/pages.css", "/static/pages/icon.svg"):
+        text = browser.get(path).content.decode()
+        assert not re.search(r"(?:src|href)=\"(?:https?:)?//|url\(|@import", text)
+    policy = browser.get("/").headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+
+
+def test_the_admin_loads_nothing_from_elsewhere(browser: Client) -> None:
+    answer = browser.get("/admin/login/")
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert not re.search(r"(?:src|href)=\"(?:https?:)?//", answer.content.decode())
+
+
+def test_pages_cannot_be_framed_or_sniffed(browser: Client) -> None:
+    headers = browser.get("/").headers
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
+def test_an_unknown_page_says_so_plainly(browser: Client) -> None:
+    answer = browser.get("/no-such-page")
+    assert answer.status_code == 404
+    assert "There is no such page" in answer.content.decode()
+
+
+def test_a_failure_shows_no_detail(browser: Client) -> None:
+    from holdfast.entrypoints.pages.views import server_error
+
+    answer = server_error(RequestFactory().get("/"))
+    assert answer.status_code == 500
+    assert "Something went wrong" in answer.content.decode()
+
+
+def test_a_foreign_host_name_is_refused(browser: Client) -> None:
+    assert Client(SERVER_NAME="elsewhere.example").get("/").status_code == 400
+
+
+def test_static_files_are_served_without_collecting_them(browser: Client) -> None:
+    for path, kind in (
+        ("pages/pages.css", "text/css"),
+        ("unfold/css/styles.css", "text/css"),
+        ("admin/js/core.js", "text/javascript"),
+    ):
+        answer = browser.get(f"/static/{path}")
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"].startswith(kind)
+        again = browser.get(f"/static/{path}", headers={"If-None-Match": answer.headers["ETag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    assert browser.get("/static/../settings.py").status_code == 404
+
+
+def test_every_pair_of_colours_has_enough_contrast() -> None:
+    """WCAG 2 asks for 4.5 to 1."""
+    from holdfast.entrypoints import pages
+
+    assert pages.__file__ is not None
+    style = (Path(pages.__file__).parent / "static/pages/pages.css").read_text()
+    schemes = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    assert len(schemes) == 2
+    for scheme in schemes:
+        colours = dict(re.findall(r"--(\w+): (#\w{6});", scheme))
+        for text in ("text", "quiet", "accent"):
+            for ground in ("ground", "card"):
+                assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+
+
+def _contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,154 @@
+"""The models mirror the tables that the SQL makes, and Django finds nothing to alter."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connections, models
+
+from holdfast.bootstrap import database
+from holdfast.bootstrap.database import OWNER, MigrationBusy, migrate, setup_django
+from holdfast.bootstrap.settings import Settings, SettingsError
+
+MODELS = (
+    "ApiKey",
+    "AuditEntry",
+    "Event",
+    "Fact",
+    "Hold",
+    "HoldLine",
+    "Organization",
+    "Pool",
+    "PoolLapse",
+    "Session",
+    "TicketType",
+    "TicketTypePool",
+)
+# The role of the admin pages may not read these, so the models do not know them.
+WITHOUT_A_MODEL = {"idempotency"}
+LEFT_OUT = {("api_key", "secret_hash")}
+
+COLUMNS = """
+    SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull
+    FROM pg_attribute a
+    WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+"""
+OUR_TABLES = """
+    SELECT c.relname FROM pg_class c
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+      AND c.relname !~ '^(auth|django)_'
+"""
+PRIMARY_KEY = """
+    SELECT array_agg(a.attname::text ORDER BY k.place)
+    FROM pg_index i, unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (number, place),
+         pg_attribute a
+    WHERE i.indrelid = %s::regclass AND i.indisprimary
+      AND a.attrelid = i.indrelid AND a.attnum = k.number
+"""
+
+
+@pytest.fixture
+def owner(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    setup_django(Settings(database_url=database_url))
+    with psycopg.connect(database_url) as connection:
+        yield connection
+        connection.rollback()
+    connections.close_all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_has_the_columns_of_its_table(owner: psycopg.Connection[Any], name: str) -> None:
+    model = apps.get_model("holdfast", name)
+    table = model._meta.db_table
+    in_database = {
+        (column, kind, nullable)
+        for column, kind, nullable in owner.execute(COLUMNS, [table])
+        if (table, column) not in LEFT_OUT
+    }
+    in_model = {
+        (field.column, field.db_type(connections[OWNER]), field.null)
+        for field in model._meta.concrete_fields
+        if field.column is not None and not isinstance(field, models.CompositePrimaryKey)
+    }
+    assert in_model == in_database
+
+
+def test_every_table_has_a_model_but_those_that_operators_may_not_read(
+    owner: psycopg.Connection[Any],
+) -> None:
+    models = list(apps.get_app_config("holdfast").get_models())
+    assert {model.__name__ for model in models} == set(MODELS)
+    assert all(not model._meta.managed for model in models)
+    in_database = {table for (table,) in owner.execute(OUR_TABLES)}
+    assert {model._meta.db_table for model in models} == in_database - WITHOUT_A_MODEL
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_relations_lead_to_the_primary_key(owner: psycopg.Connection[Any], name: str) -> None:
+    """They join on the organization and the id, so that the database can use its index."""
+    for field in apps.get_model("holdfast", name)._meta.get_fields():
+        if isinstance(field, models.ForeignObject) and not isinstance(field, models.ForeignKey):
+            table = field.remote_field.model._meta.db_table
+            columns = [there.column for _, there in field.related_fields]
+            assert owner.execute(PRIMARY_KEY, [table]).fetchone() == (columns,)
+
+
+def test_django_finds_nothing_to_migrate(owner: psycopg.Connection[Any]) -> None:
+    """It would leave with a status of 1."""
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+def test_operators_may_read_and_nothing_else(owner: psycopg.Connection[Any]) -> None:
+    granted = "SELECT has_table_privilege('holdfast_operator', %s, %s)"
+    for (table,) in owner.execute(OUR_TABLES).fetchall():
+        for right in ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"):
+            assert owner.execute(granted, [table, right]).fetchone() == (False,), (table, right)
+    for table in ("idempotency", "api_key"):
+        assert owner.execute(granted, [table, "SELECT"]).fetchone() == (False,)
+    column = "SELECT has_column_privilege('holdfast_operator', 'api_key', %s, 'SELECT')"
+    assert owner.execute(column, ["prefix"]).fetchone() == (True,)
+    assert owner.execute(column, ["secret_hash"]).fetchone() == (False,)
+
+
+def test_migrating_again_is_harmless(database_url: str) -> None:
+    said: list[str] = []
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        before = connection.execute("SELECT id, name FROM django_migrations").fetchall()
+        for _ in range(2):
+            migrate(Settings(database_url=database_url), report=said.append)
+        after = connection.execute("SELECT id, name FROM django_migrations").fetchall()
+    assert after == before
+    assert said == ["The database is up to date."] * 2
+
+
+def test_only_one_process_migrates_at_a_time(database_url: str) -> None:
+    said: list[str] = []
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [database._MIGRATION_LOCK])
+        with pytest.raises(MigrationBusy):
+            migrate(Settings(database_url=database_url), report=said.append, wait_seconds=0.3)
+    assert said == ["Another process is migrating the database; waiting for it."]
+    migrate(Settings(database_url=database_url), report=said.append, wait_seconds=5)
+
+
+def test_migrating_needs_a_database() -> None:
+    with pytest.raises(SettingsError, match="DATABASE_URL"):
+        migrate(Settings(), report=lambda _: None)
+
+
+def test_migrating_back_leaves_nothing_behind(fresh_database_url: str) -> None:
+    setup_django(Settings(database_url=fresh_database_url))
+    try:
+        call_command("migrate", "holdfast", "zero", database=OWNER, verbosity=0)
+    finally:
+        connections.close_all()
+    with psycopg.connect(fresh_database_url) as connection:
+        assert connection.execute(OUR_TABLES).fetchall() == []
+        left = "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+        assert connection.execute(left).fetchone() == (0,)
+    said: list[str] = []
+    migrate(Settings(database_url=fresh_database_url), report=said.append)
+    assert said == ["Applying 2 database migrations.", "The database is up to date."]
