@@ -31,6 +31,7 @@ class RunningServer:
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
+    arguments: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -46,7 +47,7 @@ class RunningServer:
         }
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve"],
+                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve", *self.arguments],
                 env=environment,
                 stdout=output,
                 stderr=output,

@@ -24,8 +24,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_owner_database_url: Annotated[
         str | None,
         Meta(
-            description="How `migrate` and `create-organization` connect, where DATABASE_URL is a login that "
-            "does not own the tables. Unset, they use DATABASE_URL."
+            description="How `migrate` and `create-organization` connect, where DATABASE_URL is a "
+            "login that does not own the tables. Unset, they use DATABASE_URL."
         ),
     ] = None
     redis_url: Annotated[
@@ -45,8 +45,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_secret_key: Annotated[
         Annotated[str, Meta(min_length=32)] | None,
         Meta(
-            description="Signs the log-in cookies of the admin pages. Unset, a random one is made at each "
-            "start, so people have to log in again after a restart. Set it for several processes."
+            description="Signs the log-in cookies of the admin pages. Unset, a random one is made "
+            "at each start, so people have to log in again after a restart. Set it for several "
+            "processes."
         ),
     ] = None
     holdfast_allowed_hosts: Annotated[
@@ -63,8 +64,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_queue_max: Annotated[
         int,
         Meta(
-            description="How many commands may wait for the engine; one more is refused at once with 503. One "
-            "organization may fill three quarters of it.",
+            description="How many commands may wait for the engine; one more is refused at once "
+            "with 503. One organization may fill three quarters of it.",
             ge=4,
             le=1_000_000,
         ),

@@ -12,6 +12,8 @@ from typing import Literal
 from holdfast.ports.access import ALL_SCOPES, KeyDirectory, Principal
 from holdfast.ports.catalogue import NewKey
 
+Mode = Literal["test", "live"]
+
 # A key that is revoked works at most this much longer.
 REMEMBERED_SECONDS = 10.0
 REMEMBERED_MAX = 4096
@@ -20,9 +22,7 @@ _PREFIX_LENGTH = 12
 _SECRET = re.compile(rb"hk_(?:test|live)_[A-Za-z0-9_-]{16,128}", re.ASCII)
 
 
-def new_secret_key(
-    mode: Literal["test", "live"], name: str, scopes: Sequence[str] = ALL_SCOPES
-) -> tuple[str, NewKey]:
+def new_secret_key(mode: Mode, name: str, scopes: Sequence[str] = ALL_SCOPES) -> tuple[str, NewKey]:
     """The secret, to be shown once, and what is stored of it. 256 random bits need no salt and no
     slow hash: there is nothing to guess."""
     secret = f"hk_{mode}_{secrets.token_urlsafe(32)}"

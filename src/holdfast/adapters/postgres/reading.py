@@ -39,6 +39,9 @@ class Database:
             max_size=CONNECTIONS_MAX,
             max_waiting=WAITING_MAX,
             timeout=WAIT_SECONDS,
+            # The pool backs off longer and longer; giving up early makes the next request try at
+            # once, so that a server that comes back is found within a second or two.
+            reconnect_timeout=1.0,
             configure=configure_reader,
             check=ConnectionPool.check_connection,
             kwargs={

@@ -38,11 +38,8 @@ class Readiness:
     """Ready while everything that is required has no problem. Checks run beside each other, off
     the event loop, and one answer serves everybody who asks within half a second."""
 
-    def __init__(
-        self, dependencies: Sequence[Dependency], seconds_max: float = CHECK_SECONDS_MAX
-    ) -> None:
+    def __init__(self, dependencies: Sequence[Dependency]) -> None:
         self._dependencies = tuple(dependencies)
-        self._seconds_max = seconds_max
         self._threads = ThreadPoolExecutor(
             max(1, len(self._dependencies)), thread_name_prefix="holdfast-health"
         )
@@ -90,9 +87,9 @@ class Readiness:
             self._running[dependency.name] = running
         try:
             waiting = asyncio.shield(asyncio.wrap_future(running))
-            return await asyncio.wait_for(waiting, self._seconds_max) or _OK
+            return await asyncio.wait_for(waiting, CHECK_SECONDS_MAX) or _OK
         except TimeoutError:
-            return f"no answer within {self._seconds_max:g} s"
+            return f"no answer within {CHECK_SECONDS_MAX:g} s"
         except Exception:
             _log.exception("health.check_failed", dependency=dependency.name)
             return "the check failed"
