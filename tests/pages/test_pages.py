@@ -1,11 +1,13 @@
 """The start page and the pages for what went wrong: small, safe and self-contained."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 from django.test import Client, RequestFactory
 
+from holdfast.bootstrap import django_settings
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.settings import Settings
 
@@ -72,6 +74,23 @@ def test_a_failure_shows_no_detail(browser: Client) -> None:
 
 def test_a_foreign_host_name_is_refused(browser: Client) -> None:
     assert Client(SERVER_NAME="elsewhere.example").get("/").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("hosts", "secure", "origins"),
+    [
+        ("127.0.0.1,localhost", False, []),
+        ("tickets.example.com", True, ["https://tickets.example.com"]),
+        (".example.com", True, ["https://*.example.com"]),
+    ],
+)
+def test_cookies_are_for_https_alone_where_no_local_host_is_named(
+    monkeypatch: pytest.MonkeyPatch, hosts: str, secure: bool, origins: list[str]
+) -> None:
+    monkeypatch.setenv("HOLDFAST_ALLOWED_HOSTS", hosts)
+    settings = runpy.run_path(django_settings.__file__)
+    assert settings["SESSION_COOKIE_SECURE"] is settings["CSRF_COOKIE_SECURE"] is secure
+    assert settings["CSRF_TRUSTED_ORIGINS"] == origins
 
 
 def test_static_files_are_served_without_collecting_them(browser: Client) -> None:

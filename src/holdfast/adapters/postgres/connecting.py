@@ -16,6 +16,9 @@ from holdfast.ports.store import Contended, Rejected, StoreError, StoreUnavailab
 CONNECT_TIMEOUT_SECONDS = 2
 # After a failed attempt, fail at once for this long: a crowd need not wait for it one by one.
 RECONNECT_PAUSE_SECONDS = 0.25
+# A plan made while a table was small may be wrong when it has grown, and statistics come late. The
+# planner sees the size at once, so plans are made anew this often.
+PLANS_KEPT_SECONDS = 1.0
 LOCK_TIMEOUT_MS = 250
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -102,6 +105,7 @@ class Link:
         self._watchdog = watchdog
         self._connection: Connection | None = None
         self._not_before = 0.0
+        self._planned_at = 0.0
 
     @contextmanager
     def exchange(self) -> Iterator[Connection]:
@@ -110,6 +114,7 @@ class Link:
         connection = self._open()
         try:
             with self._watchdog.limit(connection):
+                self._discard_old_plans(connection)
                 yield connection
         except psycopg.Error as error:
             self.clean()
@@ -129,9 +134,11 @@ class Link:
                 raise
         return self._connection
 
-    @property
-    def is_lost(self) -> bool:
-        return self._connection is None or self._connection.closed
+    def _discard_old_plans(self, connection: Connection) -> None:
+        now = time.monotonic()
+        if now - self._planned_at > PLANS_KEPT_SECONDS:
+            self._planned_at = now
+            connection.execute(sql.DISCARD_PLANS)
 
     def clean(self) -> None:
         """Roll back; where even that fails, drop the connection."""

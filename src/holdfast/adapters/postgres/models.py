@@ -202,6 +202,7 @@ class Hold(OrganizationRow):
     session = same_organization(Session, "session_id")
     reference = models.TextField()
     customer_email = models.TextField(null=True)
+    email_key = models.TextField(null=True, editable=False)
     user_id = models.TextField(null=True)
     quantity = models.IntegerField()
     total_minor = models.BigIntegerField()

@@ -117,7 +117,7 @@ def list_query(
         conditions.append("h.session_id = %(session_id)s")
         parameters["session_id"] = only.session_id
     if only.email is not None:
-        conditions.append("lower(h.customer_email) = %(email)s")
+        conditions.append("h.email_key = %(email)s")
         parameters["email"] = only.email.normalized
     if only.status is not None:
         conditions.append(_STATUS_CONDITIONS.get(only.status, "h.status = %(status)s"))

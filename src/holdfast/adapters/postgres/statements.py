@@ -7,6 +7,7 @@ the order of the locks. A join would leave both to the planner.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
+DISCARD_PLANS = "DISCARD PLANS"
 
 # Row-level security: the organizations of this transaction. Local, so that it ends with it.
 SET_ORGANIZATIONS = "SELECT set_config('holdfast.organizations', %s, true)"

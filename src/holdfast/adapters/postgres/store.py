@@ -64,12 +64,17 @@ class PostgresConnection:
 
     @contextmanager
     def group(self) -> Iterator[PostgresGroup]:
+        """A group that has nothing to write ends with COMMIT as well: after a ROLLBACK psycopg
+        forgets every prepared statement."""
         group = PostgresGroup(self._link, self._offers, self._references)
         try:
             yield group
-        finally:
-            if not group.is_over:
-                self._link.clean()
+        except BaseException:
+            self._link.clean()
+            raise
+        if not group.is_over:
+            with self._link.exchange() as connection:
+                connection.execute(sql.COMMIT)
 
     def resolve(self, token: CommitToken) -> CommitState:
         """Ask the server until it knows, for a bounded time."""

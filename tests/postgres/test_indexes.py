@@ -1,0 +1,276 @@
+"""Every index earns its place: each question that is asked of a large table finds its index, and
+the hot statements touch as many rows as the group has, on tables without statistics too."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from holdfast.adapters.postgres import connecting, reading, statements
+from holdfast.domain.hold import HoldStatus
+from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.values import EmailAddress
+from holdfast.ports.holds import HoldFilter
+from holdfast.ports.paging import PageRequest
+from tests.contract.worlds import PostgresWorld, Venue
+from tests.support.databases import DatabaseFactory
+
+HOLDS = 20_000
+GROUP = 64
+
+# 20,000 holds over 20 sessions; half of them are active, half of those lapsed.
+LOAD = """
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
+    total_minor, currency, status, version, created_at, updated_at, held_at, expires_at)
+SELECT %(organization)s, gen_random_uuid(), (%(sessions)s::uuid[])[1 + n %% 20], 'R' || n,
+    'buyer' || n %% 4000 || '@example.com', 'user' || n %% 4000, 1, 4500, 'EUR',
+    CASE WHEN n %% 2 = 0 THEN 'active' ELSE 'expired' END, 1,
+    now() - make_interval(secs => n), now(), now(),
+    CASE WHEN n %% 4 = 0 THEN now() - make_interval(secs => n) + interval '1 second'
+         ELSE now() + make_interval(secs => n) END
+FROM generate_series(1, %(count)s) AS n
+"""
+LOAD_LINES = """
+INSERT INTO hold_line
+SELECT organization_id, id, 0, %(type)s, 1, 4500, ARRAY[%(pool)s::uuid] FROM hold
+"""
+LOAD_LAPSE = """
+INSERT INTO pool_lapse
+SELECT organization_id, %(pool)s, date_trunc('second', expires_at), count(*) FROM hold
+WHERE status = 'active' GROUP BY 1, 3
+"""
+LOAD_ANSWERS = """
+INSERT INTO idempotency
+SELECT organization_id, gen_random_uuid(), 'x', 'y', now() FROM hold
+"""
+
+
+class Large:
+    """A database with many holds, and the plans of questions to it."""
+
+    def __init__(self, url: str) -> None:
+        self.world = PostgresWorld(url)
+        self.venue: Venue = self.world.venue({"floor": 10**6}, {"standing": ("floor",)})
+        self.organization_id = self.venue.organization_id
+        self.owner = psycopg.connect(url, autocommit=True)
+        self.application = psycopg.connect(url, autocommit=True)
+        connecting.configure_reader(self.application)
+        self.engine = connecting.connect(url, "test")
+        # psycopg would deallocate ours together with its own after a ROLLBACK.
+        self.engine.prepare_threshold = None
+        connecting.begin(self.engine, [self.organization_id])
+        for name in HOT:
+            query = getattr(statements, name).replace("%s", "$1", 1).replace("%s", "$2", 1)
+            self.engine.execute(f"PREPARE {name} AS {query}".encode())
+            self.engine.execute(f"EXECUTE {name} ('{{}}', '{{}}')".encode())
+        self.engine.execute("COMMIT")
+        self._load()
+
+    def prepared_plan(
+        self, name: str, organizations: list[UUID], ids: list[UUID]
+    ) -> list[dict[str, Any]]:
+        self.engine.execute(statements.DISCARD_PLANS)
+        arrays = [_array(organizations), _array(ids)]
+        query = f"EXECUTE {name} ('{arrays[0]}', '{arrays[1]}')"
+        return self.plan(self.engine, query, None, measured=True)
+
+    def _load(self) -> None:
+        sessions = [self.venue.session_id, *(uuid4() for _ in range(2000))]
+        self.owner.execute(
+            "INSERT INTO session (organization_id, id, event_id, name)"
+            " SELECT organization_id, unnest(%s::uuid[]), event_id, 'more'"
+            " FROM (SELECT * FROM session LIMIT 1) s",
+            [sessions[1:]],
+        )
+        names: dict[str, Any] = {
+            "organization": self.organization_id,
+            "sessions": sessions,
+            "count": HOLDS,
+            "type": self.venue.ticket_types["standing"],
+            "pool": self.venue.pools["floor"],
+        }
+        # No statistics until a test asks for them.
+        for table in ("hold", "session", "idempotency"):
+            self.owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)".encode())
+        for load in (LOAD, LOAD_LINES, LOAD_LAPSE, LOAD_ANSWERS):
+            self.owner.execute(load, names)
+
+    def plan(
+        self,
+        connection: psycopg.Connection[Any],
+        query: str,
+        parameters: Any,
+        *,
+        measured: bool = False,
+    ) -> list[dict[str, Any]]:
+        """The nodes of the plan, as the application would run it."""
+        connecting.begin(connection, [self.organization_id])
+        try:
+            explain = f"EXPLAIN (FORMAT JSON, ANALYZE {measured}) {query}".encode()
+            row = connection.execute(explain, parameters).fetchone()
+        finally:
+            connection.execute("ROLLBACK")
+        assert row is not None
+        return list(_nodes(row[0][0]["Plan"]))
+
+    def indexes(self, query: str, parameters: Any) -> set[str]:
+        """The indexes that a reader's question uses; it must not read a whole table."""
+        nodes = self.plan(self.application, query, parameters)
+        scanned = {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
+        assert not scanned & {"hold", "hold_line", "outbox", "audit", "idempotency", "pool_lapse"}
+        return {node["Index Name"] for node in nodes if "Index Name" in node}
+
+
+def _array(ids: list[UUID]) -> str:
+    return "{" + ",".join(map(str, ids)) + "}"
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+@pytest.fixture(scope="module")
+def large(databases: DatabaseFactory) -> Iterator[Large]:
+    made = Large(databases.fresh())
+    yield made
+    for connection in (made.owner, made.application, made.engine):
+        connection.close()
+    made.world.close()
+
+
+def keys(large: Large, query: str) -> tuple[list[UUID], list[UUID]]:
+    rows = large.owner.execute(query.encode()).fetchall()
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+HOT = {
+    "LOCK_POOLS_SKIP": "SELECT organization_id, id FROM pool",
+    "LOCK_POOLS_WAIT": "SELECT organization_id, id FROM pool",
+    "LOCK_HOLDS_SKIP": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
+    "LOCK_HOLDS_WAIT": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
+    "EXISTING_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
+    "SURVEY_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
+    "SESSION_VERSIONS": "SELECT organization_id, id FROM session LIMIT 2",
+    "SESSION_CATALOGUE": "SELECT organization_id, id FROM session LIMIT 2",
+    "RECORDED_ANSWERS": f"SELECT organization_id, digest FROM idempotency LIMIT {GROUP}",
+}
+
+
+@pytest.mark.parametrize("name", sorted(HOT))
+def test_hot_statements_touch_only_their_group_on_tables_without_statistics(
+    large: Large, name: str
+) -> None:
+    """As the engine runs them: prepared when the tables were empty, with one plan for all, made
+    anew after the tables have grown."""
+    organizations, ids = keys(large, HOT[name])
+    nodes = large.prepared_plan(name, organizations, ids)
+    for node in nodes:
+        assert node["Node Type"] != "Seq Scan", node
+        rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        assert rows * node["Actual Loops"] <= 4 * len(ids), node
+
+
+def test_ended_holds_are_written_by_key_on_tables_without_statistics(large: Large) -> None:
+    organizations, ids = keys(large, f"SELECT organization_id, id FROM hold LIMIT {GROUP}")
+    count = len(ids)
+    now = large.owner.execute("SELECT now()").fetchone()
+    assert now is not None
+    moments = [now[0]] * count
+    ended = (organizations, ids, ["expired"] * count, [2] * count, *[moments] * 5)
+    nodes = large.plan(large.engine, statements.UPDATE_HOLDS, ended, measured=True)
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+
+
+def test_lapsed_holds_in_the_way_are_found_through_their_seconds(large: Large) -> None:
+    parameters = {
+        "organization_id": large.organization_id,
+        "session_id": large.venue.session_id,
+        "pool_id": large.venue.pools["floor"],
+        "limit": 128,
+    }
+    nodes = large.plan(large.engine, statements.SURVEY_LAPSED, parameters)
+    used = {node["Index Name"] for node in nodes if "Index Name" in node}
+    assert {"pool_lapse_pkey", "hold_line_pkey"} <= used
+    # Without statistics either way by the exact second will do.
+    assert used & {"hold_live_by_session", "hold_live_by_expiry"}
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+
+
+@pytest.fixture(scope="module")
+def analyzed(large: Large) -> Large:
+    large.owner.execute("ANALYZE")
+    return large
+
+
+def test_the_reaper_finds_what_lapsed(analyzed: Large) -> None:
+    row = analyzed.owner.execute(
+        "SELECT prosrc FROM pg_proc WHERE proname = 'holdfast_lapsed_holds'"
+    ).fetchone()
+    assert row is not None
+    query = str(row[0]).replace("row_limit", "100")
+    assert analyzed.indexes(query, None) == {"hold_live_by_expiry"}
+
+
+def listed(large: Large, **only: Any) -> set[str]:
+    query, parameters = reading.list_query(
+        large.organization_id, HoldFilter(**only), PageRequest(20)
+    )
+    return large.indexes(query, parameters) - {"hold_line_pkey"}
+
+
+def test_one_hold_is_found_by_its_id(analyzed: Large) -> None:
+    used = analyzed.indexes(statements.SELECT_HOLD, (analyzed.organization_id, uuid4()))
+    assert used == {"hold_pkey", "hold_line_pkey"}
+
+
+def test_lists_of_holds_find_their_index(analyzed: Large) -> None:
+    session_id = SessionId(analyzed.venue.session_id)
+    email = EmailAddress("buyer7@example.com")
+    assert listed(analyzed) == {"hold_by_creation"}
+    assert listed(analyzed, session_id=session_id) == {"hold_by_session"}
+    assert listed(analyzed, email=email) == {"hold_by_email"}
+    assert listed(analyzed, email=email, session_id=session_id) == {"hold_by_email"}
+    active = listed(analyzed, session_id=session_id, status=HoldStatus.ACTIVE)
+    assert active <= {"hold_live_by_session", "hold_by_session"}
+
+
+@pytest.mark.parametrize(
+    ("question", "index"),
+    [
+        ("reference = 'R77'", "hold_organization_id_reference_key"),
+        ("user_id = 'user7'", "hold_by_user"),
+        ("user_id = 'user7' AND session_id = %(session)s", "hold_by_user"),
+        ("user_id = 'user7' AND status = 'active'", "hold_by_user"),
+        (
+            "session_id = %(session)s AND status = 'active' AND expires_at <= now()",
+            "hold_live_by_session",
+        ),
+        ("created_at > now() - interval '20 seconds'", "hold_by_creation"),
+    ],
+)
+def test_what_operators_ask_of_holds_finds_its_index(
+    analyzed: Large, question: str, index: str
+) -> None:
+    query = f"SELECT * FROM hold WHERE organization_id = %(organization)s AND {question}"
+    parameters = {
+        "organization": OrganizationId(analyzed.organization_id),
+        "session": analyzed.venue.session_id,
+    }
+    assert index in analyzed.indexes(query, parameters)
+
+
+def test_the_document_names_every_index_there_is(analyzed: Large) -> None:
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "docs" / "indexes.md").read_text()
+    rows = analyzed.owner.execute(
+        "SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid"
+        " JOIN pg_class t ON t.oid = x.indrelid"
+        " WHERE t.relnamespace = 'public'::regnamespace AND t.relname !~ '^(auth|django)_'"
+    ).fetchall()
+    missing = [name for (name,) in rows if f"`{name}`" not in text]
+    assert not missing
