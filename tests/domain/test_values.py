@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from holdfast.domain.values import (
-    MINOR_UNITS_MAX,
     QUANTITY_MAX,
+    TOTAL_MINOR_MAX,
     EmailAddress,
     Holder,
     InvalidValue,
@@ -84,7 +84,7 @@ def test_quantities_count() -> None:
 
 @pytest.mark.parametrize(
     ("minor", "currency"),
-    [(-1, "EUR"), (MINOR_UNITS_MAX + 1, "EUR"), (1, "eur"), (1, "EURO"), (1, "")],
+    [(-1, "EUR"), (TOTAL_MINOR_MAX + 1, "EUR"), (1, "eur"), (1, "EURO"), (1, "")],
 )
 def test_money_that_is_none(minor: int, currency: str) -> None:
     with pytest.raises(InvalidValue):

@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.adapters.postgres import group as group_module
 from holdfast.adapters.postgres import statements
+from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.domain.decide import Placed
 from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.engine import Admission
@@ -98,12 +99,11 @@ def test_control_without_the_lock_on_the_key_it_has_two(
     world, engines = two_engines
     with psycopg.connect(world.url, autocommit=True) as connection:
         connection.execute("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey")
-    real = group_module.advisory_name
 
     def somewhere_else(resource: Resource) -> int:
         if resource.kind is ResourceKind.IDEMPOTENCY_KEY:
             return uuid4().int >> 65
-        return real(resource)
+        return advisory_name(resource)
 
     monkeypatch.setattr(group_module, "advisory_name", somewhere_else)
     venue = world.venue({"a": 10_000, "b": 10_000}, {"0": ("a",), "1": ("b",)})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from holdfast.adapters.postgres.attempts import PostgresAttempts
 from holdfast.adapters.postgres.catalogue import PostgresCatalogue
 from holdfast.adapters.postgres.health import DatabaseDependency
 from holdfast.adapters.postgres.keys import PostgresKeys
@@ -14,9 +15,11 @@ from holdfast.engine import Admission, Limits
 from holdfast.ports.health import Dependency
 from holdfast.services.container import ApiContainer
 from holdfast.services.expiring import Reaper
+from holdfast.services.journal import Journal
 from holdfast.services.pruning import Pruner
 
 PRUNER_SECONDS = 60.0
+JOURNAL_SECONDS = 1.0
 SECONDS_PER_HOUR = 3600
 
 
@@ -42,7 +45,10 @@ class Server:
             raise SettingsError("DATABASE_URL: must be set")
         self._settings = settings
         self._database = Database(settings.database_url)
-        self._admission = Admission(PostgresStore(settings.database_url), _limits(settings))
+        self._journal = Journal(PostgresAttempts(self._database))
+        self._admission = Admission(
+            PostgresStore(settings.database_url), _limits(settings), self._journal
+        )
         holds = PostgresHolds(self._database)
         self.container = ApiContainer(
             submit=self._admission,
@@ -60,6 +66,7 @@ class Server:
         return (
             Duty("reaper", settings.holdfast_reaper_seconds, lambda: reaper.run_once().may_be_more),
             Duty("pruner", PRUNER_SECONDS, lambda: pruner.run_once() < 0),
+            Duty("journal", JOURNAL_SECONDS, self._journal.run_once),
         )
 
     def dependencies(self) -> list[Dependency]:
@@ -82,6 +89,8 @@ class Server:
         for duty in self._duties:
             duty.stop(timeout_seconds=0)
         self._admission.stop()
+        while self._journal.run_once():
+            pass
         self._database.close()
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.policy import PolicyChange, PolicyOverride
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ChangeEvent:
     organization_id: OrganizationId
     event_id: EventId
     name: str | None = None
-    policy: PolicyOverride | None = None
+    policy: PolicyChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ChangeTicketType:
     name: str | None = None
     price_minor: int | None = None
     pool_ids: tuple[PoolId, ...] | None = None
-    policy: PolicyOverride | None = None
+    policy: PolicyChange | None = None
 
 
 CatalogueChange = (

@@ -4,7 +4,7 @@ touches nothing, so an error in it costs one command and leaves the rest of the 
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from holdfast.domain import refusals
@@ -34,11 +34,8 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """`holds` are the same, as they are now, for whoever has to tell of them."""
-
     hold_ids: tuple[HoldId, ...]
     at: datetime
-    holds: tuple[Hold, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,4 +214,4 @@ def _expire(ledger: Ledger, command: ExpireHolds) -> Decision:
             transitions.append(Transition(hold, hold.expired(ledger.now), command.origin))
     holds = tuple(transition.after for transition in transitions)
     expired = tuple(hold.id for hold in holds)
-    return Decision(Expired(expired, ledger.now, holds), tuple(transitions))
+    return Decision(Expired(expired, ledger.now), tuple(transitions))

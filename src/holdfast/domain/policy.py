@@ -1,6 +1,7 @@
 """How long a hold lasts and how much it may hold. The nearest policy wins, field by field."""
 
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from holdfast.domain.values import QUANTITY_MAX, InvalidValue
 
@@ -18,6 +19,30 @@ class PolicyOverride:
     def __post_init__(self) -> None:
         _check("ttl_seconds", self.ttl_seconds, TTL_SECONDS_MAX)
         _check("quantity_max", self.quantity_max, QUANTITY_MAX)
+
+
+class Unchanged(Enum):
+    """Says that a field is to stay as it is; None would clear it."""
+
+    UNCHANGED = auto()
+
+
+UNCHANGED = Unchanged.UNCHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """What is to become of an override. None leaves the field to the level above again."""
+
+    ttl_seconds: int | Unchanged | None = UNCHANGED
+    quantity_max: int | Unchanged | None = UNCHANGED
+
+    def applied_to(self, override: PolicyOverride) -> PolicyOverride:
+        ttl_seconds, quantity_max = self.ttl_seconds, self.quantity_max
+        return PolicyOverride(
+            override.ttl_seconds if isinstance(ttl_seconds, Unchanged) else ttl_seconds,
+            override.quantity_max if isinstance(quantity_max, Unchanged) else quantity_max,
+        )
 
 
 @dataclass(frozen=True, slots=True)

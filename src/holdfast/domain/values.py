@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 QUANTITY_MAX = 10_000
-MINOR_UNITS_MAX = 10**12
+MINOR_UNITS_MAX = 10**12  # of one price
+TOTAL_MINOR_MAX = 2**63 - 1  # of a sum of them: what PostgreSQL can count
 USER_ID_LENGTH_MAX = 255
 EMAIL_LENGTH_MAX = 254
 
@@ -76,10 +77,8 @@ class Money:
     def __post_init__(self) -> None:
         if not _CURRENCY.fullmatch(self.currency):
             raise InvalidValue("invalid_currency", "Currency must be a three-letter ISO 4217 code")
-        if not 0 <= self.minor <= MINOR_UNITS_MAX:
-            raise InvalidValue(
-                "invalid_price", f"An amount must be from 0 to {MINOR_UNITS_MAX} minor units"
-            )
+        if not 0 <= self.minor <= TOTAL_MINOR_MAX:
+            raise InvalidValue("invalid_price", "An amount must be a number of minor units from 0")
 
 
 @dataclass(frozen=True, slots=True)

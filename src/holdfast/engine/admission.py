@@ -2,28 +2,44 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.transitions import Transition
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import Limits
 from holdfast.engine.pending import Pending
 from holdfast.engine.queue import FairQueue
 from holdfast.engine.waiting import WaitingRoom
-from holdfast.ports.engine import Answer, Render
+from holdfast.ports.engine import Answer, Observer, Render
 from holdfast.ports.store import Patience, Store
 
 log = structlog.get_logger()
 
 
+class _Unobserved:
+    """Nobody looks on."""
+
+    def committed(self, transitions: Sequence[Transition]) -> None:
+        pass
+
+    def refused(self, command: Command, refusal: Refusal) -> None:
+        pass
+
+
 class Admission:
     """`submit` may be called from any thread. `start` once, `stop` once."""
 
-    def __init__(self, store: Store, limits: Limits | None = None) -> None:
+    def __init__(
+        self, store: Store, limits: Limits | None = None, observer: Observer | None = None
+    ) -> None:
         self._store = store
+        self._observer = observer or _Unobserved()
         self._limits = limits or Limits()
         self._queue = FairQueue(self._limits.queue_max, self._limits.share_max)
         self._waiting = WaitingRoom()
@@ -75,7 +91,7 @@ class Admission:
 
     def _run_main_lane(self) -> None:
         connection = self._store.connect()
-        runner = GroupRunner(connection, Patience.SKIP, self._waiting.line_for)
+        runner = GroupRunner(connection, Patience.SKIP, self._observer, self._waiting.line_for)
         while pendings := self._queue.take(self._limits.group_max):
             try:
                 result = runner.run(pendings)
@@ -87,7 +103,7 @@ class Admission:
 
     def _run_patient_lane(self) -> None:
         connection = self._store.connect()
-        runner = GroupRunner(connection, Patience.WAIT)
+        runner = GroupRunner(connection, Patience.WAIT, self._observer)
         while turn := self._waiting.take(self._limits.group_max):
             resource, pendings = turn
             try:

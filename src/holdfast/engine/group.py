@@ -31,7 +31,7 @@ from holdfast.engine.limits import (
     SAME_KEY_WAIT_SECONDS,
 )
 from holdfast.engine.pending import Pending
-from holdfast.ports.engine import Answer
+from holdfast.ports.engine import Answer, Observer
 from holdfast.ports.store import (
     CommitState,
     CommitUnknown,
@@ -84,10 +84,12 @@ class GroupRunner:
         self,
         connection: StoreConnection,
         patience: Patience,
+        observer: Observer,
         line_for: Callable[[Set[Resource]], Resource | None] = nobody_waits,
     ) -> None:
         self._connection = connection
         self._patience = patience
+        self._observer = observer
         self._line_for = line_for
 
     def run(self, pendings: Sequence[Pending], blocked_on: Resource | None = None) -> GroupResult:
@@ -111,13 +113,13 @@ class GroupRunner:
             except CommitUnknown as unknown:
                 state = self._resolve(unknown)
                 if state is CommitState.COMMITTED:
-                    return _conclude(verdicts)
+                    return self._conclude(verdicts)
                 if state is CommitState.UNKNOWN:
                     break
             except Exception as error:
                 return self._halve(pendings, error, blocked_on)
             else:
-                return _conclude(verdicts)
+                return self._conclude(verdicts)
         return _give_up(pendings)
 
     def _attempt(self, pendings: Sequence[Pending], verdicts: _Verdicts) -> None:
@@ -156,6 +158,20 @@ class GroupRunner:
                 _decide_one(ledger, pending, verdicts)
         if verdicts.transitions or verdicts.recorded:
             group.write_and_commit(GroupWrites(ledger, verdicts.transitions, verdicts.recorded))
+
+    def _conclude(self, verdicts: _Verdicts) -> GroupResult:
+        """The group has committed (or had nothing to write): now, and only now, answer."""
+        for pending, answer in verdicts.answers:
+            pending.answer(answer)
+        try:
+            if verdicts.transitions:
+                self._observer.committed(verdicts.transitions)
+            for pending, answer in verdicts.answers:
+                if isinstance(answer.outcome, Refusal):
+                    self._observer.refused(pending.command, answer.outcome)
+        except Exception:
+            log.exception("observer_failed")
+        return _leftovers(verdicts)
 
     def _resolve(self, unknown: CommitUnknown) -> CommitState:
         try:
@@ -254,10 +270,8 @@ def _replay(ledger: Ledger, pending: Pending) -> Answer | None:
     return Answer(refusals.idempotency_key_reused())
 
 
-def _conclude(verdicts: _Verdicts) -> GroupResult:
-    """The group has committed (or had nothing to write): now, and only now, answer."""
-    for pending, answer in verdicts.answers:
-        pending.answer(answer)
+def _leftovers(verdicts: _Verdicts) -> GroupResult:
+    """What waits on, and what runs again; each within its bound."""
     result = GroupResult()
     now = time.monotonic()
     for pending, resource in verdicts.blocked:

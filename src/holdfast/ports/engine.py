@@ -1,12 +1,14 @@
 """What services need of the engine: hand in a command, get a future."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.domain.commands import Command
 from holdfast.domain.decide import Outcome
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.transitions import Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,15 @@ class Answer:
 
 # Turns an outcome into the bytes that a repeated request gets again.
 Render = Callable[[Outcome], bytes]
+
+
+class Observer(Protocol):
+    """Told by the engine what came of a group, after everyone was answered. It runs on the engine's
+    thread, so it must be quick and must not block."""
+
+    def committed(self, transitions: Sequence[Transition]) -> None: ...
+
+    def refused(self, command: Command, refusal: Refusal) -> None: ...
 
 
 class Submit(Protocol):

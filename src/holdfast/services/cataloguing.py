@@ -1,7 +1,7 @@
 """Setting up what is for sale. Every call blocks."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
@@ -21,14 +21,9 @@ from holdfast.domain.catalogue_changes import (
 )
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.policy import PolicyOverride
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome, CatalogueStore
 from holdfast.ports.store import Rejected, StoreError
-from holdfast.services import reading
-
-# The fields of a policy to set; None leaves a field to the level above again.
-PolicyChange = Mapping[str, int | None]
 
 _log = structlog.get_logger("holdfast.catalogue")
 
@@ -49,13 +44,7 @@ class Cataloguing:
     def change_event(
         self, event_id: EventId, name: str | None, policy: PolicyChange | None
     ) -> CatalogueAnswer:
-        override = None
-        if policy is not None:
-            event = reading.event(self.catalogue, self.organization_id, event_id)
-            if isinstance(event, Refusal):
-                return CatalogueAnswer(event)
-            override = replace(event.policy, **policy)
-        return self._apply(ChangeEvent(self.organization_id, event_id, name, override))
+        return self._apply(ChangeEvent(self.organization_id, event_id, name, policy))
 
     def create_session(
         self, event_id: EventId, name: str, starts_at: datetime | None
@@ -109,14 +98,8 @@ class Cataloguing:
         pool_ids: tuple[PoolId, ...] | None,
         policy: PolicyChange | None,
     ) -> CatalogueAnswer:
-        override = None
-        if policy is not None:
-            found = reading.ticket_type(self.catalogue, self.organization_id, ticket_type_id)
-            if isinstance(found, Refusal):
-                return CatalogueAnswer(found)
-            override = replace(found.policy, **policy)
         change = ChangeTicketType(
-            self.organization_id, ticket_type_id, name, price_minor, pool_ids, override
+            self.organization_id, ticket_type_id, name, price_minor, pool_ids, policy
         )
         return self._apply(change)
 

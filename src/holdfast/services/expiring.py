@@ -12,11 +12,9 @@ from uuid_utils.compat import uuid7
 from holdfast.domain.commands import EXPIRE_BATCH_MAX, ExpireHolds, Origin
 from holdfast.domain.decide import Expired
 from holdfast.domain.ids import HoldId, SessionKey
-from holdfast.domain.transitions import FactType
 from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import Housekeeping, LapsedHold
 from holdfast.ports.store import StoreError
-from holdfast.services.hold_log import log_hold
 
 HOLDS_PER_RUN = 8 * EXPIRE_BATCH_MAX
 WAIT_SECONDS = 30.0
@@ -63,7 +61,7 @@ class Reaper:
         finished, unanswered = wait(futures, timeout=self.wait_seconds)
         if unanswered:
             _log.warning("reaper.unanswered", commands=len(unanswered))
-        expired = sum(_log_expired(future, origin) for future in finished)
+        expired = sum(map(_expired, finished))
         return Reaped(found=len(lapsed), expired=expired)
 
 
@@ -78,11 +76,6 @@ def _commands(lapsed: Iterable[LapsedHold], origin: Origin) -> Iterator[ExpireHo
             yield ExpireHolds(organization_id, batch, origin)
 
 
-def _log_expired(future: Future[Answer], origin: Origin) -> int:
-    """One line per expired hold; how many they were."""
+def _expired(future: Future[Answer]) -> int:
     outcome = future.result().outcome
-    if not isinstance(outcome, Expired):
-        return 0
-    for hold in outcome.holds:
-        log_hold(FactType.HOLD_EXPIRED, hold, origin.request_id)
-    return len(outcome.hold_ids)
+    return len(outcome.hold_ids) if isinstance(outcome, Expired) else 0

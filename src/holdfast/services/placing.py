@@ -6,12 +6,9 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.commands import Ask, IdempotencyKey, Origin, PlaceHold
-from holdfast.domain.decide import Outcome, Placed
 from holdfast.domain.ids import HoldId, SessionId
-from holdfast.domain.transitions import FactType
 from holdfast.domain.values import Holder
 from holdfast.ports.access import Principal
-from holdfast.services.hold_log import log_hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +42,3 @@ def place_command(
         idempotency=idempotency,
         is_id_from_client=request.hold_id is not None,
     )
-
-
-def log_placed(command: PlaceHold, outcome: Outcome | None) -> None:
-    """Only a hold that came to be by this very command: a repeated answer made none."""
-    if isinstance(outcome, Placed) and not outcome.is_repeat:
-        log_hold(FactType.HOLD_CREATED, outcome.hold, command.origin.request_id)

@@ -49,7 +49,7 @@ class AuditRow:
 
 @dataclass(slots=True)
 class MemoryStore:
-    """Implements ports.store.Store, and ports.holds.HoldReader and Housekeeping beside it."""
+    """Implements ports.store.Store, and ports.holds.HoldReader beside it."""
 
     clock: Callable[[], datetime]
     sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)

@@ -117,15 +117,18 @@ def _create_event(connection: Connection, change: CreateEvent) -> CatalogueOutco
 
 def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutcome:
     organization_id, event_id = change.organization_id, change.event_id
-    if _event(connection, organization_id, event_id) is None:
+    connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
+    event = _event(connection, organization_id, event_id)
+    if event is None:
         return refusals.event_not_found()
     if change.policy is not None:
+        policy = change.policy.applied_to(event.policy)
         rows = connection.execute(sql.SESSIONS_OF_EVENT, (organization_id, event_id)).fetchall()
         session_ids = [row[0] for row in rows]
         _lock_sessions(connection, organization_id, session_ids)
         connection.execute(
             sql.CHANGE_EVENT_POLICY,
-            (change.policy.ttl_seconds, change.policy.quantity_max, organization_id, event_id),
+            (policy.ttl_seconds, policy.quantity_max, organization_id, event_id),
         )
         connection.execute(sql.RAISE_VERSIONS, (organization_id, session_ids))
     connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
@@ -245,8 +248,13 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         pool_ids = list(dict.fromkeys(change.pool_ids))
         connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
     if change.policy is not None:
-        policy = (change.policy.ttl_seconds, change.policy.quantity_max)
-        connection.execute(sql.CHANGE_TICKET_TYPE_POLICY, (*policy, organization_id, id_))
+        # Read again: somebody may have changed it while we waited for the lock.
+        current = _ticket_type(connection, organization_id, id_) or ticket_type
+        policy = change.policy.applied_to(current.policy)
+        connection.execute(
+            sql.CHANGE_TICKET_TYPE_POLICY,
+            (policy.ttl_seconds, policy.quantity_max, organization_id, id_),
+        )
     connection.execute(
         sql.CHANGE_TICKET_TYPE, (change.name, change.price_minor, organization_id, id_)
     )

@@ -106,6 +106,8 @@ INSERT_EVENT = """
 INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max)
 VALUES (%s, %s, %s, %s, %s, %s)
 """
+# Two changes of one event come one after the other.
+LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 RENAME_EVENT = """
 UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s

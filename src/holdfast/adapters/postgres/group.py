@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 import psycopg
 
@@ -98,7 +97,7 @@ class _Reading:
         names = [advisory_name(resource) for resource in self._advisory]
         shared = [resource.kind is ResourceKind.SESSION for resource in self._advisory]
         execute = connection.execute
-        self._got = execute(sql.TRY_ADVISORY_LOCKS, (names, shared))
+        self._got = execute(sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared)))
         lock_pools = sql.LOCK_POOLS_WAIT if is_patient else sql.LOCK_POOLS_SKIP
         lock_holds = sql.LOCK_HOLDS_WAIT if is_patient else sql.LOCK_HOLDS_SKIP
         self._pool_rows = execute(lock_pools, _names(self._pools)) if self._pools else None
@@ -150,10 +149,10 @@ def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource
     return [resource for resource in resources if resource.kind is kind]
 
 
-def _names(resources: Sequence[Resource]) -> tuple[list[UUID], list[UUID]]:
+def _names(resources: Sequence[Resource]) -> tuple[str, str]:
     return (
-        [resource.organization_id for resource in resources],
-        [resource.name for resource in resources],
+        rows.array([resource.organization_id for resource in resources]),
+        rows.array([resource.name for resource in resources]),
     )
 
 

@@ -235,6 +235,16 @@ FROM unnest(%s::uuid[], %s::text[], %s::uuid[], %s::text[], %s::text[], %s::text
     AS entry (organization_id, action, hold_id, actor, request_id, ip, user_agent, old, new)
 """
 
+# Attempts that were refused: nothing changed, so there is no old, and new is the refusal.
+INSERT_ATTEMPTS = """
+INSERT INTO audit (organization_id, at, action, hold_id, actor, request_id, ip, user_agent, new)
+SELECT organization_id, at, action, hold_id, actor, request_id, ip::inet, user_agent,
+    jsonb_build_object('error', code)
+FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::uuid[], %s::text[], %s::text[],
+    %s::text[], %s::text[], %s::text[])
+    AS entry (organization_id, at, action, hold_id, actor, request_id, ip, user_agent, code)
+"""
+
 INSERT_ANSWERS = """
 INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
 SELECT organization_id, digest, fingerprint, body, %s

@@ -6,7 +6,7 @@ from functools import partial
 from msgspec import Struct, UnsetType, structs
 
 from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.entrypoints.api.answers import (
     event_answer,
     pool_answer,
@@ -37,7 +37,7 @@ from holdfast.entrypoints.api.structs import (
     given_or_none,
 )
 from holdfast.services import reading
-from holdfast.services.cataloguing import Cataloguing, PolicyChange
+from holdfast.services.cataloguing import Cataloguing
 
 
 async def list_events(context: Context, call: Call, query: PageQuery) -> Reply:
@@ -210,7 +210,7 @@ def _refuse_empty(change: Struct) -> None:
     if not given:
         raise invalid([FieldError("body", "required", "Give at least one field to change")])
     for value in given:
-        if isinstance(value, PolicyChangeRequest) and not _policy_change(value):
+        if isinstance(value, PolicyChangeRequest) and _policy_change(value) == PolicyChange():
             raise invalid(
                 [FieldError("hold_policy", "required", "Give at least one field to change")]
             )
@@ -224,7 +224,9 @@ def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | No
     if isinstance(change, UnsetType):
         return None
     fields = structs.asdict(change)
-    return {name: value for name, value in fields.items() if not isinstance(value, UnsetType)}
+    return PolicyChange(
+        **{name: value for name, value in fields.items() if not isinstance(value, UnsetType)}
+    )
 
 
 def _pool_ids(ids: list[PoolId]) -> tuple[PoolId, ...]:

@@ -6,9 +6,8 @@ from msgspec import UnsetType
 
 from holdfast.domain.commands import Ask
 from holdfast.domain.ids import HoldId, SessionId
-from holdfast.domain.values import MINOR_UNITS_MAX, EmailAddress, Holder, InvalidValue, Quantity
+from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity
 from holdfast.entrypoints.api.answers import availability_answer, seen_hold_answer
-from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.cursors import page_request
 from holdfast.entrypoints.api.exchange import Call, Reply
@@ -37,9 +36,7 @@ async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Re
     key_text = placing.repeat_key_text(call.idempotency_key, body.hold_id)
     key = idempotency_of(call, key_text, body)
     command = placing.place_command(call.principal, request, call.origin, key)
-    answer = await context.engine.answer(
-        command, partial(render, call) if key else None, placing.log_placed
-    )
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 
 
@@ -47,9 +44,7 @@ async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:
     key = idempotency_of(call, call.idempotency_key, body)
     hold_id = HoldId(call.path_id)
     command = releasing.release_command(call.principal, hold_id, call.origin, key)
-    answer = await context.engine.answer(
-        command, partial(render, call) if key else None, releasing.log_released
-    )
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 
 
@@ -113,11 +108,6 @@ def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask, ...]:
             errors.append(FieldError("lines", "conflicting_fields", message))
     else:
         asks = _single_ask(body, errors)
-    asked_total = sum(ask.quantity * (ask.unit_price_minor or 0) for ask in asks)
-    if asked_total > MINOR_UNITS_MAX:
-        field = "unit_price" if body.lines is None else "lines"
-        message = f"The total may not be more than {MINOR_UNITS_MAX} minor units"
-        errors.append(FieldError(field, ProblemCode.INVALID_PRICE.value, message))
     return asks
 
 

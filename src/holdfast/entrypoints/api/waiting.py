@@ -11,7 +11,6 @@ import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
-from holdfast.domain.decide import Outcome
 from holdfast.entrypoints.api.problems import unavailable
 from holdfast.ports.engine import Answer, Render, Submit
 
@@ -20,7 +19,6 @@ GRACE_SECONDS = 5.0
 THREADS = 8
 CALLS_WAITING_MAX = 256
 
-C = TypeVar("C", bound=Command)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -49,13 +47,7 @@ class EngineAnswers:
         self._finished: deque[Future[Answer]] = deque()
         self._is_woken = False
 
-    async def answer(
-        self,
-        command: C,
-        render: Render | None,
-        log: Callable[[C, Outcome | None], None],
-    ) -> Answer:
-        """`log` is called once with the outcome, even if it comes after we gave up."""
+    async def answer(self, command: Command, render: Render | None) -> Answer:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._begin(loop)
@@ -71,11 +63,9 @@ class EngineAnswers:
         finally:
             if answer is None:
                 self._waiters.pop(future, None)
-                future.add_done_callback(lambda late: log(command, late.result().outcome))
         if answer is None:
             _log.error("engine.unanswered", request_id=command.origin.request_id)
             return Answer(refusals.service_unavailable())
-        log(command, answer.outcome)
         return answer
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:

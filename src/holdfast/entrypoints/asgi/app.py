@@ -4,8 +4,8 @@ It owns the lifespan: the engine starts before the first request and drains afte
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import cast
 
 from django.core.asgi import get_asgi_application
@@ -19,32 +19,42 @@ from holdfast.bootstrap.parenthood import die_with_parent
 from holdfast.bootstrap.server import Server
 from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.entrypoints.api.app import create_api
-from holdfast.entrypoints.asgi.health import health_routes
-
-Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
+from holdfast.entrypoints.asgi.health import Readiness, health_routes
 
 
 def create_everything() -> Starlette:
     """API and pages in one process."""
     settings = _prepare_process()
-    server = Server(settings)
-    api = Mount("/api", app=create_api(server.container))
-    return Starlette(
-        routes=[*health_routes(server.dependencies()), api, _pages(settings)],
-        lifespan=_running(server),
-    )
+    return _serving_api(settings, [_pages(settings)])
 
 
 def create_api_only() -> Starlette:
-    settings = _prepare_process()
-    server = Server(settings)
-    api = Mount("/api", app=create_api(server.container))
-    return Starlette(routes=[*health_routes(server.dependencies()), api], lifespan=_running(server))
+    return _serving_api(_prepare_process(), [])
 
 
 def create_pages_only() -> Starlette:
     settings = _prepare_process()
-    return Starlette(routes=[*health_routes([]), _pages(settings)])
+    return Starlette(routes=[*health_routes(Readiness([])), _pages(settings)])
+
+
+def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> Starlette:
+    server = Server(settings)
+    api = create_api(server.container)
+    readiness = Readiness(server.dependencies())
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        server.start()
+        try:
+            yield
+        finally:
+            # On a thread: the loop has to go on handing out the answers of the last commands.
+            await asyncio.to_thread(server.stop)
+            api.close()
+            readiness.close()
+
+    routes = [*health_routes(readiness), Mount("/api", app=api), *beside]
+    return Starlette(routes=routes, lifespan=lifespan)
 
 
 def _prepare_process() -> Settings:
@@ -59,16 +69,3 @@ def _pages(settings: Settings) -> BaseRoute:
     setup_django(settings)
     # Django types its application by its own, narrower protocol.
     return Mount("/", app=cast("ASGIApp", get_asgi_application()))
-
-
-def _running(server: Server) -> Lifespan:
-    @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        server.start()
-        try:
-            yield
-        finally:
-            # On a thread: the loop has to go on handing out the answers of the last commands.
-            await asyncio.to_thread(server.stop)
-
-    return lifespan

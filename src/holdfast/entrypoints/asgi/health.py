@@ -20,10 +20,10 @@ _OK = "ok"
 _log = structlog.get_logger("holdfast.health")
 
 
-def health_routes(dependencies: Sequence[Dependency]) -> list[Route]:
+def health_routes(readiness: "Readiness") -> list[Route]:
     return [
         Route("/healthz", endpoint=Liveness(), methods=["GET"]),
-        Route("/readyz", endpoint=Readiness(dependencies), methods=["GET"]),
+        Route("/readyz", endpoint=readiness, methods=["GET"]),
     ]
 
 

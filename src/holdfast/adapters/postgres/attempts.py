@@ -1,0 +1,23 @@
+"""Failed attempts, as rows of the audit log."""
+
+from collections.abc import Sequence
+
+from holdfast.adapters.postgres import rows
+from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres.reading import Database
+from holdfast.ports.attempts import FailedAttempt
+
+
+class PostgresAttempts:
+    """Implements AttemptLog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, attempts: Sequence[FailedAttempt]) -> None:
+        if not attempts:
+            return
+        organizations = {attempt.hold_key[0] for attempt in attempts}
+        with self._database.transaction(*organizations) as connection:
+            columns = rows.columns(map(rows.attempt_row, attempts))
+            connection.execute(sql.INSERT_ATTEMPTS, columns)

@@ -1,0 +1,113 @@
+"""Who may call what: a matrix made of the table of routes."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from holdfast.entrypoints.api.app import create_api
+from holdfast.entrypoints.api.routes import ROUTES, Route
+from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.store import StoreUnavailable
+from holdfast.services.authenticating import new_secret_key
+from holdfast.services.container import ApiContainer
+from tests.api.world import UNKNOWN, World
+
+every_route = pytest.mark.parametrize(
+    "route", ROUTES, ids=lambda route: f"{route.method} {route.path}"
+)
+
+
+def address(route: Route[Any]) -> str:
+    return "/".join(str(UNKNOWN) if "{" in part else part for part in route.path.split("/"))
+
+
+@every_route
+def test_no_key_is_401(world: World, route: Route[Any]) -> None:
+    answer = world.call(route.method, address(route), secret="")
+    assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@every_route
+def test_a_key_that_nobody_has_is_401(world: World, route: Route[Any]) -> None:
+    secret, _ = new_secret_key("live", "unknown")
+    answer = world.call(route.method, address(route), secret=secret)
+    assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized")
+    assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+    assert secret not in answer.text
+
+
+@every_route
+def test_a_key_without_the_scope_is_403_whatever_else_it_may(
+    world: World, route: Route[Any]
+) -> None:
+    secret = world.keys.new_key(*(scope for scope in ALL_SCOPES if scope is not route.scope))
+    answer = world.call(route.method, address(route), secret=secret)
+    assert (answer.status_code, answer.json()["error"]) == (403, "insufficient_scope")
+    assert route.scope.value in answer.headers["www-authenticate"]
+
+
+@every_route
+def test_a_key_with_the_scope_alone_gets_in(world: World, route: Route[Any]) -> None:
+    answer = world.call(route.method, address(route), secret=world.keys.new_key(route.scope))
+    assert answer.status_code not in {401, 403, 500}
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "Basic aGtfdGVzdA==",
+        "Bearer",
+        "Bearer ",
+        "Bearer not-a-key",
+        "hk_test_" + "a" * 43,
+        "Bearer hk_test_" + "a" * 43 + ", Bearer hk_test_" + "b" * 43,
+        "Bearer hk_test_" + "a" * 5000,
+    ],
+)
+def test_anything_else_is_401_and_nobody_looks_for_it(world: World, authorization: str) -> None:
+    questions = world.keys.questions
+    headers = {"Authorization": authorization}
+    answer = world.call("GET", "/api/holds", secret="", headers=headers)
+    assert answer.status_code == 401
+    assert world.keys.questions == questions
+
+
+def test_a_flood_with_a_new_key_asks_the_directory_once(world: World) -> None:
+    secret = world.keys.new_key("catalogue:read")
+    questions = world.keys.questions
+
+    async def flood() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app=world.api)
+        headers = {"Authorization": f"Bearer {secret}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+            calls = (client.get("/api/events", headers=headers) for _ in range(50))
+            return await asyncio.gather(*calls)
+
+    assert {answer.status_code for answer in asyncio.run(flood())} == {200}
+    assert world.keys.questions == questions + 1
+
+
+def test_without_the_directory_a_caller_is_asked_to_come_again(world: World) -> None:
+    class NoDirectory:
+        def find(self, secret_hash: bytes) -> Principal | None:
+            raise StoreUnavailable
+
+    api = create_api(
+        ApiContainer(world.engine, world.store, world.catalogue, NoDirectory(), deadline_seconds=5)
+    )
+
+    async def call() -> httpx.Response:
+        transport = httpx.ASGITransport(app=api)
+        async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+            return await client.get(
+                "/api/holds", headers={"Authorization": f"Bearer {world.secret}"}
+            )
+
+    answer = asyncio.run(call())
+    assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
+    assert answer.json()["message"] == "Unable to process hold request. Please try again."
+    assert answer.headers["retry-after"] == "1"
+    api.close()

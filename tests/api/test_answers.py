@@ -1,0 +1,196 @@
+"""What a hold looks like over HTTP, and what comes of asking twice."""
+
+from concurrent.futures import Future
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain import refusals
+from holdfast.domain.commands import Command
+from holdfast.domain.refusals import Refusal
+from holdfast.entrypoints.api.app import create_api
+from holdfast.ports.engine import Answer, Render
+from tests.api.world import BALCONY, FLOOR, SESSION, UNKNOWN, World
+
+
+def test_the_answer_has_the_fields_of_the_specification_first(world: World) -> None:
+    answer = world.place()
+    assert answer.status_code == 201
+    hold = answer.json()
+    assert list(hold)[:7] == [
+        "hold_id",
+        "session_id",
+        "ticket_type_id",
+        "quantity",
+        "status",
+        "expires_at",
+        "created_at",
+    ]
+    assert (hold["session_id"], hold["ticket_type_id"]) == (str(SESSION), str(FLOOR))
+    assert (hold["quantity"], hold["status"], hold["version"]) == (2, "active", 1)
+    assert hold["expires_at"].endswith("Z")
+    assert hold["created_at"].endswith("Z")
+    assert 599 <= hold["expires_in_seconds"] <= 601
+    assert (hold["total"], hold["currency"]) == (9000, "EUR")
+    assert "example.com" not in answer.text
+
+
+def test_several_lines_have_no_single_ticket_type(world: World) -> None:
+    line = {"ticket_type_id": str(FLOOR), "quantity": 2}
+    hold = world.place(
+        ticket_type_id=None, quantity=None, lines=[line, {**line, "unit_price": 100}]
+    ).json()
+    assert (hold["ticket_type_id"], hold["quantity"], hold["total"]) == (None, 4, 9200)
+    assert [line["subtotal"] for line in hold["lines"]] == [9000, 200]
+
+
+def test_what_was_placed_can_be_read_listed_and_let_go_once(world: World) -> None:
+    email = f"{uuid4().hex}@example.com"
+    placed = world.place(customer_email=email).json()
+    path = f"/api/holds/{placed['hold_id']}"
+    assert world.call("GET", path).json()["reference"] == placed["reference"]
+    page = world.call("GET", "/api/holds", params={"email": email.upper(), "status": "active"})
+    assert [hold["hold_id"] for hold in page.json()["data"]] == [placed["hold_id"]]
+    released = world.call("POST", f"{path}/release")
+    assert (released.status_code, released.json()["status"]) == (200, "cancelled")
+    again = world.call("POST", f"{path}/release")
+    assert (again.status_code, again.json()["error"]) == (409, "invalid_hold_state")
+    assert again.json()["current_status"] == "cancelled"
+
+
+def test_too_few_left_says_how_many(world: World) -> None:
+    answer = world.place(ticket_type_id=str(BALCONY), quantity=5)
+    assert answer.status_code == 409
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["error"] == "insufficient_inventory"
+    assert problem["message"] == problem["detail"] == "Only 1 ticket(s) available"
+    assert problem["available_quantity"] == 1
+    assert problem["request_id"] == answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"session_id": str(UNKNOWN)}, "invalid_session", "Session not found"),
+        ({"ticket_type_id": str(UNKNOWN)}, "invalid_ticket_type", "Ticket type not found"),
+    ],
+)
+def test_an_unknown_id_in_a_body_is_400(
+    world: World, change: dict[str, str], error: str, message: str
+) -> None:
+    answer = world.place(**change)
+    problem = answer.json()
+    assert (answer.status_code, problem["error"], problem["message"]) == (400, error, message)
+
+
+def test_the_same_key_and_request_replay_the_first_answer_byte_for_byte(world: World) -> None:
+    headers = {"Idempotency-Key": uuid4().hex}
+    first = world.place(headers=headers)
+    again = world.place(headers=headers)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.content == again.content
+    assert "idempotent-replayed" not in first.headers
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+def test_white_space_and_the_order_of_fields_make_no_other_request(world: World) -> None:
+    headers = {"Idempotency-Key": uuid4().hex, "Content-Type": "application/json"}
+    in_order = f'{{"session_id":"{SESSION}","ticket_type_id":"{FLOOR}","quantity":1,"user_id":"u"}}'
+    otherwise = (
+        f'{{ "user_id": "u", "unit_price": null, "quantity": 1,\n'
+        f'"ticket_type_id": "{str(FLOOR).upper()}", "session_id": "{SESSION}" }}'
+    )
+    first = world.call("POST", "/api/holds", content=in_order, headers=headers)
+    again = world.call("POST", "/api/holds", content=otherwise, headers=headers)
+    assert first.status_code == 201
+    assert first.content == again.content
+
+
+def test_the_same_key_with_another_request_is_422(world: World) -> None:
+    headers = {"Idempotency-Key": uuid4().hex}
+    world.place(headers=headers)
+    other = world.place(headers=headers, quantity=3)
+    assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
+
+
+def test_two_keys_of_the_organization_do_not_share_idempotency_keys(world: World) -> None:
+    headers = {"Idempotency-Key": uuid4().hex}
+    first = world.place(headers=headers).json()
+    other_secret = world.keys.new_key("holds:write")
+    other = world.place(headers={**headers, "Authorization": f"Bearer {other_secret}"}).json()
+    assert other["hold_id"] != first["hold_id"]
+
+
+def test_a_chosen_hold_id_is_an_idempotency_key_of_its_own(world: World) -> None:
+    hold_id = str(uuid4())
+    first = world.place(hold_id=hold_id)
+    again = world.place(hold_id=hold_id)
+    assert (first.status_code, first.json()["hold_id"]) == (201, hold_id)
+    assert first.content == again.content
+    assert again.headers["idempotent-replayed"] == "true"
+    other = world.place(hold_id=hold_id, quantity=1)
+    assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
+
+
+def test_after_the_recorded_answer_is_gone_a_chosen_id_still_holds_once(world: World) -> None:
+    hold_id = str(uuid4())
+    first = world.place(hold_id=hold_id)
+    world.store.answers.clear()
+    again = world.place(hold_id=hold_id)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.json()["reference"] == first.json()["reference"]
+
+
+def test_pages_follow_each_other_without_gap_or_overlap(world: World) -> None:
+    email = f"{uuid4().hex}@example.com"
+    placed = [world.place(customer_email=email).json()["hold_id"] for _ in range(3)]
+    parameters = {"email": email, "limit": "2"}
+    first = world.call("GET", "/api/holds", params=parameters).json()
+    assert first["has_more"] is True
+    second = world.call(
+        "GET", "/api/holds", params={**parameters, "cursor": first["next_cursor"]}
+    ).json()
+    assert (second["has_more"], second["next_cursor"]) == (False, None)
+    listed = [hold["hold_id"] for hold in first["data"] + second["data"]]
+    assert listed == list(reversed(placed))
+
+
+class Refusing:
+    """An engine with one answer, rendered as the real one does it where there is a key."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        future: Future[Answer] = Future()
+        body = render(self.refusal) if render else None
+        future.set_result(Answer(self.refusal, body))
+        return future
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["plain", "with a key"])
+@pytest.mark.parametrize(
+    ("refusal", "status", "retry_after"),
+    [
+        (refusals.service_unavailable(), 503, "1"),
+        (refusals.request_in_progress(), 409, "1"),
+        (refusals.insufficient_inventory(1), 409, None),
+        (refusals.internal_error(), 500, None),
+    ],
+)
+def test_refusals_say_when_to_come_again(
+    world: World, refusal: Refusal, status: int, retry_after: str | None, headers: dict[str, str]
+) -> None:
+    api, world.api = world.api, create_api(replace(world.container, submit=Refusing(refusal)))
+    try:
+        answer = world.place(headers=headers)
+    finally:
+        world.api.close()
+        world.api = api
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers.get("retry-after") == retry_after
+    assert (answer.json()["error"], answer.json()["message"]) == (refusal.code, refusal.message)

@@ -1,0 +1,131 @@
+"""The document says what the table of routes says, no less and no more."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from holdfast.domain.refusals import RefusalCode
+from holdfast.entrypoints.api.codes import KINDS, ProblemCode
+from holdfast.entrypoints.api.examples import ANSWERS, REQUESTS
+from holdfast.entrypoints.api.openapi import route_codes
+from holdfast.entrypoints.api.routes import ROUTES, Route
+from tests.api.world import World
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def document(world: World) -> Json:
+    """As anybody gets it, without a key."""
+    answer = world.call("GET", "/api/schema", secret="")
+    assert answer.status_code == 200
+    return dict(answer.json())
+
+
+def operation(document: Json, route: Route[Any]) -> Json:
+    return dict(document["paths"][route.path][route.method.lower()])
+
+
+def test_it_is_an_openapi_3_1_document(document: Json) -> None:
+    assert document["openapi"] == "3.1.0"
+    assert {"title", "version"} <= document["info"].keys()
+    assert document.keys() <= {"openapi", "info", "servers", "security", "paths", "components"}
+
+
+def test_the_routes_are_all_there_and_no_others(document: Json) -> None:
+    documented = {
+        (method.upper(), path) for path, item in document["paths"].items() for method in item
+    }
+    assert documented == {(route.method, route.path) for route in ROUTES}
+    names = [operation(document, route)["operationId"] for route in ROUTES]
+    assert len(set(names)) == len(names)
+
+
+def test_every_code_has_a_status_and_a_title() -> None:
+    assert set(KINDS) == {*ProblemCode, *RefusalCode}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_answer_of_a_route_is_documented(document: Json, route: Route[Any]) -> None:
+    found = operation(document, route)
+    assert found["security"] == [{"secretKey": [route.scope.value]}]
+    success = found["responses"][str(route.status)]["content"]["application/json"]
+    assert success["schema"] == {"$ref": f"#/components/schemas/{route.answer.__name__}"}
+    for code in route_codes(route):
+        response = found["responses"][str(KINDS[code].status)]
+        problem = response["content"]["application/problem+json"]["examples"][code.value]["value"]
+        assert (problem["error"], problem["status"]) == (code.value, KINDS[code].status)
+    statuses = {str(KINDS[code].status) for code in route_codes(route)} | {str(route.status)}
+    assert set(found["responses"]) - statuses <= {"200"}
+    if route.not_found is not None:
+        assert route.not_found.code in route_codes(route)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any]) -> None:
+    found = operation(document, route)
+    parameters = {(each["in"], each["name"]): each for each in found["parameters"]}
+    in_path = set(re.findall(r"\{(\w+)\}", route.path))
+    assert {name for place, name in parameters if place == "path"} == in_path
+    in_query = set(route.query.__struct_encode_fields__) if route.query else set()
+    assert {name for place, name in parameters if place == "query"} == in_query
+    assert (("header", "Idempotency-Key") in parameters) == route.is_unsafe
+    assert ("requestBody" in found) == (route.body is not None)
+
+
+def test_every_reference_leads_somewhere(document: Json) -> None:
+    schemas = document["components"]["schemas"]
+    references = set(references_in(document))
+    assert references
+    for reference in references:
+        assert reference.removeprefix("#/components/schemas/") in schemas
+
+
+def test_times_say_that_they_are_times(document: Json) -> None:
+    hold = document["components"]["schemas"]["HoldAnswer"]["properties"]
+    assert hold["expires_at"]["format"] == "date-time"
+
+
+def test_examples_are_what_the_api_would_take_and_give() -> None:
+    for answer, example in ANSWERS.items():
+        assert msgspec.json.decode(msgspec.json.encode(example), type=answer) == example
+    for request, examples in REQUESTS.items():
+        for example in examples.values():
+            assert msgspec.json.decode(msgspec.json.encode(example), type=request) == example
+
+
+def test_no_answer_has_a_field_for_an_email_address(document: Json) -> None:
+    for name, schema in document["components"]["schemas"].items():
+        if not name.endswith("Request"):
+            assert not any("email" in field for field in schema.get("properties", {}))
+
+
+def test_the_page_needs_no_other_host(world: World) -> None:
+    page = world.call("GET", "/api/docs", secret="")
+    assert page.headers["content-type"].startswith("text/html")
+    policy = page.headers["content-security-policy"]
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    addresses = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert addresses
+    for address in addresses:
+        assert address.startswith("/api/")
+        assert world.call("GET", address, secret="").status_code == 200
+    start = world.call("GET", "/api/docs/assets/start.js", secret="").text
+    assert "validatorUrl: null" in start
+    assert "http" not in start
+
+
+def references_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "$ref":
+                yield inner
+            else:
+                yield from references_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from references_in(inner)

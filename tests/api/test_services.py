@@ -1,0 +1,240 @@
+"""The use cases, without HTTP."""
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from uuid import UUID, uuid4
+
+import pytest
+
+from holdfast.adapters.memory.store import MemoryStore
+from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
+from holdfast.domain.commands import EXPIRE_BATCH_MAX, Command, ExpireHolds
+from holdfast.domain.decide import Expired
+from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SessionId
+from holdfast.domain.policy import PolicyChange, PolicyOverride
+from holdfast.domain.refusals import Refusal, RefusalCode, service_unavailable
+from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.engine import Answer, Render
+from holdfast.ports.holds import LapsedHold, SeenHold
+from holdfast.ports.store import Rejected, StoreError, StoreUnavailable
+from holdfast.services import authenticating, pruning, reading
+from holdfast.services.authenticating import Authenticator, new_secret_key, secret_hash, stored_key
+from holdfast.services.cataloguing import Cataloguing
+from holdfast.services.expiring import Reaped, Reaper
+from holdfast.services.placing import repeat_key_text
+from holdfast.services.pruning import Pruner
+from holdfast.services.repeating import repeat_key, request_fingerprint
+from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalogue, StubKeys
+
+PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))
+
+
+class TestKeys:
+    @pytest.mark.parametrize("mode", ["test", "live"])
+    def test_a_new_key_is_stored_as_its_hash_only(self, mode: authenticating.Mode) -> None:
+        secret, stored = new_secret_key(mode, "checkout")
+        assert secret.startswith(f"hk_{mode}_")
+        assert len(secret) >= 8 + 43
+        assert stored.secret_hash == sha256(secret.encode()).digest()
+        assert secret.startswith(stored.prefix)
+        assert len(stored.prefix) < 16
+        assert set(stored.scopes) == {"holds:read", "holds:write"} | {
+            "catalogue:read",
+            "catalogue:write",
+        }
+        assert stored_key(secret, "checkout") == stored
+        assert new_secret_key(mode, "checkout")[0] != secret
+
+    def test_a_revoked_key_stops_working_within_ten_seconds(self) -> None:
+        keys, now = StubKeys(), [100.0]
+        hashed = secret_hash(keys.new_key("holds:read").encode())
+        assert hashed is not None
+        authenticator = Authenticator(keys, clock=lambda: now[0])
+        assert authenticator.remembered(hashed) is None
+        assert authenticator.find(hashed) is not None
+        keys.principals.clear()
+        now[0] += 9.9
+        assert authenticator.remembered(hashed) is not None
+        now[0] += 0.1
+        assert authenticator.remembered(hashed) is None
+        assert authenticator.find(hashed) is None
+
+    def test_the_memory_is_bounded_and_forgets_who_was_longest_away(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(authenticating, "REMEMBERED_MAX", 2)
+        keys = StubKeys()
+        first, second, third = (
+            sha256(keys.new_key("holds:read").encode()).digest() for _ in range(3)
+        )
+        authenticator = Authenticator(keys)
+        authenticator.find(first)
+        authenticator.find(second)
+        authenticator.remembered(first)
+        authenticator.find(third)
+        assert authenticator.remembered(first)
+        assert authenticator.remembered(second) is None
+
+
+class TestRepeating:
+    def test_the_fingerprint_tells_requests_apart(self) -> None:
+        prints = {
+            request_fingerprint("POST", "/api/holds", b"{}"),
+            request_fingerprint("PATCH", "/api/holds", b"{}"),
+            request_fingerprint("POST", "/api/events", b"{}"),
+            request_fingerprint("POST", "/api/holds", b"[]"),
+        }
+        assert len(prints) == 4
+
+    def test_the_digest_is_of_the_principal_and_the_key(self) -> None:
+        key = repeat_key(PRINCIPAL, "k", b"f")
+        expected = sha256(PRINCIPAL.key_id.bytes + b"k").digest()[:16]
+        assert (key.organization_id, key.digest.bytes) == (ORGANIZATION, expected)
+
+    def test_a_key_as_sent_never_meets_a_chosen_hold_id(self) -> None:
+        hold_id = uuid4()
+        assert repeat_key_text("sent", hold_id) == "sent"
+        assert repeat_key_text(None, None) is None
+        implied = repeat_key_text(None, hold_id)
+        assert implied is not None
+        assert " " in implied
+
+
+@dataclass
+class StubHousekeeping:
+    lapsed: tuple[LapsedHold, ...] = ()
+    error: StoreError | None = None
+    answers: int = 0
+
+    def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
+        if self.error:
+            raise self.error
+        return self.lapsed[:limit]
+
+    def prune_answers(self, kept_seconds: int, limit: int) -> int:
+        if self.error:
+            raise self.error
+        pruned = min(limit, self.answers)
+        self.answers -= pruned
+        return pruned
+
+
+@dataclass
+class StubEngine:
+    """Expires everything, except in the sessions it is told to refuse or to leave hanging."""
+
+    refuses: bool = False
+    hangs: bool = False
+    commands: list[ExpireHolds] = field(default_factory=list)
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        assert isinstance(command, ExpireHolds)
+        self.commands.append(command)
+        future: Future[Answer] = Future()
+        if self.refuses:
+            future.set_result(Answer(service_unavailable()))
+        elif not self.hangs:
+            future.set_result(Answer(Expired(command.hold_ids, datetime.now(UTC))))
+        return future
+
+
+def lapsed(organization: int, session: int, count: int) -> tuple[LapsedHold, ...]:
+    organization_id = OrganizationId(UUID(int=organization))
+    session_id = SessionId(UUID(int=session))
+    return tuple(LapsedHold(organization_id, session_id, HoldId(uuid4())) for _ in range(count))
+
+
+class TestReaper:
+    def test_it_submits_one_session_at_a_time_in_bounded_batches(self) -> None:
+        found = lapsed(1, 1, EXPIRE_BATCH_MAX + 1) + lapsed(1, 2, 1) + lapsed(2, 1, 1)
+        engine = StubEngine()
+        assert Reaper(StubHousekeeping(found), engine).run_once() == Reaped(131, 131)
+        sizes = [len(command.hold_ids) for command in engine.commands]
+        assert sizes == [EXPIRE_BATCH_MAX, 1, 1, 1]
+        assert len({command.origin.request_id for command in engine.commands}) == 1
+
+    def test_a_full_run_that_moved_on_asks_for_another(self) -> None:
+        full = StubHousekeeping(lapsed(1, 1, 2_000))
+        assert Reaper(full, StubEngine()).run_once().may_be_more
+        assert not Reaper(full, StubEngine(refuses=True)).run_once().may_be_more
+        assert not Reaper(StubHousekeeping(lapsed(1, 1, 1)), StubEngine()).run_once().may_be_more
+
+    def test_it_survives_a_store_that_is_away_and_an_engine_that_hangs(self) -> None:
+        away = StubHousekeeping(error=StoreUnavailable())
+        assert Reaper(away, StubEngine()).run_once() == Reaped()
+        one = StubHousekeeping(lapsed(1, 1, 1))
+        hanging = Reaper(one, StubEngine(hangs=True), wait_seconds=0.01)
+        assert hanging.run_once() == Reaped(found=1, expired=0)
+        assert Reaper(one, StubEngine(refuses=True)).run_once().left == 1
+
+
+class TestPruner:
+    def test_it_goes_on_until_nothing_old_is_left(self) -> None:
+        housekeeping = StubHousekeeping(answers=2 * pruning.BATCH_SIZE + 1)
+        assert Pruner(housekeeping, 86_400).run_once() == 2 * pruning.BATCH_SIZE + 1
+        assert Pruner(housekeeping, 86_400).run_once() == 0
+
+    def test_a_store_that_is_away_is_no_error(self) -> None:
+        assert Pruner(StubHousekeeping(error=StoreUnavailable()), 86_400).run_once() == 0
+
+
+class Away(MemoryStore):
+    def hold(self, organization_id: OrganizationId, hold_id: HoldId) -> SeenHold | None:
+        raise StoreUnavailable
+
+
+class TestReading:
+    def test_what_is_not_there_and_a_store_that_is_away_are_refusals(self) -> None:
+        store = MemoryStore(lambda: datetime.now(UTC))
+        missing = reading.hold(store, ORGANIZATION, HoldId(uuid4()))
+        away = reading.hold(Away(store.clock), ORGANIZATION, HoldId(uuid4()))
+        assert isinstance(missing, Refusal)
+        assert isinstance(away, Refusal)
+        assert missing.code is RefusalCode.HOLD_NOT_FOUND
+        assert away.code is RefusalCode.SERVICE_UNAVAILABLE
+
+
+class TestCataloguing:
+    def test_a_change_of_policy_leaves_other_fields_and_null_clears(self) -> None:
+        catalogue = StubCatalogue()
+        cataloguing = Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"")
+        cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60))
+        cataloguing.change_event(EVENT, "New name", None)
+        assert catalogue.changes == [
+            ChangeEvent(ORGANIZATION, EVENT, None, PolicyChange(ttl_seconds=60)),
+            ChangeEvent(ORGANIZATION, EVENT, "New name", None),
+        ]
+        before = PolicyOverride(300, 8)
+        assert PolicyChange(ttl_seconds=60).applied_to(before) == PolicyOverride(60, 8)
+        assert PolicyChange(quantity_max=None).applied_to(before) == PolicyOverride(300, None)
+
+    def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
+        catalogue = StubCatalogue()
+        Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"").create_ticket_type(
+            session_id=SESSION,
+            name="Floor",
+            price_minor=4500,
+            pool_ids=(),
+            capacity=500,
+            policy=PolicyOverride(),
+        )
+        (change,) = catalogue.changes
+        assert isinstance(change, CreateTicketType)
+        assert change.own_pool is not None
+        assert (change.own_pool.name, change.own_pool.total) == ("Floor", 500)
+        assert change.own_pool.session_id == SESSION
+
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (StoreUnavailable(), RefusalCode.SERVICE_UNAVAILABLE),
+            (Rejected(), RefusalCode.INTERNAL_ERROR),
+        ],
+    )
+    def test_a_store_that_fails_is_a_refusal(self, error: StoreError, code: RefusalCode) -> None:
+        failing = Cataloguing(StubCatalogue(error=error), ORGANIZATION, None, lambda _: b"")
+        answer = failing.change_pool(POOL, "x", None)
+        assert isinstance(answer.outcome, Refusal)
+        assert answer.outcome.code is code

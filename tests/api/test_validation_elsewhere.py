@@ -1,0 +1,165 @@
+"""Every way to get an address, a query or a catalogue request wrong; and never the input back."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.test_validation import MARK
+from tests.api.world import EVENT, FLOOR, POOL, SESSION, UNKNOWN, World
+
+QUERIES = [
+    ("limit=0", "validation_error", "limit"),
+    ("limit=101", "validation_error", "limit"),
+    (f"limit={MARK}", "validation_error", "limit"),
+    ("limit=", "validation_error", "limit"),
+    ("limit=" + "9" * 500, "validation_error", "limit"),
+    (f"status={MARK}", "validation_error", "status"),
+    (f"session_id={MARK}", "validation_error", "session_id"),
+    (f"email={MARK}", "invalid_email", "email"),
+    ("email=", "invalid_email", "email"),
+    (f"cursor={MARK}", "invalid_cursor", "cursor"),
+    (f"cursor={MARK * 8}", "invalid_cursor", "cursor"),
+    ("cursor=" + "!" * 32, "invalid_cursor", "cursor"),
+    ("limit=1&limit=1", "validation_error", "query"),
+    (f"{MARK}=1", "validation_error", "query"),
+    (f"status=active&{MARK}=1", "validation_error", "query"),
+    ("a=" + MARK * 2000, "validation_error", "query"),
+    (f"email={MARK}%00@example.com", "invalid_characters", None),
+    (f"email={MARK}%ff@example.com", "invalid_characters", None),
+]
+
+
+@pytest.mark.parametrize(("query", "error", "field"), QUERIES)
+def test_a_bad_query_is_refused(world: World, query: str, error: str, field: str | None) -> None:
+    answer = world.call("GET", f"/api/holds?{query}")
+    problem = answer.json()
+    assert (answer.status_code, problem["error"]) == (400, error)
+    assert [each["field"] for each in problem.get("errors", [])] == ([field] if field else [])
+    assert MARK not in answer.text
+
+
+def test_a_query_where_none_is_known_is_refused(world: World) -> None:
+    for method, path in (("POST", "/api/holds"), ("GET", f"/api/events/{EVENT}")):
+        answer = world.call(method, f"{path}?{MARK}=1")
+        assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
+        assert MARK not in answer.text
+
+
+@pytest.mark.parametrize("hold_id", [str(UNKNOWN), MARK, "%00", "{}", f"{UNKNOWN}x", UNKNOWN.hex])
+@pytest.mark.parametrize("action", ["", "/release"])
+def test_a_malformed_id_in_a_path_is_answered_like_an_unknown_one(
+    world: World, hold_id: str, action: str
+) -> None:
+    answer = world.call("POST" if action else "GET", f"/api/holds/{hold_id}{action}")
+    problem = answer.json()
+    assert (answer.status_code, problem["error"]) == (404, "hold_not_found")
+    assert problem["message"] == "Hold not found"
+    assert MARK not in answer.text
+
+
+def test_an_unknown_address_is_404_and_a_wrong_method_405(world: World) -> None:
+    unknown = world.call("GET", f"/api/{MARK}")
+    assert (unknown.status_code, unknown.json()["error"]) == (404, "not_found")
+    assert MARK not in unknown.text
+    wrong = world.call("DELETE", f"/api/events/{EVENT}")
+    assert (wrong.status_code, wrong.json()["error"]) == (405, "method_not_allowed")
+    assert wrong.headers["allow"] == "GET, HEAD, PATCH"
+
+
+def test_a_release_takes_no_body(world: World) -> None:
+    path = f"/api/holds/{world.place().json()['hold_id']}/release"
+    refused = world.call("POST", path, json={MARK: 1})
+    assert (refused.status_code, refused.json()["error"]) == (400, "validation_error")
+    assert MARK not in refused.text
+    assert world.call("POST", path, json={}).status_code == 200
+
+
+BAD_CATALOGUE = [
+    ("POST", "events", {"name": "x"}, "validation_error", "currency"),
+    ("POST", "events", {"name": " ", "currency": "EUR"}, "validation_error", "name"),
+    ("POST", "events", {"name": MARK * 51, "currency": "EUR"}, "validation_error", "name"),
+    ("POST", "events", {"name": "x", "currency": MARK}, "invalid_currency", "currency"),
+    ("POST", "events", {"name": "x", "currency": "eur"}, "invalid_currency", "currency"),
+    (
+        "POST",
+        "events",
+        {"name": "x", "currency": "EUR", "hold_policy": {"ttl_seconds": 0}},
+        "invalid_policy",
+        "hold_policy.ttl_seconds",
+    ),
+    ("PATCH", f"events/{EVENT}", {}, "validation_error", "body"),
+    ("PATCH", f"events/{EVENT}", {"name": None}, "validation_error", "name"),
+    ("PATCH", f"events/{EVENT}", {"currency": "USD"}, "validation_error", "body"),
+    ("PATCH", f"events/{EVENT}", {"hold_policy": {}}, "validation_error", "hold_policy"),
+    ("PATCH", f"events/{EVENT}", {"hold_policy": None}, "validation_error", "hold_policy"),
+    (
+        "POST",
+        "sessions",
+        {"event_id": str(EVENT), "name": "x", "starts_at": "2026-01-01T20:00:00"},
+        "validation_error",
+        "starts_at",
+    ),
+    (
+        "POST",
+        "sessions",
+        {"event_id": str(EVENT), "name": "x", "starts_at": "0001-01-01T00:00:00+14:00"},
+        "validation_error",
+        "starts_at",
+    ),
+    (
+        "POST",
+        "pools",
+        {"session_id": str(SESSION), "name": "x", "total": -1},
+        "validation_error",
+        "total",
+    ),
+    (
+        "POST",
+        "pools",
+        {"session_id": str(SESSION), "name": "x", "total": 2**31},
+        "validation_error",
+        "total",
+    ),
+    (
+        "POST",
+        "ticket-types",
+        {"session_id": str(SESSION), "name": "x", "price": 1},
+        "validation_error",
+        "capacity",
+    ),
+    (
+        "POST",
+        "ticket-types",
+        {"session_id": str(SESSION), "name": "x", "price": 0.5, "capacity": 1},
+        "invalid_price",
+        "price",
+    ),
+    (
+        "POST",
+        "ticket-types",
+        {"session_id": str(SESSION), "name": "x", "price": 1, "pool_ids": [str(POOL), str(POOL)]},
+        "validation_error",
+        "pool_ids[1]",
+    ),
+    (
+        "PATCH",
+        f"ticket-types/{FLOOR}",
+        {"pool_ids": [str(POOL), MARK]},
+        "validation_error",
+        "pool_ids[1]",
+    ),
+]
+
+
+@pytest.mark.parametrize("bad", BAD_CATALOGUE)
+def test_a_bad_catalogue_request_is_refused(
+    world: World, bad: tuple[str, str, dict[str, Any], str, str]
+) -> None:
+    method, path, body, error, field = bad
+    before = len(world.catalogue.changes)
+    answer = world.call(method, f"/api/{path}", json=body)
+    problem = answer.json()
+    assert (answer.status_code, problem["error"]) == (400, error)
+    assert [each["field"] for each in problem["errors"]] == [field]
+    assert MARK not in answer.text
+    assert len(world.catalogue.changes) == before

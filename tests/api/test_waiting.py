@@ -1,0 +1,204 @@
+"""The bridge between the engine's threads and the event loop."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from uuid import UUID, uuid4
+
+import pytest
+
+from holdfast.domain.commands import Command, Origin, ReleaseHold
+from holdfast.domain.decide import Outcome
+from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.domain.refusals import Refusal, RefusalCode, hold_not_found
+from holdfast.entrypoints.api import waiting
+from holdfast.entrypoints.api.problems import Problem
+from holdfast.entrypoints.api.waiting import BlockingCalls, EngineAnswers
+from holdfast.ports.engine import Answer, Render
+
+ANSWER = Answer(hold_not_found())
+
+
+@dataclass
+class Held:
+    """An engine that answers when it is told to."""
+
+    futures: list[Future[Answer]] = field(default_factory=list)
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        future: Future[Answer] = Future()
+        self.futures.append(future)
+        return future
+
+    def answer_all(self) -> None:
+        for future in self.futures:
+            future.set_result(ANSWER)
+
+
+@dataclass
+class Log:
+    outcomes: list[Outcome | None] = field(default_factory=list)
+
+    def __call__(self, _: ReleaseHold, outcome: Outcome | None) -> None:
+        self.outcomes.append(outcome)
+
+
+def command() -> ReleaseHold:
+    return ReleaseHold(OrganizationId(UUID(int=1)), HoldId(uuid4()), Origin("test", "request-1"))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def in_a_thread(work: Callable[[], None]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_a_whole_group_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> int:
+        engine = Held()
+        answers = EngineAnswers(engine, bound_seconds=5)
+        loop = asyncio.get_running_loop()
+        wake_ups: list[object] = []
+        wake = loop.call_soon_threadsafe
+
+        def counted(callback: Callable[[], object]) -> object:
+            wake_ups.append(callback)
+            return wake(callback)
+
+        tasks = [asyncio.ensure_future(answers.answer(command(), None)) for _ in range(64)]
+        await until(lambda: len(engine.futures) == 64)
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
+        # The loop stands still while the thread answers, as it does while the engine has the lock.
+        in_a_thread(engine.answer_all)
+        assert await asyncio.gather(*tasks) == [ANSWER] * 64
+        return len(wake_ups)
+
+    assert asyncio.run(scenario()) == 1
+
+
+def test_no_answer_is_lost_however_threads_and_loop_interleave() -> None:
+    class Racing(Held):
+        def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+            future = super().submit(command, render)
+            threading.Thread(target=future.set_result, args=(ANSWER,)).start()
+            return future
+
+    async def scenario() -> None:
+        answers = EngineAnswers(Racing(), bound_seconds=30)
+        for _ in range(10):
+            calls = (answers.answer(command(), None) for _ in range(50))
+            assert await asyncio.gather(*calls) == [ANSWER] * 50
+
+    asyncio.run(scenario())
+
+
+def test_an_engine_that_hangs_is_answered_for() -> None:
+    async def scenario() -> None:
+        engine = Held()
+        answers = EngineAnswers(engine, bound_seconds=0.05)
+        first = asyncio.ensure_future(answers.answer(command(), None))
+        await asyncio.sleep(0.03)
+        started = time.monotonic()
+        second = await answers.answer(command(), None)
+        assert 0.04 < time.monotonic() - started < 2
+        for answer in (await first, second):
+            assert isinstance(answer.outcome, Refusal)
+            assert answer.outcome.code is RefusalCode.SERVICE_UNAVAILABLE
+        in_a_thread(engine.answer_all)
+
+    asyncio.run(scenario())
+
+
+def test_who_hangs_up_cancels_nothing() -> None:
+    async def scenario() -> None:
+        engine = Held()
+        answers = EngineAnswers(engine, bound_seconds=5)
+        leaving = asyncio.ensure_future(answers.answer(command(), None))
+        staying = asyncio.ensure_future(answers.answer(command(), None))
+        await until(lambda: len(engine.futures) == 2)
+        leaving.cancel()
+        await asyncio.sleep(0)
+        assert not any(future.cancelled() for future in engine.futures)
+        in_a_thread(engine.answer_all)
+        assert await staying == ANSWER
+
+    asyncio.run(scenario())
+
+
+def test_an_answer_after_the_event_loop_is_gone_harms_nobody() -> None:
+    engine = Held()
+    answers = EngineAnswers(engine, bound_seconds=5)
+
+    async def scenario() -> None:
+        task = asyncio.ensure_future(answers.answer(command(), None))
+        await until(lambda: len(engine.futures) == 1)
+        task.cancel()
+
+    asyncio.run(scenario())
+    in_a_thread(engine.answer_all)
+
+    async def next_loop() -> None:
+        task = asyncio.ensure_future(answers.answer(command(), None))
+        await until(lambda: len(engine.futures) == 2)
+        in_a_thread(lambda: engine.futures[1].set_result(ANSWER))
+        assert await task == ANSWER
+
+    asyncio.run(next_loop())
+
+
+def test_blocking_calls_run_beside_the_event_loop() -> None:
+    async def scenario() -> None:
+        calls = BlockingCalls(bound_seconds=5)
+        assert await calls.run(threading.get_ident) != threading.get_ident()
+        calls.close()
+
+    asyncio.run(scenario())
+
+
+def test_only_so_many_calls_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "THREADS", 1)
+    monkeypatch.setattr(waiting, "CALLS_WAITING_MAX", 1)
+    release = threading.Event()
+
+    async def scenario() -> None:
+        calls = BlockingCalls(bound_seconds=5)
+        taken = [asyncio.ensure_future(calls.run(release.wait, 5)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(Problem) as refused:
+            await calls.run(release.wait, 5)
+        assert refused.value.code is RefusalCode.SERVICE_UNAVAILABLE
+        release.set()
+        assert await asyncio.gather(*taken) == [True, True]
+        assert await calls.run(release.wait, 5)
+        calls.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_call_that_hangs_keeps_its_room_until_it_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "THREADS", 1)
+    monkeypatch.setattr(waiting, "CALLS_WAITING_MAX", 0)
+    release = threading.Event()
+
+    async def scenario() -> None:
+        calls = BlockingCalls(bound_seconds=0.02)
+        for _ in range(2):
+            with pytest.raises(Problem):
+                await calls.run(release.wait, 5)
+        release.set()
+        await asyncio.sleep(0.05)
+        assert await calls.run(release.wait, 5)
+        calls.close()
+
+    asyncio.run(scenario())

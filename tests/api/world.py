@@ -1,0 +1,201 @@
+"""The API over the real engine and the store in memory; the catalogue is a stand-in that answers
+whatever it is told to."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import UUID
+
+import httpx
+
+from holdfast.adapters.memory.store import MemoryStore
+from holdfast.domain import refusals
+from holdfast.domain.catalogue import (
+    Event,
+    Offer,
+    PoolState,
+    Session,
+    SessionAvailability,
+    SessionCatalogue,
+    TicketType,
+)
+from holdfast.domain.catalogue_changes import CatalogueChange, CreateEvent
+from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.ids import (
+    ApiKeyId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.policy import HoldPolicy, PolicyOverride
+from holdfast.domain.pool import Pool
+from holdfast.domain.values import Money
+from holdfast.engine import Admission
+from holdfast.entrypoints.api.app import Api, create_api
+from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.paging import Page, PageRequest
+from holdfast.ports.store import StoreError
+from holdfast.services.authenticating import new_secret_key
+from holdfast.services.container import ApiContainer
+
+ORGANIZATION = OrganizationId(UUID("0198f1c0-0000-7000-8000-000000000001"))
+EVENT = EventId(UUID("0198f1c0-0000-7000-8000-000000000002"))
+SESSION = SessionId(UUID("0198f1c0-0000-7000-8000-000000000003"))
+FLOOR = TicketTypeId(UUID("0198f1c0-0000-7000-8000-000000000004"))
+BALCONY = TicketTypeId(UUID("0198f1c0-0000-7000-8000-000000000005"))
+POOL = PoolId(UUID("0198f1c0-0000-7000-8000-000000000006"))
+UNKNOWN = UUID("0198f1c0-0000-7000-8000-0000000000ff")
+NOW = datetime(2026, 1, 15, 10, 20, tzinfo=UTC)
+
+EVENT_ON_SALE = Event(EVENT, "Gala", "EUR", PolicyOverride(300, 8), NOW, NOW)
+
+
+@dataclass
+class StubKeys:
+    principals: dict[bytes, Principal] = field(default_factory=dict)
+    questions: int = 0
+
+    def find(self, secret_hash: bytes) -> Principal | None:
+        self.questions += 1
+        return self.principals.get(secret_hash)
+
+    def new_key(self, *scopes: str) -> str:
+        secret, key = new_secret_key("test", "test", scopes)
+        key_id = ApiKeyId(UUID(bytes=key.secret_hash[:16]))
+        self.principals[key.secret_hash] = Principal(ORGANIZATION, key_id, frozenset(key.scopes))
+        return secret
+
+
+@dataclass
+class StubCatalogue:
+    """Knows one event. It keeps what it was asked to change."""
+
+    changes: list[CatalogueChange] = field(default_factory=list)
+    keys: list[IdempotencyKey | None] = field(default_factory=list)
+    error: StoreError | None = None
+
+    def apply(
+        self,
+        change: CatalogueChange,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[CatalogueOutcome], bytes],
+    ) -> CatalogueAnswer:
+        if self.error:
+            raise self.error
+        self.changes.append(change)
+        self.keys.append(idempotency)
+        outcome: CatalogueOutcome = EVENT_ON_SALE
+        if not isinstance(change, CreateEvent):
+            outcome = refusals.event_not_found()
+        return CatalogueAnswer(outcome, render(outcome) if idempotency else None)
+
+    def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
+        return EVENT_ON_SALE if event_id == EVENT else None
+
+    def events(self, organization_id: OrganizationId, page: PageRequest) -> Page[Event]:
+        return Page((EVENT_ON_SALE,), None)
+
+    def session(self, organization_id: OrganizationId, session_id: SessionId) -> Session | None:
+        return None
+
+    def sessions(
+        self, organization_id: OrganizationId, event_id: EventId | None, page: PageRequest
+    ) -> Page[Session]:
+        return Page((), None)
+
+    def pool(self, organization_id: OrganizationId, pool_id: PoolId) -> PoolState | None:
+        return None
+
+    def pools(
+        self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
+    ) -> Page[PoolState]:
+        return Page((), None)
+
+    def ticket_type(
+        self, organization_id: OrganizationId, ticket_type_id: TicketTypeId
+    ) -> TicketType | None:
+        return None
+
+    def ticket_types(
+        self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
+    ) -> Page[TicketType]:
+        return Page((), None)
+
+    def availability(
+        self, organization_id: OrganizationId, session_id: SessionId
+    ) -> SessionAvailability | None:
+        return None
+
+
+class World:
+    """One organization with one session of two ticket types: plenty on the floor, one place on
+    the balcony."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(lambda: datetime.now(UTC))
+        self._put_on_sale()
+        self.engine = Admission(self.store)
+        self.engine.start()
+        self.keys = StubKeys()
+        self.catalogue = StubCatalogue()
+        self.secret = self.keys.new_key(*ALL_SCOPES)
+        self.container = ApiContainer(self.engine, self.store, self.catalogue, self.keys, 5)
+        self.api: Api = create_api(self.container)
+
+    def close(self) -> None:
+        self.api.close()
+        self.engine.stop()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        secret: str | None = None,
+        headers: Mapping[str, str | bytes] | None = None,
+        **request: Any,
+    ) -> httpx.Response:
+        """One request with the key of full scope, unless another is given; "" sends none."""
+        secret = self.secret if secret is None else secret
+        sent: dict[str, str | bytes] = {"Authorization": f"Bearer {secret}"} if secret else {}
+        sent |= headers or {}
+
+        async def send() -> httpx.Response:
+            transport = httpx.ASGITransport(app=self.api)
+            async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+                # httpx takes bytes for a value too, where ASCII cannot say it.
+                return await client.request(method, path, headers=cast("Any", sent), **request)
+
+        return asyncio.run(send())
+
+    def place(self, **changes: Any) -> httpx.Response:
+        """A hold of two on the floor. A field set to None is left out."""
+        headers = changes.pop("headers", None)
+        body = hold_body(**changes)
+        return self.call("POST", "/api/holds", json=body, headers=headers)
+
+    def _put_on_sale(self) -> None:
+        price = Money(4500, "EUR")
+        small = PoolId(UUID(int=POOL.int + 1))
+        offers = {
+            FLOOR: Offer(price, (POOL,), HoldPolicy()),
+            BALCONY: Offer(price, (small,), HoldPolicy()),
+        }
+        session = SessionCatalogue(ORGANIZATION, SESSION, 1, "EUR", offers)
+        pools = [Pool(ORGANIZATION, POOL, 100_000), Pool(ORGANIZATION, small, 1)]
+        self.store.put_on_sale(session, pools)
+
+
+def hold_body(**changes: Any) -> dict[str, Any]:
+    body = {
+        "session_id": str(SESSION),
+        "ticket_type_id": str(FLOOR),
+        "quantity": 2,
+        "customer_email": "user@example.com",
+    }
+    return {name: value for name, value in (body | changes).items() if value is not None}

@@ -1,0 +1,54 @@
+"""Arrays that we write ourselves arrive as they were meant."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.adapters.postgres.rows import array, columns
+
+NASTY = ["", " ", "NULL", "null", '"', "\\", "{}", ",", "a,b", "'", "\n\t", "ü€🎫", '\\"', "%s"]
+
+
+def round_trip(url: str, kind: str, values: list[Any]) -> list[Any]:
+    with psycopg.connect(url) as connection:
+        query = f"SELECT %s::{kind}[]".encode()
+        row = connection.execute(query, [array(values)]).fetchone()
+    assert row is not None
+    return list(row[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("text", NASTY),
+        ("text", [None, "a", None]),
+        ("text", [None]),
+        ("uuid", [uuid4(), uuid4(), None]),
+        ("integer", [0, -1, 2**31 - 1, None]),
+        ("bigint", [2**63 - 1, -(2**63)]),
+        ("boolean", [True, False]),
+        ("bytea", [b"", b"\x00\xff", b'"\\{}', None]),
+        ("timestamptz", [datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=UTC), None]),
+    ],
+)
+def test_values_come_back_as_they_went(database_url: str, kind: str, values: list[Any]) -> None:
+    assert round_trip(database_url, kind, values) == values
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.none() | st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"))
+    ).filter(bool)
+)
+def test_any_text_comes_back_as_it_went(database_url: str, values: list[str | None]) -> None:
+    assert round_trip(database_url, "text", values) == values
+
+
+def test_rows_become_columns() -> None:
+    assert columns([(1, "a"), (2, None)]) == ["{1,2}", '{"a",NULL}']
