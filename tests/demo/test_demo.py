@@ -1,0 +1,180 @@
+"""`holdfast demo`: one command, nothing left behind, and the data still there the next time."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.servers import free_port
+
+KEYS = {
+    "base_url",
+    "secret_key",
+    "organization_id",
+    "event_id",
+    "session_id",
+    "ga_ticket_type_id",
+    "small_ticket_type_id",
+}
+
+
+class Demo:
+    """A demo in a home of its own."""
+
+    def __init__(self, home: Path, port: int) -> None:
+        self.home, self.port = home, port
+        self.output = home.with_suffix(".log")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "Demo":
+        environment = {
+            **os.environ,
+            "HOLDFAST_HOME": str(self.home),
+            "HOLDFAST_PORT": str(self.port),
+        }
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "demo"],
+                env=environment,
+                stdout=output,
+                stderr=output,
+            )
+        return self
+
+    def until_ready(self) -> "Demo":
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            assert self.process is not None
+            assert self.process.poll() is None, self.output.read_text()
+            try:
+                if httpx.get(f"http://127.0.0.1:{self.port}/readyz").status_code == 200:
+                    return self
+            except httpx.TransportError:
+                pass
+            time.sleep(0.1)
+        raise AssertionError(self.output.read_text())
+
+    def end(self, how: signal.Signals) -> int:
+        assert self.process is not None
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return dict(json.loads((self.home / "demo.json").read_text()))
+
+    def processes(self) -> list[str]:
+        """Every process that knows this home."""
+        found = []
+        for directory in Path("/proc").iterdir():
+            try:
+                command = (directory / "cmdline").read_bytes()
+                environment = (directory / "environ").read_bytes()
+            except OSError:
+                continue
+            if directory.name.isdigit() and str(self.home).encode() in command + environment:
+                found.append(command.replace(b"\0", b" ").decode(errors="replace"))
+        return found
+
+    def assert_nothing_is_left(self) -> None:
+        deadline = time.monotonic() + 10
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not left
+
+    def hold(self, ticket_type: str, quantity: int) -> httpx.Response:
+        facts = self.facts
+        return httpx.post(
+            f"{facts['base_url']}/api/holds",
+            headers={"Authorization": f"Bearer {facts['secret_key']}"},
+            json={
+                "session_id": facts["session_id"],
+                "ticket_type_id": facts[ticket_type],
+                "quantity": quantity,
+                "customer_email": "user@example.com",
+            },
+        )
+
+
+@pytest.fixture
+def demo_at(tmp_path: Path) -> Iterator[Callable[[str, int], Demo]]:
+    made: list[Demo] = []
+
+    def make(name: str, port: int) -> Demo:
+        made.append(Demo(tmp_path / name, port))
+        return made[-1]
+
+    yield make
+    for demo in made:
+        if demo.process is not None and demo.process.poll() is None:
+            demo.end(signal.SIGKILL)
+
+
+def test_a_demo_from_the_first_start_to_a_crash_and_back(
+    demo_at: Callable[[str, int], Demo],
+) -> None:
+    demo = demo_at("home", free_port()).start().until_ready()
+    facts = demo.facts
+    assert set(facts) >= KEYS
+    assert facts["base_url"] == f"http://127.0.0.1:{demo.port}"
+    assert stat.S_IMODE((demo.home / "demo.json").stat().st_mode) == 0o600
+    printed = demo.output.read_text()
+    assert facts["base_url"] in printed
+    assert facts["secret_key"] in printed
+    assert "curl" in printed
+
+    held = demo.hold("small_ticket_type_id", 10)
+    assert held.status_code == 201
+    refused = demo.hold("small_ticket_type_id", 1)
+    assert (refused.status_code, refused.json()["available_quantity"]) == (409, 0)
+
+    demo.end(signal.SIGKILL)
+    demo.assert_nothing_is_left()
+
+    demo.start().until_ready()
+    assert demo.facts == facts, "the key, the ids and the admin's password stay"
+    again = httpx.get(
+        f"{facts['base_url']}/api/holds/{held.json()['hold_id']}",
+        headers={"Authorization": f"Bearer {facts['secret_key']}"},
+    )
+    assert again.json()["reference"] == held.json()["reference"]
+    assert demo.hold("small_ticket_type_id", 1).status_code == 409
+
+    assert demo.end(signal.SIGINT) == 0
+    demo.assert_nothing_is_left()
+
+
+def test_a_demo_refuses_a_taken_port_and_a_taken_home(
+    demo_at: Callable[[str, int], Demo],
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = demo_at("refused", taken.getsockname()[1]).start()
+        assert refused.process is not None
+        assert refused.process.wait(30) == 1
+        message = refused.output.read_text()
+        assert "Address already in use" in message
+        assert "HOLDFAST_PORT" in message
+        assert not (refused.home / "postgres").exists(), "nothing was started"
+
+    first = demo_at("home", free_port()).start().until_ready()
+    second = Demo(first.home, free_port())
+    second.output = first.home.with_suffix(".second.log")
+    second.start()
+    assert second.process is not None
+    assert second.process.wait(60) == 1
+    assert "already" in second.output.read_text()
+    assert first.hold("ga_ticket_type_id", 1).status_code == 201
+    assert first.end(signal.SIGTERM) == 0
+    first.assert_nothing_is_left()
