@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock clean
+.PHONY: help demo test check bench format lock clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -23,6 +23,9 @@ check: $(READY) ## format, lint, types, import contracts, migrations
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+bench: $(READY) ## measure against pgbench on this machine (QUICK=1: the two main scenarios)
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(ARGS)
 
 format: $(READY) ## rewrite the sources in the project's format
 	$(BIN)/ruff format .

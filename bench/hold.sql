@@ -1,0 +1,42 @@
+-- The same hold as ours, one per transaction: the same rows into the same tables. Distinct holders
+-- and ids; `pool` is 1 for the hot pool. The statements are those of a careful application: look for
+-- the key, take the place and refuse if there is none, then write the rows.
+\set n random(1, 140000000000000)
+\set pool @pool@
+BEGIN;
+SELECT set_config('holdfast.organizations', '{@organization@}', true);
+SELECT fingerprint FROM idempotency WHERE organization_id = '@organization@'
+    AND digest = ('b0000000-0000-4000-8004-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid;
+UPDATE pool SET held = held + 1
+    WHERE organization_id = '@organization@'
+        AND id = ('b0000000-0000-4000-8001-' || lpad(to_hex(:pool::bigint), 12, '0'))::uuid
+        AND held + sold < total;
+INSERT INTO pool_lapse VALUES ('@organization@',
+        ('b0000000-0000-4000-8001-' || lpad(to_hex(:pool::bigint), 12, '0'))::uuid,
+        date_trunc('second', now()) + interval '601 seconds', 1)
+    ON CONFLICT (organization_id, pool_id, lapses_at) DO UPDATE SET units = pool_lapse.units + 1;
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
+        currency, status, version, created_at, updated_at, held_at, expires_at)
+    VALUES ('@organization@', ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid,
+        '@session@', to_hex(:n::bigint), 'buyer' || :n::bigint || '@example.com', 1, 4500, 'EUR',
+        'active', 1,
+        now(), now(), now(), date_trunc('second', now()) + interval '601 seconds');
+INSERT INTO hold_line VALUES ('@organization@',
+    ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid, 0,
+    ('b0000000-0000-4000-8002-' || lpad(to_hex(:pool::bigint), 12, '0'))::uuid, 1, 4500,
+    ARRAY[('b0000000-0000-4000-8001-' || lpad(to_hex(:pool::bigint), 12, '0'))::uuid]);
+INSERT INTO outbox (organization_id, event_id, hold_id, version, type, occurred_at, payload)
+    VALUES ('@organization@', gen_random_uuid(),
+        ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid, 1, 'hold.created', now(),
+        jsonb_build_object('hold_id', :n::bigint, 'session_id', '@session@', 'ticket_type_id', '@session@',
+            'quantity', 1, 'customer_email', 'buyer' || :n::bigint || '@example.com',
+            'expires_at', now()));
+INSERT INTO audit (organization_id, at, action, hold_id, actor, request_id, ip, user_agent, new)
+    VALUES ('@organization@', now(), 'hold.created',
+        ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid,
+        'key @session@', '@session@', '127.0.0.1', 'pgbench',
+        jsonb_build_object('status', 'active', 'version', 1, 'quantity', 1, 'expires_at', now()));
+INSERT INTO idempotency VALUES ('@organization@',
+    ('b0000000-0000-4000-8004-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid,
+    sha256('request'), convert_to(repeat('x', 600), 'UTF8'), now());
+COMMIT;

@@ -1,0 +1,176 @@
+"""The laboratory: a private PostgreSQL, our server on it, pgbench and wrk, all on this machine."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from urllib.error import URLError
+from urllib.request import urlopen
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.embedded import EmbeddedPostgres
+from holdfast.adapters.embedded.installation import find_postgres
+from holdfast.adapters.embedded.tcp_ports import free_port
+from holdfast.adapters.postgres.keys import PostgresOrganizations
+from holdfast.bootstrap.database import migrate
+from holdfast.bootstrap.settings import Settings
+from holdfast.domain.ids import OrganizationId
+from holdfast.services.authenticating import new_secret_key
+
+# Ids are made of numbers, so that pgbench and wrk can make them too.
+ORGANIZATION_ID = UUID("b0000000-0000-4000-8000-000000000001")
+EVENT_ID = UUID("b0000000-0000-4000-8000-000000000002")
+SESSION_ID = UUID("b0000000-0000-4000-8000-000000000003")
+POOLS = 100
+POOL_TOTAL = 1_000_000_000
+
+POSTGRES_SETTINGS = {
+    "shared_buffers": "512MB",
+    "max_connections": "400",
+    "max_wal_size": "4GB",
+    "checkpoint_timeout": "30min",
+    "autovacuum": "off",
+}
+
+
+def pool_id(number: int) -> UUID:
+    return UUID(f"b0000000-0000-4000-8001-{number:012x}")
+
+
+def ticket_type_id(number: int) -> UUID:
+    return UUID(f"b0000000-0000-4000-8002-{number:012x}")
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    base_url: str
+    process: "subprocess.Popen[bytes]"
+
+
+class Lab:
+    """One session with `POOLS` pools and a ticket type on each. fsync is on."""
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
+        self.postgres = EmbeddedPostgres(self.directory / "pg", settings=POSTGRES_SETTINGS)
+        self.secret_key = ""
+
+    def __enter__(self) -> Self:
+        self.postgres.start()
+        migrate(Settings(database_url=self.postgres.url), report=lambda _: None)
+        self.secret_key, key = new_secret_key("test", "bench")
+        PostgresOrganizations(self.postgres.url).create(
+            OrganizationId(ORGANIZATION_ID), "Bench", [key]
+        )
+        self._put_on_sale()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.postgres.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def url(self) -> str:
+        return self.postgres.url
+
+    @contextmanager
+    def connected(self) -> Iterator[psycopg.Connection[Any]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            yield connection
+
+    def _put_on_sale(self) -> None:
+        with self.connected() as connection:
+            names = {"o": ORGANIZATION_ID, "e": EVENT_ID, "s": SESSION_ID}
+            connection.execute(
+                "INSERT INTO event (organization_id, id, name, currency)"
+                " VALUES (%(o)s, %(e)s, 'Bench', 'EUR')",
+                names,
+            )
+            connection.execute(
+                "INSERT INTO session (organization_id, id, event_id, name)"
+                " VALUES (%(o)s, %(s)s, %(e)s, 'Bench')",
+                names,
+            )
+            for number in range(1, POOLS + 1):
+                ids = names | {"p": pool_id(number), "t": ticket_type_id(number)}
+                connection.execute(
+                    "INSERT INTO pool (organization_id, id, session_id, name, total)"
+                    f" VALUES (%(o)s, %(p)s, %(s)s, 'pool', {POOL_TOTAL})",
+                    ids,
+                )
+                connection.execute(
+                    "INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor)"
+                    " VALUES (%(o)s, %(t)s, %(s)s, 'type', 4500)",
+                    ids,
+                )
+                connection.execute("INSERT INTO ticket_type_pool VALUES (%(o)s, %(t)s, %(p)s)", ids)
+
+    def clear(self) -> None:
+        """The same empty tables before every measurement, and nothing left to write back."""
+        with self.connected() as connection:
+            connection.execute(
+                "TRUNCATE hold, hold_line, outbox, audit, idempotency, pool_lapse;"
+                "UPDATE pool SET held = 0"
+            )
+            connection.execute("VACUUM (FULL, ANALYZE) pool")
+        self.checkpoint()
+
+    def checkpoint(self) -> None:
+        with psycopg.connect(self.postgres.superuser_url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+
+    @contextmanager
+    def server(self, processes: int = 1, group_max: int = 128) -> Iterator[RunningServer]:
+        """`holdfast serve` with everything on: validation, keys, audit, outbox, logs."""
+        port = free_port("127.0.0.1")
+        environment = {
+            **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
+            "DATABASE_URL": self.url,
+            "HOLDFAST_PORT": str(port),
+            "HOLDFAST_PROCESSES": str(processes),
+            "HOLDFAST_GROUP_MAX": str(group_max),
+        }
+        with (self.directory / "server.log").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve", "--api"],
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        try:
+            base_url = f"http://127.0.0.1:{port}"
+            self._wait_until_ready(base_url, process)
+            yield RunningServer(base_url, process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _wait_until_ready(self, base_url: str, process: "subprocess.Popen[bytes]") -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and process.poll() is None:
+            try:
+                with urlopen(f"{base_url}/readyz", timeout=5):  # noqa: S310
+                    return
+            except (URLError, ConnectionError):
+                time.sleep(0.05)
+        log = (self.directory / "server.log").read_text(errors="replace")
+        raise RuntimeError(f"the server did not start:\n{log[-2000:]}")
+
+
+def pgbench_program() -> Path:
+    """The wheel of the embedded PostgreSQL brings it along."""
+    return find_postgres().server.with_name("pgbench")

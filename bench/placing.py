@@ -1,0 +1,70 @@
+"""Placing holds, by pgbench and by our server, under the same conditions."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from bench.lab import Lab
+from bench.load import LoadRun, place_script, run_wrk
+from bench.results import Figure, median, relative_spread
+from bench.rounds import Plan
+from bench.yardstick import PgbenchRun, hold_script, run_pgbench
+
+WARM_UP_SECONDS = 1
+
+
+def by_pgbench(
+    lab: Lab, plan: Plan, *, is_hot: bool, clients: int
+) -> Callable[[], PgbenchRun | LoadRun]:
+    def measure() -> PgbenchRun:
+        lab.clear()
+        return run_pgbench(lab, hold_script(is_hot), clients, plan.seconds)
+
+    return measure
+
+
+def by_server(
+    lab: Lab,
+    plan: Plan,
+    *,
+    is_hot: bool,
+    clients: int,
+    group_max: int = 128,
+    processes: int = 1,
+    prepare: Callable[[], None] | None = None,
+) -> Callable[[], PgbenchRun | LoadRun]:
+    def measure() -> LoadRun:
+        (prepare or lab.clear)()
+        with lab.server(processes, group_max) as server:
+            run = partial(run_wrk, lab, server)
+            run(place_script(lab, is_hot=is_hot, seed=1), clients, WARM_UP_SECONDS)
+            return run(place_script(lab, is_hot=is_hot, seed=2), clients, plan.seconds)
+
+    return measure
+
+
+def figure_of(
+    name: str,
+    clients: int,
+    runs: Sequence[PgbenchRun | LoadRun],
+    *,
+    versus: str | None = None,
+    base: Sequence[PgbenchRun | LoadRun] = (),
+    must: float | None = None,
+) -> Figure:
+    """The medians of both sides; latencies where there are any."""
+    rates = [run.rate for run in runs]
+    loads = [run for run in runs if isinstance(run, LoadRun)]
+    refused = sum(run.refused + run.broken for run in loads)
+    return Figure(
+        name=name,
+        clients=clients,
+        rate=median(rates),
+        spread=relative_spread(rates),
+        versus=versus,
+        base_rate=median([run.rate for run in base]) if base else None,
+        must=must,
+        p50_ms=median([run.p50_ms for run in loads]) if loads else None,
+        p95_ms=median([run.p95_ms for run in loads]) if loads else None,
+        p99_ms=median([run.p99_ms for run in loads]) if loads else None,
+        note=f" {refused} refused or broken" if refused else "",
+    )

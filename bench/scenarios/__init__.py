@@ -1,0 +1,30 @@
+"""The scenarios, one small file each. A new one is added here, and nowhere else."""
+
+from collections.abc import Callable, Sequence
+
+from bench.lab import Lab
+from bench.results import Figure
+from bench.rounds import Plan
+from bench.scenarios import (
+    availability,
+    engine_alone,
+    hot_pool,
+    latency,
+    live_holds,
+    processes,
+    replay,
+    spread_pools,
+)
+
+Scenario = Callable[[Lab, Plan], Sequence[Figure]]
+
+QUICK: tuple[Scenario, ...] = (hot_pool.run, spread_pools.run)
+ALL: tuple[Scenario, ...] = (
+    *QUICK,
+    live_holds.run,
+    processes.run,
+    latency.run,
+    replay.run,
+    availability.run,
+    engine_alone.run,
+)

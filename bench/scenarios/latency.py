@@ -1,0 +1,26 @@
+"""How long a hold takes at half of the rate that the server can do."""
+
+from collections.abc import Sequence
+
+from bench.lab import Lab
+from bench.load import place_script, run_wrk
+from bench.placing import WARM_UP_SECONDS, figure_of
+from bench.results import Figure
+from bench.rounds import Plan
+
+CLIENTS = 64
+
+
+def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
+    runs = []
+    for number in range(plan.rounds):
+        plan.tell(f"latency at half of the peak, round {number + 1} of {plan.rounds}")
+        lab.clear()
+        with lab.server() as server:
+            run_wrk(lab, server, place_script(lab, is_hot=True, seed=1), CLIENTS, WARM_UP_SECONDS)
+            peak = run_wrk(lab, server, place_script(lab, is_hot=True, seed=2), CLIENTS, 3)
+            # Each client pauses as long as makes the crowd half as fast.
+            pause_ms = 1000 * CLIENTS / (peak.rate / 2)
+            script = place_script(lab, is_hot=True, pause_ms=pause_ms, seed=3)
+            runs.append(run_wrk(lab, server, script, CLIENTS, plan.seconds))
+    return [figure_of("latency at half of the peak", CLIENTS, runs)]

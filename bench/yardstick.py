@@ -1,0 +1,60 @@
+"""The yardstick: pgbench doing the same hold, one per transaction, with the same rows into the same
+tables, as the same role under the same row-level security."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.lab import ORGANIZATION_ID, POOLS, SESSION_ID, Lab, pgbench_program
+
+SCRIPT = Path(__file__).with_name("hold.sql")
+
+
+@dataclass(frozen=True)
+class PgbenchRun:
+    rate: float
+    latency_ms: float
+
+
+def hold_script(is_hot: bool) -> str:
+    names = {
+        "pool": "1" if is_hot else f"random(1, {POOLS})",
+        "organization": str(ORGANIZATION_ID),
+        "session": str(SESSION_ID),
+    }
+    script = SCRIPT.read_text()
+    for name, value in names.items():
+        script = script.replace(f"@{name}@", value)
+    return script
+
+
+def run_pgbench(lab: Lab, script: str, clients: int, seconds: float) -> PgbenchRun:
+    path = lab.directory / "pgbench.sql"
+    path.write_text(script)
+    address = urlsplit(lab.url)
+    environment = {
+        **os.environ,
+        "PGPASSWORD": address.password or "",
+        "PGOPTIONS": "-c role=holdfast_app",
+    }
+    ended = subprocess.run(
+        [
+            str(pgbench_program()),
+            *("-h", str(address.hostname), "-p", str(address.port), "-U", str(address.username)),
+            *("-n", "-M", "prepared", "-f", str(path), "-T", str(round(seconds))),
+            *("-c", str(clients), "-j", str(min(clients, 2))),
+            address.path.lstrip("/"),
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    rate = re.search(r"tps = ([\d.]+)", ended.stdout)
+    latency = re.search(r"latency average = ([\d.]+)", ended.stdout)
+    if ended.returncode or rate is None or latency is None:
+        raise RuntimeError(f"pgbench failed:\n{ended.stdout[-500:]}\n{ended.stderr[-500:]}")
+    return PgbenchRun(float(rate[1]), float(latency[1]))
