@@ -80,7 +80,11 @@ def translated(error: psycopg.Error) -> StoreError:
         error, errors.SerializationFailure | errors.DeadlockDetected | errors.LockNotAvailable
     ):
         return Contended(_reason(error))
-    if state is None or state[:2] in {"08", "25", "53", "57", "58", "XX"}:
+    if state is None:
+        # The driver itself: a value that it will not send, or a connection that is gone.
+        is_value = isinstance(error, psycopg.DataError | psycopg.ProgrammingError)
+        return Rejected(_reason(error)) if is_value else StoreUnavailable(_reason(error))
+    if state[:2] in {"08", "25", "53", "57", "58", "XX"}:
         return StoreUnavailable(_reason(error))
     return Rejected(_reason(error))
 

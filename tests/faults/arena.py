@@ -1,0 +1,108 @@
+"""A burst of holds against an engine, and what must be true afterwards, whatever happened."""
+
+import time
+from collections import Counter
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+
+from holdfast.adapters.postgres.connecting import RECONNECT_PAUSE_SECONDS
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.domain.commands import Origin, PlaceHold
+from holdfast.domain.decide import Outcome, Placed
+from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.engine import Admission, Limits
+from holdfast.ports.engine import Answer
+from tests.contract.worlds import PostgresWorld, Venue
+from tests.support.auditing import assert_sound, rows
+
+PLACES = 100_000
+# The engine's deadline, the time to resolve an unknown commit, and some air.
+BOUND_SECONDS = 15.0
+
+
+def render(outcome: Outcome) -> bytes:
+    """Something that tells two effects apart."""
+    return b"placed " + outcome.hold.id.bytes if isinstance(outcome, Placed) else b"refused"
+
+
+@dataclass
+class Arena:
+    """`url` leads straight to PostgreSQL; the engine may go another way."""
+
+    url: str
+    engine_url: str
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        self.world = PostgresWorld(self.url)
+        self.venue: Venue = self.world.venue({"floor": PLACES}, {"standing": ("floor",)})
+        self.engine = Admission(PostgresStore(self.engine_url), self.limits)
+        self.engine.start()
+        self.commands: list[PlaceHold] = []
+        self.seen: dict[int, bytes] = {}
+
+    def close(self) -> None:
+        self.engine.stop()
+        self.world.close()
+
+    def burst(self, count: int) -> list[Future[Answer]]:
+        """New commands, each with a key of its own."""
+        first = len(self.commands)
+        for number in range(first, first + count):
+            command = self.venue.place(("standing", 1), key=self.venue.key())
+            origin = Origin("test", f"request-{number}", "127.0.0.1", "pytest")
+            self.commands.append(replace(command, origin=origin))
+        return self.submit(range(first, first + count))
+
+    def submit(self, numbers: range) -> list[Future[Answer]]:
+        return [self.engine.submit(self.commands[number], render) for number in numbers]
+
+    def answered(self, futures: list[Future[Answer]], first: int = 0) -> Counter[str]:
+        """Wait for all, within the bound; remember what the clients were told."""
+        give_up_at = time.monotonic() + BOUND_SECONDS
+        told: Counter[str] = Counter()
+        for number, future in enumerate(futures, first):
+            answer = future.result(max(0.1, give_up_at - time.monotonic()))
+            told[self._kind(answer)] += 1
+            if answer.body is not None and answer.body.startswith(b"placed"):
+                known = self.seen.setdefault(number, answer.body)
+                assert known == answer.body, "one key, two answers"
+        return told
+
+    @staticmethod
+    def _kind(answer: Answer) -> str:
+        match answer.outcome:
+            case Placed():
+                return "placed"
+            case Refusal(code=code):
+                return code.value
+            case _:
+                return "replayed"
+
+    def assert_nothing_lost_and_nothing_twice(self) -> None:
+        """Counters equal rows; every answer that a client saw is in the database; whoever repeats a
+        key gets the answer that it missed; no key had two effects; the next group works."""
+        assert_sound(self.url)
+        in_database = {
+            row[0].bytes
+            for row in rows(
+                self.url,
+                "SELECT id FROM hold WHERE organization_id = %s",
+                self.venue.organization_id,
+            )
+        }
+        told = {body.removeprefix(b"placed ") for body in self.seen.values()}
+        assert told <= in_database
+        time.sleep(RECONNECT_PAUSE_SECONDS)  # a connection that failed is not tried again before
+        repeated = self.answered(self.submit(range(len(self.commands))))
+        assert set(repeated) <= {"replayed", "placed"}, repeated
+        assert len(self.seen) == len(self.commands)
+        assert len(set(self.seen.values())) == len(self.commands)
+        held = self.world.pool(self.venue.pools["floor"]).held
+        assert held == len(self.commands), "one hold per key"
+        assert self.answered(self.burst(3), len(self.commands) - 3) == {"placed": 3}
+        assert_sound(self.url)
+
+
+UNAVAILABLE = RefusalCode.SERVICE_UNAVAILABLE.value
+BROKEN = RefusalCode.INTERNAL_ERROR.value

@@ -1,0 +1,126 @@
+"""A TCP proxy in front of PostgreSQL, for what the server itself cannot be made to do: cut a
+connection before, in or after a commit, swallow the answer, fall silent in one direction."""
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum, auto
+from urllib.parse import urlsplit
+
+# Our groups write this fact with every new hold, in the same exchange as COMMIT.
+WRITING = b"hold.created"
+COMMITTED = b"COMMIT\x00"
+
+
+class Fault(Enum):
+    CUT_BEFORE_COMMIT = auto()  # the writes and COMMIT never reach the server
+    CUT_IN_COMMIT = auto()  # they reach it, and the connection is cut at once
+    SWALLOW_ANSWER = auto()  # the server commits and says so; nobody hears it
+    STALL_ANSWERS = auto()  # the server commits; its answers stay on the way
+
+
+class Proxy:
+    """Passes everything on until it is told to fault; then the next commit suffers, once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        address = urlsplit(url)
+        self._server = (str(address.hostname), int(address.port or 5432))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._fault: Fault | None = None
+        self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self.faulted = threading.Event()
+        self._resume = threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        host, port = self._server
+        return self._url.replace(f"{host}:{port}", f"127.0.0.1:{self._listener.getsockname()[1]}")
+
+    def fault_next(self, fault: Fault) -> None:
+        self.faulted.clear()
+        self._resume.clear()
+        self._fault = fault
+
+    def resume(self) -> None:
+        """Let stalled answers go on."""
+        self._resume.set()
+
+    def cut_all(self) -> None:
+        with self._lock:
+            sockets = list(self._open)
+        for each in sockets:
+            _close(each)
+
+    def close(self) -> None:
+        self._resume.set()
+        _close(self._listener)
+        self.cut_all()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                try:
+                    server = socket.create_connection(self._server, timeout=5)
+                except OSError:
+                    _close(client)
+                    continue
+                server.settimeout(None)
+                with self._lock:
+                    self._open |= {client, server}
+                for source, target, act in (
+                    (client, server, self._on_request),
+                    (server, client, self._on_answer),
+                ):
+                    threading.Thread(
+                        target=self._pass_on, args=(source, target, act), daemon=True
+                    ).start()
+
+    def _pass_on(
+        self,
+        source: socket.socket,
+        target: socket.socket,
+        act: Callable[[bytes, socket.socket], bool],
+    ) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if not act(data, target):
+                    break
+        for each in (source, target):
+            _close(each)
+        with self._lock:
+            self._open -= {source, target}
+
+    def _on_request(self, data: bytes, server: socket.socket) -> bool:
+        if WRITING in data and self._take(Fault.CUT_BEFORE_COMMIT):
+            return False
+        server.sendall(data)
+        return not (WRITING in data and self._take(Fault.CUT_IN_COMMIT))
+
+    def _on_answer(self, data: bytes, client: socket.socket) -> bool:
+        if COMMITTED in data and self._fault is not None:
+            if self._take(Fault.SWALLOW_ANSWER):
+                return False
+            if self._take(Fault.STALL_ANSWERS):
+                self._resume.wait(60)
+        client.sendall(data)
+        return True
+
+    def _take(self, fault: Fault) -> bool:
+        """Whether it is this fault's turn; it happens once."""
+        with self._lock:
+            if self._fault is not fault:
+                return False
+            self._fault = None
+        self.faulted.set()
+        return True
+
+
+def _close(each: socket.socket) -> None:
+    with suppress(OSError):
+        each.shutdown(socket.SHUT_RDWR)
+    each.close()
