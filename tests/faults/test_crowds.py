@@ -1,0 +1,174 @@
+"""Crowds, strangers and clients that misbehave, against a running server."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from holdfast.engine.limits import Limits
+from tests.support.auditing import assert_sound, rows
+from tests.support.crowds import Crowd
+from tests.support.platform import Platform, Sale, new_platform
+from tests.support.servers import RunningServer
+
+
+def pool_of(url: str, sale: Sale) -> str:
+    query = "SELECT pool_id FROM ticket_type_pool WHERE ticket_type_id = %s"
+    return str(rows(url, query, sale.ticket_type_id)[0][0])
+
+
+def test_a_pool_locked_by_a_stranger_delays_nobody_else(
+    platform: Platform, server: RunningServer
+) -> None:
+    """For five seconds; holds of other pools and of other organizations do not wait."""
+    mine = platform.on_sale(100)
+    beside = platform.on_sale(100)
+    neighbour = new_platform(server.base_url, server.database_url)
+    theirs = neighbour.on_sale(100)
+    waiting = []
+    with psycopg.connect(server.database_url) as stranger:
+        stranger.execute(
+            "SELECT FROM pool WHERE id = %s FOR UPDATE", [pool_of(server.database_url, mine)]
+        )
+        thread = threading.Thread(target=lambda: waiting.append(platform.place(mine)))
+        thread.start()
+        slowest = 0.0
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            for who, sale in ((platform, beside), (neighbour, theirs)):
+                started = time.monotonic()
+                assert who.place(sale).status_code in {201, 409}
+                slowest = max(slowest, time.monotonic() - started)
+        assert not waiting
+        assert slowest < 1.0, "nobody else waits for the stranger"
+    thread.join(10)
+    assert waiting[0].status_code == 201
+    assert_sound(server.database_url)
+
+
+def test_a_flood_of_one_organization_leaves_room_for_another(
+    make_server: Callable[..., RunningServer], fresh_database_url: str
+) -> None:
+    """A small queue and a stranger's lock on the flooded pool: what floods is refused at once with
+    503 and Retry-After, what another organization asks for gets through."""
+    server = make_server(
+        fresh_database_url, HOLDFAST_QUEUE_MAX="16", HOLDFAST_LOG_LEVEL="error"
+    ).start()
+    flooding = new_platform(server.base_url, fresh_database_url)
+    quiet = new_platform(server.base_url, fresh_database_url)
+    flooded, calm = flooding.on_sale(1000), quiet.on_sale(1000)
+    share = Limits(queue_max=16).share_max
+    crowd = Crowd(flooding, 40)
+    with psycopg.connect(fresh_database_url) as stranger:
+        stranger.execute(
+            "SELECT FROM pool WHERE id = %s FOR UPDATE", [pool_of(fresh_database_url, flooded)]
+        )
+        replies: list[int] = []
+        body = flooding.hold_body(flooded)
+        flood = threading.Thread(
+            target=lambda: replies.extend(
+                reply.status for reply in crowd.all_at_once(lambda _: crowd.place(body))
+            )
+        )
+        flood.start()
+        time.sleep(1)
+        for _ in range(5):
+            assert quiet.place(calm).status_code == 201
+        refused = flooding.place(flooded)
+        assert refused.status_code == 503
+        assert int(refused.headers["Retry-After"]) >= 1
+    flood.join(30)
+    crowd.close()
+    assert replies.count(503) >= 40 - share
+    assert replies.count(201) >= 1
+    assert_sound(fresh_database_url)
+
+
+def test_a_client_that_hangs_up_cancels_nothing(platform: Platform, server: RunningServer) -> None:
+    sale = platform.on_sale(10)
+    address = urlsplit(server.base_url)
+    body = json.dumps(platform.hold_body(sale)).encode()
+    request = (
+        f"POST /api/holds HTTP/1.1\r\nHost: {address.netloc}\r\n"
+        f"Authorization: Bearer {platform.secret_key}\r\nIdempotency-Key: hung-up\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
+    with psycopg.connect(server.database_url) as stranger:
+        # The lock makes sure that the client is gone before the hold can be decided.
+        stranger.execute(
+            "SELECT FROM pool WHERE id = %s FOR UPDATE", [pool_of(server.database_url, sale)]
+        )
+        with socket.create_connection((str(address.hostname), int(address.port or 80))) as client:
+            client.sendall(request)
+            time.sleep(0.3)
+        time.sleep(0.3)
+    deadline = time.monotonic() + 10
+    while platform.available(sale) != [9] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert platform.available(sale) == [9]
+    again = platform.client.post(
+        "/api/holds",
+        content=body,
+        headers={"Idempotency-Key": "hung-up", "Content-Type": "application/json"},
+    )
+    assert again.status_code == 201
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert platform.available(sale) == [9]
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_the_clock_of_this_machine_decides_nothing(
+    make_server: Callable[..., RunningServer], fresh_database_url: str, hours: int
+) -> None:
+    """A server whose clock is an hour off behaves as if it were right: only the database's clock
+    counts."""
+    server = make_server(
+        fresh_database_url,
+        LD_PRELOAD=str(faketime_library()),
+        FAKETIME=f"{hours:+d}h",
+        FAKETIME_DONT_FAKE_MONOTONIC="1",
+    ).start()
+    platform = new_platform(server.base_url, fresh_database_url)
+    sale = platform.on_sale(10)
+    placed = platform.place(sale, 10).json()
+    (seconds,) = rows(
+        fresh_database_url,
+        "SELECT extract(epoch FROM expires_at - now())::float FROM hold WHERE id = %s",
+        placed["hold_id"],
+    )[0]
+    assert 590 < seconds <= 601
+    assert 590 < placed["expires_in_seconds"] <= 600
+    assert platform.place(sale).status_code == 409
+    time.sleep(1.5)  # the reaper has come by
+    read = platform.client.get(f"/api/holds/{placed['hold_id']}").json()
+    assert (read["status"], read["created_at"]) == ("active", placed["created_at"])
+    assert is_skewed(server), "the control: the clock of that process really is off"
+
+
+def faketime_library() -> Path:
+    """libfaketime, installed from the system's packages where that is allowed."""
+    for attempt in range(2):
+        found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+        if found:
+            return found[0]
+        if attempt == 0 and shutil.which("apt-get") and os.geteuid() == 0:
+            for arguments in (["update"], ["install", "-y", "libfaketime"]):
+                subprocess.run(["apt-get", "-q", *arguments], check=False, capture_output=True)
+    pytest.skip("libfaketime is missing and may not be installed here")
+
+
+def is_skewed(server: RunningServer) -> bool:
+    """Its log lines carry the time of that process."""
+    lines = [json.loads(x) for x in server.log.read_text().splitlines() if x.startswith("{")]
+    moments = [datetime.fromisoformat(line["timestamp"]) for line in lines if "timestamp" in line]
+    return bool(moments) and abs((moments[-1] - datetime.now(UTC)).total_seconds()) > 3000

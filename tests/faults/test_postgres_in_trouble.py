@@ -1,0 +1,208 @@
+"""The whole database server in trouble: killed, restarted, stopped, out of connections, out of
+disk, slow to sync."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from holdfast.adapters.embedded import EmbeddedPostgres
+from holdfast.bootstrap.database import migrate
+from holdfast.bootstrap.settings import Settings
+from tests.faults.arena import UNAVAILABLE, Arena
+
+Ring = Callable[..., tuple[EmbeddedPostgres, Arena]]
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Iterator[Ring]:
+    """An engine on a PostgreSQL of its own."""
+    with ExitStack() as stack:
+
+        def make(directory: Path | None = None, **settings: str) -> tuple[EmbeddedPostgres, Arena]:
+            postgres = EmbeddedPostgres(directory or tmp_path / "postgres", settings=settings)
+            stack.enter_context(postgres)
+            migrate(Settings(database_url=postgres.url), report=lambda _: None)
+            arena = Arena(postgres.url, postgres.url)
+            stack.callback(arena.close)
+            assert arena.answered(arena.burst(3)) == {"placed": 3}
+            return postgres, arena
+
+        yield make
+
+
+def under_load(arena: Arena, trouble: Callable[[], None]) -> None:
+    """Bursts go on while the trouble happens and for a while after it; all are answered."""
+    first = len(arena.commands)
+    futures = []
+    happening = threading.Thread(target=trouble)
+    for number in range(30):
+        futures += arena.burst(5)
+        time.sleep(0.02)
+        if number == 10:
+            happening.start()
+    happening.join()
+    told = arena.answered(futures, first)
+    assert set(told) <= {"placed", UNAVAILABLE}, told
+    assert told["placed"] > 0
+
+
+def test_killed_and_started_again(ring: Ring) -> None:
+    postgres, arena = ring()
+    under_load(arena, postgres.kill)
+    postgres.start()
+    arena.assert_nothing_lost_and_nothing_twice()
+
+
+def test_restarted_in_the_ordinary_way(ring: Ring) -> None:
+    postgres, arena = ring()
+    under_load(arena, postgres.stop)
+    postgres.start()
+    arena.assert_nothing_lost_and_nothing_twice()
+
+
+def test_stopped_for_ten_seconds(ring: Ring) -> None:
+    """SIGSTOP: the kernel still acknowledges, nothing answers. Everyone is answered in time."""
+    postgres, arena = ring()
+    processes = _family(postgres.pid)
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        futures = arena.burst(20)
+        told = arena.answered(futures, 3)
+        assert time.monotonic() - started < 15
+        assert told == {UNAVAILABLE: 20}
+        time.sleep(max(0.0, 10 - (time.monotonic() - started)))
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+    arena.assert_nothing_lost_and_nothing_twice()
+
+
+def test_out_of_connections(ring: Ring) -> None:
+    postgres, arena = ring(max_connections="12", superuser_reserved_connections="2")
+    with psycopg.connect(postgres.superuser_url, autocommit=True) as boss:
+        others: list[psycopg.Connection[tuple[object, ...]]] = []
+        try:
+            while len(others) < 20:
+                others.append(psycopg.connect(postgres.url, connect_timeout=2))
+        except psycopg.OperationalError:
+            pass
+        boss.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'holdfast engine'"
+        )
+        others += _grab_what_is_free(postgres.url)
+        told = arena.answered(arena.burst(10), 3)
+        assert told == {UNAVAILABLE: 10}
+        for other in others:
+            other.close()
+    arena.assert_nothing_lost_and_nothing_twice()
+
+
+def test_slow_to_sync(ring: Ring) -> None:
+    """Each commit takes a tenth of a second longer; groups grow, and nobody is refused."""
+    _, arena = ring(commit_delay="100000", commit_siblings="0")
+    started = time.monotonic()
+    futures = []
+    for _ in range(20):
+        futures += arena.burst(20)
+        time.sleep(0.02)
+    assert arena.answered(futures, 3) == {"placed": 400}
+    assert time.monotonic() - started < 10
+    arena.assert_nothing_lost_and_nothing_twice()
+
+
+def test_out_of_disk(ring: Ring, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160m,mode=0700", "tmpfs", str(disk)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode:
+        pytest.skip("only root may mount the small file system that this needs")
+    try:
+        # Small segments that are not kept, so that the log of the database needs new room soon.
+        postgres, arena = ring(disk / "postgres", min_wal_size="32MB", max_wal_size="32MB")
+        ballast = disk / "ballast"
+        _fill(ballast)
+        told = _until_refused(arena)
+        assert set(told) <= {"placed", UNAVAILABLE}
+        ballast.unlink()
+        _until_reachable(postgres)
+        arena.assert_nothing_lost_and_nothing_twice()
+        arena.close()
+        postgres.stop()
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and its children, parents first."""
+    found = [pid]
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdigit():
+            try:
+                parent = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError):
+                continue
+            if parent == pid:
+                found.append(int(directory.name))
+    return found
+
+
+def _grab_what_is_free(url: str) -> "list[psycopg.Connection[tuple[object, ...]]]":
+    grabbed = []
+    give_up_at = time.monotonic() + 3
+    while time.monotonic() < give_up_at:
+        try:
+            grabbed.append(psycopg.connect(url, connect_timeout=1))
+        except psycopg.OperationalError:
+            time.sleep(0.1)
+    return grabbed
+
+
+def _fill(ballast: Path) -> None:
+    with ballast.open("wb") as file:
+        try:
+            while True:
+                file.write(b"\0" * 65536)
+                file.flush()
+        except OSError:
+            return
+
+
+def _until_refused(arena: Arena) -> dict[str, int]:
+    told: dict[str, int] = {}
+    for _ in range(200):
+        first = len(arena.commands)
+        for kind, count in arena.answered(arena.burst(100), first).items():
+            told[kind] = told.get(kind, 0) + count
+        if UNAVAILABLE in told:
+            return told
+    raise AssertionError("the disk never filled up")
+
+
+def _until_reachable(postgres: EmbeddedPostgres) -> None:
+    """PostgreSQL may have stopped itself for want of room."""
+    give_up_at = time.monotonic() + 20
+    while time.monotonic() < give_up_at:
+        try:
+            with psycopg.connect(postgres.url, connect_timeout=2):
+                return
+        except psycopg.OperationalError:
+            if not postgres.is_running:
+                postgres.stop()
+                postgres.start()
+            time.sleep(0.2)
+    raise AssertionError("PostgreSQL did not come back")
