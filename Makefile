@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench format lock clean
+.PHONY: help demo test check bench faults format lock clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -18,7 +18,7 @@ demo: $(READY) ## run Holdfast on embedded PostgreSQL and Valkey, with a demo sa
 test: $(READY) ## run the whole suite against real, private services
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: $(READY) ## format, lint, types, import contracts, migrations
+check: $(READY) ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -26,6 +26,9 @@ check: $(READY) ## format, lint, types, import contracts, migrations
 
 bench: $(READY) ## measure against pgbench on this machine (QUICK=1: the two main scenarios)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(ARGS)
+
+faults: $(READY) ## a storm of faults under load (SECONDS=60, SEED=7 to replay)
+	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
 format: $(READY) ## rewrite the sources in the project's format
 	$(BIN)/ruff format .

@@ -94,6 +94,23 @@ class Server:
         self._database.close()
 
 
+class WatchedDatabase:
+    """The database as a process without an engine sees it: there, or not."""
+
+    def __init__(self, settings: Settings) -> None:
+        if settings.database_url is None:
+            raise SettingsError("DATABASE_URL: must be set")
+        self._database = Database(settings.database_url)
+        self.dependency: Dependency = DatabaseDependency(self._database)
+
+    def __enter__(self) -> "WatchedDatabase":
+        self._database.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+
 def _limits(settings: Settings) -> Limits:
     return Limits(
         queue_max=settings.holdfast_queue_max,

@@ -66,8 +66,8 @@ class PostgresGroup:
                 with connection.pipeline():
                     _write(connection, writes)
                     commit = connection.execute(sql.COMMIT)
-            except psycopg.Error:
-                if connection.closed:
+            except psycopg.Error as error:
+                if connection.closed or not _is_certainly_rolled_back(error):
                     raise CommitUnknown(self._token(writes)) from None
                 raise
             # After an error that somebody swallowed, COMMIT answers ROLLBACK and raises nothing.
@@ -80,6 +80,15 @@ class PostgresGroup:
             return CommitToken(self._transaction_id, None)
         witness = writes.transitions[-1].after
         return CommitToken(self._transaction_id, (witness.key, witness.version))
+
+
+def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
+    """A plain ERROR of the server ends the transaction before its COMMIT, and so does a value that
+    the driver refuses to send. Whatever ends the session (FATAL, PANIC, silence) may have come
+    after it."""
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.DataError | psycopg.ProgrammingError)
+    return error.diag.severity_nonlocalized == "ERROR"
 
 
 class _Reading:

@@ -26,6 +26,7 @@ from holdfast.ports.store import StoreUnavailable
 CONNECTIONS_MAX = 8
 WAITING_MAX = 256
 WAIT_SECONDS = 2.0
+CHECK_SECONDS = 1.0
 
 
 class Database:
@@ -43,7 +44,7 @@ class Database:
             # once, so that a server that comes back is found within a second or two.
             reconnect_timeout=1.0,
             configure=configure_reader,
-            check=ConnectionPool.check_connection,
+            check=self._check,
             kwargs={
                 "autocommit": True,
                 "connect_timeout": CONNECT_TIMEOUT_SECONDS,
@@ -51,6 +52,11 @@ class Database:
             },
             open=False,
         )
+
+    def _check(self, connection: Connection) -> None:
+        """Before a connection is handed out: is the server still there, and does it answer?"""
+        with self._watchdog.limit(connection, CHECK_SECONDS):
+            connection.execute("")
 
     def open(self) -> None:
         """Connections are made in the background; nothing waits for the server here."""

@@ -10,13 +10,13 @@ from typing import cast
 
 from django.core.asgi import get_asgi_application
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.parenthood import die_with_parent
-from holdfast.bootstrap.server import Server
+from holdfast.bootstrap.server import Server, WatchedDatabase
 from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
@@ -34,7 +34,16 @@ def create_api_only() -> Starlette:
 
 def create_pages_only() -> Starlette:
     settings = _prepare_process()
-    return Starlette(routes=[*health_routes(Readiness([])), _pages(settings)])
+    database = WatchedDatabase(settings)
+    readiness = Readiness([database.dependency])
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        with database:
+            yield
+        readiness.close()
+
+    return Starlette(routes=[*health_routes(readiness), _pages(settings)], lifespan=lifespan)
 
 
 def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> Starlette:
@@ -53,7 +62,7 @@ def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> Starlette:
             api.close()
             readiness.close()
 
-    routes = [*health_routes(readiness), Mount("/api", app=api), *beside]
+    routes = [*health_routes(readiness), Route("/api", api), Mount("/api", app=api), *beside]
     return Starlette(routes=routes, lifespan=lifespan)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import SettingsError, load_settings
-from holdfast.entrypoints.cli import demo, migrating, organizations, serving
+from holdfast.entrypoints.cli import admins, demo, migrating, organizations, serving
 from holdfast.entrypoints.cli.failure import CommandFailed
 
-_COMMANDS = (demo, serving, migrating, organizations)
+_COMMANDS = (demo, serving, migrating, organizations, admins)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

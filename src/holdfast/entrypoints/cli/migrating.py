@@ -3,6 +3,7 @@
 import argparse
 
 import psycopg
+from django.db import DatabaseError
 
 from holdfast.bootstrap.database import MigrationBusy, migrate
 from holdfast.bootstrap.settings import Settings
@@ -27,4 +28,9 @@ def run(settings: Settings, _options: argparse.Namespace) -> int:
         raise CommandFailed(str(error)) from error
     except psycopg.OperationalError as error:
         raise CommandFailed("DATABASE_URL: PostgreSQL cannot be reached there") from error
+    except (psycopg.Error, DatabaseError) as error:
+        raise CommandFailed(
+            f"PostgreSQL refused to migrate: {str(error).strip().splitlines()[0]}. "
+            "Which rights the login needs is in docs/configuration.md."
+        ) from error
     return 0

@@ -1,6 +1,8 @@
 """`holdfast serve`."""
 
 import argparse
+import os
+import secrets
 import socket
 from contextlib import closing
 
@@ -63,6 +65,8 @@ def refuse_taken_port(settings: Settings) -> None:
 
 def serve(settings: Settings, part: str) -> None:
     """Until a signal ends it. The processes are forked: nothing may be open or running here."""
+    # Made here where there is none, so that all processes sign with the same one.
+    os.environ.setdefault("HOLDFAST_SECRET_KEY", secrets.token_urlsafe(48))
     Granian(
         _TARGETS[part],
         factory=True,

@@ -1,0 +1,65 @@
+Feature: Several kinds of tickets in one hold
+  A family buys adults and children together. They get all of it or nothing.
+
+  Background:
+    Given a session with these ticket types
+      | name   | price | available |
+      | Adult  | 4500  | 10        |
+      | Child  | 2000  | 3         |
+      | Dinner | 8000  | 0         |
+
+  Scenario: Everything is there
+    When a customer requests a hold for
+      | ticket type | quantity |
+      | Adult       | 2        |
+      | Child       | 3        |
+    Then a hold is created with status "active"
+    And the hold has 5 tickets for 15000 in all
+    And the hold names no single ticket type
+    And 8 "Adult" tickets are available
+    And 0 "Child" tickets are available
+
+  Scenario: One kind is short, so nothing is held
+    When a customer requests a hold for
+      | ticket type | quantity |
+      | Adult       | 2        |
+      | Child       | 4        |
+    Then the request fails with "insufficient_inventory"
+    And the message is "Only 3 ticket(s) available"
+    And nothing is held
+
+  Scenario: The last of several kinds is sold out, so nothing is held
+    When a customer requests a hold for
+      | ticket type | quantity |
+      | Adult       | 1        |
+      | Child       | 1        |
+      | Dinner      | 1        |
+    Then the request fails with "insufficient_inventory"
+    And the message is "Only 0 ticket(s) available"
+    And nothing is held
+
+  Scenario: The same kind twice counts together
+    When a customer requests a hold for
+      | ticket type | quantity |
+      | Child       | 2        |
+      | Child       | 2        |
+    Then the request fails with "insufficient_inventory"
+    And nothing is held
+
+  Scenario: One unknown kind, so nothing is held
+    When a customer requests a hold for
+      | ticket type | quantity |
+      | Adult       | 2        |
+      | Nobody's    | 1        |
+    Then the request fails with "invalid_ticket_type"
+    And nothing is held
+
+  Scenario: Letting go gives all of it back
+    When a customer requests a hold for
+      | ticket type | quantity |
+      | Adult       | 2        |
+      | Child       | 3        |
+    And the hold is released
+    Then the hold status is "cancelled"
+    And 10 "Adult" tickets are available
+    And 3 "Child" tickets are available

@@ -1,0 +1,227 @@
+"""Organizations and what they sell."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.db.models import (
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Sum,
+)
+from django.db.models.functions import Coalesce, Now
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from holdfast.adapters.postgres.admin.looking import (
+    BY_ORGANIZATION,
+    ReadOnlyAdmin,
+    SessionRowAdmin,
+    amount,
+    badge,
+    in_a_row,
+    link,
+    list_link,
+    row_link,
+)
+from holdfast.adapters.postgres.models import (
+    ApiKey,
+    Event,
+    Hold,
+    Organization,
+    Pool,
+    PoolLapse,
+    Session,
+    TicketType,
+    TicketTypePool,
+)
+
+
+@admin.register(Organization)
+class OrganizationAdmin(ReadOnlyAdmin):
+    related = ()
+    list_display = ("name", "id", "ttl_seconds", "quantity_max", "created_at")
+    search_fields = ("name",)
+    search_help_text = "A part of the name, or an id"
+    fields = ("name", "id", "ttl_seconds", "quantity_max", "created_at", "more")
+
+    @admin.display(description="See also")
+    def more(self, row: Organization) -> SafeString:
+        lookups = urlencode({"organization__id__exact": row.id})
+        return in_a_row(
+            link(f"{reverse(f'admin:holdfast_{name}_changelist')}?{lookups}", text)
+            for name, text in (("event", "Events"), ("hold", "Holds"), ("apikey", "API keys"))
+        )
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReadOnlyAdmin):
+    list_display = ("name", "beginning", "scope_list", "state", "organization", "created_at")
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name", "prefix")
+    search_help_text = "A part of the name, the beginning of the key, or an id"
+    fields = (
+        ("name", "beginning"),
+        "organization",
+        "id",
+        "scope_list",
+        "state",
+        ("created_at", "revoked_at"),
+    )
+
+    @admin.display(description="Begins with", ordering="prefix")
+    def beginning(self, key: ApiKey) -> str:
+        return f"{key.prefix}\N{HORIZONTAL ELLIPSIS}"
+
+    @admin.display(description="Scopes")
+    def scope_list(self, key: ApiKey) -> str:
+        return ", ".join(key.scopes) or "-"
+
+    @admin.display(description="State", ordering="revoked_at")
+    def state(self, key: ApiKey) -> SafeString:
+        return badge("revoked", "danger") if key.revoked_at else badge("valid", "success")
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = (
+        "name",
+        "currency",
+        "ttl_seconds",
+        "quantity_max",
+        "organization",
+        "created_at",
+    )
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name",)
+    search_help_text = "A part of the name, or an id"
+    fields = (
+        "name",
+        "organization",
+        "id",
+        "currency",
+        ("ttl_seconds", "quantity_max"),
+        ("created_at", "updated_at"),
+        "more",
+    )
+
+    @admin.display(description="See also")
+    def more(self, event: Event) -> SafeString:
+        return list_link(Session, "Sessions", event, event_id=event.id)
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin):
+    related = ("organization", "event")
+    list_display = ("name", "of_event", "starts_at", "version", "organization", "created_at")
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name", "event__name")
+    search_help_text = "A part of the name or of the event's name, or an id"
+    fields = (
+        "name",
+        "of_event",
+        "organization",
+        "id",
+        ("starts_at", "version"),
+        ("created_at", "updated_at"),
+        "more",
+    )
+
+    @admin.display(description="Event")
+    def of_event(self, session: Session) -> SafeString:
+        return row_link(Event, session.event_id, session.event)
+
+    @admin.display(description="See also")
+    def more(self, session: Session) -> SafeString:
+        return in_a_row(
+            list_link(model, text, session, session_id=session.id)
+            for model, text in ((TicketType, "Ticket types"), (Pool, "Pools"), (Hold, "Holds"))
+        )
+
+
+@admin.register(TicketType)
+class TicketTypeAdmin(SessionRowAdmin):
+    related = ("organization", "session__event")
+    list_display = (
+        "name",
+        "price",
+        "of_session",
+        "ttl_seconds",
+        "quantity_max",
+        "organization",
+        "created_at",
+    )
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name", "session__name")
+    search_help_text = "A part of the name or of the session's name, or an id"
+    fields = (
+        ("name", "price"),
+        "of_session",
+        "organization",
+        "id",
+        ("ttl_seconds", "quantity_max"),
+        ("created_at", "updated_at"),
+        "pools",
+    )
+
+    @admin.display(description="Price", ordering="price_minor")
+    def price(self, ticket_type: TicketType) -> str:
+        return amount(ticket_type.price_minor, ticket_type.session.event.currency)
+
+    @admin.display(description="Draws from")
+    def pools(self, ticket_type: TicketType) -> SafeString:
+        rows = TicketTypePool.objects.filter(
+            organization_id=ticket_type.organization_id, ticket_type_id=ticket_type.id
+        ).select_related("pool")
+        return in_a_row(row_link(Pool, row.pool_id, row.pool) for row in rows)
+
+
+@admin.register(Pool)
+class PoolAdmin(SessionRowAdmin):
+    """Held units whose time is up are free, whether or not a command has written that down."""
+
+    list_display = (
+        "name",
+        "of_session",
+        "total",
+        "held",
+        "lapsed",
+        "sold",
+        "free",
+        "organization",
+    )
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name", "session__name")
+    search_help_text = "A part of the name or of the session's name, or an id"
+    fields = (
+        "name",
+        "of_session",
+        "organization",
+        "id",
+        ("total", "sold"),
+        ("held", "lapsed"),
+        "free",
+        "created_at",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        units = PoolLapse.objects.filter(
+            organization_id=OuterRef("organization_id"),
+            pool_id=OuterRef("id"),
+            lapses_at__lte=Now(),
+        )
+        # Grouped, so that the subquery gives one row.
+        summed = units.values("pool_id").annotate(sum=Sum("units")).values("sum")
+        lapsed_units = Coalesce(Subquery(summed), 0)
+        pools: QuerySet[Any] = super().get_queryset(request).annotate(lapsed_units=lapsed_units)
+        return pools
+
+    @admin.display(description="Of it lapsed")
+    def lapsed(self, pool: Any) -> int:
+        return int(pool.lapsed_units)
+
+    @admin.display(description="Free")
+    def free(self, pool: Any) -> int:
+        return int(pool.total - pool.held - pool.sold + pool.lapsed_units)

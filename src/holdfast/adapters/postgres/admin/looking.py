@@ -1,0 +1,187 @@
+"""What the lists and pages share: how rows are found, and how values are shown."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.core.paginator import Paginator
+from django.db.models import (
+    Model,
+    QuerySet,
+)
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from holdfast.adapters.postgres.models import (
+    Session,
+)
+
+if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
+    UnfoldAdmin = admin.ModelAdmin[Any]
+    AutocompleteSelectFilter = admin.RelatedFieldListFilter
+    AnyPaginator = Paginator[Any]
+else:
+    from unfold.admin import ModelAdmin as UnfoldAdmin
+    from unfold.contrib.filters.admin import AutocompleteSelectFilter
+
+    AnyPaginator = Paginator
+
+ROWS_COUNTED_MAX = 10_000
+
+BY_ORGANIZATION: tuple[Any, ...] = (("organization", AutocompleteSelectFilter),)
+_EMAIL = re.compile(r'([^\s@"<>(),;:\\])[^\s@"<>(),;:\\]*@')
+# ISO 4217 currencies whose minor unit is not a hundredth.
+_NO_DECIMALS = {
+    *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND"),
+    *("VUV", "XAF", "XOF", "XPF"),
+}
+_THREE_DECIMALS = {"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"}
+
+
+def redacted(text: str) -> str:
+    """The text, with every e-mail address in it as `u***@example.com`."""
+    return _EMAIL.sub(r"\1***@", text)
+
+
+def amount(minor: int, currency: str) -> str:
+    """An amount as people write it: `12.50 EUR`, on one line."""
+    decimals = 0 if currency in _NO_DECIMALS else 3 if currency in _THREE_DECIMALS else 2
+    whole, part = divmod(minor, 10**decimals)
+    number = f"{whole}.{part:0{decimals}}" if decimals else str(whole)
+    return f"{number}\N{NO-BREAK SPACE}{currency}"
+
+
+def badge(text: str, colour: str = "") -> SafeString:
+    return render_to_string("unfold/helpers/label.html", {"text": text, "type": colour})
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> SafeString:
+    context = {"table": {"headers": headers, "rows": list(rows)}}
+    return render_to_string("unfold/components/table.html", context)
+
+
+def pretty_json(value: object) -> str | SafeString:
+    """JSON for people, without e-mail addresses."""
+    if value is None:
+        return "-"
+    text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+    style = "white-space: pre-wrap; overflow-wrap: anywhere"
+    return format_html('<pre style="{}">{}</pre>', style, redacted(text))
+
+
+def link(url: str, text: object) -> SafeString:
+    return format_html('<a class="text-link" href="{}">{}</a>', url, text)
+
+
+def list_link(model: type[Model], text: str, row: Any, **columns: object) -> SafeString:
+    """A link to the rows of `model` in the row's organization that have these values."""
+    url = reverse(f"admin:holdfast_{model.__name__.lower()}_changelist")
+    lookups = {"organization__id__exact": row.organization_id, **columns}
+    return link(f"{url}?{urlencode(lookups)}", text)
+
+
+def row_link(
+    model: type[Model], row_id: UUID, text: object, organization_id: UUID | None = None
+) -> SafeString:
+    """With an organization where the id alone may not tell."""
+    url = reverse(f"admin:holdfast_{model.__name__.lower()}_change", args=[row_id])
+    return link(f"{url}?organization={organization_id}" if organization_id else url, text)
+
+
+def in_a_row(links: Iterable[SafeString]) -> SafeString:
+    return format_html_join(" \N{MIDDLE DOT} ", "{}", ((one,) for one in links))
+
+
+def uuid_or_none(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None
+
+
+class BoundedPaginator(AnyPaginator):
+    """Stops counting at a limit: the exact number of a million rows costs more than it says."""
+
+    template_name = "holdfast/pagination.html"
+
+    @cached_property
+    def count(self) -> int:
+        assert isinstance(self.object_list, QuerySet)
+        return self.object_list.order_by()[:ROWS_COUNTED_MAX].count()
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self.count >= ROWS_COUNTED_MAX
+
+
+class ReadOnlyAdmin(UnfoldAdmin):
+    """Lists and pages for looking, and nothing else."""
+
+    related: ClassVar[tuple[str, ...]] = ("organization",)
+    paginator = BoundedPaginator
+    actions = None
+    list_per_page = 25
+    list_max_show_all = 0
+    list_filter_submit = True
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    ordering: ClassVar[tuple[str, ...]] = ("-created_at", "-id")
+    # What an address may filter by. Anything else would let people guess their way to what the
+    # pages redact, one `?customer_email__startswith=` after the other.
+    filters_allowed: ClassVar[frozenset[str]] = frozenset(
+        {"organization", "event_id", "session_id", "hold_id", "status", "type"}
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup.partition("__")[0] in self.filters_allowed
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return list(flatten_fieldsets(self.get_fieldsets(request, obj)))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """With the organization joined in, a row is found by its id through the index that leads
+        with the organization: one probe for each organization instead of the whole table."""
+        return super().get_queryset(request).select_related(*self.related)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Says that a list is whole when nothing narrows it; the admin, not having counted, would
+        offer to show all."""
+        rows: Any = super().get_changelist_instance(request)
+        if not rows.params and not rows.query:
+            rows.full_result_count = rows.result_count
+        return rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if row_id := uuid_or_none(search_term):
+            return queryset.filter(pk=row_id), False
+        return super().get_search_results(request, queryset, search_term)
+
+
+class SessionRowAdmin(ReadOnlyAdmin):
+    """A row that belongs to a session."""
+
+    related = ("organization", "session")
+
+    @admin.display(description="Session")
+    def of_session(self, row: Any) -> SafeString:
+        return row_link(Session, row.session_id, row.session)

@@ -1,0 +1,1 @@
+"""What people see: the pages in a real browser."""

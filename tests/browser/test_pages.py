@@ -1,0 +1,113 @@
+"""The pages in a real browser, at a desk and on a phone."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from holdfast.entrypoints.api.routes import ROUTES
+from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Visitor
+from tests.support.platform import Platform
+
+DEVICES = {"desktop": DESKTOP, "phone": PHONE}
+
+
+def log_in(visitor: Visitor, name: str, password: str) -> None:
+    visitor.visit("/admin/login/?next=/admin/")
+    visitor.page.get_by_label("Username").fill(name)
+    visitor.page.locator("input[name=password]").fill(password)
+    visitor.page.get_by_role("button", name=re.compile("log in", re.IGNORECASE)).click()
+
+
+def picture(visitor: Visitor, tmp_path: Path, name: str) -> None:
+    """For whoever wants to know what it looked like."""
+    visitor.page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_documentation_shows_every_operation(
+    visitor: Visitor, tmp_path: Path, device: str
+) -> None:
+    visitor.take(DEVICES[device])
+    visitor.visit("/api/docs")
+    operations = visitor.page.locator(".opblock")
+    expect(operations).to_have_count(len(ROUTES))
+    shown = set()
+    for text in operations.all_inner_texts():
+        method, path = re.findall(r"\S+", text.replace("\u200b", ""))[:2]
+        shown.add((method, path))
+    assert shown == {(route.method, route.path) for route in ROUTES}
+    picture(visitor, tmp_path, f"docs-{device}")
+    visitor.assert_fits_the_width()
+    visitor.assert_all_went_well()
+
+
+def test_an_operation_of_the_documentation_opens(visitor: Visitor, tmp_path: Path) -> None:
+    visitor.visit("/api/docs")
+    block = visitor.page.locator(".opblock-post", has_text="/api/holds").first
+    block.locator(".opblock-summary-control").click()
+    expect(block.get_by_text("customer_email").first).to_be_visible()
+    expect(block.get_by_text("insufficient_inventory").first).to_be_attached()
+    picture(visitor, tmp_path, "operation")
+    visitor.assert_fits_the_width()
+    visitor.assert_all_went_well()
+
+
+@pytest.mark.parametrize("path", ["/", "/admin/"])
+def test_a_page_fits_a_desk_and_a_phone(visitor: Visitor, tmp_path: Path, path: str) -> None:
+    for name, size in DEVICES.items():
+        visitor.take(size)
+        visitor.visit(path)
+        picture(visitor, tmp_path, name)
+        visitor.assert_fits_the_width()
+    visitor.assert_all_went_well()
+
+
+def test_the_start_page_leads_to_the_documentation_and_the_admin(visitor: Visitor) -> None:
+    visitor.visit("/")
+    expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
+    visitor.page.get_by_role("link", name="API documentation").click()
+    expect(visitor.page.locator(".opblock").first).to_be_visible()
+    visitor.visit("/")
+    visitor.page.get_by_role("link", name="Admin").click()
+    expect(visitor.page.get_by_label("Username")).to_be_visible()
+    visitor.assert_all_went_well()
+
+
+def test_nobody_gets_in_with_a_wrong_password(visitor: Visitor, operator: str) -> None:
+    log_in(visitor, operator, "guess")
+    expect(
+        visitor.page.get_by_text("Please enter the correct username and password")
+    ).to_be_visible()
+    assert "holdfast_session" not in {
+        cookie["name"] for cookie in visitor.page.context.cookies(visitor.origin)
+    }
+    visitor.assert_all_went_well()
+
+
+def test_an_operator_finds_a_hold_without_its_holders_name(
+    visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
+) -> None:
+    answer = platform.place(platform.on_sale(5), 2, customer_email="bartholomew@example.com")
+    assert answer.status_code == 201
+    hold = answer.json()
+    log_in(visitor, operator, PASSWORD)
+    visitor.page.get_by_role("link", name="Holds").first.click()
+    visitor.page.wait_for_url("**/admin/holdfast/hold/")
+    for name, size in DEVICES.items():
+        visitor.take(size)
+        visitor.visit(f"/admin/holdfast/hold/?organization__id__exact={platform.organization_id}")
+        row = visitor.page.get_by_role("row").filter(has_text=hold["reference"])
+        for shown in ("b***@example.com", "active", "90.00"):
+            expect(row).to_contain_text(shown, ignore_case=True)
+        assert "bartholomew" not in visitor.page.content()
+        picture(visitor, tmp_path, f"holds-{name}")
+        visitor.assert_fits_the_width()
+        row.get_by_role("link", name=hold["reference"]).click()
+        visitor.page.wait_for_url(f"**/{hold['hold_id']}/change/**")
+        expect(visitor.page.get_by_text("b***@example.com").first).to_be_visible()
+        assert "bartholomew" not in visitor.page.content()
+        picture(visitor, tmp_path, f"hold-{name}")
+        visitor.assert_fits_the_width()
+    visitor.assert_all_went_well()

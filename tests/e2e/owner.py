@@ -1,0 +1,127 @@
+"""The owner of the database: looks at the rows, and makes them older."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from tests.support.platform import Json
+
+# All but the audit, which also tells of what was refused.
+TABLES = (
+    "event",
+    "session",
+    "pool",
+    "pool_lapse",
+    "ticket_type",
+    "ticket_type_pool",
+    "hold",
+    "hold_line",
+    "outbox",
+    "idempotency",
+)
+WAIT_SECONDS = 15.0
+POLL_SECONDS = 0.05
+
+
+def wait_until(is_so: Callable[[], bool], what: str, seconds: float = WAIT_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(POLL_SECONDS)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Connects for each question: nothing of it is open while a server is broken or stopped."""
+
+    database_url: str
+
+    def rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            return connection.execute(query.encode(), parameters).fetchall()
+
+    def run(self, statement: str, *parameters: object) -> None:
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            connection.execute(statement.encode(), parameters)
+
+    def let_pass(self, organization_id: str, seconds: int) -> None:
+        """Nobody can turn the database's clock, so all that an organization holds is made older
+        instead: at once, for the reaper looks at it at any moment."""
+        names = {"shift": timedelta(seconds=seconds), "organization": organization_id}
+        with psycopg.connect(self.database_url) as connection:
+            connection.execute(
+                "SELECT FROM pool WHERE organization_id = %(organization)s ORDER BY id FOR UPDATE",
+                names,
+            )
+            connection.execute(
+                "UPDATE hold SET created_at = created_at - %(shift)s,"
+                " updated_at = updated_at - %(shift)s, held_at = held_at - %(shift)s,"
+                " expires_at = expires_at - %(shift)s WHERE organization_id = %(organization)s",
+                names,
+            )
+            lapses = connection.execute(
+                "DELETE FROM pool_lapse WHERE organization_id = %(organization)s"
+                " RETURNING organization_id, pool_id, lapses_at - %(shift)s, units",
+                names,
+            ).fetchall()
+            for lapse in lapses:
+                connection.execute("INSERT INTO pool_lapse VALUES (%s, %s, %s, %s)", lapse)
+
+    def status(self, hold_id: str) -> str:
+        """What the row says, whatever the time is."""
+        ((status,),) = self.rows("SELECT status FROM hold WHERE id = %s", hold_id)
+        return str(status)
+
+    def wait_for_status(self, hold_id: str, status: str) -> None:
+        wait_until(lambda: self.status(hold_id) == status, f"hold {hold_id} is {status}")
+
+    def facts(self, hold_id: str) -> list[tuple[str, Json]]:
+        """Type and payload of every fact about a hold, in order."""
+        return [
+            (str(kind), dict(payload))
+            for kind, payload in self.rows(
+                "SELECT type, payload FROM outbox WHERE hold_id = %s ORDER BY seq", hold_id
+            )
+        ]
+
+    def counters(self, organization_id: str) -> list[tuple[int, int, int]]:
+        """Total, held and sold of each pool, in the order they were made."""
+        rows = self.rows(
+            "SELECT total, held, sold FROM pool WHERE organization_id = %s ORDER BY id",
+            organization_id,
+        )
+        return [(total, held, sold) for total, held, sold in rows]
+
+    def everything(self, organization_id: str) -> Counter[str]:
+        """How many rows there are of each kind, and how many places are held: to see that nothing
+        was changed."""
+        counts = ", ".join(
+            f"(SELECT count(*) FROM {table} WHERE organization_id = %(organization)s)"
+            for table in TABLES
+        )
+        with psycopg.connect(self.database_url) as connection:
+            row = connection.execute(
+                f"SELECT {counts}, (SELECT coalesce(sum(held), 0) FROM pool"
+                " WHERE organization_id = %(organization)s)".encode(),
+                {"organization": organization_id},
+            ).fetchone()
+        assert row is not None
+        return Counter(dict(zip((*TABLES, "places held"), map(int, row), strict=True)))
+
+    def assert_counters_add_up(self, organization_id: str) -> None:
+        """What the pools count is what the holds hold."""
+        held = self.rows(
+            "SELECT p.id, p.held, coalesce(sum(l.quantity) FILTER (WHERE h.status = 'active'), 0)"
+            " FROM pool p LEFT JOIN hold_line l"
+            " ON l.organization_id = p.organization_id AND p.id = ANY (l.pool_ids)"
+            " LEFT JOIN hold h ON h.organization_id = l.organization_id AND h.id = l.hold_id"
+            " WHERE p.organization_id = %s GROUP BY p.id, p.held",
+            organization_id,
+        )
+        for pool_id, counted, summed in held:
+            assert counted == summed, f"pool {pool_id} counts {counted}, its holds {summed}"

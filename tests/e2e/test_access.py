@@ -1,0 +1,236 @@
+"""Who may do what: keys, scopes, and the wall between organizations."""
+
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from holdfast.entrypoints.api.routes import ROUTES, Route
+from holdfast.ports.access import ALL_SCOPES, Scope
+from tests.e2e.answers import problem_of, without
+from tests.e2e.owner import Owner
+from tests.support.platform import Json, Platform, new_platform
+from tests.support.servers import RunningServer
+
+REVOKED_WITHIN_SECONDS = 10.0
+
+each_route = pytest.mark.parametrize(
+    "route", ROUTES, ids=lambda route: f"{route.method} {route.path}"
+)
+
+
+def call(route: Route[Any], base_url: str, authorization: str | None) -> httpx.Response:
+    """The route with ids that nobody has and a body that says nothing."""
+    path = "/".join(str(uuid4()) if "{" in part else part for part in route.path.split("/"))
+    headers = {} if authorization is None else {"Authorization": authorization}
+    with httpx.Client(base_url=base_url, verify=False) as client:
+        if route.is_unsafe:
+            return client.request(route.method, path, headers=headers, json={})
+        return client.request(route.method, path, headers=headers)
+
+
+@each_route
+def test_every_route_asks_for_a_key(server: RunningServer, route: Route[Any]) -> None:
+    answer = call(route, server.base_url, None)
+    problem_of(answer, 401, "unauthorized")
+    assert answer.headers["www-authenticate"] == 'Bearer realm="holdfast"'
+    unknown = call(route, server.base_url, f"Bearer hk_test_{'x' * 43}")
+    problem_of(unknown, 401, "unauthorized")
+    assert 'error="invalid_token"' in unknown.headers["www-authenticate"]
+
+
+@pytest.fixture(scope="module")
+def key_for(server: RunningServer) -> Callable[[Iterable[Scope]], str]:
+    """A secret key with these scopes and no other."""
+
+    @cache
+    def made(scopes: frozenset[Scope]) -> str:
+        platform = new_platform(server.base_url, server.database_url, tuple(scopes))
+        return platform.secret_key
+
+    return lambda scopes: made(frozenset(scopes))
+
+
+@each_route
+def test_every_route_asks_for_its_scope(
+    server: RunningServer, key_for: Callable[[Iterable[Scope]], str], route: Route[Any]
+) -> None:
+    lacking = key_for(scope for scope in ALL_SCOPES if scope is not route.scope)
+    answer = call(route, server.base_url, f"Bearer {lacking}")
+    problem = problem_of(answer, 403, "insufficient_scope")
+    assert route.scope.value in problem["message"]
+    assert f'scope="{route.scope.value}"' in answer.headers["www-authenticate"]
+    having = key_for([route.scope])
+    allowed = call(route, server.base_url, f"Bearer {having}")
+    assert allowed.status_code in {200, 400, 404}, allowed.text
+
+
+def test_a_key_that_may_only_read_changes_nothing(server: RunningServer, owner: Owner) -> None:
+    reader = new_platform(server.base_url, server.database_url, ("holds:read", "catalogue:read"))
+    answer = reader.client.post("/api/events", json={"name": "Gala", "currency": "EUR"})
+    problem_of(answer, 403, "insufficient_scope")
+    assert not +owner.everything(reader.organization_id)
+    assert reader.client.get("/api/events").json()["data"] == []
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "",
+        "Bearer",
+        "Basic {key}",
+        "{key}",
+        "Bearer {key}x",
+        "Bearer x{key}",
+        "Bearer {key} {key}",
+        "Bearer {key}, Bearer {key}",
+        "Token {key}",
+        "Bearer hk_test_",
+        "Bearer ' OR 1=1",
+    ],
+)
+def test_a_key_is_sent_as_a_bearer_token_or_not_at_all(
+    platform: Platform, authorization: str
+) -> None:
+    headers = {"Authorization": authorization.format(key=platform.secret_key)}
+    answer = platform.client.get("/api/holds", headers=headers)
+    problem_of(answer, 401, "unauthorized")
+    assert platform.secret_key not in answer.text
+
+
+def test_the_word_bearer_may_be_written_in_any_case(platform: Platform) -> None:
+    for word in ("bearer", "BEARER"):
+        headers = {"Authorization": f"{word} {platform.secret_key}"}
+        assert platform.client.get("/api/holds", headers=headers).status_code == 200
+
+
+def test_a_key_in_the_address_is_not_accepted(platform: Platform, server: RunningServer) -> None:
+    for name in ("key", "access_token", "api_key"):
+        answer = httpx.get(f"{server.base_url}/api/holds", params={name: platform.secret_key})
+        problem_of(answer, 401, "unauthorized")
+    assert platform.secret_key not in server.log.read_text()
+
+
+def test_documentation_and_health_need_no_key(server: RunningServer) -> None:
+    with httpx.Client(base_url=server.base_url, verify=False) as client:
+        for path in ("/api/docs", "/api/schema", "/healthz", "/readyz"):
+            assert client.get(path).status_code == 200, path
+
+
+def test_a_revoked_key_stops_within_ten_seconds(platform: Platform, owner: Owner) -> None:
+    sale = platform.on_sale(5)
+    assert platform.place(sale).status_code == 201
+    owner.run(
+        "UPDATE api_key SET revoked_at = now() WHERE organization_id = %s",
+        platform.organization_id,
+    )
+    revoked = time.monotonic()
+    while (answer := platform.client.get("/api/events")).status_code == 200:
+        waited = time.monotonic() - revoked
+        assert waited < REVOKED_WITHIN_SECONDS + 1, "it still works"
+        time.sleep(0.1)
+    problem_of(answer, 401, "unauthorized")
+    problem_of(platform.place(sale), 401, "unauthorized")
+    assert owner.counters(platform.organization_id) == [(5, 1, 0)]
+
+
+def test_a_new_key_works_at_once(platform: Platform, owner: Owner) -> None:
+    """That it was unknown a moment ago is not remembered."""
+    owner.run(
+        "UPDATE api_key SET revoked_at = now() WHERE organization_id = %s",
+        platform.organization_id,
+    )
+    problem_of(platform.client.get("/api/events"), 401, "unauthorized")
+    owner.run(
+        "UPDATE api_key SET revoked_at = NULL WHERE organization_id = %s", platform.organization_id
+    )
+    assert platform.client.get("/api/events").status_code == 200
+
+
+def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
+    platform: Platform, neighbour: Platform, owner: Owner
+) -> None:
+    sale = neighbour.on_sale(5)
+    hold_id = neighbour.place(sale, 2).json()["hold_id"]
+    (pool,) = neighbour.client.get("/api/pools").json()["data"]
+    before = owner.everything(neighbour.organization_id)
+    theirs = {
+        "hold_id": hold_id,
+        "session_id": sale.session_id,
+        "event_id": sale.event_id,
+        "pool_id": pool["id"],
+        "ticket_type_id": sale.ticket_type_id,
+    }
+    changes: dict[str, Json] = {
+        "/api/events/{event_id}": {"name": "Mine"},
+        "/api/sessions/{session_id}": {"name": "Mine"},
+        "/api/pools/{pool_id}": {"total": 0},
+        "/api/ticket-types/{ticket_type_id}": {"price": 0},
+    }
+    with_id = [route for route in ROUTES if "{" in route.path]
+    assert len(with_id) == 11
+    for route in with_id:
+        body = changes.get(route.path, {}) if route.is_unsafe else None
+        nobody = {name: str(uuid4()) for name in theirs}
+        foreign = platform.client.request(route.method, route.path.format(**theirs), json=body)
+        unknown = platform.client.request(route.method, route.path.format(**nobody), json=body)
+        assert foreign.status_code == unknown.status_code == 404, route
+        assert without(foreign, "request_id") == without(unknown, "request_id")
+        mine = neighbour.client.request("GET", route.path.removesuffix("/release").format(**theirs))
+        assert mine.status_code == 200
+    assert owner.everything(neighbour.organization_id) == before
+    assert owner.status(hold_id) == "active"
+    assert neighbour.available(sale) == [3]
+
+
+def test_anothers_ids_in_a_body_look_like_ids_that_nobody_has(
+    platform: Platform, neighbour: Platform, owner: Owner
+) -> None:
+    mine, theirs = platform.on_sale(5), neighbour.on_sale(5)
+    before = owner.everything(platform.organization_id)
+    for field, foreign in (
+        ("session_id", theirs.session_id),
+        ("ticket_type_id", theirs.ticket_type_id),
+    ):
+        body = platform.hold_body(mine)
+        found = platform.client.post("/api/holds", json=body | {field: foreign})
+        unknown = platform.client.post("/api/holds", json=body | {field: str(uuid4())})
+        assert found.status_code == unknown.status_code == 400
+        assert without(found, "request_id") == without(unknown, "request_id")
+    assert owner.everything(platform.organization_id) == before
+    assert neighbour.available(theirs) == [5]
+
+
+def test_anothers_rows_are_in_no_list(platform: Platform, neighbour: Platform) -> None:
+    sale = neighbour.on_sale(5)
+    neighbour.place(sale, customer_email="user@example.com")
+    for path in (
+        "/api/events",
+        "/api/sessions",
+        f"/api/sessions?event_id={sale.event_id}",
+        f"/api/pools?session_id={sale.session_id}",
+        f"/api/ticket-types?session_id={sale.session_id}",
+        "/api/holds",
+        f"/api/holds?session_id={sale.session_id}",
+        "/api/holds?email=user@example.com",
+    ):
+        assert len(neighbour.client.get(path).json()["data"]) == 1
+        assert platform.client.get(path).json()["data"] == []
+
+
+def test_anothers_cursor_leads_to_ones_own_rows_only(
+    platform: Platform, neighbour: Platform
+) -> None:
+    for each in (platform, neighbour):
+        sale = each.on_sale(5)
+        for _ in range(3):
+            each.place(sale)
+    page = neighbour.client.get("/api/holds", params={"limit": 1}).json()
+    following = {"limit": 100, "cursor": page["next_cursor"]}
+    found = platform.client.get("/api/holds", params=following).json()["data"]
+    mine = platform.client.get("/api/holds").json()["data"]
+    assert {hold["hold_id"] for hold in found} <= {hold["hold_id"] for hold in mine}

@@ -1,0 +1,489 @@
+"""Whatever is sent, the answer is a problem in our own words, and nothing is changed."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from holdfast.entrypoints.api.routes import ROUTES
+from tests.e2e.answers import problem_of
+from tests.e2e.owner import Owner
+from tests.support.platform import Json, Platform, Sale, new_platform
+from tests.support.servers import RunningServer
+
+# Whatever of it comes back, in an answer or in the log, was repeated from the request.
+MARKER = "zqx7marker"
+NUL = "\x00"
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A small sale with one hold, before which bad requests are made."""
+
+    platform: Platform
+    sale: Sale
+    hold_id: str
+
+    def body(self, **changes: Any) -> Json:
+        body = self.platform.hold_body(self.sale) | changes
+        return {name: value for name, value in body.items() if value is not ...}
+
+    def post(self, content: bytes | str, **headers: str) -> httpx.Response:
+        return self.platform.client.post(
+            "/api/holds", content=content, headers={"Content-Type": "application/json", **headers}
+        )
+
+    def place(self, **changes: Any) -> httpx.Response:
+        """With the fields changed like this, and left out where they are `...`."""
+        return self.post(json.dumps(self.body(**changes)))
+
+    def place_raw(self, field: str, raw: str) -> httpx.Response:
+        """With a field that holds this very text, which need not be JSON."""
+        text = json.dumps(self.body(**{field: "@@"})).replace('"@@"', raw)
+        return self.post(text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A stall, and all that its organization had when it opened."""
+
+    stall: Stall
+    rows: Counter[str]
+
+
+@pytest.fixture(scope="module")
+def guarded(server: RunningServer) -> Guarded:
+    """One for all these tests: none of them may change anything."""
+    platform = new_platform(server.base_url, server.database_url)
+    sale = platform.on_sale(5)
+    hold = platform.place(sale, 2)
+    assert hold.status_code == 201
+    rows = Owner(server.database_url).everything(platform.organization_id)
+    return Guarded(Stall(platform, sale, hold.json()["hold_id"]), rows)
+
+
+@pytest.fixture
+def stall(guarded: Guarded, owner: Owner, server: RunningServer) -> Iterator[Stall]:
+    """Afterwards all is as it was, and the log does not repeat what was sent."""
+    stall = guarded.stall
+    log_start = server.log.stat().st_size
+    yield stall
+    assert owner.everything(stall.platform.organization_id) == guarded.rows
+    assert stall.platform.available(stall.sale) == [3]
+    with server.log.open("rb") as log:
+        log.seek(log_start)
+        logged = log.read().decode(errors="replace")
+    assert MARKER not in logged
+    assert "Traceback" not in logged
+
+
+def refused(answer: httpx.Response, status: int = 400, error: str | None = None) -> Json:
+    """A problem that repeats nothing of the request."""
+    assert answer.status_code == status, answer.text
+    problem = problem_of(answer, status, error or answer.json()["error"])
+    assert MARKER not in answer.text.lower()
+    assert MARKER not in str(answer.headers).lower()
+    for secret in ("traceback", "psycopg", "msgspec", "holdfast.", "select ", "127.0.0.1"):
+        assert secret not in answer.text.lower()
+    return problem
+
+
+def test_a_body_that_is_too_large_is_refused(stall: Stall) -> None:
+    large = json.dumps(stall.body(user_id=MARKER * 10_000))
+    assert len(large) > 100_000
+    refused(stall.post(large), 413, "body_too_large")
+
+
+def test_a_body_of_unknown_length_that_is_too_large_is_refused(stall: Stall) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(100):
+            yield MARKER.encode() * 102
+
+    client = stall.platform.client
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/api/holds", content=chunks(), headers=headers)
+    refused(answer, 413, "body_too_large")
+
+
+def test_a_body_in_pieces_is_read_like_any_other(platform: Platform) -> None:
+    sale = platform.on_sale(5)
+    text = json.dumps(platform.hold_body(sale)).encode()
+    pieces = (text[at : at + 7] for at in range(0, len(text), 7))
+    headers = {"Content-Type": "application/json"}
+    assert platform.client.post("/api/holds", content=pieces, headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json", MARKER],
+)
+def test_a_body_that_is_not_called_json_is_refused(stall: Stall, content_type: str) -> None:
+    text = json.dumps(stall.body())
+    refused(stall.post(text, **{"Content-Type": content_type}), 415, "unsupported_media_type")
+
+
+def test_a_body_without_a_content_type_is_refused(stall: Stall) -> None:
+    client = stall.platform.client
+    answer = client.post("/api/holds", content=json.dumps(stall.body()).encode())
+    refused(answer, 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"session_id": ' + MARKER.encode() + b"}",
+        b"{'session_id': 1}",
+        b'{"quantity": 1,}',
+        b'{"quantity": 01}',
+        b'{"quantity": NaN}',
+        b'{"quantity": Infinity}',
+        b'{"quantity": 1} {"quantity": 2}',
+        b"\xff\xfe{\x00}\x00",
+        b'{"customer_email": "\xc3\x28"}',
+        b'\xef\xbb\xbf{"quantity": 1}',
+        b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+        b"[" * 60_000,
+    ],
+    ids=lambda content: repr(content[:24]),
+)
+def test_what_is_not_json_is_refused(stall: Stall, content: bytes) -> None:
+    refused(stall.post(content), 400, "malformed_json")
+
+
+@pytest.mark.parametrize(
+    "content", [b"null", b"[]", b"1", b'"' + MARKER.encode() + b'"', b"true", b"[[[[1]]]]"]
+)
+def test_json_that_is_no_object_is_refused(stall: Stall, content: bytes) -> None:
+    problem = refused(stall.post(content), 400, "validation_error")
+    assert problem["errors"] == [
+        {"field": "body", "code": "invalid_type", "message": "Must be an object"}
+    ]
+
+
+def test_deep_nesting_in_a_field_is_refused(stall: Stall) -> None:
+    for depth in (50, 500, 5000):
+        answer = stall.place_raw("lines", "[" * depth + "]" * depth)
+        assert refused(answer)["error"] in {"validation_error", "malformed_json"}
+
+
+@pytest.mark.parametrize("field", ["customer_email", "user_id", "session_id"])
+@pytest.mark.parametrize(
+    "character", [r"\u0000", r"\u0007", r"\n", r"\t", r"\u001b", r"\u007f", r"\u0085", "\x7f"]
+)
+def test_control_characters_are_refused(stall: Stall, field: str, character: str) -> None:
+    answer = stall.place_raw(field, f'"{MARKER}{character}@example.com"')
+    refused(answer, 400, "invalid_characters")
+
+
+@pytest.mark.parametrize("character", [NUL, "\n", "\x1b"])
+def test_raw_control_characters_are_refused(stall: Stall, character: str) -> None:
+    answer = stall.place_raw("user_id", f'"{MARKER}{character}"')
+    assert refused(answer)["error"] in {"invalid_characters", "malformed_json"}
+
+
+@pytest.mark.parametrize(
+    "raw", [r'"\ud800"', r'"\udfff\ud800"', r'"x\ud83d"', '"\ud800"', r'"\uD83D\u0041"']
+)
+@pytest.mark.parametrize("field", ["customer_email", "user_id"])
+def test_half_characters_are_refused(stall: Stall, field: str, raw: str) -> None:
+    refused(stall.place_raw(field, raw))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "0",
+        "-1",
+        "10001",
+        "2147483648",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "1" + "0" * 30,
+        "1" + "0" * 5000,
+        "1.5",
+        "1e400",
+        "-0.0",
+        "true",
+        "false",
+        '"1"',
+        f'"{MARKER}"',
+        "[1]",
+        '{"quantity": 1}',
+    ],
+    ids=lambda raw: raw[:24],
+)
+def test_a_quantity_is_a_whole_number_in_bounds(stall: Stall, raw: str) -> None:
+    problem = refused(stall.place_raw("quantity", raw))
+    assert problem["error"] in {"invalid_quantity", "validation_error"}
+
+
+@pytest.mark.parametrize("raw", ["-1", "1000000000001", "1.5", "true", '"100"', "1" + "0" * 400])
+def test_a_price_is_a_whole_number_in_bounds(stall: Stall, raw: str) -> None:
+    problem = refused(stall.place_raw("unit_price", raw))
+    assert problem["error"] in {"invalid_price", "validation_error"}
+
+
+@pytest.mark.parametrize("quantity", [0, -3, 1.0, True, "2", None])
+def test_the_quantity_of_a_line_is_checked_too(stall: Stall, quantity: object) -> None:
+    line = {"ticket_type_id": stall.sale.ticket_type_id, "quantity": quantity}
+    good = {"ticket_type_id": stall.sale.ticket_type_id, "quantity": 1}
+    answer = stall.place(ticket_type_id=..., quantity=..., lines=[good, line])
+    problem = refused(answer, 400, "invalid_quantity")
+    assert problem["errors"][0]["field"] == "lines[1].quantity"
+
+
+@pytest.mark.parametrize(
+    "email",
+    [
+        "",
+        MARKER,
+        f"{MARKER}@",
+        f"@{MARKER}.com",
+        f"{MARKER}@localhost",
+        f"{MARKER}@example.com ",
+        f" {MARKER}@example.com",
+        f"{MARKER}@exa mple.com",
+        f"{MARKER}@example.com,b@example.com",
+        f"<{MARKER}@example.com>",
+        f"{MARKER}@-example.com",
+        f"{MARKER}@example.com.",
+        f".{MARKER}@example.com",
+        f"{MARKER}..x@example.com",
+        f"{MARKER}@ex\u00e4mple.com",
+        f"{MARKER}\u200b@example.com",
+        f"{MARKER}{'x' * 64}@example.com",
+        f"{MARKER}@{'x' * 250}.com",
+        17,
+        ["a@example.com"],
+        {"a": MARKER},
+    ],
+)
+def test_an_address_has_the_form_of_one(stall: Stall, email: object) -> None:
+    problem = refused(stall.place(customer_email=email), 400, "invalid_email")
+    assert problem["message"] == "Invalid email format"
+
+
+@pytest.mark.parametrize("user_id", ["", "x" * 256, 17, "a\u2028b", "\u200e" + MARKER])
+def test_a_user_id_is_printable_text(stall: Stall, user_id: object) -> None:
+    refused(stall.place(user_id=user_id), 400, "invalid_user_id")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        MARKER,
+        "",
+        "00000000-0000-0000-0000-00000000000g",
+        "0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2",
+        "{0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d}",
+        "urn:uuid:0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d",
+        17,
+        True,
+        [],
+        {},
+    ],
+)
+@pytest.mark.parametrize("field", ["session_id", "ticket_type_id", "hold_id"])
+def test_an_id_in_a_body_is_a_uuid(stall: Stall, field: str, value: object) -> None:
+    problem = refused(stall.place(**{field: value}), 400, "validation_error")
+    (error,) = problem["errors"]
+    assert (error["field"], error["message"]) == (field, "Must be a UUID")
+
+
+@pytest.mark.parametrize(
+    "path_id", [MARKER, "1", "null", "%00", "..%2f..", "%ff%fe", "' OR 1=1", "x" * 3000]
+)
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("/api/holds/{}", "hold_not_found"),
+        ("/api/sessions/{}/availability", "session_not_found"),
+        ("/api/events/{}", "event_not_found"),
+        ("/api/pools/{}", "pool_not_found"),
+        ("/api/ticket-types/{}", "ticket_type_not_found"),
+    ],
+)
+def test_what_is_no_id_in_a_path_is_not_found(
+    stall: Stall, path: str, error: str, path_id: str
+) -> None:
+    problem = refused(stall.platform.client.get(path.format(path_id)), 404)
+    # A slash, written as %2f, makes it another address.
+    assert problem["error"] in {error, "not_found"}
+
+
+def test_unknown_fields_are_refused_and_not_repeated(stall: Stall) -> None:
+    problem = refused(stall.place(**{MARKER: MARKER}), 400, "validation_error")
+    (error,) = problem["errors"]
+    assert (error["field"], error["code"]) == ("body", "unknown_field")
+    line = {"ticket_type_id": stall.sale.ticket_type_id, "quantity": 1, MARKER: 1}
+    problem = refused(stall.place(ticket_type_id=..., quantity=..., lines=[line]))
+    assert problem["errors"][0]["field"] == "lines[0]"
+
+
+@pytest.mark.parametrize("field", ["organization_id", "status", "expires_at", "ttl_seconds"])
+def test_nobody_chooses_what_is_ours_to_say(stall: Stall, field: str) -> None:
+    refused(stall.place(**{field: "active"}), 400, "validation_error")
+
+
+@pytest.mark.parametrize("field", ["session_id", "ticket_type_id", "quantity"])
+def test_missing_fields_are_named(stall: Stall, field: str) -> None:
+    problem = refused(stall.place(**{field: ...}), 400, "validation_error")
+    assert problem["errors"] == [
+        {"field": field, "code": "required", "message": "This field is required"}
+    ]
+
+
+def test_everything_that_is_wrong_is_said_at_once(stall: Stall) -> None:
+    answer = stall.place(session_id=MARKER, quantity=0, customer_email=17)
+    problem = refused(answer, 400, "validation_error")
+    assert {error["field"] for error in problem["errors"]} == {
+        "session_id",
+        "quantity",
+        "customer_email",
+    }
+
+
+def test_lines_and_a_single_ask_do_not_mix(stall: Stall) -> None:
+    line = {"ticket_type_id": stall.sale.ticket_type_id, "quantity": 1}
+    refused(stall.place(lines=[line]), 400, "validation_error")
+    refused(stall.place(ticket_type_id=..., quantity=..., lines=[]), 400, "validation_error")
+    refused(stall.place(ticket_type_id=..., quantity=..., lines={}), 400, "validation_error")
+
+
+def test_foreign_ids_hold_nothing_anywhere(stall: Stall, neighbour: Platform, owner: Owner) -> None:
+    other = neighbour.on_sale(5)
+    before = owner.everything(neighbour.organization_id)
+    refused(stall.place(session_id=other.session_id), 400, "invalid_session")
+    refused(stall.place(ticket_type_id=other.ticket_type_id), 400, "invalid_ticket_type")
+    both = stall.place(session_id=other.session_id, ticket_type_id=other.ticket_type_id)
+    refused(both, 400, "invalid_session")
+    assert owner.everything(neighbour.organization_id) == before
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "with space", "tab\there", "sm\u00f6rg\u00e5s"])
+def test_an_idempotency_key_is_visible_ascii(stall: Stall, key: str) -> None:
+    headers = {b"Idempotency-Key": key.encode(), b"Content-Type": b"application/json"}
+    answer = stall.platform.client.post(
+        "/api/holds", content=json.dumps(stall.body()).encode(), headers=headers
+    )
+    refused(answer, 400, "invalid_idempotency_key")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=101",
+        "limit=-1",
+        "limit=1.5",
+        "limit=ten",
+        "limit=",
+        f"limit={'9' * 400}",
+        "limit=10&limit=20",
+        f"session_id={MARKER}",
+        "session_id=",
+        "status=held",
+        "status=ACTIVE",
+        f"status={MARKER}",
+        f"email={MARKER}",
+        "email=",
+        f"{MARKER}=1",
+        "organization_id=1",
+        f"email={MARKER}%00@example.com",
+        f"email={MARKER}%0a@example.com",
+        f"email={MARKER}%ff@example.com",
+        f"email={MARKER}%ed%a0%80@example.com",
+        f"x={MARKER * 500}",
+        f"email={MARKER}@example.com&email=b@example.com",
+    ],
+    ids=lambda query: query[:40],
+)
+def test_a_query_is_checked_like_a_body(stall: Stall, query: str) -> None:
+    refused(stall.platform.client.get(f"/api/holds?{query}"))
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        MARKER,
+        "A" * 31,
+        "A" * 33,
+        "A" * 31 + "=",
+        "A" * 31 + "!",
+        f"{MARKER:*<32}",
+        "////////////////////////////////",
+        "f" + "_" * 31,
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/holds", "/api/events", "/api/pools"])
+def test_a_cursor_is_checked(stall: Stall, path: str, cursor: str) -> None:
+    answer = stall.platform.client.get(path, params={"cursor": cursor})
+    refused(answer, 400, "invalid_cursor")
+
+
+def test_a_query_on_a_request_with_a_body_is_refused(stall: Stall) -> None:
+    client = stall.platform.client
+    answer = client.post(f"/api/holds?{MARKER}=1", json=stall.body())
+    refused(answer, 400, "validation_error")
+    refused(client.get(f"/api/holds/{stall.hold_id}?{MARKER}=1"), 400, "validation_error")
+
+
+def methods_by_path() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for route in ROUTES:
+        found.setdefault(route.path, set()).add(route.method)
+        if route.method == "GET":
+            found[route.path].add("HEAD")
+    return found | {"/api/docs": {"GET", "HEAD"}, "/api/schema": {"GET", "HEAD"}}
+
+
+@pytest.mark.parametrize(("path", "allowed"), methods_by_path().items())
+def test_a_wrong_method_is_told_which_are_right(stall: Stall, path: str, allowed: set[str]) -> None:
+    address = "/".join(str(uuid4()) if "{" in part else part for part in path.split("/"))
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - allowed:
+        answer = stall.platform.client.request(method, address, json={"name": MARKER})
+        refused(answer, 405, "method_not_allowed")
+        assert set(answer.headers["allow"].split(", ")) == allowed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/",
+        f"/api/{MARKER}",
+        "/api/holds/",
+        "/api//holds",
+        "/api/HOLDS",
+        "/api/holds/{hold_id}/",
+        "/api/holds/{hold_id}/convert",
+        "/api/holds/{hold_id}/release/again",
+        "/api/docs/assets/%2e%2e/%2e%2e/settings.py",
+        "/api/docs/assets/..%2f..%2fsettings.py",
+    ],
+)
+def test_an_unknown_address_is_a_problem_too(stall: Stall, path: str) -> None:
+    client = stall.platform.client
+    for method in ("GET", "POST"):
+        answer = client.request(method, path.format(hold_id=stall.hold_id))
+        refused(answer, 404, "not_found")
+
+
+def test_nonsense_leaves_the_connection_usable(stall: Stall) -> None:
+    """One connection, many bad requests, and then a good one."""
+    bad: list[Callable[[], httpx.Response]] = [
+        lambda: stall.post(b"{"),
+        lambda: stall.place(quantity=0),
+        lambda: stall.platform.client.get("/api/holds?limit=0"),
+    ]
+    for _ in range(5):
+        for request in bad:
+            refused(request())
+    assert stall.platform.client.get(f"/api/holds/{stall.hold_id}").status_code == 200

@@ -1,0 +1,158 @@
+"""A storm of faults under load: `make faults SECONDS=300 SEED=7`.
+
+What happens is drawn from the seed, so the same seed brings the same faults in the same order. At
+the end, and now and then on the way, everything is checked as in the short tests.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+import psycopg
+
+from holdfast.adapters.embedded import EmbeddedPostgres
+from holdfast.bootstrap.database import migrate
+from holdfast.bootstrap.logs import configure_logs
+from holdfast.bootstrap.settings import Settings
+from holdfast.ports.engine import Answer
+from tests.faults.arena import BROKEN, UNAVAILABLE, Arena
+from tests.faults.injection import injected, install
+from tests.faults.proxy import Fault, Proxy
+
+CHECK_EVERY = 25
+
+
+class Storm:
+    def __init__(self, seed: int, directory: Path) -> None:
+        self.dice = random.Random(seed)
+        self.postgres = EmbeddedPostgres(directory / "postgres")
+        self.postgres.start()
+        migrate(Settings(database_url=self.postgres.url), report=lambda _: None)
+        install(self.postgres.url)
+        self.proxy = Proxy(self.postgres.url)
+        self.arena = Arena(self.postgres.url, self.proxy.url)
+        self.started = time.monotonic()
+        self.told: Counter[str] = Counter()
+
+    def say(self, text: str) -> None:
+        sys.stdout.write(f"[{time.monotonic() - self.started:7.2f} s] {text}\n")
+        sys.stdout.flush()
+
+    def rage(self, seconds: float) -> None:
+        happenings: list[Callable[[list[Future[Answer]]], None]] = [
+            self.fault_at_commit,
+            self.cut_everything,
+            self.terminate_backends,
+            self.raise_an_error,
+            self.restart,
+            self.kill,
+            self.lock_the_pool,
+        ]
+        number = 0
+        while time.monotonic() - self.started < seconds:
+            number += 1
+            first = len(self.arena.commands)
+            futures = self.arena.burst(self.dice.randint(1, 60))
+            self.dice.choice(happenings)(futures)
+            futures += self.arena.burst(self.dice.randint(1, 20))
+            told = self.arena.answered(futures, first)
+            assert set(told) <= {"placed", UNAVAILABLE, BROKEN}, told
+            self.told += told
+            if number % CHECK_EVERY == 0:
+                self.check()
+        self.check()
+
+    def check(self) -> None:
+        before = len(self.arena.commands)
+        self.arena.assert_nothing_lost_and_nothing_twice()
+        self.say(f"checked: {before} keys, {before} holds, all sound")
+
+    def fault_at_commit(self, _futures: list[Future[Answer]]) -> None:
+        fault = self.dice.choice(list(Fault))
+        self.say(f"connection: {fault.name.lower()}")
+        self.proxy.fault_next(fault)
+
+    def cut_everything(self, _futures: list[Future[Answer]]) -> None:
+        for _ in range(self.dice.randint(1, 5)):
+            time.sleep(self.dice.uniform(0, 0.02))
+            self.proxy.cut_all()
+        self.say("cut every connection")
+
+    def terminate_backends(self, _futures: list[Future[Answer]]) -> None:
+        self.say("terminated the engine's backends")
+        with psycopg.connect(self.postgres.url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'holdfast engine'"
+            )
+
+    def raise_an_error(self, futures: list[Future[Answer]]) -> None:
+        sqlstate = self.dice.choice(["40001", "40P01", "55P03", "57014", "53100", "XX000"])
+        times = self.dice.randint(1, 4)
+        self.say(f"PostgreSQL raises {sqlstate}, {times} time(s)")
+        with injected(self.postgres.url, sqlstate, times):
+            for future in futures:
+                future.result(15)
+
+    def restart(self, _futures: list[Future[Answer]]) -> None:
+        self.say("restarted PostgreSQL")
+        self.postgres.stop()
+        self.postgres.start()
+
+    def kill(self, _futures: list[Future[Answer]]) -> None:
+        self.say("killed PostgreSQL with -9")
+        self.postgres.kill()
+        self.postgres.start()
+
+    def lock_the_pool(self, _futures: list[Future[Answer]]) -> None:
+        seconds = self.dice.uniform(0.1, 2.0)
+        self.say(f"a stranger locked the pool for {seconds:.1f} s")
+        pool_id = self.arena.venue.pools["floor"]
+        locked = threading.Event()
+
+        def stranger() -> None:
+            with self.arena.world.locked_by_a_stranger(self.arena.venue, pool_id):
+                locked.set()
+                time.sleep(seconds)
+
+        thread = threading.Thread(target=stranger)
+        thread.start()
+        locked.wait(5)
+        thread.join()
+
+    def calm(self) -> None:
+        self.proxy.close()
+        self.arena.close()
+        self.postgres.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make faults", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    options = parser.parse_args()
+    configure_logs(Settings(holdfast_log_level="error"))
+    replay = f"make faults SEED={options.seed} SECONDS={options.seconds:g}"
+    sys.stdout.write(f"Replay this storm with: {replay}\n")
+    with tempfile.TemporaryDirectory(prefix="holdfast-storm-") as directory:
+        storm = Storm(options.seed, Path(directory))
+        try:
+            storm.rage(options.seconds)
+        except BaseException:
+            storm.say(f"FAILED; replay with: {replay}")
+            raise
+        finally:
+            storm.calm()
+    storm.say(f"survived; the clients were told: {dict(storm.told)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

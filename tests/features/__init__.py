@@ -1,0 +1,1 @@
+"""The contract in the users' words, over real HTTP."""

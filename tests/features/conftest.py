@@ -1,0 +1,174 @@
+"""The steps that several features share."""
+
+from collections.abc import Iterator
+
+import pytest
+from pytest_bdd import given, parsers, then, when
+
+from tests.e2e.answers import problem_of, seconds_between
+from tests.e2e.owner import wait_until
+from tests.features.scene import CAPACITY, STATUS_OF_ERROR, Scene, new_key, scene_on
+from tests.support.databases import DatabaseFactory
+from tests.support.platform import new_platform
+from tests.support.servers import RunningServer
+
+UNKNOWN_ID = "0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d"
+TTL_SECONDS = 600
+
+
+@pytest.fixture
+def scene(server: RunningServer) -> Scene:
+    return scene_on(server)
+
+
+@pytest.fixture(scope="package")
+def unreaped_server(
+    databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    """On a database of its own, where no other reaper comes by."""
+    log = tmp_path_factory.mktemp("unreaped") / "log"
+    without_reaper = {"HOLDFAST_REAPER_SECONDS": "3600"}
+    with RunningServer(databases.fresh(), log, without_reaper) as running:
+        yield running
+
+
+@given(parsers.parse('session "{name}" has available tickets'))
+def session_has_tickets(scene: Scene, name: str) -> None:
+    scene.put_on_sale()
+
+
+@given(parsers.parse('only 1 ticket is available for session "{name}"'))
+def only_one_ticket(scene: Scene, name: str) -> None:
+    scene.put_on_sale(1)
+
+
+@given(parsers.parse('an active hold for customer "{email}"'))
+def active_hold(scene: Scene, email: str) -> None:
+    scene.put_on_sale()
+    scene.place(2, customer_email=email)
+    assert scene.hold["status"] == "active"
+
+
+@given("an active hold that expired 1 minute ago")
+def hold_that_expired(scene: Scene) -> None:
+    scene.put_on_sale()
+    scene.place(2)
+    scene.owner.let_pass(scene.platform.organization_id, TTL_SECONDS + 60)
+
+
+@when("the expiry worker runs")
+def the_worker_runs(scene: Scene, server: RunningServer) -> None:
+    """It has run when no lapsed hold waits for it any more: neither one of the scenario, nor one
+    that was made just now so that there is something to see."""
+    canary = new_platform(server.base_url, server.database_url)
+    assert canary.place(canary.on_sale(1)).status_code == 201
+    scene.owner.let_pass(canary.organization_id, TTL_SECONDS + 1)
+    organizations = [canary.organization_id, scene.platform.organization_id]
+    waiting = (
+        "SELECT FROM hold WHERE organization_id = ANY (%s::uuid[]) AND status = 'active'"
+        " AND expires_at <= now()"
+    )
+    wait_until(lambda: not scene.owner.rows(waiting, organizations), "no lapsed hold waits")
+
+
+@when(
+    parsers.re(r"(a|another) customer requests a hold for (?P<quantity>-?\d+) tickets?"),
+    converters={"quantity": int},
+)
+def customer_requests(scene: Scene, quantity: int) -> None:
+    scene.place(quantity)
+
+
+@when(
+    parsers.re(r"a customer requests a hold for (?P<quantity>\d+) tickets with an idempotency key"),
+    converters={"quantity": int},
+)
+def customer_requests_with_key(scene: Scene, quantity: int) -> None:
+    scene.send("/api/holds", scene.body(quantity), {"Idempotency-Key": new_key()})
+
+
+@when("the hold is released")
+def the_hold_is_released(scene: Scene) -> None:
+    scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
+
+
+@when("the hold is read")
+def the_hold_is_read(scene: Scene) -> None:
+    scene.answers.append(scene.read(scene.hold["hold_id"]))
+
+
+@when("the same request is sent again")
+@when("the customer tries again")
+def the_same_again(scene: Scene) -> None:
+    scene.repeat(scene.sent[-1])
+
+
+@then(parsers.parse('a hold is created with status "{status}"'))
+def a_hold_is_created(scene: Scene, status: str) -> None:
+    assert scene.answer.status_code == 201, scene.answer.text
+    assert scene.hold["status"] == status
+    stored = scene.read(scene.hold["hold_id"]).json()
+    assert (stored["status"], stored["quantity"]) == (status, scene.hold["quantity"])
+
+
+@then("the hold expires in 10 minutes")
+def expires_in_ten_minutes(scene: Scene) -> None:
+    """To the second: the end is rounded up to a whole one."""
+    lasts = seconds_between(scene.hold["created_at"], scene.hold["expires_at"])
+    assert 600 <= lasts < 601
+    assert scene.hold["expires_in_seconds"] == 600
+
+
+@then(parsers.parse('the hold status is "{status}"'))
+def the_hold_status_is(scene: Scene, status: str) -> None:
+    assert scene.read(scene.hold["hold_id"]).json()["status"] == status
+
+
+@then(parsers.re(r"a (?P<kind>hold\.\w+) event is published"))
+def an_event_is_published(scene: Scene, kind: str) -> None:
+    """Once, in the outbox, in the words of the event schema."""
+    facts = scene.owner.facts(scene.hold["hold_id"])
+    assert [fact for fact, _ in facts].count(kind) == 1
+    payload = {
+        "hold_id": scene.hold["hold_id"],
+        "session_id": scene.hold["session_id"],
+        "ticket_type_id": scene.hold["ticket_type_id"],
+        "quantity": scene.hold["quantity"],
+    }
+    if kind == "hold.created":
+        assert scene.sent[-1].body is not None
+        payload["customer_email"] = scene.sent[-1].body["customer_email"]
+        payload["expires_at"] = scene.hold["expires_at"]
+    assert dict(facts)[kind] == payload
+
+
+@then("the inventory is available again")
+def inventory_is_back(scene: Scene) -> None:
+    assert scene.available() == scene.capacity == CAPACITY
+    nothing_is_held(scene)
+
+
+@then(parsers.parse('the request fails with "{error}"'))
+def the_request_fails(scene: Scene, error: str) -> None:
+    problem_of(scene.answer, STATUS_OF_ERROR[error], error)
+
+
+@then(parsers.parse('the message is "{message}"'))
+def the_message_is(scene: Scene, message: str) -> None:
+    assert scene.answer.json()["message"] == message
+
+
+@then("nothing is held")
+def nothing_is_held(scene: Scene) -> None:
+    assert scene.held() == 0
+
+
+@then(parsers.re(r"(?P<quantity>\d+) tickets? (is|are) held in all"), converters={"quantity": int})
+def held_in_all(scene: Scene, quantity: int) -> None:
+    assert scene.held() == quantity
+    assert scene.available() == scene.capacity - quantity
+
+
+@then(parsers.re(r"(?P<quantity>\d+) tickets? (is|are) available"), converters={"quantity": int})
+def are_available(scene: Scene, quantity: int) -> None:
+    assert scene.available() == quantity

@@ -1,0 +1,104 @@
+"""What has happened so far in a scenario."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from tests.e2e.owner import Owner
+from tests.support.platform import Json, Platform, Sale, new_platform
+from tests.support.servers import RunningServer
+
+CAPACITY = 10
+
+STATUS_OF_ERROR = {
+    "insufficient_inventory": 409,
+    "invalid_email": 400,
+    "invalid_quantity": 400,
+    "invalid_session": 400,
+    "invalid_ticket_type": 400,
+    "hold_not_found": 404,
+    "session_not_found": 404,
+    "hold_expired": 409,
+    "invalid_hold_state": 409,
+    "idempotency_key_reused": 422,
+    "service_unavailable": 503,
+}
+
+
+@dataclass(frozen=True)
+class Sent:
+    path: str
+    body: Json | None
+    headers: dict[str, str]
+
+
+@dataclass
+class Scene:
+    """One platform and its sale, every request that changes something, and every answer."""
+
+    platform: Platform
+    owner: Owner
+    sale: Sale = field(init=False)
+    capacity: int = CAPACITY
+    hold: Json = field(default_factory=dict)
+    holds: list[Json] = field(default_factory=list)
+    ticket_types: dict[str, str] = field(default_factory=dict)
+    sent: list[Sent] = field(default_factory=list)
+    answers: list[httpx.Response] = field(default_factory=list)
+    other: Platform = field(init=False)
+
+    @property
+    def answer(self) -> httpx.Response:
+        return self.answers[-1]
+
+    def put_on_sale(self, capacity: int = CAPACITY) -> None:
+        self.sale = self.platform.on_sale(capacity)
+        self.capacity = capacity
+
+    def body(self, quantity: int, **more: Any) -> Json:
+        return self.platform.hold_body(self.sale, quantity, **more)
+
+    def send(
+        self, path: str, body: Json | None = None, headers: dict[str, str] | None = None
+    ) -> None:
+        self.repeat(Sent(path, body, headers or {}))
+
+    def repeat(self, sent: Sent) -> None:
+        self.sent.append(sent)
+        self.answers.append(self.post(sent))
+        if sent.path == "/api/holds" and self.answer.status_code == 201:
+            self.hold = self.answer.json()
+
+    def post(self, sent: Sent) -> httpx.Response:
+        if sent.body is None:
+            return self.platform.client.post(sent.path, headers=sent.headers)
+        return self.platform.client.post(sent.path, json=sent.body, headers=sent.headers)
+
+    def place(self, quantity: int, **more: Any) -> None:
+        self.send("/api/holds", self.body(quantity, **more))
+
+    def read(self, hold_id: str) -> httpx.Response:
+        return self.platform.client.get(f"/api/holds/{hold_id}")
+
+    def held(self) -> int:
+        """By what the API says; the counters of the pools are looked at on the way."""
+        path = f"/api/sessions/{self.sale.session_id}/availability"
+        held = sum(
+            offered["held"] for offered in self.platform.client.get(path).json()["ticket_types"]
+        )
+        self.owner.assert_counters_add_up(self.platform.organization_id)
+        return int(held)
+
+    def available(self) -> int:
+        return sum(self.platform.available(self.sale))
+
+
+def scene_on(server: RunningServer) -> Scene:
+    platform = new_platform(server.base_url, server.database_url)
+    return Scene(platform, Owner(server.database_url))
+
+
+def new_key() -> str:
+    return uuid4().hex
