@@ -457,6 +457,7 @@ def test_a_wrong_method_is_told_which_are_right(stall: Stall, path: str, allowed
 @pytest.mark.parametrize(
     "path",
     [
+        "/api",
         "/api/",
         f"/api/{MARKER}",
         "/api/holds/",

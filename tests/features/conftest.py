@@ -98,7 +98,6 @@ def the_hold_is_read(scene: Scene) -> None:
 
 
 @when("the same request is sent again")
-@when("the customer tries again")
 def the_same_again(scene: Scene) -> None:
     scene.repeat(scene.sent[-1])
 

@@ -40,14 +40,14 @@ class Scene:
 
     platform: Platform
     owner: Owner
-    sale: Sale = field(init=False)
+    sale: Sale = field(init=False, repr=False)
     capacity: int = CAPACITY
     hold: Json = field(default_factory=dict)
     holds: list[Json] = field(default_factory=list)
     ticket_types: dict[str, str] = field(default_factory=dict)
     sent: list[Sent] = field(default_factory=list)
     answers: list[httpx.Response] = field(default_factory=list)
-    other: Platform = field(init=False)
+    other: Platform = field(init=False, repr=False)
 
     @property
     def answer(self) -> httpx.Response:

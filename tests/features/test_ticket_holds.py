@@ -1,5 +1,6 @@
 """Creating, reading and expiring holds."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,13 @@ def the_database_is_away(own_postgres: EmbeddedPostgres) -> None:
 def the_database_is_back(own_postgres: EmbeddedPostgres, own_server: RunningServer) -> None:
     own_postgres.start()
     own_server.wait_for("/readyz")
+
+
+@when("the customer tries again")
+def tries_again(scene: Scene) -> None:
+    """After the time that the answer asked for."""
+    time.sleep(int(scene.answer.headers["retry-after"]))
+    scene.repeat(scene.sent[-1])
 
 
 @when(parsers.parse('customer "{email}" requests a hold for {quantity:d} tickets'))

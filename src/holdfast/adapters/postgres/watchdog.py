@@ -12,6 +12,7 @@ import psycopg
 
 # The longest that one exchange with the server may take before its connection is cut.
 EXCHANGE_TIMEOUT_SECONDS = 4.0
+LOOK_EVERY_SECONDS = 0.25
 
 
 class Watchdog:
@@ -19,9 +20,8 @@ class Watchdog:
     One thread serves all connections of the process."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._limits: dict[int, tuple[float, int]] = {}  # token -> (when, file descriptor)
-        self._next_token = 0
+        self._lock = threading.Lock()
+        self._limits: dict[int, float] = {}  # file descriptor -> when
         self._thread: threading.Thread | None = None
 
     @contextmanager
@@ -29,31 +29,32 @@ class Watchdog:
         self, connection: psycopg.Connection[Any], seconds: float = EXCHANGE_TIMEOUT_SECONDS
     ) -> Iterator[None]:
         """Within this block the connection is cut after so many seconds."""
-        with self._changed:
+        # A descriptor of our own: libpq may close its own in here, and its number may be given to
+        # somebody else's socket.
+        descriptor = os.dup(connection.fileno())
+        with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._watch, name="holdfast-watchdog", daemon=True
                 )
                 self._thread.start()
-            token = self._next_token = self._next_token + 1
-            self._limits[token] = (time.monotonic() + seconds, connection.fileno())
-            if len(self._limits) == 1:
-                self._changed.notify()
+            self._limits[descriptor] = time.monotonic() + seconds
         try:
             yield
         finally:
-            with self._changed:
-                self._limits.pop(token, None)
+            with self._lock:
+                del self._limits[descriptor]
+                os.close(descriptor)
 
     def _watch(self) -> None:
-        with self._changed:
-            while True:
+        """Looks now and then: being woken for each exchange would cost more than it saves."""
+        while True:
+            time.sleep(LOOK_EVERY_SECONDS)
+            with self._lock:
                 now = time.monotonic()
-                for token, (when, descriptor) in list(self._limits.items()):
+                for descriptor, when in self._limits.items():
                     if when <= now:
-                        del self._limits[token]
                         _cut(descriptor)
-                self._changed.wait(0.25 if self._limits else None)
 
 
 def _cut(descriptor: int) -> None:

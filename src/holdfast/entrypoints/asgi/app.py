@@ -10,8 +10,8 @@ from typing import cast
 
 from django.core.asgi import get_asgi_application
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp
+from starlette.routing import BaseRoute, Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.logs import configure_logs
@@ -22,17 +22,17 @@ from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 
 
-def create_everything() -> Starlette:
+def create_everything() -> ASGIApp:
     """API and pages in one process."""
     settings = _prepare_process()
     return _serving_api(settings, [_pages(settings)])
 
 
-def create_api_only() -> Starlette:
+def create_api_only() -> ASGIApp:
     return _serving_api(_prepare_process(), [])
 
 
-def create_pages_only() -> Starlette:
+def create_pages_only() -> ASGIApp:
     settings = _prepare_process()
     database = WatchedDatabase(settings)
     readiness = Readiness([database.dependency])
@@ -46,7 +46,7 @@ def create_pages_only() -> Starlette:
     return Starlette(routes=[*health_routes(readiness), _pages(settings)], lifespan=lifespan)
 
 
-def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> Starlette:
+def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> ASGIApp:
     server = Server(settings)
     api = create_api(server.container)
     readiness = Readiness(server.dependencies())
@@ -62,8 +62,17 @@ def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> Starlette:
             api.close()
             readiness.close()
 
-    routes = [*health_routes(readiness), Route("/api", api), Mount("/api", app=api), *beside]
-    return Starlette(routes=routes, lifespan=lifespan)
+    rest = Starlette(routes=[*health_routes(readiness), *beside], lifespan=lifespan)
+
+    async def front_door(scope: Scope, receive: Receive, send: Send) -> None:
+        """The API is on the hot path: it gets its requests without a router in between."""
+        path = scope.get("path", "")
+        if scope["type"] == "http" and (path.startswith("/api/") or path == "/api"):
+            await api(scope, receive, send)
+        else:
+            await rest(scope, receive, send)
+
+    return front_door
 
 
 def _prepare_process() -> Settings:
