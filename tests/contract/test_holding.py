@@ -1,6 +1,8 @@
 """What the engine promises, whatever store it stands on."""
 
+import time
 from concurrent.futures import wait
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -317,6 +319,20 @@ def test_an_id_that_the_client_chose_is_used_once(world: World, engine: Admissio
     assert world.pool(venue.pools["floor"]).held == 2
 
 
+def test_an_id_that_comes_again_with_another_price_is_another_request(
+    world: World, engine: Admission
+) -> None:
+    venue = world.venue({"floor": 10}, {"standing": ("floor",)})
+    command = venue.place(("standing", 2), hold_id=HoldId(uuid4()))
+    ask_at = [replace(command.asks[0], unit_price_minor=price) for price in (100, 5, 100)]
+    first, other, again = (ask(engine, replace(command, asks=(each,))) for each in ask_at)
+    assert isinstance(first, Placed)
+    assert isinstance(other, Refusal)
+    assert other.code is RefusalCode.IDEMPOTENCY_KEY_REUSED
+    assert isinstance(again, Placed)
+    assert again.is_repeat
+
+
 def test_two_organizations_may_choose_the_same_id(world: World, engine: Admission) -> None:
     one = world.venue({"floor": 10}, {"standing": ("floor",)})
     other = world.venue({"floor": 10}, {"standing": ("floor",)})
@@ -338,6 +354,22 @@ def test_a_pool_that_a_stranger_locked_delays_only_those_who_need_it(
             placed(engine, venue.place(("seat", 1)))
         assert not waiting.done()
     assert isinstance(waiting.result(5).outcome, Placed)
+
+
+def test_who_waits_for_one_pool_keeps_no_other_from_its_buyers(
+    world: World, engine: Admission
+) -> None:
+    """One buyer wants two pools, and a stranger sits on one of them. The other one sells on."""
+    venue = world.venue({"x": 100, "z": 100}, {"both": ("x", "z"), "one": ("x",)})
+    with world.locked_by_a_stranger(venue, venue.pools["z"]):
+        greedy = engine.submit(venue.place(("both", 1)))
+        started = time.monotonic()
+        for _ in range(20):
+            placed(engine, venue.place(("one", 1)))
+        # Held hostage, each of them would have waited for a lock timeout of a quarter of a second.
+        assert time.monotonic() - started < 3
+        assert not greedy.done()
+    assert isinstance(greedy.result(5).outcome, Placed)
 
 
 def test_whoever_waits_for_a_locked_pool_is_served_in_order(

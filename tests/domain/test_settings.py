@@ -35,6 +35,9 @@ def test_variables_are_read_and_typed() -> None:
         ("HOLDFAST_ANSWERS_KEPT_HOURS", "1"),
         ("DATABASE_URL", "mysql://secret-password@somewhere/db"),
         ("REDIS_URL", "http://somewhere"),
+        ("DATABASE_URL", "postgresql://web@somewhere:notaport/db"),
+        ("DATABASE_URL", "postgresql://web@somewhere/db?foo=bar"),
+        ("REDIS_URL", "redis://a:b:c"),
     ],
 )
 def test_a_wrong_value_is_named_and_not_repeated(variable: str, value: str) -> None:

@@ -13,7 +13,6 @@ from holdfast.ports.store import (
     CommitToken,
     CommitUnknown,
     GroupWrites,
-    Patience,
 )
 
 Fault = Callable[[GroupWrites], None]
@@ -62,10 +61,13 @@ class FaultyGroup:
     inner: MemoryGroup
 
     def lock_and_read(
-        self, resources: frozenset[Resource], new_holds: Sequence[HoldKey], patience: Patience
+        self,
+        resources: frozenset[Resource],
+        new_holds: Sequence[HoldKey],
+        wait_for: Resource | None = None,
     ) -> Ledger:
         self.store.on_read()
-        return self.inner.lock_and_read(resources, new_holds, patience)
+        return self.inner.lock_and_read(resources, new_holds, wait_for)
 
     def write_and_commit(self, writes: GroupWrites) -> None:
         self.store.group_sizes.append(len(writes.transitions))

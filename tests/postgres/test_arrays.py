@@ -42,9 +42,9 @@ def test_values_come_back_as_they_went(database_url: str, kind: str, values: lis
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.lists(
-        st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0"))
-    ).filter(bool)
+    st.lists(st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0"))).filter(
+        bool
+    )
 )
 def test_any_text_comes_back_as_it_went(database_url: str, values: list[str | None]) -> None:
     assert round_trip(database_url, "text", values) == values

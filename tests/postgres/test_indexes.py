@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres import connecting, reading, statements
+from holdfast.adapters.postgres.watchdog import Watchdog
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.values import EmailAddress
@@ -18,6 +19,7 @@ from tests.contract.worlds import PostgresWorld, Venue
 from tests.support.databases import DatabaseFactory
 
 HOLDS = 20_000
+LAPSED_SECONDS = 5_000
 GROUP = 64
 
 # 20,000 holds over 20 sessions; half of them are active, half of those lapsed.
@@ -57,7 +59,7 @@ class Large:
         self.owner = psycopg.connect(url, autocommit=True)
         self.application = psycopg.connect(url, autocommit=True)
         connecting.configure_reader(self.application)
-        self.engine = connecting.connect(url, "test")
+        self.engine = connecting.connect(url, "test", Watchdog())
         # psycopg would deallocate ours together with its own after a ROLLBACK.
         self.engine.prepare_threshold = None
         connecting.begin(self.engine, [self.organization_id])
@@ -148,14 +150,13 @@ def keys(large: Large, query: str) -> tuple[list[UUID], list[UUID]]:
 
 
 HOT = {
-    "LOCK_POOLS_SKIP": "SELECT organization_id, id FROM pool",
-    "LOCK_POOLS_WAIT": "SELECT organization_id, id FROM pool",
-    "LOCK_HOLDS_SKIP": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
-    "LOCK_HOLDS_WAIT": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
+    "LOCK_POOLS": "SELECT organization_id, id FROM pool",
+    "LOCK_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
     "EXISTING_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
     "SURVEY_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
     "SESSION_VERSIONS": "SELECT organization_id, id FROM session LIMIT 2",
     "SESSION_CATALOGUE": "SELECT organization_id, id FROM session LIMIT 2",
+    "LAPSED_UNITS": "SELECT organization_id, id FROM pool",
     "RECORDED_ANSWERS": f"SELECT organization_id, digest FROM idempotency LIMIT {GROUP}",
 }
 
@@ -171,7 +172,8 @@ def test_hot_statements_touch_only_their_group_on_tables_without_statistics(
     for node in nodes:
         assert node["Node Type"] != "Seq Scan", node
         rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-        assert rows * node["Actual Loops"] <= 4 * len(ids), node
+        allowed = LAPSED_SECONDS + 1 if name == "LAPSED_UNITS" else 4 * len(ids)
+        assert rows * node["Actual Loops"] <= allowed, node
 
 
 def test_ended_holds_are_written_by_key_on_tables_without_statistics(large: Large) -> None:
@@ -206,13 +208,55 @@ def analyzed(large: Large) -> Large:
     return large
 
 
-def test_the_reaper_finds_what_lapsed(analyzed: Large) -> None:
-    row = analyzed.owner.execute(
-        "SELECT prosrc FROM pg_proc WHERE proname = 'holdfast_lapsed_holds'"
+def touched(nodes: list[dict[str, Any]]) -> float:
+    """The most rows that one step of a plan has read, shown or thrown away."""
+    return float(
+        max(
+            (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+            for node in nodes
+        )
+    )
+
+
+def body_of(large: Large, function: str) -> str:
+    row = large.owner.execute(
+        "SELECT prosrc FROM pg_proc WHERE proname = %s", [function]
     ).fetchone()
     assert row is not None
-    query = str(row[0]).replace("row_limit", "100")
-    assert analyzed.indexes(query, None) == {"hold_live_by_expiry"}
+    return str(row[0])
+
+
+def test_the_reaper_reads_only_what_lapsed(analyzed: Large) -> None:
+    query = body_of(analyzed, "holdfast_lapsed_holds").replace("row_limit", "100")
+    nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
+    assert {node.get("Index Name") for node in nodes} >= {"hold_live_by_expiry"}
+    assert touched(nodes) <= 100
+    nobody = query.replace("statement_timestamp()", "now() - interval '1 year'")
+    assert touched(analyzed.plan(analyzed.owner, nobody, None, measured=True)) == 0
+    slow = query.replace("statement_timestamp()", "clock_timestamp() - interval '1 year'")
+    nodes = analyzed.plan(analyzed.owner, slow, None, measured=True)
+    assert touched(nodes) > 1000, "the control: this clock is never the condition of an index"
+
+
+def test_the_pruner_reads_only_what_is_old(analyzed: Large) -> None:
+    query = body_of(analyzed, "holdfast_prune_answers")
+    query = query.replace("kept_seconds", "3600").replace("row_limit", "100")
+    nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
+    assert "idempotency_by_creation" in {node.get("Index Name") for node in nodes}
+    assert touched(nodes) <= 100
+
+
+@pytest.mark.parametrize("status", [None, *HoldStatus])
+@pytest.mark.parametrize("of_session", [False, True])
+def test_a_page_of_any_status_reads_about_a_page(
+    analyzed: Large, status: HoldStatus | None, of_session: bool
+) -> None:
+    only = HoldFilter(session_id=analyzed.venue.session_id if of_session else None, status=status)
+    query, parameters = reading.list_query(analyzed.organization_id, only, PageRequest(20))
+    nodes = analyzed.plan(analyzed.application, query, parameters, measured=True)
+    # Lapsed ones may all be read: there are few where a reaper is at work. Here are 5,000.
+    has_lapsed = status in {HoldStatus.EXPIRED, HoldStatus.ACTIVE}
+    assert touched(nodes) <= (LAPSED_SECONDS + 1 if has_lapsed else 100)
 
 
 def listed(large: Large, **only: Any) -> set[str]:
@@ -231,11 +275,9 @@ def test_lists_of_holds_find_their_index(analyzed: Large) -> None:
     session_id = SessionId(analyzed.venue.session_id)
     email = EmailAddress("buyer7@example.com")
     assert listed(analyzed) == {"hold_by_creation"}
-    assert listed(analyzed, session_id=session_id) == {"hold_by_session"}
-    assert listed(analyzed, email=email) == {"hold_by_email"}
-    assert listed(analyzed, email=email, session_id=session_id) == {"hold_by_email"}
-    active = listed(analyzed, session_id=session_id, status=HoldStatus.ACTIVE)
-    assert active <= {"hold_live_by_session", "hold_by_session"}
+    assert "hold_by_session" in listed(analyzed, session_id=session_id)
+    assert "hold_by_email" in listed(analyzed, email=email)
+    assert "hold_by_email" in listed(analyzed, email=email, session_id=session_id)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +291,7 @@ def test_lists_of_holds_find_their_index(analyzed: Large) -> None:
             "session_id = %(session)s AND status = 'active' AND expires_at <= now()",
             "hold_live_by_session",
         ),
-        ("created_at > now() - interval '20 seconds'", "hold_by_creation"),
+        ("status = 'expired' AND created_at > now() - interval '20 seconds'", "hold_by_creation"),
     ],
 )
 def test_what_operators_ask_of_holds_finds_its_index(

@@ -10,7 +10,7 @@ import pytest
 from holdfast.adapters.postgres import connecting, statements
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.domain.decide import Placed, Released
-from holdfast.domain.hold import Hold
+from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.engine import Admission
 from holdfast.ports.holds import HoldFilter
@@ -160,10 +160,10 @@ def _without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(
         statements,
-        "LIST_HOLDS",
-        statements.LIST_HOLDS.replace("WHERE {conditions}", "WHERE true OR {conditions}"),
+        "LIST_PART",
+        statements.LIST_PART.replace("WHERE {conditions}", "WHERE true OR {conditions}"),
     )
-    for name in ("SURVEY_HOLDS", "LOCK_HOLDS_SKIP", "EXISTING_HOLDS"):
+    for name in ("SURVEY_HOLDS", "LOCK_HOLDS", "EXISTING_HOLDS"):
         filtered = getattr(statements, name)
         bare = filtered.replace("organization_id = wanted.organization_id AND id", "id")
         assert bare != filtered
@@ -182,10 +182,11 @@ def test_reading_without_filters(
     holds = PostgresHolds(database)
     me, their_hold = neighbours.mine.organization_id, neighbours.their_hold
     found = holds.hold(me, their_hold.id)
-    listed = holds.holds(me, HoldFilter(), PageRequest()).items
+    listed = holds.holds(me, HoldFilter(status=HoldStatus.CANCELLED), PageRequest()).items
     database.close()
     assert (found is None) is is_guarded
-    assert (len(listed) == 1) is is_guarded
+    # Without any filter the list shows whatever the database lets through.
+    assert len(listed) == (1 if is_guarded else 2)
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
@@ -195,7 +196,7 @@ def test_changing_without_filters(
     """Releasing a neighbour's hold. The control needs the domain's own check to be fooled too: a
     hold is looked up by organization and id, so the row is given out as mine."""
     _without_filters(monkeypatch)
-    for name in ("SURVEY_HOLDS", "LOCK_HOLDS_SKIP"):
+    for name in ("SURVEY_HOLDS", "LOCK_HOLDS"):
         given_out = getattr(statements, name).replace(
             "h.organization_id, h.id, h.session_id", "wanted.organization_id, h.id, h.session_id"
         )

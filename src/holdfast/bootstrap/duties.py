@@ -1,6 +1,7 @@
 """Background duties on threads of the server. In production they may run elsewhere as well: each
 is safe to run in several places at once."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,4 +43,5 @@ class DutyThread:
                 has_more = self._duty.run_once()
             except Exception:
                 has_more = False
-                log.exception("duty_failed", duty=self._duty.name)
+                with contextlib.suppress(Exception):
+                    log.exception("duty_failed", duty=self._duty.name)

@@ -1,8 +1,10 @@
 """Logs: one JSON object per line, and no e-mail address in any of them."""
 
+import contextlib
 import logging
 import re
 import sys
+from typing import TextIO
 
 import msgspec
 import structlog
@@ -27,7 +29,7 @@ def configure_logs(settings: Settings) -> None:
     structlog.configure(
         processors=[*shared, *render],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _Lines(sys.stderr),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -38,6 +40,21 @@ def configure_logs(settings: Settings) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+
+
+class _Lines:
+    """Writes lines. A log that cannot be written (its reader is gone, the disk is full) is no
+    reason to stop selling tickets: the line is lost, and nothing else."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def msg(self, line: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    debug = info = warning = error = critical = msg
 
 
 def _renderer(settings: Settings) -> structlog.typing.Processor:

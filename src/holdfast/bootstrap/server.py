@@ -16,7 +16,7 @@ from holdfast.ports.health import Dependency
 from holdfast.services.container import ApiContainer
 from holdfast.services.expiring import Reaper
 from holdfast.services.journal import Journal
-from holdfast.services.pruning import Pruner
+from holdfast.services.pruning import FULL_RUN, Pruner
 
 PRUNER_SECONDS = 60.0
 JOURNAL_SECONDS = 1.0
@@ -65,7 +65,7 @@ class Server:
         pruner = Pruner(holds, settings.holdfast_answers_kept_hours * SECONDS_PER_HOUR)
         return (
             Duty("reaper", settings.holdfast_reaper_seconds, lambda: reaper.run_once().may_be_more),
-            Duty("pruner", PRUNER_SECONDS, lambda: pruner.run_once() < 0),
+            Duty("pruner", PRUNER_SECONDS, lambda: pruner.run_once() >= FULL_RUN),
             Duty("journal", JOURNAL_SECONDS, self._journal.run_once),
         )
 

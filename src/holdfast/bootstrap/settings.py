@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+import psycopg
 from msgspec import Meta
+from psycopg.conninfo import conninfo_to_dict
+from redis.connection import parse_url
 
 
 class SettingsError(Exception):
@@ -146,5 +149,20 @@ def _expected(kind: Any) -> str:
 
 
 def _check_url(variable: str, url: object, schemes: tuple[str, ...]) -> None:
-    if isinstance(url, str) and not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+    """The whole address is read here, so that a slip of the pen stops the start."""
+    if not isinstance(url, str):
+        return
+    if not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
         raise SettingsError(f"{variable}: must start with {schemes[0]}://")
+    try:
+        if "postgresql" in schemes:
+            port = conninfo_to_dict(url).get("port")
+        else:
+            port = parse_url(url).get("port")  # type: ignore[no-untyped-call]
+        is_valid = all(1 <= int(one) <= 65535 for one in str(port or 5432).split(","))
+    except (psycopg.Error, ValueError):
+        is_valid = False
+    if not is_valid:
+        raise SettingsError(
+            f"{variable}: is not a valid address of the form {schemes[0]}://user@host:port/name"
+        )

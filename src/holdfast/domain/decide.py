@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.commands import Command, ExpireHolds, Origin, PlaceHold, ReleaseHold
+from holdfast.domain.commands import Ask, Command, ExpireHolds, Origin, PlaceHold, ReleaseHold
 from holdfast.domain.hold import Hold, HoldStatus, Line
 from holdfast.domain.ids import HoldId, PoolId, TicketTypeId
 from holdfast.domain.ledger import Ledger
@@ -87,14 +87,22 @@ def _place(ledger: Ledger, command: PlaceHold) -> Decision:
 
 def _repeated(existing: Hold, command: PlaceHold, now: datetime) -> Outcome:
     """The id is taken: by this very request, sent again, or by another."""
-    asked = [(ask.ticket_type_id, int(ask.quantity)) for ask in command.asks]
-    held = [(line.ticket_type_id, line.quantity) for line in existing.lines]
     is_same = (
-        asked == held
+        len(command.asks) == len(existing.lines)
+        and all(map(_is_met_by, command.asks, existing.lines))
         and existing.session_id == command.session_id
         and existing.holder.is_same_as(command.holder)
     )
     return Placed(existing, now, is_repeat=True) if is_same else refusals.idempotency_key_reused()
+
+
+def _is_met_by(ask: Ask, line: Line) -> bool:
+    """A price counts only where the platform names one: the catalogue's may have changed since."""
+    return (
+        ask.ticket_type_id == line.ticket_type_id
+        and ask.quantity == line.quantity
+        and ask.unit_price_minor in {None, line.unit_price_minor}
+    )
 
 
 def _refuse_asks(session: SessionCatalogue, command: PlaceHold) -> Refusal | None:
@@ -143,7 +151,6 @@ def expiry(now: datetime, ttl_seconds: int) -> datetime:
 @dataclass(frozen=True, slots=True)
 class _Room:
     evictions: tuple[Transition, ...]
-    given_back: Mapping[PoolId, int]
     short_pools: frozenset[PoolId]
 
 
@@ -155,24 +162,22 @@ def _make_room(ledger: Ledger, demand: Mapping[PoolId, int], origin: Origin) -> 
         if units > ledger.pools[pool_id].free
     }
     evictions: list[Transition] = []
-    given_back: Counter[PoolId] = Counter()
     if not missing:
-        return _Room((), given_back, frozenset())
+        return _Room((), frozenset())
     for lapsed in ledger.lapsed_holds():
         units = units_by_pool(lapsed)
         if not any(pool_id in missing for pool_id in units):
             continue
-        if any(pool_id not in ledger.pools for pool_id in units):
+        if not ledger.knows_pools_of(lapsed):
             continue
         evictions.append(Transition(lapsed, lapsed.expired(ledger.now), origin))
-        given_back.update(units)
         for pool_id in units.keys() & missing.keys():
             missing[pool_id] -= units[pool_id]
             if missing[pool_id] <= 0:
                 del missing[pool_id]
         if not missing or len(evictions) == EVICTIONS_MAX:
             break
-    return _Room(tuple(evictions), given_back, frozenset(missing))
+    return _Room(tuple(evictions), frozenset(missing))
 
 
 def _short_of_stock(
@@ -202,6 +207,8 @@ def _release(ledger: Ledger, command: ReleaseHold) -> Decision:
         return Decision(refusals.hold_expired())
     if not hold.can_release(ledger.now):
         return Decision(refusals.invalid_hold_state(hold.status.value))
+    if not ledger.knows_pools_of(hold):
+        return Decision(NeedsMore())
     released = hold.released(ledger.now)
     return Decision(Released(released, ledger.now), (Transition(hold, released, command.origin),))
 
@@ -211,6 +218,8 @@ def _expire(ledger: Ledger, command: ExpireHolds) -> Decision:
     for key in dict.fromkeys(command.hold_keys):
         hold = ledger.holds.get(key)
         if hold is not None and hold.can_expire(ledger.now):
+            if not ledger.knows_pools_of(hold):
+                return Decision(NeedsMore())
             transitions.append(Transition(hold, hold.expired(ledger.now), command.origin))
     holds = tuple(transition.after for transition in transitions)
     expired = tuple(hold.id for hold in holds)

@@ -37,6 +37,15 @@ class Resource(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Footprint:
+    """Without what is `required` a command cannot be decided. What is `optional` (lapsed holds that
+    might make room) is taken if nobody else has it."""
+
+    required: frozenset[Resource]
+    optional: frozenset[Resource] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """What the unlocked look ahead has to find."""
 
@@ -65,27 +74,33 @@ def needs_of(command: Command, lapsed_pools: Iterable[PoolId]) -> Needs:
             return Needs(holds=frozenset(command.hold_keys))
 
 
-def footprint_of(
-    command: Command, survey: Survey, lapsed_pools: Iterable[PoolId]
-) -> frozenset[Resource]:
-    """Everything that has to be locked before the command can be decided."""
+def footprint_of(command: Command, survey: Survey, lapsed_pools: Iterable[PoolId]) -> Footprint:
+    """What is to be locked before the command is decided."""
     resources: set[Resource] = set()
     if command.idempotency is not None:
         key = command.idempotency
         resources.add(Resource(ResourceKind.IDEMPOTENCY_KEY, command.organization_id, key.digest))
     match command:
         case PlaceHold():
-            resources |= _footprint_of_place(command, survey, lapsed_pools)
+            resources |= _footprint_of_place(command, survey)
+            optional = _footprint_of_lapsed(survey, lapsed_pools)
+            return Footprint(frozenset(resources), optional - resources)
         case ReleaseHold():
             resources |= _footprint_of_holds((command.hold_key,), survey)
         case _:
             resources |= _footprint_of_holds(command.hold_keys, survey)
+    return Footprint(frozenset(resources))
+
+
+def _footprint_of_lapsed(survey: Survey, pools: Iterable[PoolId]) -> frozenset[Resource]:
+    resources: set[Resource] = set()
+    for pool_id in pools:
+        for hold in survey.lapsed.get(pool_id, ()):
+            resources |= _resources_of_hold(hold)
     return frozenset(resources)
 
 
-def _footprint_of_place(
-    command: PlaceHold, survey: Survey, lapsed_pools: Iterable[PoolId]
-) -> set[Resource]:
+def _footprint_of_place(command: PlaceHold, survey: Survey) -> set[Resource]:
     organization_id = command.organization_id
     resources = {Resource(ResourceKind.SESSION, organization_id, command.session_id)}
     if command.is_id_from_client:
@@ -97,9 +112,6 @@ def _footprint_of_place(
             offer = session.offers.get(ask.ticket_type_id)
             for pool_id in offer.pool_ids if offer else ():
                 resources.add(Resource(ResourceKind.POOL, organization_id, pool_id))
-    for pool_id in lapsed_pools:
-        for hold in survey.lapsed.get(pool_id, ()):
-            resources |= _resources_of_hold(hold)
     return resources
 
 

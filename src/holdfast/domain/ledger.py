@@ -47,6 +47,10 @@ class Ledger:
         """What a buyer may have: lapsed places are free."""
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
+    def knows_pools_of(self, hold: Hold) -> bool:
+        """Whether every pool that would get something back is locked."""
+        return all(pool_id in self.pools for line in hold.lines for pool_id in line.pool_ids)
+
     def lapsed_holds(self) -> Iterator[Hold]:
         """Oldest first, so that who lapsed first gives back first."""
         lapsed = [hold for hold in self.holds.values() if hold.is_lapsed(self.now)]

@@ -1,5 +1,6 @@
 """The door of the engine. It owns the queue, the waiting room and the threads."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from holdfast.engine.pending import Pending
 from holdfast.engine.queue import FairQueue
 from holdfast.engine.waiting import WaitingRoom
 from holdfast.ports.engine import Answer, Observer, Render
-from holdfast.ports.store import Patience, Store
+from holdfast.ports.store import Store
 
 log = structlog.get_logger()
 
@@ -42,7 +43,7 @@ class Admission:
         self._observer = observer or _Unobserved()
         self._limits = limits or Limits()
         self._queue = FairQueue(self._limits.queue_max, self._limits.share_max)
-        self._waiting = WaitingRoom()
+        self._waiting = WaitingRoom(self._limits.patient_lanes)
         self._main_lane = threading.Thread(
             target=self._run_main_lane, name="holdfast-lane", daemon=True
         )
@@ -91,7 +92,7 @@ class Admission:
 
     def _run_main_lane(self) -> None:
         connection = self._store.connect()
-        runner = GroupRunner(connection, Patience.SKIP, self._observer, self._waiting.line_for)
+        runner = GroupRunner(connection, self._observer, self._waiting.line_for)
         while pendings := self._queue.take(self._limits.group_max):
             try:
                 result = runner.run(pendings)
@@ -103,11 +104,11 @@ class Admission:
 
     def _run_patient_lane(self) -> None:
         connection = self._store.connect()
-        runner = GroupRunner(connection, Patience.WAIT, self._observer)
+        runner = GroupRunner(connection, self._observer)
         while turn := self._waiting.take(self._limits.group_max):
             resource, pendings = turn
             try:
-                result = runner.run(pendings, blocked_on=resource)
+                result = runner.run(pendings, wait_for=resource)
                 again = [(pending, resource) for pending in result.again]
                 leftovers = again + result.blocked
             except BaseException as error:
@@ -118,10 +119,11 @@ class Admission:
 
 
 def _fail(pendings: list[Pending], error: BaseException) -> None:
-    """The last net: a lane never dies with futures hanging."""
-    log.error("group_failed", size=len(pendings), exc_info=error)
+    """The last net: a lane never dies with futures hanging. First the answers, then the log."""
     for pending in pendings:
         pending.refuse(refusals.internal_error())
+    with contextlib.suppress(Exception):
+        log.error("group_failed", size=len(pendings), exc_info=error)
 
 
 def _join(thread: threading.Thread, give_up_at: float) -> None:

@@ -15,6 +15,7 @@ from holdfast.domain import refusals
 from holdfast.domain.commands import IdempotencyKey, PlaceHold
 from holdfast.domain.decide import NeedsMore, decide
 from holdfast.domain.footprint import (
+    Footprint,
     Needs,
     Resource,
     ResourceKind,
@@ -38,7 +39,6 @@ from holdfast.ports.store import (
     Contended,
     Group,
     GroupWrites,
-    Patience,
     Rejected,
     StoreConnection,
     StoreUnavailable,
@@ -83,27 +83,25 @@ class GroupRunner:
     def __init__(
         self,
         connection: StoreConnection,
-        patience: Patience,
         observer: Observer,
         line_for: Callable[[Set[Resource]], Resource | None] = nobody_waits,
     ) -> None:
         self._connection = connection
-        self._patience = patience
         self._observer = observer
         self._line_for = line_for
 
-    def run(self, pendings: Sequence[Pending], blocked_on: Resource | None = None) -> GroupResult:
-        """`blocked_on` is the line that these commands come from, when they come from one."""
+    def run(self, pendings: Sequence[Pending], wait_for: Resource | None = None) -> GroupResult:
+        """`wait_for` is the line that these commands come from, when they come from one."""
         for attempt in range(ATTEMPTS_MAX):
             pendings = _drop_late(pendings)
             if not pendings:
                 return GroupResult()
             verdicts = _Verdicts()
             try:
-                self._attempt(pendings, verdicts)
+                self._attempt(pendings, verdicts, wait_for)
             except Contended as error:
-                if self._patience is Patience.WAIT and blocked_on is not None:
-                    return GroupResult(blocked=[(pending, blocked_on) for pending in pendings])
+                if wait_for is not None:
+                    return GroupResult(blocked=[(pending, wait_for) for pending in pendings])
                 log.info("group_contended", attempt=attempt, reason=str(error))
                 time.sleep(random.uniform(0, RETRY_JITTER_SECONDS))  # noqa: S311
             except StoreUnavailable as error:
@@ -117,47 +115,27 @@ class GroupRunner:
                 if state is CommitState.UNKNOWN:
                     break
             except Exception as error:
-                return self._halve(pendings, error, blocked_on)
+                return self._halve(pendings, error, wait_for)
             else:
                 return self._conclude(verdicts)
         return _give_up(pendings)
 
-    def _attempt(self, pendings: Sequence[Pending], verdicts: _Verdicts) -> None:
+    def _attempt(
+        self, pendings: Sequence[Pending], verdicts: _Verdicts, wait_for: Resource | None
+    ) -> None:
         """Plan with an unlocked look, then one transaction."""
         survey = self._connection.survey(_needs_of_all(pendings))
-        planned: list[tuple[Pending, frozenset[Resource]]] = []
+        planned: list[tuple[Pending, Footprint]] = []
         for pending in pendings:
             footprint = footprint_of(pending.command, survey, pending.lapsed_pools)
-            line = self._line_for(footprint)
+            line = self._line_for(footprint.required)
             if line is None:
                 planned.append((pending, footprint))
             else:
                 verdicts.blocked.append((pending, line))
         if planned:
             with self._connection.group() as group:
-                self._decide_all(group, planned, verdicts)
-
-    def _decide_all(
-        self,
-        group: Group,
-        planned: Sequence[tuple[Pending, frozenset[Resource]]],
-        verdicts: _Verdicts,
-    ) -> None:
-        resources = frozenset[Resource]().union(*(footprint for _, footprint in planned))
-        new_holds = [
-            pending.command.hold_key
-            for pending, _ in planned
-            if isinstance(pending.command, PlaceHold)
-        ]
-        ledger = group.lock_and_read(resources, new_holds, self._patience)
-        for pending, footprint in planned:
-            missed = footprint & ledger.skipped if ledger.skipped else None
-            if missed:
-                verdicts.blocked.append((pending, min(missed)))
-            else:
-                _decide_one(ledger, pending, verdicts)
-        if verdicts.transitions or verdicts.recorded:
-            group.write_and_commit(GroupWrites(ledger, verdicts.transitions, verdicts.recorded))
+                _decide_all(group, planned, verdicts, wait_for)
 
     def _conclude(self, verdicts: _Verdicts) -> GroupResult:
         """The group has committed (or had nothing to write): now, and only now, answer."""
@@ -183,7 +161,7 @@ class GroupRunner:
         return state
 
     def _halve(
-        self, pendings: Sequence[Pending], error: Exception, blocked_on: Resource | None
+        self, pendings: Sequence[Pending], error: Exception, wait_for: Resource | None
     ) -> GroupResult:
         """One command breaks the group: find it by halves. Alone, it gets an error and a log."""
         if len(pendings) == 1:
@@ -198,9 +176,34 @@ class GroupRunner:
         level = log.info if isinstance(error, Rejected) else log.error
         level("group_halved", size=len(pendings), reason=type(error).__name__)
         middle = len(pendings) // 2
-        result = self.run(pendings[:middle], blocked_on)
-        result.add(self.run(pendings[middle:], blocked_on))
+        result = self.run(pendings[:middle], wait_for)
+        result.add(self.run(pendings[middle:], wait_for))
         return result
+
+
+def _decide_all(
+    group: Group,
+    planned: Sequence[tuple[Pending, Footprint]],
+    verdicts: _Verdicts,
+    wait_for: Resource | None,
+) -> None:
+    """Lock, read, decide one after the other, write, commit."""
+    resources = frozenset[Resource]().union(
+        *(footprint.required for _, footprint in planned),
+        *(footprint.optional for _, footprint in planned),
+    )
+    new_holds = [
+        pending.command.hold_key for pending, _ in planned if isinstance(pending.command, PlaceHold)
+    ]
+    ledger = group.lock_and_read(resources, new_holds, wait_for)
+    for pending, footprint in planned:
+        missed = footprint.required & ledger.skipped if ledger.skipped else None
+        if missed:
+            verdicts.blocked.append((pending, min(missed)))
+        else:
+            _decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
+    if verdicts.transitions or verdicts.recorded:
+        group.write_and_commit(GroupWrites(ledger, verdicts.transitions, verdicts.recorded))
 
 
 def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
@@ -224,7 +227,9 @@ def _drop_late(pendings: Sequence[Pending]) -> list[Pending]:
     return in_time
 
 
-def _decide_one(ledger: Ledger, pending: Pending, verdicts: _Verdicts) -> None:
+def _decide_one(
+    ledger: Ledger, pending: Pending, verdicts: _Verdicts, *, is_survey_useful: bool
+) -> None:
     """Decide on the ledger as the earlier commands of the group have left it. The decision is
     applied only when it is complete, so an error here costs this one command."""
     try:
@@ -236,6 +241,10 @@ def _decide_one(ledger: Ledger, pending: Pending, verdicts: _Verdicts) -> None:
         if isinstance(decision.outcome, NeedsMore):
             ledger.apply(decision.transitions)
             verdicts.transitions += decision.transitions
+            # Something was evicted, or others were quicker with what the survey had found: the
+            # sale goes on, and the deadline is bound enough.
+            if not (decision.transitions or is_survey_useful):
+                pending.rounds += 1
             verdicts.again.append((pending, decision.outcome))
             return
         body = pending.render(decision.outcome) if pending.render else None
@@ -275,15 +284,15 @@ def _leftovers(verdicts: _Verdicts) -> GroupResult:
     result = GroupResult()
     now = time.monotonic()
     for pending, resource in verdicts.blocked:
-        if pending.blocked_since is None:
-            pending.blocked_since = now
-        waited_seconds = now - pending.blocked_since
-        if resource.kind in _SAME_KEY and waited_seconds > SAME_KEY_WAIT_SECONDS:
+        if resource.kind not in _SAME_KEY:
+            pending.same_key_since = None
+        elif pending.same_key_since is None:
+            pending.same_key_since = now
+        elif now - pending.same_key_since > SAME_KEY_WAIT_SECONDS:
             pending.refuse(refusals.request_in_progress())
-        else:
-            result.blocked.append((pending, resource))
+            continue
+        result.blocked.append((pending, resource))
     for pending, needs in verdicts.again:
-        pending.rounds += 1
         pending.lapsed_pools = needs.lapsed_pools
         if pending.rounds < ROUNDS_MAX:
             result.again.append(pending)

@@ -21,7 +21,7 @@ class Pending:
     future: Future[Answer] = field(default_factory=Future)
     rounds: int = 0
     lapsed_pools: frozenset[PoolId] = frozenset()
-    blocked_since: float | None = None
+    same_key_since: float | None = None  # since when another request with its key is in the way
 
     def answer(self, answer: Answer) -> None:
         """The first answer stands. Leaving comes first, so that who reads the answer finds room."""

@@ -3,6 +3,10 @@
 One line per locked resource, each served by at most one patient lane at a time. Whoever comes
 later for a resource that has a line goes to its end, so arrival order is kept; whoever needs other
 resources goes straight on in the main lane. Nobody waits behind a stranger's lock.
+
+A line whose resource did not come free in its turn is served after those that were never tried,
+and one lane is always kept for the latter: however many strangers sit on their locks, a line that
+only needs a moment gets it.
 """
 
 import threading
@@ -18,7 +22,9 @@ _POLLED = {ResourceKind.SESSION, ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD
 
 
 class WaitingRoom:
-    def __init__(self) -> None:
+    def __init__(self, lanes: int) -> None:
+        self._tried_served_max = max(1, lanes - 1)
+        self._tried: set[Resource] = set()
         self._changed = threading.Condition()
         self._lines: dict[Resource, deque[Pending]] = {}
         self._served: set[Resource] = set()
@@ -30,7 +36,7 @@ class WaitingRoom:
         if not self._lines:
             return None
         with self._changed:
-            return next((resource for resource in footprint if resource in self._lines), None)
+            return min(footprint & self._lines.keys(), default=None)
 
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
@@ -53,12 +59,16 @@ class WaitingRoom:
 
     def _next_line(self) -> Resource | None:
         now = time.monotonic()
-        for resource, line in self._lines.items():
-            if resource in self._served or not line:
-                continue
-            if self._not_before.get(resource, 0.0) <= now:
+        due = [
+            resource
+            for resource, line in self._lines.items()
+            if line and resource not in self._served and self._not_before.get(resource, 0.0) <= now
+        ]
+        for resource in due:
+            if resource not in self._tried:
                 return resource
-        return None
+        has_room = len(self._served & self._tried) < self._tried_served_max
+        return due[0] if due and has_room else None
 
     def put_back(self, resource: Resource, leftovers: list[tuple[Pending, Resource]]) -> None:
         """The turn of this line is over; what could not be decided waits on, in its order."""
@@ -70,6 +80,10 @@ class WaitingRoom:
                 if blocked_on.kind in _POLLED:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
             line = self._lines.pop(resource, None)
+            if any(blocked_on == resource for _, blocked_on in leftovers):
+                self._tried.add(resource)
+            else:
+                self._tried.discard(resource)
             if line:
                 # To the end of the round. An empty line is gone: newcomers take the main lane.
                 self._lines[resource] = line

@@ -58,13 +58,6 @@ class CommitState(Enum):
     UNKNOWN = auto()
 
 
-class Patience(Enum):
-    """What to do about a row that somebody else has locked."""
-
-    SKIP = auto()
-    WAIT = auto()
-
-
 @dataclass(frozen=True, slots=True)
 class GroupWrites:
     """All that one group leaves behind."""
@@ -78,11 +71,15 @@ class Group(Protocol):
     """One transaction, from the locks to the commit. Leaving it uncommitted rolls it back."""
 
     def lock_and_read(
-        self, resources: frozenset[Resource], new_holds: Sequence[HoldKey], patience: Patience
+        self,
+        resources: frozenset[Resource],
+        new_holds: Sequence[HoldKey],
+        wait_for: Resource | None = None,
     ) -> Ledger:
-        """Lock in the order of the resources, then read, then read the clock. Advisory locks are
-        never waited for; rows are, up to the lock timeout, when patience says so. What could not
-        be locked is in `ledger.skipped`."""
+        """Lock in the order of the resources, then read, then read the clock. What somebody else
+        has locked is left out and named in `ledger.skipped`. Only `wait_for`, when it is a row, is
+        waited for, up to the lock timeout: first of all, so that nobody ever waits while holding a
+        lock that others need."""
         ...
 
     def write_and_commit(self, writes: GroupWrites) -> None:

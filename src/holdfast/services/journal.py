@@ -12,7 +12,7 @@ from holdfast.domain.commands import Command, PlaceHold, ReleaseHold
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.transitions import Transition
 from holdfast.ports.attempts import AttemptLog, FailedAttempt
-from holdfast.ports.store import StoreError
+from holdfast.ports.store import Rejected, StoreError
 
 ATTEMPTS_KEPT_MAX = 10_000
 BATCH_SIZE = 500
@@ -78,7 +78,8 @@ class Journal:
             self._attempts.record(batch)
         except StoreError as error:
             _log.warning("attempts.failed", problem=type(error).__name__)
-            self._put_back(batch)
+            if not isinstance(error, Rejected):  # what is refused once is refused for ever
+                self._put_back(batch)
             return False
         return bool(self._waiting)
 

@@ -9,6 +9,7 @@ from holdfast.ports.store import StoreError
 
 BATCH_SIZE = 1_000
 BATCHES_MAX = 100
+FULL_RUN = BATCH_SIZE * BATCHES_MAX
 
 _log = structlog.get_logger("holdfast.pruner")
 
@@ -22,7 +23,7 @@ class Pruner:
     answers_kept_seconds: int
 
     def run_once(self) -> int:
-        """How many answers were deleted."""
+        """How many answers were deleted; the duty goes on at once when the run was full."""
         pruned = 0
         try:
             for _ in range(BATCHES_MAX):

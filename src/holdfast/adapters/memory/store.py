@@ -25,7 +25,7 @@ from holdfast.domain.transitions import (
 )
 from holdfast.ports.holds import HoldFilter, LapsedHold, SeenHold
 from holdfast.ports.paging import Cursor, Page, PageRequest
-from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Patience
+from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites
 
 LOCK_TIMEOUT_SECONDS = 0.25
 
@@ -183,12 +183,17 @@ class MemoryGroup:
     locked: set[Resource] = field(default_factory=set)
 
     def lock_and_read(
-        self, resources: frozenset[Resource], new_holds: Sequence[HoldKey], patience: Patience
+        self,
+        resources: frozenset[Resource],
+        new_holds: Sequence[HoldKey],
+        wait_for: Resource | None = None,
     ) -> Ledger:
+        if wait_for is not None and wait_for.kind in (ResourceKind.POOL, ResourceKind.HOLD):
+            self._await(wait_for)
         skipped = {
             resource
             for resource in sorted(resources)
-            if resource.kind is not ResourceKind.SESSION and not self._lock(resource, patience)
+            if resource.kind is not ResourceKind.SESSION and not self._lock(resource)
         }
         store = self.store
         ledger = Ledger(now=store.clock(), skipped=frozenset(skipped))
@@ -220,18 +225,19 @@ class MemoryGroup:
         buckets = self.store.lapse.get(pool_id, {})
         return {second: units for second, units in buckets.items() if second <= until}
 
-    def _lock(self, resource: Resource, patience: Patience) -> bool:
-        """Rows may be waited for; advisory locks never are."""
-        is_row = resource.kind in (ResourceKind.POOL, ResourceKind.HOLD)
+    def _await(self, resource: Resource) -> None:
         with self.store.changed:
-            if is_row and patience is Patience.WAIT:
-                is_free = self.store.changed.wait_for(
-                    lambda: resource not in self.store.locks, LOCK_TIMEOUT_SECONDS
-                )
-                if not is_free:
-                    raise Contended("lock timeout")
+            is_free = self.store.changed.wait_for(
+                lambda: resource not in self.store.locks, LOCK_TIMEOUT_SECONDS
+            )
+            if not is_free:
+                raise Contended("lock timeout")
+            self._lock(resource)
+
+    def _lock(self, resource: Resource) -> bool:
+        with self.store.changed:
             if resource in self.store.locks:
-                return False
+                return self.store.locks[resource] is self
             self.store.locks[resource] = self
             self.locked.add(resource)
             return True

@@ -106,8 +106,9 @@ INSERT_EVENT = """
 INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max)
 VALUES (%s, %s, %s, %s, %s, %s)
 """
-# Two changes of one event come one after the other.
-LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
+# Two changes of one event come one after the other, and no session is added meanwhile: the foreign
+# key of a new one waits for this.
+LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
 RENAME_EVENT = """
 UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s

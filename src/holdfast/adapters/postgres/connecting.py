@@ -20,6 +20,8 @@ RECONNECT_PAUSE_SECONDS = 0.25
 # planner sees the size at once, so plans are made anew this often.
 PLANS_KEPT_SECONDS = 1.0
 LOCK_TIMEOUT_MS = 250
+# A little before the watchdog cuts the connection: an error leaves it whole.
+STATEMENT_TIMEOUT_MS = int(EXCHANGE_TIMEOUT_SECONDS * 750)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -28,7 +30,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _SESSION_SETTINGS = f"""
 SET ROLE holdfast_app;
 SET TIME ZONE 'UTC';
-SET statement_timeout = '{int(EXCHANGE_TIMEOUT_SECONDS * 1000)}ms';
+SET statement_timeout = '{STATEMENT_TIMEOUT_MS}ms';
 SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';
 SET idle_in_transaction_session_timeout = '10s';
 """
@@ -44,28 +46,32 @@ SET jit = off;
 """
 
 
-def connect(url: str, application_name: str) -> Connection:
-    """A connection for the engine: autocommit, so that BEGIN and COMMIT are ours to send."""
-    connection = _connected(url, application_name)
-    try:
-        connection.execute(_SESSION_SETTINGS + _ENGINE_SETTINGS)
-    except psycopg.Error as error:
-        connection.close()
-        raise translated(error) from error
-    connection.prepare_threshold = 0
-    return connection
+# How every connection is made: autocommit, so that BEGIN and COMMIT are ours to send, and a peer
+# that has vanished without a word is noticed by the kernel too.
+CONNECTION_OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 
 
-def _connected(url: str, application_name: str) -> Connection:
+def connect(url: str, application_name: str, watchdog: Watchdog) -> Connection:
+    """A connection for the engine. Whatever is wrong here, nothing was committed by it."""
     try:
-        return psycopg.connect(
-            url,
-            autocommit=True,
-            connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            application_name=application_name,
-        )
+        connection = psycopg.connect(url, application_name=application_name, **CONNECTION_OPTIONS)
+        try:
+            with watchdog.limit(connection):
+                connection.execute(_SESSION_SETTINGS + _ENGINE_SETTINGS)
+        except BaseException:
+            connection.close()
+            raise
     except psycopg.Error as error:
         raise StoreUnavailable(_reason(error)) from error
+    connection.prepare_threshold = 0
+    return connection
 
 
 def configure_reader(connection: Connection) -> None:
@@ -132,7 +138,7 @@ class Link:
             if time.monotonic() < self._not_before:
                 raise StoreUnavailable("no connection")
             try:
-                self._connection = connect(self._url, "holdfast engine")
+                self._connection = connect(self._url, "holdfast engine", self._watchdog)
             except StoreError:
                 self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
                 raise

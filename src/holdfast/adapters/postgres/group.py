@@ -16,9 +16,10 @@ from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SessionId, Sess
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.pool import Pool
 from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
-from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Patience, Rejected
+from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected
 
 _ADVISORY = (ResourceKind.SESSION, ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID)
+_WAITED_FOR = {ResourceKind.POOL: sql.AWAIT_POOL, ResourceKind.HOLD: sql.AWAIT_HOLD}
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
@@ -31,7 +32,10 @@ class PostgresGroup:
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(
-        self, resources: frozenset[Resource], new_holds: Sequence[HoldKey], patience: Patience
+        self,
+        resources: frozenset[Resource],
+        new_holds: Sequence[HoldKey],
+        wait_for: Resource | None = None,
     ) -> Ledger:
         ordered = sorted(resources)
         organizations = {resource.organization_id for resource in ordered}
@@ -39,7 +43,9 @@ class PostgresGroup:
         with self._link.exchange() as connection:
             with connection.pipeline():
                 begin(connection, organizations)
-                reading = _Reading(connection, ordered, patience)
+                if wait_for is not None and wait_for.kind in _WAITED_FOR:
+                    connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
+                reading = _Reading(connection, ordered)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self._check_versions(connection, ledger, reading.session_versions())
@@ -94,23 +100,18 @@ def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
 class _Reading:
     """The statements of the first round trip, sent together; their results, read afterwards."""
 
-    def __init__(
-        self, connection: Connection, ordered: Sequence[Resource], patience: Patience
-    ) -> None:
+    def __init__(self, connection: Connection, ordered: Sequence[Resource]) -> None:
         self._advisory = [resource for resource in ordered if resource.kind in _ADVISORY]
         self._pools = _of_kind(ordered, ResourceKind.POOL)
         self._holds = _of_kind(ordered, ResourceKind.HOLD)
         sessions = _of_kind(ordered, ResourceKind.SESSION)
         keys = _of_kind(ordered, ResourceKind.IDEMPOTENCY_KEY)
-        is_patient = patience is Patience.WAIT
         names = [advisory_name(resource) for resource in self._advisory]
         shared = [resource.kind is ResourceKind.SESSION for resource in self._advisory]
         execute = connection.execute
         self._got = execute(sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared)))
-        lock_pools = sql.LOCK_POOLS_WAIT if is_patient else sql.LOCK_POOLS_SKIP
-        lock_holds = sql.LOCK_HOLDS_WAIT if is_patient else sql.LOCK_HOLDS_SKIP
-        self._pool_rows = execute(lock_pools, _names(self._pools)) if self._pools else None
-        self._hold_rows = execute(lock_holds, _names(self._holds)) if self._holds else None
+        self._pool_rows = execute(sql.LOCK_POOLS, _names(self._pools)) if self._pools else None
+        self._hold_rows = execute(sql.LOCK_HOLDS, _names(self._holds)) if self._holds else None
         # Whatever is read below is read when the locks are held.
         self._existing = execute(sql.EXISTING_HOLDS, _names(self._holds)) if self._holds else None
         self._versions = execute(sql.SESSION_VERSIONS, _names(sessions)) if sessions else None

@@ -16,7 +16,7 @@ class DatabaseDependency:
             with self._database.transaction() as connection:
                 connection.execute("SELECT FROM hold LIMIT 0")
         except StoreUnavailable:
-            return "cannot be reached"
+            return "cannot be reached, or was never migrated"
         except StoreError:
             return "is not migrated: run `holdfast migrate`"
         return None

@@ -9,7 +9,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequest
 
 from holdfast.adapters.postgres import statements as sql
 from holdfast.adapters.postgres.connecting import (
-    CONNECT_TIMEOUT_SECONDS,
+    CONNECTION_OPTIONS,
     Connection,
     begin,
     configure_reader,
@@ -43,15 +43,15 @@ class Database:
             # The pool backs off longer and longer; giving up early makes the next request try at
             # once, so that a server that comes back is found within a second or two.
             reconnect_timeout=1.0,
-            configure=configure_reader,
+            configure=self._configure,
             check=self._check,
-            kwargs={
-                "autocommit": True,
-                "connect_timeout": CONNECT_TIMEOUT_SECONDS,
-                "application_name": "holdfast reader",
-            },
+            kwargs={"application_name": "holdfast reader", **CONNECTION_OPTIONS},
             open=False,
         )
+
+    def _configure(self, connection: Connection) -> None:
+        with self._watchdog.limit(connection, CHECK_SECONDS):
+            configure_reader(connection)
 
     def _check(self, connection: Connection) -> None:
         """Before a connection is handed out: is the server still there, and does it answer?"""
@@ -125,22 +125,28 @@ def list_query(
     if only.email is not None:
         conditions.append("h.email_key = %(email)s")
         parameters["email"] = only.email.normalized
-    if only.status is not None:
-        conditions.append(_STATUS_CONDITIONS.get(only.status, "h.status = %(status)s"))
-        parameters["status"] = only.status.value
     if page.after is not None:
         conditions.append("(h.created_at, h.id) < (%(created_at)s, %(id)s)")
         parameters |= {"created_at": page.after.created_at, "id": page.after.id}
-    return sql.LIST_HOLDS.format(conditions=" AND ".join(conditions)), parameters
+    parts = [
+        sql.LIST_PART.format(source=source, conditions=" AND ".join([*conditions, condition]))
+        for source, condition in _sources(only.status)
+    ]
+    return sql.LIST_HOLDS.format(parts=" UNION ALL ".join(parts)), parameters
 
 
-# A lapsed hold is expired, whether or not a command has written so yet.
-_STATUS_CONDITIONS = {
-    HoldStatus.ACTIVE: "h.status = 'active' AND h.expires_at > statement_timestamp()",
-    HoldStatus.EXPIRED: (
-        "(h.status = 'expired' OR (h.status = 'active' AND h.expires_at <= statement_timestamp()))"
-    ),
-}
+_LIVE = ("hold", "h.status = 'active' AND h.expires_at > statement_timestamp()")
+_LAPSED = (sql.LAPSED, "true")
+
+
+def _sources(status: HoldStatus | None) -> list[tuple[str, str]]:
+    """Where the holds of a status are. A lapsed one is expired, whether or not that is written."""
+    if status is HoldStatus.ACTIVE:
+        return [_LIVE]
+    if status is HoldStatus.EXPIRED:
+        return [("hold", "h.status = 'expired'"), _LAPSED]
+    statuses = [status] if status is not None else list(HoldStatus)
+    return [("hold", f"h.status = '{each.value}'") for each in statuses]
 
 
 def _seen(row: tuple[Any, ...]) -> SeenHold:

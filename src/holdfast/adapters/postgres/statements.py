@@ -19,19 +19,21 @@ SELECT CASE WHEN is_shared THEN pg_try_advisory_xact_lock_shared(name)
 FROM unnest(%s::bigint[], %s::boolean[]) AS wanted (name, is_shared)
 """
 
-_LOCK_POOLS = """
+# (3) pools. What somebody else has locked is left out, and its commands wait elsewhere.
+LOCK_POOLS = """
 SELECT p.organization_id, p.id, p.total, p.held, p.sold
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT * FROM pool
     WHERE organization_id = wanted.organization_id AND id = wanted.id
-    FOR NO KEY UPDATE {patience}
+    FOR NO KEY UPDATE SKIP LOCKED
 ) p
 """
-# (3) pools. What is locked already is left out, and its commands wait elsewhere.
-LOCK_POOLS_SKIP = _LOCK_POOLS.format(patience="SKIP LOCKED")
-# The same for a patient lane: wait, up to lock_timeout.
-LOCK_POOLS_WAIT = _LOCK_POOLS.format(patience="")
+
+# A patient lane waits for one row, up to lock_timeout, before it locks anything else: whoever waits
+# holds nothing that others could need.
+AWAIT_POOL = "SELECT FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
+AWAIT_HOLD = "SELECT FROM hold WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 
 HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
@@ -42,18 +44,16 @@ h.cancelled_at, h.expired_at,
  FROM hold_line l WHERE l.organization_id = h.organization_id AND l.hold_id = h.id)
 """
 
-_LOCK_HOLDS = f"""
+# (5) holds. Their lines never change, so they may be read in the same statement.
+LOCK_HOLDS = f"""
 SELECT {HOLD_COLUMNS}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT * FROM hold
     WHERE organization_id = wanted.organization_id AND id = wanted.id
-    FOR NO KEY UPDATE {{patience}}
+    FOR NO KEY UPDATE SKIP LOCKED
 ) h
 """  # noqa: S608
-# (5) holds. Their lines never change, so they may be read in the same statement.
-LOCK_HOLDS_SKIP = _LOCK_HOLDS.format(patience="SKIP LOCKED")
-LOCK_HOLDS_WAIT = _LOCK_HOLDS.format(patience="")
 
 # SKIP LOCKED leaves out both what is locked and what is not there: this tells them apart.
 EXISTING_HOLDS = """
@@ -78,13 +78,14 @@ CROSS JOIN LATERAL (
 """
 
 # What lapsed holds still occupy. One second too many is read, because the clock is read last.
+# statement_timestamp() here: clock_timestamp() may change from row to row, so no index serves it.
 LAPSED_UNITS = """
 SELECT b.pool_id, b.lapses_at, b.units
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT pool_id, lapses_at, units FROM pool_lapse
     WHERE organization_id = wanted.organization_id AND pool_id = wanted.id
-        AND lapses_at <= clock_timestamp() + interval '1 second'
+        AND lapses_at <= statement_timestamp() + interval '1 second'
     OFFSET 0
 ) b
 """
@@ -127,7 +128,7 @@ CROSS JOIN LATERAL (
     ORDER BY id OFFSET 0
 ) h
 WHERE b.organization_id = %(organization_id)s AND b.pool_id = %(pool_id)s
-    AND b.lapses_at <= clock_timestamp()
+    AND b.lapses_at <= statement_timestamp()
     AND EXISTS (
         SELECT FROM hold_line l
         WHERE l.organization_id = h.organization_id AND l.hold_id = h.id
@@ -263,11 +264,22 @@ SELECT {HOLD_COLUMNS}, statement_timestamp()
 FROM hold h WHERE h.organization_id = %s AND h.id = %s
 """  # noqa: S608
 
+# A page is merged from parts, one per status: each is read in the order of an index and stops at
+# the size of the page.
 LIST_HOLDS = f"""
 SELECT {HOLD_COLUMNS}, statement_timestamp()
-FROM hold h WHERE {{conditions}}
-ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s
+FROM ({{parts}}) h ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s
 """  # noqa: S608
+LIST_PART = """
+(SELECT * FROM {source} h WHERE {conditions}
+ ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s)
+"""
+# Lapsed holds are found by their time, for there are few: the live ones would be in the way.
+LAPSED = """(
+    SELECT * FROM hold
+    WHERE organization_id = %(organization_id)s AND status = 'active'
+        AND expires_at <= statement_timestamp()
+    OFFSET 0)"""
 
 LAPSED_HOLDS = "SELECT organization_id, session_id, id FROM holdfast_lapsed_holds(%s)"
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"

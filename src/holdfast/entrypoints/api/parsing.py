@@ -1,6 +1,7 @@
 """Reading a request, strictly and in this order: size, lexical, syntax. What the fields mean is
 the handlers' business."""
 
+import asyncio
 import re
 from typing import Generic, NoReturn, TypeVar
 from urllib.parse import parse_qsl
@@ -16,6 +17,7 @@ from holdfast.entrypoints.api.problems import FieldError, Problem, invalid
 from holdfast.entrypoints.api.structs import NoFields
 
 BODY_BYTES_MAX = 64 * 1024
+BODY_SECONDS_MAX = 10.0
 QUERY_BYTES_MAX = 4 * 1024
 _JSON = b"application/json"
 
@@ -64,7 +66,15 @@ class BodyParser(Generic[S]):
 
 
 async def read_body(call: Call, receive: Receive) -> bytes:
-    """The whole body, refused as soon as it is known to be too large."""
+    """The whole body, refused as soon as it is known to be too large, and when it does not come."""
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            return await _read_body(call, receive)
+    except TimeoutError:
+        raise _malformed() from None
+
+
+async def _read_body(call: Call, receive: Receive) -> bytes:
     length = _declared_length(call)
     if length is not None and length > BODY_BYTES_MAX:
         raise _too_large()

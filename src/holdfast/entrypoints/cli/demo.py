@@ -3,11 +3,15 @@
 import argparse
 from contextlib import ExitStack
 
+import psycopg
+
+from holdfast.bootstrap.database import MigrationBusy
 from holdfast.bootstrap.demo import EmbeddedServiceError, load_sale, start_services
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
 from holdfast.entrypoints.cli.serving import refuse_taken_port, serve
+from holdfast.ports.store import StoreError
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -26,9 +30,15 @@ def run(settings: Settings, _options: argparse.Namespace) -> int:
     with ExitStack() as running:
         try:
             settings = start_services(settings, running, say)
-        except EmbeddedServiceError as error:
+            demo = load_sale(settings, say)
+        except (EmbeddedServiceError, MigrationBusy) as error:
             raise CommandFailed(str(error)) from error
-        demo = load_sale(settings, say)
+        except OSError as error:
+            raise CommandFailed(f"HOLDFAST_HOME: {error.strerror}") from error
+        except (psycopg.Error, StoreError) as error:
+            raise CommandFailed(
+                "DATABASE_URL: PostgreSQL cannot be reached there, or refuses this login"
+            ) from error
         say(_welcome(settings, demo))
         serve(settings, "all")
         say("Stopping ...")

@@ -1,0 +1,54 @@
+"""A log that cannot be written is no reason to stop selling tickets."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from tests.support.platform import new_platform
+from tests.support.servers import RunningServer
+
+
+@contextmanager
+def serving(database_url: str, log: "IO[bytes] | int", path: Path) -> Iterator[RunningServer]:
+    """A server whose standard error goes where we say."""
+    server = RunningServer(database_url, path)
+    path.touch()
+    server.process = subprocess.Popen(
+        [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve", "--api"],
+        env={**os.environ, "DATABASE_URL": database_url, "HOLDFAST_PORT": str(server.port)},
+        stdout=subprocess.DEVNULL,
+        stderr=log,
+        start_new_session=True,
+    )
+    try:
+        server.wait_for("/readyz")
+        yield server
+    finally:
+        server.kill()
+
+
+def assert_it_sells(server: RunningServer) -> None:
+    platform = new_platform(server.base_url, server.database_url)
+    sale = platform.on_sale(10)
+    assert [platform.place(sale).status_code for _ in range(12)] == [201] * 10 + [409] * 2
+    server.wait_for("/readyz")
+
+
+def test_a_full_disk_under_the_log(database_url: str, tmp_path: Path) -> None:
+    with (
+        Path("/dev/full").open("wb") as full,
+        serving(database_url, full, tmp_path / "log") as server,
+    ):
+        assert_it_sells(server)
+
+
+def test_nobody_reads_the_log_any_more(database_url: str, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with serving(database_url, writer, tmp_path / "log") as server:
+        os.close(reader)
+        os.close(writer)
+        assert_it_sells(server)
