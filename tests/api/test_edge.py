@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from structlog.testing import capture_logs
 
+from holdfast.entrypoints.api import parsing
 from holdfast.entrypoints.api.middleware import Edge
 from tests.api.world import World, hold_body
 
@@ -112,3 +113,33 @@ def test_it_serves_whole_paths_under_a_mount(world: World) -> None:
             return [placed.status_code, read.status_code, lost.status_code]
 
     assert asyncio.run(call()) == [201, 200, 404]
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "BODY_SECONDS_MAX", 0.1)
+    sent: list[dict[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        await asyncio.sleep(60)
+        return {}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/holds",
+        "raw_path": b"/api/holds",
+        "query_string": b"",
+        "client": ("127.0.0.1", 1),
+        "headers": [
+            (b"authorization", f"Bearer {world.secret}".encode()),
+            (b"content-type", b"application/json"),
+            (b"content-length", b"100"),
+        ],
+    }
+    asyncio.run(asyncio.wait_for(world.api(scope, receive, send), 10))  # type: ignore[arg-type]
+    assert sent[0]["status"] == 400

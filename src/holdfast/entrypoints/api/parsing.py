@@ -3,7 +3,9 @@ the handlers' business."""
 
 import asyncio
 import re
-from typing import Generic, NoReturn, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
@@ -65,19 +67,58 @@ class BodyParser(Generic[S]):
         raise invalid(explain(self._struct, value, "body")) from None
 
 
+class _Patience:
+    """Ends the wait for bodies that do not come. A timer for each request would cost as much as
+    reading it, so one look per second serves all."""
+
+    def __init__(self) -> None:
+        self._reading: dict[asyncio.Task[Any], float] = {}
+        self._overdue: set[asyncio.Task[Any]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        if self._loop is not loop:
+            self._loop = loop
+            self._reading.clear()
+            loop.call_later(1, self._look)
+        self._reading[task] = loop.time() + BODY_SECONDS_MAX
+        try:
+            yield
+        except asyncio.CancelledError:
+            if task not in self._overdue:
+                raise
+            self._overdue.discard(task)
+            task.uncancel()
+            raise _malformed() from None
+        finally:
+            self._reading.pop(task, None)
+
+    def _look(self) -> None:
+        assert self._loop is not None
+        now = self._loop.time()
+        for task, until in list(self._reading.items()):
+            if until <= now:
+                self._overdue.add(task)
+                task.cancel()
+        self._loop.call_later(1, self._look)
+
+
+_patience = _Patience()
+
+
 async def read_body(call: Call, receive: Receive) -> bytes:
     """The whole body, refused as soon as it is known to be too large, and when it does not come."""
-    try:
-        async with asyncio.timeout(BODY_SECONDS_MAX):
-            return await _read_body(call, receive)
-    except TimeoutError:
-        raise _malformed() from None
-
-
-async def _read_body(call: Call, receive: Receive) -> bytes:
     length = _declared_length(call)
     if length is not None and length > BODY_BYTES_MAX:
         raise _too_large()
+    with _patience.limited():
+        return await _whole_body(length, receive)
+
+
+async def _whole_body(length: int | None, receive: Receive) -> bytes:
     body: bytes = b""
     while True:
         message = await receive()
