@@ -1,5 +1,5 @@
 -- The same hold as ours, one per transaction: the same rows into the same tables. Distinct holders
--- and ids; `pool` is 1 for the hot pool. The counter comes last, so that its lock is held as shortly
+-- and ids; `pool` is 1 for the hot pool. The counters come last, so that their locks are held as shortly
 -- as possible: an application would rather take the place first and refuse early, and be slower.
 \set n random(1, 140000000000000)
 \set pool @pool@

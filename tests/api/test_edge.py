@@ -89,13 +89,16 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_places_no_hold(world: Wo
     assert len(world.store.stored_holds) == holds
 
 
-def test_one_line_per_request_without_the_address(world: World) -> None:
+def test_a_refused_request_is_one_line_without_the_address(world: World) -> None:
     with capture_logs() as logs:
-        placed = world.place(customer_email="jane@example.com", headers={"X-Request-ID": "r-2"})
-        hold_id = placed.json()["hold_id"]
-        world.call("POST", f"/api/holds/{hold_id}/release")
+        placed = world.place(customer_email="jane@example.com")
+        world.place(customer_email="jane@@example.com", headers={"X-Request-ID": "r-2"})
+        world.call("POST", f"/api/holds/{placed.json()['hold_id']}/nowhere")
     requests = [line for line in logs if line["event"] == "request"]
-    assert [line["route"] for line in requests] == ["/api/holds", "/api/holds/{hold_id}/release"]
+    assert [(line["route"], line["status"]) for line in requests] == [
+        ("/api/holds", 400),
+        (None, 404),
+    ]
     assert requests[0]["request_id"] == "r-2"
     assert "jane" not in str(logs)
 

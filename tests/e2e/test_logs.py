@@ -25,9 +25,9 @@ def lines_with(server: RunningServer, text: str, count: int) -> list[Json]:
 
 
 def let_the_log_catch_up(server: RunningServer, platform: Platform) -> None:
-    """The line of a request is written after those of all that came before it."""
+    """The line of a refused request is written after those of all that came before it."""
     request_id = f"last-{uuid4().hex}"
-    platform.client.get("/api/events", headers={"X-Request-ID": request_id})
+    platform.client.get("/api/nowhere", headers={"X-Request-ID": request_id})
     lines_with(server, request_id, 1)
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import psycopg
@@ -10,8 +10,10 @@ import pytest
 
 from holdfast.adapters.postgres import group as group_module
 from holdfast.adapters.postgres.connecting import Connection
+from holdfast.domain import refusals
 from holdfast.domain.commands import Origin
 from holdfast.engine import group as engine_group
+from holdfast.engine.pending import Pending
 from holdfast.ports.store import GroupWrites
 from tests.faults.arena import BROKEN, UNAVAILABLE, Arena
 from tests.faults.injection import injected, install
@@ -47,6 +49,22 @@ def test_one_command_that_breaks_the_group_breaks_alone(arena: Arena, sqlstate: 
         told = arena.answered(arena.burst(60), 3)
     assert told == {"placed": 59, BROKEN: 1}
     arena.assert_nothing_lost_and_nothing_twice()
+
+
+def test_control_without_halving_it_takes_the_others_along(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_all(
+        _runner: object, pendings: Sequence[Pending], *_: object
+    ) -> engine_group.GroupResult:
+        for pending in pendings:
+            pending.refuse(refusals.internal_error())
+        return engine_group.GroupResult()
+
+    monkeypatch.setattr(engine_group.GroupRunner, "_halve", refuse_all)
+    with injected(arena.url, "22003", only_request="request-20"):
+        told = arena.answered(arena.burst(60), 3)
+    assert told[BROKEN] > 1
 
 
 @pytest.mark.parametrize("sqlstate", ["53100", "53200", "53300", "57014", "58030", "XX000"])
