@@ -356,6 +356,23 @@ def test_a_pool_that_a_stranger_locked_delays_only_those_who_need_it(
     assert isinstance(waiting.result(5).outcome, Placed)
 
 
+def test_a_repeated_request_whose_first_is_stuck_is_told_so(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.engine.group.SAME_KEY_WAIT_SECONDS", 0.3)
+    venue = world.venue({"floor": 10}, {"standing": ("floor",)})
+    command = venue.place(("standing", 1), key=venue.key())
+    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+        first = engine.submit(command, render_plainly)
+        again = engine.submit(command, render_plainly).result(4).outcome
+        assert isinstance(again, Refusal)
+        assert again.code is RefusalCode.REQUEST_IN_PROGRESS
+        assert not first.done()
+    assert isinstance(first.result(5).outcome, Placed)
+    assert answer(engine, command).is_replay
+    assert world.pool(venue.pools["floor"]).held == 1
+
+
 def test_who_waits_for_one_pool_keeps_no_other_from_its_buyers(
     world: World, engine: Admission
 ) -> None:

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import structlog
 
@@ -101,7 +102,8 @@ class GroupRunner:
                 self._attempt(pendings, verdicts, wait_for)
             except Contended as error:
                 if wait_for is not None:
-                    return GroupResult(blocked=[(pending, wait_for) for pending in pendings])
+                    waiting = _drop_repeats(pendings)
+                    return GroupResult(blocked=[(pending, wait_for) for pending in waiting])
                 log.info("group_contended", attempt=attempt, reason=str(error))
                 time.sleep(random.uniform(0, RETRY_JITTER_SECONDS))  # noqa: S311
             except StoreUnavailable as error:
@@ -225,6 +227,22 @@ def _drop_late(pendings: Sequence[Pending]) -> list[Pending]:
         else:
             pending.refuse(refusals.service_unavailable())
     return in_time
+
+
+def _drop_repeats(pendings: Sequence[Pending]) -> list[Pending]:
+    """Of several requests with one key that wait in the same line, the first waits on; the others
+    are told after a while that it is still in flight."""
+    now = time.monotonic()
+    first_of: dict[UUID, Pending] = {}
+    waiting = []
+    for pending in pendings:
+        key = pending.command.idempotency
+        is_repeat = key is not None and first_of.setdefault(key.digest, pending) is not pending
+        if is_repeat and now - pending.submitted_at > SAME_KEY_WAIT_SECONDS:
+            pending.refuse(refusals.request_in_progress())
+        else:
+            waiting.append(pending)
+    return waiting
 
 
 def _decide_one(

@@ -1,5 +1,6 @@
 """A command on its way through the engine."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ class Pending:
     deadline: float
     leave: Callable[["Pending"], None]
     future: Future[Answer] = field(default_factory=Future)
+    submitted_at: float = field(default_factory=time.monotonic)
     rounds: int = 0
     lapsed_pools: frozenset[PoolId] = frozenset()
     same_key_since: float | None = None  # since when another request with its key is in the way
