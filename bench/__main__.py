@@ -35,9 +35,10 @@ def main() -> int:
         for scenario in chosen:
             figures += scenario(lab, plan)
     print(table(figures))  # noqa: T201
-    path = settings.home / "bench.json"
-    write_json(figures, path)
-    print(f"\nWritten to {path}")  # noqa: T201
+    if not options.only:
+        path = settings.home / "bench.json"
+        write_json(figures, path)
+        print(f"\nWritten to {path}")  # noqa: T201
     if not options.quick and not options.only:
         draw(figures, PLOT)
         print(f"Drawn in {PLOT}")  # noqa: T201

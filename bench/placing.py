@@ -17,6 +17,7 @@ def by_pgbench(
 ) -> Callable[[], PgbenchRun | LoadRun]:
     def measure() -> PgbenchRun:
         lab.clear()
+        run_pgbench(lab, hold_script(is_hot), clients, WARM_UP_SECONDS)
         return run_pgbench(lab, hold_script(is_hot), clients, plan.seconds)
 
     return measure

@@ -11,7 +11,7 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 460, 380, 70, 70, 60
 PLOT_WIDTH, PLOT_HEIGHT = WIDTH - LEFT - 30, HEIGHT - TOP - BOTTOM
 LOOKS = {
     GROUPS_ON: ("#0b6e4f", "Holdfast, groups"),
-    GROUPS_OFF: ("#c8553d", "Holdfast, one per transaction"),
+    GROUPS_OFF: ("#c8553d", "Holdfast, groups of one"),
     PGBENCH: ("#5b6c8f", "pgbench, one per transaction"),
 }
 

@@ -22,7 +22,7 @@ from holdfast.bootstrap.database import migrate
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings
 from holdfast.ports.engine import Answer
-from tests.faults.arena import BROKEN, UNAVAILABLE, Arena
+from tests.faults.arena import UNAVAILABLE, Arena
 from tests.faults.injection import injected, install
 from tests.faults.proxy import Fault, Proxy
 
@@ -63,7 +63,7 @@ class Storm:
             self.dice.choice(happenings)(futures)
             futures += self.arena.burst(self.dice.randint(1, 20))
             told = self.arena.answered(futures, first)
-            assert set(told) <= {"placed", UNAVAILABLE, BROKEN}, told
+            assert set(told) <= {"placed", UNAVAILABLE}, told
             self.told += told
             if number % CHECK_EVERY == 0:
                 self.check()

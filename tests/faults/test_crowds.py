@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from urllib.parse import urlsplit
 
 import psycopg
@@ -25,6 +26,9 @@ from tests.support.auditing import assert_sound, rows
 from tests.support.crowds import Crowd
 from tests.support.platform import Platform, Sale, new_platform
 from tests.support.servers import RunningServer
+
+# Less than a lock timeout: whoever waits behind a stranger needs longer than this.
+CONTROL_SECONDS = 0.2
 
 
 def pool_of(url: str, sale: Sale) -> str:
@@ -47,14 +51,14 @@ def test_a_pool_locked_by_a_stranger_delays_nobody_else(
         )
         thread = threading.Thread(target=lambda: waiting.append(platform.place(mine)))
         thread.start()
-        slowest = 0.0
+        seconds: list[float] = []
         until = time.monotonic() + 5
         while time.monotonic() < until:
             for who, sale in ((platform, beside), (neighbour, theirs)):
                 started = time.monotonic()
                 assert who.place(sale).status_code in {201, 409}
-                slowest = max(slowest, time.monotonic() - started)
-        assert slowest < 1.0, "nobody else waits for the stranger"
+                seconds.append(time.monotonic() - started)
+        assert median(seconds) < CONTROL_SECONDS, "nobody else waits for the stranger"
     thread.join(10)
     # Five seconds are also the deadline of a command.
     assert waiting[0].status_code in {201, 503}
@@ -69,10 +73,10 @@ def test_control_waiting_in_the_main_lane_everybody_would(
     arena = Arena(fresh_database_url, fresh_database_url)
     beside = arena.world.venue({"floor": 100}, {"standing": ("floor",)})
     with arena.world.locked_by_a_stranger(arena.venue, arena.venue.pools["floor"]):
-        futures = [arena.engine.submit(arena.venue.place(("standing", 1))) for _ in range(3)]
         started = time.monotonic()
+        futures = [arena.engine.submit(arena.venue.place(("standing", 1))) for _ in range(3)]
         arena.engine.submit(beside.place(("standing", 1))).result(15)
-        assert time.monotonic() - started > 0.2
+        assert time.monotonic() - started > CONTROL_SECONDS
     for future in futures:
         future.result(15)
     arena.close()
@@ -95,7 +99,10 @@ def test_a_flood_of_one_organization_leaves_room_for_another(
     """A small queue and a stranger's lock on the flooded pool: what floods is refused at once with
     503 and Retry-After, what another organization asks for gets through."""
     server = make_server(
-        fresh_database_url, HOLDFAST_QUEUE_MAX="16", HOLDFAST_LOG_LEVEL="error"
+        fresh_database_url,
+        HOLDFAST_QUEUE_MAX="16",
+        HOLDFAST_LOG_LEVEL="error",
+        HOLDFAST_DEADLINE_SECONDS="30",
     ).start()
     flooding = new_platform(server.base_url, fresh_database_url)
     quiet = new_platform(server.base_url, fresh_database_url)
@@ -143,7 +150,7 @@ def test_a_client_that_hangs_up_cancels_nothing(platform: Platform, server: Runn
         )
         with socket.create_connection((str(address.hostname), int(address.port or 80))) as client:
             client.sendall(request)
-            time.sleep(0.3)
+            time.sleep(1)
         time.sleep(0.3)
     deadline = time.monotonic() + 10
     while platform.available(sale) != [9] and time.monotonic() < deadline:
