@@ -1,10 +1,10 @@
 """The stores run the very same decisions: driven with the same commands, they give the same
 answers and end in the same state. A Hypothesis state machine looks for the commands."""
 
-import time
 from collections import Counter
+from itertools import count
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -84,23 +84,29 @@ class StoresAgree(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.sides = [Side(MemoryWorld()), Side(PostgresWorld(self.database_url))]
+        self.numbers = count(1)
+
+    def new_id(self) -> HoldId:
+        """Holds end at whole seconds, and who ends first is evicted first, by id within a second.
+        Rising ids make that the order of arrival on both sides, whether or not a second begins
+        in between."""
+        return HoldId(UUID(int=next(self.numbers)))
 
     def both(self, make: Any) -> list[tuple[Any, ...]]:
         """`make` builds the commands for a venue; both sides must answer alike."""
-        _stay_within_a_second()
         first, second = (side.run(make(side.venue)) for side in self.sides)
         assert first == second
         return first
 
     @rule(target=holds, wanted=asks)
     def place(self, wanted: list[tuple[str, int]]) -> HoldId:
-        hold_id = HoldId(uuid4())
+        hold_id = self.new_id()
         self.both(lambda venue: [venue.place(*wanted, hold_id=hold_id)])
         return hold_id
 
     @rule(target=holds, burst=st.lists(asks, min_size=2, max_size=5))
     def place_several_at_once(self, burst: list[list[tuple[str, int]]]) -> HoldId:
-        ids = [HoldId(uuid4()) for _ in burst]
+        ids = [self.new_id() for _ in burst]
         self.both(
             lambda venue: [
                 venue.place(*wanted, hold_id=hold_id)
@@ -116,14 +122,14 @@ class StoresAgree(RuleBasedStateMachine):
     @rule(target=keys, wanted=asks)
     def place_with_a_key(self, wanted: list[tuple[str, int]]) -> tuple[Any, bytes]:
         key = (uuid4(), repr(wanted).encode())
-        hold_id = HoldId(uuid4())
+        hold_id = self.new_id()
         self.both(lambda venue: [venue.place(*wanted, hold_id=hold_id, key=_key(venue, key))])
         return key
 
     @rule(key=keys, wanted=asks)
     def repeat_a_key(self, key: tuple[Any, bytes], wanted: list[tuple[str, int]]) -> None:
         repeated = (key[0], repr(wanted).encode())
-        hold_id = HoldId(uuid4())
+        hold_id = self.new_id()
         self.both(
             lambda venue: [venue.place(*wanted, hold_id=hold_id, key=_key(venue, repeated))] * 2
         )
@@ -134,7 +140,7 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(hold_id=consumes(holds), wanted=asks)
     def release_and_place_at_once(self, hold_id: HoldId, wanted: list[tuple[str, int]]) -> None:
-        new_id = HoldId(uuid4())
+        new_id = self.new_id()
         self.both(lambda venue: [venue.release(hold_id), venue.place(*wanted, hold_id=new_id)])
 
     @rule(hold_ids=st.lists(holds, min_size=1, max_size=4))
@@ -170,14 +176,6 @@ class StoresAgree(RuleBasedStateMachine):
         for side in self.sides:
             side.engine.stop()
             side.world.close()
-
-
-def _stay_within_a_second() -> None:
-    """Holds end at whole seconds, and who ends first is evicted first: one batch must not fall into
-    two different seconds on the two sides."""
-    left = 1 - time.time() % 1
-    if left < 0.2:
-        time.sleep(left)
 
 
 def _key(venue: Venue, key: tuple[Any, bytes]) -> IdempotencyKey:
