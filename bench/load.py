@@ -4,9 +4,11 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.hall import ARENA_SESSION_ID, HOUSE_SESSION_ID, SEATED_TYPE_IDS, SEATS
 from bench.lab import POOLS, SESSION_ID, Lab, RunningServer
 
 PLACE = """
@@ -46,6 +48,56 @@ function request()
 end
 """
 
+# Seats of a hall, by hand or found for the buyer: `@want@` is the part of the body that says which.
+SEATS_WANTED = """
+local key, session = "%(key)s", "%(session)s"
+local counter, prefix, threads = 0, nil, 0
+function setup(thread) thread:set("number", threads); threads = threads + 1 end
+function init(args) math.randomseed(os.time() * 1000 + number * 7919 + %(seed)d) end
+function request()
+  if prefix == nil then prefix = string.format("%%d-%%d-", number, math.random(1, 2^30)) end
+  counter = counter + 1
+  local name = prefix .. counter
+  local body = string.format(
+    '{"session_id":"%%s",%%s,"customer_email":"buyer%%s@example.com"}', session, %(want)s, name)
+  return wrk.format("POST", "/api/holds", {
+    ["Authorization"] = "Bearer " .. key, ["Content-Type"] = "application/json",
+    ["Idempotency-Key"] = name }, body)
+end
+"""
+RANDOM_SEAT = (
+    """string.format('"seat_ids":["b0000000-0000-4000-8012-%%012x"]', math.random(1, %(seats)d))"""
+)
+FOUND_SEATS = """'"ticket_type_id":"%(ticket_type)s","quantity":%(count)d'"""
+
+# Everybody wants the same seat. Answers are counted by what they say: won, refused, or failed.
+STAMPEDE = """
+local key, path = "%(key)s", "%(path)s"
+local counter, prefix, all = 0, nil, {}
+won, lost, failed = 0, 0, 0
+function setup(thread) thread:set("number", #all); table.insert(all, thread) end
+function init(args) math.randomseed(os.time() * 1000 + number) end
+function request()
+  if prefix == nil then prefix = string.format("%%d-%%d-", number, math.random(1, 2^30)) end
+  counter = counter + 1
+  return wrk.format("POST", path, {
+    ["Authorization"] = "Bearer " .. key, ["Content-Type"] = "application/json" },
+    '{"user_id":"buyer-' .. prefix .. counter .. '"}')
+end
+function response(status)
+  if status == 201 then won = won + 1 elseif status == 409 then lost = lost + 1
+  else failed = failed + 1 end
+end
+function counted()
+  local sums = { won = 0, lost = 0, failed = 0 }
+  for _, thread in ipairs(all) do
+    for name in pairs(sums) do sums[name] = sums[name] + thread:get(name) end
+  end
+  io.write(string.format('\\nCOUNTED {"won":%%d,"lost":%%d,"failed":%%d}\\n',
+    sums.won, sums.lost, sums.failed))
+end
+"""
+
 READ = """
 local key = "%(key)s"
 function request()
@@ -55,6 +107,7 @@ end
 
 DONE = """
 function done(summary, latency, requests)
+  if counted then counted() end
   io.write(string.format(
     '\\nRESULT {"requests":%d,"seconds":%f,"refused":%d,"broken":%d,' ..
     '"p50_ms":%f,"p95_ms":%f,"p99_ms":%f}\\n',
@@ -75,6 +128,7 @@ class LoadRun:
     p99_ms: float
     refused: int
     broken: int
+    counted: Mapping[str, int] = field(default_factory=dict)
 
 
 def place_script(lab: Lab, *, is_hot: bool, pause_ms: float = 0.0, seed: int = 0) -> str:
@@ -97,6 +151,22 @@ def read_script(lab: Lab, path: str) -> str:
     return READ % {"key": lab.secret_key, "path": path}
 
 
+def random_seat_script(lab: Lab, seed: int) -> str:
+    want = RANDOM_SEAT % {"seats": SEATS[ARENA_SESSION_ID]}
+    names = {"key": lab.secret_key, "session": ARENA_SESSION_ID, "seed": seed, "want": want}
+    return SEATS_WANTED % names
+
+
+def found_seats_script(lab: Lab, count: int, seed: int) -> str:
+    want = FOUND_SEATS % {"ticket_type": SEATED_TYPE_IDS[HOUSE_SESSION_ID], "count": count}
+    names = {"key": lab.secret_key, "session": HOUSE_SESSION_ID, "seed": seed, "want": want}
+    return SEATS_WANTED % names
+
+
+def stampede_script(lab: Lab, path: str) -> str:
+    return STAMPEDE % {"key": lab.secret_key, "path": path}
+
+
 def run_wrk(lab: Lab, server: RunningServer, script: str, clients: int, seconds: float) -> LoadRun:
     path = lab.directory / "wrk.lua"
     path.write_text(script + DONE)
@@ -114,6 +184,7 @@ def run_wrk(lab: Lab, server: RunningServer, script: str, clients: int, seconds:
     if ended.returncode or result is None:
         raise RuntimeError(f"wrk failed:\n{ended.stdout[-500:]}\n{ended.stderr[-500:]}")
     seen = json.loads(result.removeprefix("RESULT "))
+    counted = next((x for x in ended.stdout.splitlines() if x.startswith("COUNTED ")), "COUNTED {}")
     return LoadRun(
         rate=(seen["requests"] - seen["refused"]) / seen["seconds"],
         p50_ms=seen["p50_ms"],
@@ -121,6 +192,7 @@ def run_wrk(lab: Lab, server: RunningServer, script: str, clients: int, seconds:
         p99_ms=seen["p99_ms"],
         refused=seen["refused"],
         broken=seen["broken"],
+        counted=json.loads(counted.removeprefix("COUNTED ")),
     )
 
 

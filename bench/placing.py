@@ -3,13 +3,15 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from bench.hall import empty_halls
 from bench.lab import Lab
 from bench.load import LoadRun, place_script, run_wrk
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan
-from bench.yardstick import PgbenchRun, hold_script, run_pgbench
+from bench.yardstick import PgbenchRun, hold_script, run_pgbench, seats_script
 
 WARM_UP_SECONDS = 1
+SEAT_CLIENTS = 64
 
 
 def by_pgbench(
@@ -39,6 +41,29 @@ def by_server(
             run = partial(run_wrk, lab, server)
             run(place_script(lab, is_hot=is_hot, seed=1), clients, WARM_UP_SECONDS)
             return run(place_script(lab, is_hot=is_hot, seed=2), clients, plan.seconds)
+
+    return measure
+
+
+def seats_by_pgbench(lab: Lab, plan: Plan, count: int) -> Callable[[], PgbenchRun | LoadRun]:
+    def measure() -> PgbenchRun:
+        empty_halls(lab)
+        run_pgbench(lab, seats_script(count), SEAT_CLIENTS, WARM_UP_SECONDS)
+        return run_pgbench(lab, seats_script(count), SEAT_CLIENTS, plan.seconds)
+
+    return measure
+
+
+def seats_by_server(
+    lab: Lab, plan: Plan, script: Callable[[int], str]
+) -> Callable[[], PgbenchRun | LoadRun]:
+    """`script` makes the load; it is given a seed."""
+
+    def measure() -> LoadRun:
+        empty_halls(lab)
+        with lab.server() as server:
+            run_wrk(lab, server, script(1), SEAT_CLIENTS, WARM_UP_SECONDS)
+            return run_wrk(lab, server, script(2), SEAT_CLIENTS, plan.seconds)
 
     return measure
 

@@ -4,13 +4,16 @@ tables, as the same role under the same row-level security."""
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench.hall import ARENA_SESSION_ID, SEATED_TYPE_IDS, SEATS
 from bench.lab import ORGANIZATION_ID, POOLS, SESSION_ID, Lab, pgbench_program
 
 SCRIPT = Path(__file__).with_name("hold.sql")
+SEATS_SCRIPT = Path(__file__).with_name("seats.sql")
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,23 @@ def hold_script(is_hot: bool) -> str:
         "organization": str(ORGANIZATION_ID),
         "session": str(SESSION_ID),
     }
-    script = SCRIPT.read_text()
+    return _filled_in(SCRIPT, names)
+
+
+def seats_script(count: int) -> str:
+    """So many named seats of the arena in one hold."""
+    names = {
+        "count": str(count),
+        "groups": str(SEATS[ARENA_SESSION_ID] // count),
+        "organization": str(ORGANIZATION_ID),
+        "session": str(ARENA_SESSION_ID),
+        "ticket_type": str(SEATED_TYPE_IDS[ARENA_SESSION_ID]),
+    }
+    return _filled_in(SEATS_SCRIPT, names)
+
+
+def _filled_in(path: Path, names: Mapping[str, str]) -> str:
+    script = path.read_text()
     for name, value in names.items():
         script = script.replace(f"@{name}@", value)
     return script

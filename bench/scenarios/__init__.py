@@ -7,13 +7,17 @@ from bench.results import Figure
 from bench.rounds import Plan
 from bench.scenarios import (
     availability,
+    best_available,
     engine_alone,
     hot_pool,
     latency,
     live_holds,
     processes,
+    random_seats,
     replay,
+    seat_map,
     spread_pools,
+    stampede,
 )
 
 Scenario = Callable[[Lab, Plan], Sequence[Figure]]
@@ -27,4 +31,8 @@ ALL: tuple[Scenario, ...] = (
     replay.run,
     availability.run,
     engine_alone.run,
+    random_seats.run,
+    best_available.run,
+    stampede.run,
+    seat_map.run,
 )

@@ -1,17 +1,18 @@
 """Who may call what: a matrix made of the table of routes."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from holdfast.entrypoints.api.app import create_api
-from holdfast.entrypoints.api.routes import ROUTES, Route
+from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.store import StoreUnavailable
 from holdfast.services.authenticating import new_secret_key
-from holdfast.services.container import ApiContainer
 from tests.api.world import UNKNOWN, World
 
 every_route = pytest.mark.parametrize(
@@ -95,9 +96,7 @@ def test_without_the_directory_a_caller_is_asked_to_come_again(world: World) -> 
         def find(self, secret_hash: bytes) -> Principal | None:
             raise StoreUnavailable
 
-    api = create_api(
-        ApiContainer(world.engine, world.store, world.catalogue, NoDirectory(), deadline_seconds=5)
-    )
+    api = create_api(replace(world.container, keys=NoDirectory()))
 
     async def call() -> httpx.Response:
         transport = httpx.ASGITransport(app=api)

@@ -11,7 +11,8 @@ from holdfast.domain.refusals import RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, ProblemCode
 from holdfast.entrypoints.api.examples import ANSWERS, REQUESTS
 from holdfast.entrypoints.api.openapi import route_codes
-from holdfast.entrypoints.api.routes import ROUTES, Route
+from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.routes import ROUTES
 from tests.api.world import World
 
 Json = dict[str, Any]
@@ -59,7 +60,8 @@ def test_every_answer_of_a_route_is_documented(document: Json, route: Route[Any]
         problem = response["content"]["application/problem+json"]["examples"][code.value]["value"]
         assert (problem["error"], problem["status"]) == (code.value, KINDS[code].status)
     statuses = {str(KINDS[code].status) for code in route_codes(route)} | {str(route.status)}
-    assert set(found["responses"]) - statuses <= {"200"}
+    assert set(found["responses"]) - statuses <= {"200", "304"}
+    assert ("304" in found["responses"]) == route.has_etag
     if route.not_found is not None:
         assert route.not_found.code in route_codes(route)
 
@@ -74,6 +76,16 @@ def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any])
     assert {name for place, name in parameters if place == "query"} == in_query
     assert (("header", "Idempotency-Key") in parameters) == route.is_unsafe
     assert ("requestBody" in found) == (route.body is not None)
+
+
+def test_where_csv_is_taken_it_is_documented(document: Json) -> None:
+    taking = {route.path for route in ROUTES if route.takes_csv}
+    documented = {
+        path
+        for path, item in document["paths"].items()
+        if "text/csv" in item.get("post", {}).get("requestBody", {}).get("content", {})
+    }
+    assert documented == taking == {"/api/sessions/{session_id}/seats"}
 
 
 def test_every_reference_leads_somewhere(document: Json) -> None:

@@ -11,7 +11,7 @@ import pytest
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
 from holdfast.domain.commands import EXPIRE_BATCH_MAX, Command, ExpireHolds
-from holdfast.domain.decide import Expired
+from holdfast.domain.outcomes import Expired
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SessionId
 from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusals import Refusal, RefusalCode, service_unavailable
@@ -200,8 +200,8 @@ class TestCataloguing:
     def test_a_change_of_policy_leaves_other_fields_and_null_clears(self) -> None:
         catalogue = StubCatalogue()
         cataloguing = Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"")
-        cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60))
-        cataloguing.change_event(EVENT, "New name", None)
+        cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
+        cataloguing.change_event(EVENT, "New name", None, None)
         assert catalogue.changes == [
             ChangeEvent(ORGANIZATION, EVENT, None, PolicyChange(ttl_seconds=60)),
             ChangeEvent(ORGANIZATION, EVENT, "New name", None),
@@ -219,6 +219,7 @@ class TestCataloguing:
             pool_ids=(),
             capacity=500,
             policy=PolicyOverride(),
+            is_seated=False,
         )
         (change,) = catalogue.changes
         assert isinstance(change, CreateTicketType)

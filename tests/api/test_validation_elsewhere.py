@@ -74,7 +74,13 @@ def test_a_release_takes_no_body(world: World) -> None:
     assert world.call("POST", path, json={}).status_code == 200
 
 
-BAD_CATALOGUE = [
+EVENT_BODY = {"name": "x", "currency": "EUR"}
+BLOCK_BODY = {"session_id": str(SESSION), "name": "x"}
+SOLD_HERE = {"ticket_type_id": str(FLOOR), "price": 1}
+LAYOUT = {"name": "x", "rows": ["A"], "seats_per_row": 2}
+SEATS = f"sessions/{SESSION}/seats"
+
+BAD_CATALOGUE: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("POST", "events", {"name": "x"}, "validation_error", "currency"),
     ("POST", "events", {"name": " ", "currency": "EUR"}, "validation_error", "name"),
     ("POST", "events", {"name": MARK * 51, "currency": "EUR"}, "validation_error", "name"),
@@ -140,6 +146,119 @@ BAD_CATALOGUE = [
         {"session_id": str(SESSION), "name": "x", "price": 1, "pool_ids": [str(POOL), str(POOL)]},
         "validation_error",
         "pool_ids[1]",
+    ),
+    ("POST", "events", {**EVENT_BODY, "status": "live"}, "validation_error", "status"),
+    ("POST", "events", {**EVENT_BODY, "sale_ends_at": MARK}, "validation_error", "sale_ends_at"),
+    ("PATCH", f"events/{EVENT}", {"status": MARK}, "validation_error", "status"),
+    ("PATCH", f"events/{EVENT}", {"status": None}, "validation_error", "status"),
+    (
+        "PATCH",
+        f"events/{EVENT}",
+        {"sale_starts_at": "0001-01-01T00:00:00+14:00"},
+        "validation_error",
+        "sale_starts_at",
+    ),
+    (
+        "PATCH",
+        f"events/{EVENT}",
+        {"hold_policy": {"refuse_orphans": "yes"}},
+        "validation_error",
+        "hold_policy.refuse_orphans",
+    ),
+    (
+        "POST",
+        "ticket-types",
+        {"session_id": str(SESSION), "name": "x", "price": 1, "is_seated": 1},
+        "validation_error",
+        "is_seated",
+    ),
+    ("POST", "blocks", {"session_id": str(SESSION)}, "validation_error", "name"),
+    ("POST", "blocks", {**BLOCK_BODY, "capacity": -1}, "validation_error", "capacity"),
+    ("POST", "blocks", {**BLOCK_BODY, "rank": -1}, "validation_error", "rank"),
+    ("POST", "blocks", {**BLOCK_BODY, "rank": 2**31}, "validation_error", "rank"),
+    (
+        "POST",
+        "blocks",
+        {**BLOCK_BODY, "ticket_types": [SOLD_HERE, SOLD_HERE]},
+        "validation_error",
+        "ticket_types[1].ticket_type_id",
+    ),
+    (
+        "POST",
+        "blocks",
+        {**BLOCK_BODY, "ticket_types": [{**SOLD_HERE, "price": -1}]},
+        "invalid_price",
+        "ticket_types[0].price",
+    ),
+    ("PATCH", f"blocks/{UNKNOWN}", {}, "validation_error", "body"),
+    ("PATCH", f"blocks/{UNKNOWN}", {"name": None}, "validation_error", "name"),
+    ("PATCH", f"blocks/{UNKNOWN}", {"session_id": str(SESSION)}, "validation_error", "body"),
+    ("POST", SEATS, {"blocks": []}, "validation_error", "blocks"),
+    ("POST", SEATS, {"blocks": [{**LAYOUT, "rows": []}]}, "validation_error", "blocks[0].rows"),
+    ("POST", SEATS, {"blocks": [{**LAYOUT, "rows": "A"}]}, "validation_error", "blocks[0].rows"),
+    ("POST", SEATS, {"blocks": [{**LAYOUT, "rows": None}]}, "validation_error", "blocks[0].rows"),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [LAYOUT, {**LAYOUT, "rows": ["A", " "]}]},
+        "validation_error",
+        "blocks[1].rows[1]",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "rows": {"from": MARK, "to": "B"}}]},
+        "validation_error",
+        "blocks[0].rows.from",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "rows": {"from": "A"}}]},
+        "validation_error",
+        "blocks[0].rows.to",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "seats_per_row": 0}]},
+        "validation_error",
+        "blocks[0].seats_per_row",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "numbering": MARK}]},
+        "validation_error",
+        "blocks[0].numbering",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "origin": {"x": 1e300, "y": 0}}]},
+        "validation_error",
+        "blocks[0].origin.x",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "gaps": [1]}]},
+        "validation_error",
+        "blocks[0].gaps[0]",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "gaps": [MARK]}]},
+        "invalid_seats",
+        "blocks[0].gaps[0]",
+    ),
+    (
+        "POST",
+        SEATS,
+        {"blocks": [{**LAYOUT, "ticket_types": [SOLD_HERE, SOLD_HERE]}]},
+        "validation_error",
+        "blocks[0].ticket_types[1].ticket_type_id",
     ),
     (
         "PATCH",

@@ -13,6 +13,7 @@ import httpx
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import (
+    Block,
     Event,
     Offer,
     PoolState,
@@ -25,9 +26,11 @@ from holdfast.domain.catalogue_changes import CatalogueChange, CreateEvent
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.ids import (
     ApiKeyId,
+    BlockId,
     EventId,
     OrganizationId,
     PoolId,
+    SeatId,
     SessionId,
     TicketTypeId,
 )
@@ -39,6 +42,7 @@ from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.paging import Page, PageRequest
+from holdfast.ports.seats import EventOccupancy, SeatChanges, SeenSeat, SessionMap
 from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import new_secret_key
 from holdfast.services.container import ApiContainer
@@ -126,9 +130,44 @@ class StubCatalogue:
     ) -> Page[TicketType]:
         return Page((), None)
 
+    def block(self, organization_id: OrganizationId, block_id: BlockId) -> Block | None:
+        return None
+
+    def blocks(
+        self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
+    ) -> Page[Block]:
+        return Page((), None)
+
     def availability(
         self, organization_id: OrganizationId, session_id: SessionId
     ) -> SessionAvailability | None:
+        return None
+
+
+class StubSeats:
+    """Knows no seat at all."""
+
+    def seat(
+        self, organization_id: OrganizationId, event_id: EventId, seat_id: SeatId
+    ) -> SeenSeat | None:
+        return None
+
+    def has_event(self, organization_id: OrganizationId, event_id: EventId) -> bool:
+        return event_id == EVENT
+
+    def session_map(
+        self, organization_id: OrganizationId, session_id: SessionId
+    ) -> SessionMap | None:
+        return None
+
+    def seat_changes(
+        self, organization_id: OrganizationId, session_id: SessionId, since: int
+    ) -> SeatChanges | None:
+        return None
+
+    def occupancy(
+        self, organization_id: OrganizationId, event_id: EventId
+    ) -> EventOccupancy | None:
         return None
 
 
@@ -144,7 +183,9 @@ class World:
         self.keys = StubKeys()
         self.catalogue = StubCatalogue()
         self.secret = self.keys.new_key(*ALL_SCOPES)
-        self.container = ApiContainer(self.engine, self.store, self.catalogue, self.keys, 5)
+        self.container = ApiContainer(
+            self.engine, self.store, self.catalogue, StubSeats(), self.keys, 5
+        )
         self.api: Api = create_api(self.container)
 
     def close(self) -> None:
@@ -186,7 +227,7 @@ class World:
             FLOOR: Offer(price, (POOL,), HoldPolicy()),
             BALCONY: Offer(price, (small,), HoldPolicy()),
         }
-        session = SessionCatalogue(ORGANIZATION, SESSION, 1, "EUR", offers)
+        session = SessionCatalogue(ORGANIZATION, SESSION, 1, "EUR", offers, EVENT)
         pools = [Pool(ORGANIZATION, POOL, 100_000), Pool(ORGANIZATION, small, 1)]
         self.store.put_on_sale(session, pools)
 

@@ -8,41 +8,15 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.commands import Command
-from holdfast.domain.decide import Expired, Outcome, Placed, Released
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
+from holdfast.domain.outcomes import Expired, Placed, Released
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
+from tests.contract.asking import answer, ask, placed, refused, render_plainly
 from tests.contract.worlds import World
-
-
-def ask(engine: Admission, command: Command) -> Outcome:
-    outcome = engine.submit(command, render_plainly).result(10).outcome
-    assert outcome is not None
-    return outcome
-
-
-def answer(engine: Admission, command: Command) -> Answer:
-    return engine.submit(command, render_plainly).result(10)
-
-
-def render_plainly(outcome: Outcome) -> bytes:
-    return repr(outcome).encode()
-
-
-def placed(engine: Admission, command: Command) -> Hold:
-    outcome = ask(engine, command)
-    assert isinstance(outcome, Placed), outcome
-    return outcome.hold
-
-
-def refused(engine: Admission, command: Command) -> Refusal:
-    outcome = ask(engine, command)
-    assert isinstance(outcome, Refusal), outcome
-    return outcome
 
 
 def test_a_hold_takes_its_places_and_locks_its_price(world: World, engine: Admission) -> None:
@@ -242,7 +216,7 @@ def test_every_transition_leaves_one_fact_and_one_audit_row(
         ("hold.cancelled", first.id),
         ("hold.expired", second.id),
     ]
-    assert [tuple(row) for row in world.audit(venue)] == [
+    assert [row[:5] for row in world.audit(venue)] == [
         ("hold.created", first.id, "test", None, "active"),
         ("hold.created", second.id, "test", None, "active"),
         ("hold.cancelled", first.id, "test", "active", "cancelled"),

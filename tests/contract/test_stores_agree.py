@@ -19,12 +19,13 @@ from hypothesis.stateful import (
 )
 
 from holdfast.domain.commands import Command, IdempotencyKey
-from holdfast.domain.decide import Expired, Outcome, Placed, Released
 from holdfast.domain.ids import HoldId
+from holdfast.domain.outcomes import Expired, Outcome, Placed, Released
 from holdfast.domain.refusals import Refusal
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
-from tests.contract.worlds import MemoryWorld, PostgresWorld, Venue, World
+from tests.contract.venues import Venue
+from tests.contract.worlds import MemoryWorld, PostgresWorld, World
 
 POOLS = {"house": 12, "adults": 8, "children": 8}
 TICKET_TYPES = {

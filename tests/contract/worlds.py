@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, Protocol
 from uuid import uuid4
@@ -11,75 +11,49 @@ import psycopg
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.catalogue import Offer, SessionCatalogue
-from holdfast.domain.commands import (
-    Ask,
-    ExpireHolds,
-    IdempotencyKey,
-    Origin,
-    PlaceHold,
-    ReleaseHold,
-)
+from holdfast.domain.catalogue import Offer, SeatBlock, SessionCatalogue
 from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.ids import HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.ids import EventId, HoldId, PoolId, SeatId
+from holdfast.domain.planning import resources_of_hold
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.pool import Pool
-from holdfast.domain.values import EmailAddress, Holder, Money, Quantity
-from holdfast.ports.store import Store
-
-ORIGIN = Origin("test", "request-1", "127.0.0.1", "pytest")
-BUYER = Holder(EmailAddress("buyer@example.com"))
+from holdfast.domain.seat import Seat
+from holdfast.domain.transitions import Transition
+from holdfast.domain.values import Money
+from holdfast.ports.store import GroupWrites, Store, Wanted
+from tests.contract.tables import Connection, insert_venue
+from tests.contract.venues import ORIGIN, Plan, Venue, empty_venue
 
 
 class FactSeen(NamedTuple):
     type: str
-    hold_id: HoldId
+    hold_id: HoldId | None
     version: int
+    seat_id: SeatId | None = None
 
 
 class AuditSeen(NamedTuple):
     action: str
-    hold_id: HoldId
+    hold_id: HoldId | None
     actor: str
     old_status: str | None
     new_status: str
+    seat_id: SeatId | None = None
 
 
-@dataclass(frozen=True)
-class Venue:
-    """A session on sale. Ticket types and pools go by name."""
+class SeatSeen(NamedTuple):
+    status: str
+    hold_id: HoldId | None = None
+    version: int = 1
+    blocked_reason: str | None = None
 
-    organization_id: OrganizationId
-    session_id: SessionId
-    ticket_types: Mapping[str, TicketTypeId]
-    pools: Mapping[str, PoolId]
 
-    def place(
-        self,
-        *asks: tuple[str, int],
-        hold_id: HoldId | None = None,
-        key: IdempotencyKey | None = None,
-        holder: Holder = BUYER,
-    ) -> PlaceHold:
-        return PlaceHold(
-            self.organization_id,
-            self.session_id,
-            hold_id or HoldId(uuid4()),
-            holder,
-            tuple(Ask(self.ticket_types[name], Quantity(quantity)) for name, quantity in asks),
-            ORIGIN,
-            key,
-            is_id_from_client=hold_id is not None,
-        )
-
-    def release(self, hold_id: HoldId, key: IdempotencyKey | None = None) -> ReleaseHold:
-        return ReleaseHold(self.organization_id, hold_id, ORIGIN, key)
-
-    def expire(self, *hold_ids: HoldId) -> ExpireHolds:
-        return ExpireHolds(self.organization_id, hold_ids, Origin("reaper", "run-1"))
-
-    def key(self, fingerprint: bytes = b"same") -> IdempotencyKey:
-        return IdempotencyKey(self.organization_id, uuid4(), fingerprint)
+class HoldSeen(NamedTuple):
+    status: str
+    version: int
+    units: tuple[int, ...]  # of each line
+    seat_ids: tuple[SeatId | None, ...]
 
 
 class World(Protocol):
@@ -94,11 +68,19 @@ class World(Protocol):
         quantity_max: int = 10_000,
     ) -> Venue: ...
 
+    def build(self, plan: Plan) -> Venue: ...
+
     def let_pass(self, venue: Venue, seconds: int) -> None: ...
 
     def pool(self, pool_id: PoolId) -> Pool: ...
 
     def lapse_units(self, pool_id: PoolId) -> int: ...
+
+    def seats(self, venue: Venue) -> dict[str, SeatSeen]: ...
+
+    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]: ...
+
+    def sell(self, hold: Hold) -> None: ...
 
     def facts(self, venue: Venue) -> list[FactSeen]: ...
 
@@ -107,25 +89,16 @@ class World(Protocol):
     @contextmanager
     def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]: ...
 
+    @contextmanager
+    def seats_locked_by_a_stranger(self, venue: Venue, *names: str) -> Iterator[None]: ...
+
     def close(self) -> None: ...
 
 
-def _ids(
-    pools: Mapping[str, int], ticket_types: Mapping[str, tuple[str, ...]]
-) -> tuple[dict[str, TicketTypeId], dict[str, PoolId]]:
-    return (
-        {name: TicketTypeId(uuid4()) for name in ticket_types},
-        {name: PoolId(uuid4()) for name in pools},
-    )
+class _World:
+    """What both worlds do in the same way."""
 
-
-@dataclass
-class MemoryWorld:
-    offset: timedelta = timedelta()
-    store: MemoryStore = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.store = MemoryStore(lambda: datetime.now(UTC) + self.offset)
+    store: Store
 
     def venue(
         self,
@@ -134,21 +107,79 @@ class MemoryWorld:
         ttl_seconds: int = 600,
         quantity_max: int = 10_000,
     ) -> Venue:
-        organization_id, session_id = OrganizationId(uuid4()), SessionId(uuid4())
-        type_ids, pool_ids = _ids(pools, ticket_types)
-        offers = {
-            type_ids[name]: Offer(
-                Money(4500, "EUR"),
-                tuple(pool_ids[pool] for pool in drawn),
-                HoldPolicy(ttl_seconds, quantity_max),
+        return self.build(Plan(pools, ticket_types, HoldPolicy(ttl_seconds, quantity_max)))
+
+    def build(self, plan: Plan) -> Venue:
+        raise NotImplementedError
+
+    def sell(self, hold: Hold) -> None:
+        """Nobody can buy yet, so the store is told that this hold was paid for: its seats, the
+        counters, the facts."""
+        connection = self.store.connect()
+        with connection.group() as group:
+            ledger = group.lock_and_read(Wanted(frozenset(resources_of_hold(hold))))
+            held = ledger.holds[hold.key]
+            paid = replace(
+                held,
+                status=HoldStatus.CONVERTED,
+                version=held.version + 1,
+                updated_at=ledger.now,
+                confirmed_at=ledger.now,
             )
-            for name, drawn in ticket_types.items()
+            transition = Transition(held, paid, ORIGIN)
+            ledger.apply([transition])
+            group.write_and_commit(GroupWrites(ledger, [transition], []))
+        connection.close()
+
+
+@dataclass
+class MemoryWorld(_World):
+    offset: timedelta = timedelta()
+    store: MemoryStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(lambda: datetime.now(UTC) + self.offset)
+
+    def build(self, plan: Plan) -> Venue:
+        venue = empty_venue(plan)
+        organization_id = venue.organization_id
+        offers = {
+            venue.ticket_types[name]: Offer(
+                Money(4500, "EUR"),
+                tuple(venue.pools[pool] for pool in drawn),
+                plan.policy,
+                is_seated=name in plan.hall.seated,
+            )
+            for name, drawn in plan.all_types.items()
         }
-        self.store.put_on_sale(
-            SessionCatalogue(organization_id, session_id, 1, "EUR", offers),
-            [Pool(organization_id, pool_ids[name], total) for name, total in pools.items()],
+        blocks = {
+            venue.blocks[name]: SeatBlock(
+                name,
+                rank,
+                venue.pools.get(f"{name} capacity"),
+                {venue.ticket_types[sold]: 4500 for sold in plan.hall.sold_in.get(name, ())},
+            )
+            for rank, name in enumerate(plan.hall.blocks)
+        }
+        session = SessionCatalogue(
+            organization_id,
+            venue.session_id,
+            1,
+            "EUR",
+            offers,
+            EventId(uuid4()),
+            plan.sale,
+            blocks,
         )
-        return Venue(organization_id, session_id, type_ids, pool_ids)
+        self.store.put_on_sale(
+            session,
+            [
+                Pool(organization_id, venue.pools[name], total)
+                for name, total in plan.all_pools.items()
+            ],
+            [Seat(organization_id, venue.session_id, place) for place in venue.places.values()],
+        )
+        return venue
 
     def close(self) -> None:
         """Nothing is open."""
@@ -163,50 +194,83 @@ class MemoryWorld:
     def lapse_units(self, pool_id: PoolId) -> int:
         return sum(self.store.lapse.get(pool_id, {}).values())
 
+    def seats(self, venue: Venue) -> dict[str, SeatSeen]:
+        found = {name: self.store.seats[place.id] for name, place in venue.places.items()}
+        return {
+            name: SeatSeen(seat.status.value, seat.hold_id, seat.version, seat.blocked_reason)
+            for name, seat in found.items()
+        }
+
+    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]:
+        return {
+            hold.id: HoldSeen(
+                hold.status.value,
+                hold.version,
+                tuple(line.quantity for line in hold.lines),
+                tuple(line.seat.id if line.seat else None for line in hold.lines),
+            )
+            for hold in self.store.stored_holds.values()
+            if hold.organization_id == venue.organization_id
+        }
+
     def facts(self, venue: Venue) -> list[FactSeen]:
         return [
-            FactSeen(fact.type.value, fact.hold_key[1], fact.version)
+            FactSeen(fact.type.value, fact.hold_id, fact.version, fact.seat_id)
             for fact in self.store.facts
-            if fact.hold_key[0] == venue.organization_id
+            if fact.organization_id == venue.organization_id
         ]
 
     def audit(self, venue: Venue) -> list[AuditSeen]:
         return [
             AuditSeen(
                 row.action.value,
-                row.hold_key[1],
-                row.actor,
+                row.hold_id,
+                row.origin.actor,
                 str(row.old["status"]) if row.old else None,
-                str(row.new["status"]) if row.new else "",
+                str(row.new["status"]),
+                row.seat_id,
             )
             for row in self.store.audit
-            if row.hold_key[0] == venue.organization_id
+            if row.organization_id == venue.organization_id
         ]
 
     @contextmanager
     def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:
-        resource = Resource(ResourceKind.POOL, venue.organization_id, pool_id)
+        with self._locked({Resource(ResourceKind.POOL, venue.organization_id, pool_id)}):
+            yield
+
+    @contextmanager
+    def seats_locked_by_a_stranger(self, venue: Venue, *names: str) -> Iterator[None]:
+        seats = venue.seat_ids(*names)
+        with self._locked(
+            {Resource(ResourceKind.SEAT, venue.organization_id, seat_id) for seat_id in seats}
+        ):
+            yield
+
+    @contextmanager
+    def _locked(self, resources: set[Resource]) -> Iterator[None]:
         with self.store.changed:
-            self.store.locks[resource] = self
+            self.store.locks.update(dict.fromkeys(resources, self))
         try:
             yield
         finally:
             with self.store.changed:
-                del self.store.locks[resource]
+                for resource in resources:
+                    del self.store.locks[resource]
                 self.store.changed.notify_all()
 
 
 @dataclass
-class PostgresWorld:
+class PostgresWorld(_World):
     url: str
     store: PostgresStore = field(init=False)
-    _connection: "psycopg.Connection[tuple[object, ...]] | None" = None
+    _connection: Connection | None = None
 
     def __post_init__(self) -> None:
         self.store = PostgresStore(self.url)
 
     @contextmanager
-    def _connected(self) -> "Iterator[psycopg.Connection[tuple[object, ...]]]":
+    def _connected(self) -> Iterator[Connection]:
         """The owner's connection, kept open: the tests look at the rows often."""
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self.url, autocommit=True)
@@ -216,47 +280,11 @@ class PostgresWorld:
         if self._connection is not None:
             self._connection.close()
 
-    def venue(
-        self,
-        pools: Mapping[str, int],
-        ticket_types: Mapping[str, tuple[str, ...]],
-        ttl_seconds: int = 600,
-        quantity_max: int = 10_000,
-    ) -> Venue:
-        organization_id, session_id = OrganizationId(uuid4()), SessionId(uuid4())
-        event_id = uuid4()
-        type_ids, pool_ids = _ids(pools, ticket_types)
+    def build(self, plan: Plan) -> Venue:
+        venue = empty_venue(plan)
         with self._connected() as connection:
-            run = connection.execute
-            run("INSERT INTO organization (id, name) VALUES (%s, 'test')", [organization_id])
-            run(
-                "INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max)"
-                " VALUES (%s, %s, 'test', 'EUR', %s, %s)",
-                [organization_id, event_id, ttl_seconds, quantity_max],
-            )
-            run(
-                "INSERT INTO session (organization_id, id, event_id, name)"
-                " VALUES (%s, %s, %s, 'test')",
-                [organization_id, session_id, event_id],
-            )
-            for name, total in pools.items():
-                run(
-                    "INSERT INTO pool (organization_id, id, session_id, name, total)"
-                    " VALUES (%s, %s, %s, %s, %s)",
-                    [organization_id, pool_ids[name], session_id, name, total],
-                )
-            for name, drawn in ticket_types.items():
-                run(
-                    "INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor)"
-                    " VALUES (%s, %s, %s, %s, 4500)",
-                    [organization_id, type_ids[name], session_id, name],
-                )
-                for pool in drawn:
-                    run(
-                        "INSERT INTO ticket_type_pool VALUES (%s, %s, %s)",
-                        [organization_id, type_ids[name], pool_ids[pool]],
-                    )
-        return Venue(organization_id, session_id, type_ids, pool_ids)
+            insert_venue(connection, venue, plan)
+        return venue
 
     def let_pass(self, venue: Venue, seconds: int) -> None:
         """Nobody can turn the database's clock, so what is written is made older instead."""
@@ -266,6 +294,12 @@ class PostgresWorld:
                 "UPDATE hold SET created_at = created_at - %(shift)s,"
                 " updated_at = updated_at - %(shift)s, held_at = held_at - %(shift)s,"
                 " expires_at = expires_at - %(shift)s WHERE organization_id = %(organization)s",
+                shift,
+            )
+            connection.execute(
+                "UPDATE seat SET held_until = held_until - %(shift)s,"
+                " changed_xid = pg_current_xact_id()"
+                " WHERE organization_id = %(organization)s AND held_until IS NOT NULL",
                 shift,
             )
             with connection.transaction():
@@ -296,16 +330,39 @@ class PostgresWorld:
         )
         return int(str(rows[0][0]))
 
+    def seats(self, venue: Venue) -> dict[str, SeatSeen]:
+        rows = self._rows(
+            "SELECT id, status, hold_id, version, blocked_reason FROM seat"
+            " WHERE organization_id = %s",
+            venue.organization_id,
+        )
+        found = {row[0]: SeatSeen(*row[1:]) for row in rows}  # type: ignore[arg-type]
+        return {name: found[place.id] for name, place in venue.places.items()}
+
+    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]:
+        rows = self._rows(
+            "SELECT h.id, h.status, h.version, array_agg(l.quantity ORDER BY l.position),"
+            " array_agg(l.seat_id ORDER BY l.position)"
+            " FROM hold h JOIN hold_line l ON l.organization_id = h.organization_id"
+            " AND l.hold_id = h.id WHERE h.organization_id = %s GROUP BY h.organization_id, h.id",
+            venue.organization_id,
+        )
+        return {
+            row[0]: HoldSeen(row[1], row[2], tuple(row[3]), tuple(row[4]))  # type: ignore
+            for row in rows
+        }
+
     def facts(self, venue: Venue) -> list[FactSeen]:
         rows = self._rows(
-            "SELECT type, hold_id, version FROM outbox WHERE organization_id = %s ORDER BY seq",
+            "SELECT type, hold_id, version, seat_id FROM outbox"
+            " WHERE organization_id = %s ORDER BY seq",
             venue.organization_id,
         )
         return [FactSeen(*row) for row in rows]  # type: ignore[arg-type]
 
     def audit(self, venue: Venue) -> list[AuditSeen]:
         rows = self._rows(
-            "SELECT action, hold_id, actor, old ->> 'status', new ->> 'status' FROM audit"
+            "SELECT action, hold_id, actor, old ->> 'status', new ->> 'status', seat_id FROM audit"
             " WHERE organization_id = %s ORDER BY seq",
             venue.organization_id,
         )
@@ -313,9 +370,19 @@ class PostgresWorld:
 
     @contextmanager
     def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:
+        with self._locked("pool", venue, [pool_id]):
+            yield
+
+    @contextmanager
+    def seats_locked_by_a_stranger(self, venue: Venue, *names: str) -> Iterator[None]:
+        with self._locked("seat", venue, list(venue.seat_ids(*names))):
+            yield
+
+    @contextmanager
+    def _locked(
+        self, table: str, venue: Venue, ids: "list[PoolId] | list[SeatId]"
+    ) -> Iterator[None]:
         with psycopg.connect(self.url) as connection, connection.transaction(force_rollback=True):
-            connection.execute(
-                "SELECT FROM pool WHERE organization_id = %s AND id = %s FOR UPDATE",
-                [venue.organization_id, pool_id],
-            )
+            query = f"SELECT FROM {table} WHERE organization_id = %s AND id = ANY (%s) FOR UPDATE"
+            connection.execute(query.encode(), [venue.organization_id, ids])
             yield

@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.decide import expiry
 from holdfast.domain.hold import Hold, HoldStatus, Line
 from holdfast.domain.ids import HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.placing import expiry
 from holdfast.domain.values import EmailAddress, Holder
 
 NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)

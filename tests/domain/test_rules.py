@@ -7,16 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.commands import Origin
+from holdfast.domain.facts import fact_payload, iso
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
 from holdfast.domain.reference import ALPHABET, reference_of
-from holdfast.domain.transitions import (
-    Transition,
-    fact_payload,
-    iso,
-    lapse_moves,
-    pool_moves,
-)
+from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
 from holdfast.domain.values import InvalidValue
 from tests.domain.test_hold import BEFORE_END, END, a_hold
 

@@ -19,6 +19,9 @@ TABLES = (
     "pool_lapse",
     "ticket_type",
     "ticket_type_pool",
+    "block",
+    "block_price",
+    "seat",
     "hold",
     "hold_line",
     "outbox",
@@ -59,6 +62,12 @@ class Owner:
                 names,
             )
             connection.execute(
+                "UPDATE seat SET held_until = held_until - %(shift)s,"
+                " locked_at = locked_at - %(shift)s, changed_xid = pg_current_xact_id()"
+                " WHERE organization_id = %(organization)s AND status = 'held'",
+                names,
+            )
+            connection.execute(
                 "UPDATE hold SET created_at = created_at - %(shift)s,"
                 " updated_at = updated_at - %(shift)s, held_at = held_at - %(shift)s,"
                 " expires_at = expires_at - %(shift)s WHERE organization_id = %(organization)s",
@@ -88,6 +97,23 @@ class Owner:
                 "SELECT type, payload FROM outbox WHERE hold_id = %s ORDER BY seq", hold_id
             )
         ]
+
+    def sell(self, seat_id: str) -> None:
+        """Nobody can buy yet, so the row is told that this held seat was sold."""
+        self.run(
+            "UPDATE seat SET status = 'sold', held_until = NULL, version = version + 1,"
+            " changed_xid = pg_current_xact_id() WHERE id = %s AND status = 'held'",
+            seat_id,
+        )
+
+    def failed_attempts(self, organization_id: str) -> list[tuple[str, str]]:
+        """Action and code of what was refused; it is written aside, a moment later."""
+        query = (
+            "SELECT action, new ->> 'error' FROM audit"
+            " WHERE organization_id = %s AND action LIKE '%%_failed' ORDER BY seq"
+        )
+        wait_until(lambda: bool(self.rows(query, organization_id)), "an attempt is in the audit")
+        return [(action, error) for action, error in self.rows(query, organization_id)]
 
     def counters(self, organization_id: str) -> list[tuple[int, int, int]]:
         """Total, held and sold of each pool, in the order they were made."""

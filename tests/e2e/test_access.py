@@ -9,7 +9,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from holdfast.entrypoints.api.routes import ROUTES, Route
+from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.ports.access import ALL_SCOPES, Scope
 from tests.e2e.answers import problem_of, without
 from tests.e2e.owner import Owner

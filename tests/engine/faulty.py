@@ -1,18 +1,18 @@
 """A store that fails on purpose, in ways that a real one cannot be made to at will."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from holdfast.adapters.memory.store import MemoryConnection, MemoryGroup, MemoryStore
 from holdfast.domain.footprint import Needs, Resource, Survey
-from holdfast.domain.ids import HoldKey
 from holdfast.domain.ledger import Ledger
 from holdfast.ports.store import (
     CommitState,
     CommitToken,
     CommitUnknown,
     GroupWrites,
+    Wanted,
 )
 
 Fault = Callable[[GroupWrites], None]
@@ -60,14 +60,9 @@ class FaultyGroup:
     store: FaultyStore
     inner: MemoryGroup
 
-    def lock_and_read(
-        self,
-        resources: frozenset[Resource],
-        new_holds: Sequence[HoldKey],
-        wait_for: Resource | None = None,
-    ) -> Ledger:
+    def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
         self.store.on_read()
-        return self.inner.lock_and_read(resources, new_holds, wait_for)
+        return self.inner.lock_and_read(wanted, wait_for)
 
     def write_and_commit(self, writes: GroupWrites) -> None:
         self.store.group_sizes.append(len(writes.transitions))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.decide import Outcome, Placed
+from holdfast.domain.outcomes import Outcome, Placed
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
@@ -19,7 +19,8 @@ from holdfast.ports.store import (
     Rejected,
     StoreUnavailable,
 )
-from tests.contract.worlds import MemoryWorld, Venue
+from tests.contract.venues import Venue
+from tests.contract.worlds import MemoryWorld
 from tests.engine.faulty import FaultyStore, Times, lost_in_commit
 
 

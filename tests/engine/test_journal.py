@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.domain.decide import Placed
+from holdfast.domain.outcomes import Placed
 from holdfast.engine import Admission
 from holdfast.ports.attempts import FailedAttempt
 from holdfast.ports.store import StoreUnavailable

@@ -6,7 +6,7 @@ from holdfast.domain.commands import ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine.pending import Pending
 from holdfast.engine.queue import FairQueue
-from tests.contract.worlds import ORIGIN
+from tests.contract.venues import ORIGIN
 
 
 def pending(organization_id: OrganizationId, queue: FairQueue) -> Pending:

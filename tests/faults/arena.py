@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from holdfast.adapters.postgres.connecting import RECONNECT_PAUSE_SECONDS
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.domain.commands import Origin, PlaceHold
-from holdfast.domain.decide import Outcome, Placed
+from holdfast.domain.outcomes import Outcome, Placed
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
-from tests.contract.worlds import PostgresWorld, Venue
+from tests.contract.venues import Venue
+from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
 
 PLACES = 100_000

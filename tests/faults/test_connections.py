@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.adapters.postgres import watchdog
 from holdfast.adapters.postgres.store import PostgresConnection
-from holdfast.domain.decide import Placed
+from holdfast.domain.outcomes import Placed
 from holdfast.engine import Limits
 from holdfast.ports.store import CommitState
 from tests.faults.arena import UNAVAILABLE, Arena

@@ -15,10 +15,12 @@ from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.values import EmailAddress
 from holdfast.ports.holds import HoldFilter
 from holdfast.ports.paging import PageRequest
-from tests.contract.worlds import PostgresWorld, Venue
+from tests.contract.venues import Hall, Plan, Venue
+from tests.contract.worlds import PostgresWorld
 from tests.support.databases import DatabaseFactory
 
 HOLDS = 20_000
+SEATS = 20_000
 LAPSED_SECONDS = 5_000
 GROUP = 64
 
@@ -49,12 +51,27 @@ SELECT organization_id, gen_random_uuid(), 'x', 'y', now() FROM hold
 """
 
 
+# The seats of one session, of which one in seven is held.
+LOAD_SEATS = """
+INSERT INTO seat (organization_id, id, session_id, block_id, row_name, row_rank, number, position,
+    x, y, status, hold_id, holder_key, held_until, locked_at)
+SELECT %(organization)s, gen_random_uuid(), (%(sessions)s::uuid[])[1], %(block)s, 'R' || n / 50,
+    n / 50, n %% 50, n %% 50, 0, 0, CASE WHEN is_held THEN 'held' ELSE 'available' END,
+    CASE WHEN is_held THEN gen_random_uuid() END, CASE WHEN is_held THEN gen_random_uuid() END,
+    CASE WHEN is_held THEN now() END, CASE WHEN is_held THEN now() END
+FROM (SELECT n, n %% 7 = 0 AS is_held FROM generate_series(1, %(seats)s) AS n) AS numbered
+"""
+
+
 class Large:
-    """A database with many holds, and the plans of questions to it."""
+    """A database with many holds and seats, and the plans of questions to it."""
 
     def __init__(self, url: str) -> None:
         self.world = PostgresWorld(url)
-        self.venue: Venue = self.world.venue({"floor": 10**6}, {"standing": ("floor",)})
+        hall = Hall({"Stalls": {}}, {"seat": ()})
+        self.venue: Venue = self.world.build(
+            Plan({"floor": 10**6}, {"standing": ("floor",)}, hall=hall)
+        )
         self.organization_id = self.venue.organization_id
         self.owner = psycopg.connect(url, autocommit=True)
         self.application = psycopg.connect(url, autocommit=True)
@@ -90,13 +107,15 @@ class Large:
             "organization": self.organization_id,
             "sessions": sessions,
             "count": HOLDS,
+            "seats": SEATS,
+            "block": self.venue.blocks["Stalls"],
             "type": self.venue.ticket_types["standing"],
             "pool": self.venue.pools["floor"],
         }
         # No statistics until a test asks for them.
-        for table in ("hold", "session", "idempotency"):
+        for table in ("hold", "session", "idempotency", "seat"):
             self.owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)".encode())
-        for load in (LOAD, LOAD_LINES, LOAD_LAPSE, LOAD_ANSWERS):
+        for load in (LOAD, LOAD_LINES, LOAD_LAPSE, LOAD_ANSWERS, LOAD_SEATS):
             self.owner.execute(load, names)
 
     def plan(
@@ -121,7 +140,15 @@ class Large:
         """The indexes that a reader's question uses; it must not read a whole table."""
         nodes = self.plan(self.application, query, parameters)
         scanned = {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
-        assert not scanned & {"hold", "hold_line", "outbox", "audit", "idempotency", "pool_lapse"}
+        assert not scanned & {
+            "hold",
+            "hold_line",
+            "outbox",
+            "audit",
+            "idempotency",
+            "pool_lapse",
+            "seat",
+        }
         return {node["Index Name"] for node in nodes if "Index Name" in node}
 
 
@@ -151,6 +178,9 @@ def keys(large: Large, query: str) -> tuple[list[UUID], list[UUID]]:
 
 HOT = {
     "LOCK_POOLS": "SELECT organization_id, id FROM pool",
+    "LOCK_SEATS": f"SELECT organization_id, id FROM seat LIMIT {GROUP}",
+    "EXISTING_SEATS": f"SELECT organization_id, id FROM seat LIMIT {GROUP}",
+    "BLOCKS_OF_SEATS": f"SELECT organization_id, id FROM seat LIMIT {GROUP}",
     "LOCK_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
     "EXISTING_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
     "SURVEY_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
@@ -185,6 +215,54 @@ def test_ended_holds_are_written_by_key_on_tables_without_statistics(large: Larg
     ended = (organizations, ids, ["expired"] * count, [2] * count, *[moments] * 5)
     nodes = large.plan(large.engine, statements.UPDATE_HOLDS, ended, measured=True)
     assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+
+
+def test_changed_seats_are_written_by_key_on_tables_without_statistics(large: Large) -> None:
+    organizations, ids = keys(
+        large, f"SELECT organization_id, id FROM seat WHERE status = 'held' LIMIT {GROUP}"
+    )
+    nothing = [None] * GROUP
+    changed = (organizations, ids, ["available"] * GROUP, *[nothing] * 5, [2] * GROUP)
+    nodes = large.plan(large.engine, statements.UPDATE_SEATS, changed, measured=True)
+    assert {node.get("Index Name") for node in nodes} >= {"seat_pkey"}
+    assert touched(nodes) <= GROUP
+
+
+def test_only_seats_that_changed_are_looked_at_again(large: Large) -> None:
+    """On a table without statistics too. The control: since the beginning, all have changed."""
+    row = large.owner.execute("SELECT pg_current_snapshot()::text").fetchone()
+    assert row is not None
+    names = {
+        "organization_id": large.organization_id,
+        "session_id": large.venue.session_id,
+        "snapshot": row[0],
+    }
+    large.owner.execute(
+        "UPDATE seat SET x = x + 1, changed_xid = pg_current_xact_id()"
+        " WHERE id IN (SELECT id FROM seat LIMIT 10)"
+    )
+    nodes = large.plan(large.engine, statements.CHANGED_SEATS, names, measured=True)
+    assert "seat_by_change" in {node.get("Index Name") for node in nodes}
+    assert touched(nodes) == 10
+    since_the_beginning = {**names, "snapshot": "3:3:"}
+    nodes = large.plan(large.engine, statements.CHANGED_SEATS, since_the_beginning, measured=True)
+    assert touched(nodes) == SEATS
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_a_holders_live_holds_are_found_without_wading_through_others(
+    large: Large, name: str
+) -> None:
+    row = large.owner.execute(
+        "SELECT organization_id, session_id, email_key, user_id FROM hold"
+        " WHERE status = 'active' LIMIT 1"
+    ).fetchone()
+    assert row is not None
+    holder = row[2] if name == "HOLDINGS_BY_EMAIL" else row[3]
+    query = getattr(statements, name)
+    nodes = large.plan(large.engine, query, (*row[:2], holder), measured=True)
+    assert nodes[0]["Actual Rows"] > 0
+    assert touched(nodes) <= HOLDS // 4000
 
 
 def test_lapsed_holds_in_the_way_are_found_through_their_seconds(large: Large) -> None:
@@ -263,12 +341,12 @@ def listed(large: Large, **only: Any) -> set[str]:
     query, parameters = reading.list_query(
         large.organization_id, HoldFilter(**only), PageRequest(20)
     )
-    return large.indexes(query, parameters) - {"hold_line_pkey"}
+    return large.indexes(query, parameters) - {"hold_line_pkey", "seat_pkey"}
 
 
 def test_one_hold_is_found_by_its_id(analyzed: Large) -> None:
     used = analyzed.indexes(statements.SELECT_HOLD, (analyzed.organization_id, uuid4()))
-    assert used == {"hold_pkey", "hold_line_pkey"}
+    assert used == {"hold_pkey", "hold_line_pkey", "seat_pkey"}
 
 
 def test_lists_of_holds_find_their_index(analyzed: Large) -> None:

@@ -16,6 +16,8 @@ from holdfast.bootstrap.settings import Settings, SettingsError
 MODELS = (
     "ApiKey",
     "AuditEntry",
+    "Block",
+    "BlockPrice",
     "Event",
     "Fact",
     "Hold",
@@ -23,6 +25,7 @@ MODELS = (
     "Organization",
     "Pool",
     "PoolLapse",
+    "Seat",
     "Session",
     "TicketType",
     "TicketTypePool",
@@ -151,4 +154,4 @@ def test_migrating_back_leaves_nothing_behind(fresh_database_url: str) -> None:
         assert connection.execute(left).fetchone() == (0,)
     said: list[str] = []
     migrate(Settings(database_url=fresh_database_url), report=said.append)
-    assert said == ["Applying 2 database migrations.", "The database is up to date."]
+    assert said == ["Applying 3 database migrations.", "The database is up to date."]

@@ -9,13 +9,14 @@ import pytest
 
 from holdfast.adapters.postgres import connecting, statements
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.decide import Placed, Released
 from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.outcomes import Placed, Released
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.engine import Admission
 from holdfast.ports.holds import HoldFilter
 from holdfast.ports.paging import PageRequest
-from tests.contract.worlds import PostgresWorld, Venue
+from tests.contract.venues import Hall, Plan, Venue
+from tests.contract.worlds import PostgresWorld
 
 TABLES = (
     "api_key",
@@ -25,6 +26,9 @@ TABLES = (
     "pool_lapse",
     "ticket_type",
     "ticket_type_pool",
+    "block",
+    "block_price",
+    "seat",
     "hold",
     "hold_line",
     "outbox",
@@ -35,7 +39,7 @@ READABLE = tuple(table for table in TABLES if table != "api_key")
 
 
 class Neighbours:
-    """Two organizations with a hold each, on a database of their own."""
+    """Two organizations, each with a hall and a hold, on a database of their own."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -46,10 +50,11 @@ class Neighbours:
         self.my_hold, self.their_hold = self._hold(self.mine), self._hold(self.theirs)
 
     def _venue(self) -> Venue:
-        return self.world.venue({"floor": 10}, {"standing": ("floor",)})
+        hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
+        return self.world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=hall))
 
     def _hold(self, venue: Venue) -> Hold:
-        command = venue.place(("standing", 2), key=venue.key())
+        command = venue.place(("standing", 2), venue.these("Stalls A 1"), key=venue.key())
         outcome = self.engine.submit(command, lambda _: b"answer").result(10).outcome
         assert isinstance(outcome, Placed)
         return outcome.hold
@@ -112,7 +117,7 @@ def test_an_organization_sees_only_itself(neighbours: Neighbours) -> None:
         for table in READABLE:
             query = f"SELECT DISTINCT organization_id FROM {table}"
             seen = {row[0] for row in connection.execute(query.encode())}
-            assert seen <= {neighbours.mine.organization_id}, table
+            assert seen == {neighbours.mine.organization_id}, table
         assert connection.execute("SELECT count(*) FROM hold").fetchone() == (1,)
 
 
@@ -121,6 +126,8 @@ def test_nothing_can_be_written_for_another(neighbours: Neighbours) -> None:
         connecting.begin(connection, [neighbours.mine.organization_id])
         changed = connection.execute("UPDATE pool SET held = 0")
         assert changed.rowcount == 1
+        changed = connection.execute("UPDATE seat SET x = x + 1")
+        assert changed.rowcount == 4
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(
                 "INSERT INTO event (organization_id, id, name, currency)"
@@ -138,6 +145,9 @@ def test_nothing_can_be_written_for_another(neighbours: Neighbours) -> None:
         "DELETE FROM outbox",
         "UPDATE hold_line SET quantity = 1",
         "DELETE FROM hold",
+        "DELETE FROM seat",
+        "DELETE FROM block",
+        "UPDATE block_price SET price_minor = 1",
         "TRUNCATE audit",
         "INSERT INTO organization (id, name) VALUES (gen_random_uuid(), 'mine')",
         "ALTER TABLE hold DISABLE ROW LEVEL SECURITY",
@@ -211,3 +221,30 @@ def test_changing_without_filters(
     else:
         assert not isinstance(outcome, Refusal) or outcome.code is not RefusalCode.HOLD_NOT_FOUND
     assert not isinstance(outcome, Released) or not is_guarded
+
+
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_taking_a_seat_without_filters(
+    neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
+) -> None:
+    """Asking for a neighbour's seat as if it were in one's own session. In the control the row is
+    given out as mine, so that only the database could have stopped it."""
+    for name in ("LOCK_SEATS", "EXISTING_SEATS"):
+        filtered = getattr(statements, name)
+        bare = filtered.replace("organization_id = wanted.organization_id AND id", "id")
+        bare = bare.replace(
+            "s.organization_id, s.session_id",
+            f"wanted.organization_id, '{neighbours.mine.session_id}'::uuid",
+        )
+        bare = bare.replace("s.block_id", f"'{neighbours.mine.blocks['Stalls']}'::uuid")
+        assert bare != filtered
+        monkeypatch.setattr(statements, name, bare)
+    if not is_guarded:
+        neighbours.open_the_door()
+    theirs = neighbours.theirs.these("Stalls A 2")
+    outcome = neighbours.engine.submit(neighbours.mine.place(theirs)).result(10).outcome
+    if is_guarded:
+        assert isinstance(outcome, Refusal)
+        assert outcome.code is RefusalCode.INVALID_SEAT
+    else:
+        assert isinstance(outcome, Placed)

@@ -12,10 +12,10 @@ import pytest
 from holdfast.adapters.postgres import group as group_module
 from holdfast.adapters.postgres import statements
 from holdfast.adapters.postgres.locks import advisory_name
-from holdfast.domain.decide import Placed
 from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.domain.outcomes import Placed
 from holdfast.engine import Admission
-from holdfast.ports.store import Contended
+from holdfast.ports.store import Contended, Wanted
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound
 
@@ -152,7 +152,7 @@ def contentions(world: PostgresWorld, rounds: int) -> int:
         for _ in range(rounds):
             try:
                 with connection.group() as group:
-                    group.lock_and_read(resources, (), max(resources))
+                    group.lock_and_read(Wanted(resources), max(resources))
             except Contended as error:
                 contended.append(error)
                 break

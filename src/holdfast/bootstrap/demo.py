@@ -6,14 +6,18 @@ import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedServiceError, EmbeddedValkey
 from holdfast.bootstrap.database import ensure_admin, migrate
 from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.bootstrap.tenants import (
+    DEMO_BLOCK_IDS,
     DEMO_EVENT_ID,
     DEMO_GA_ID,
     DEMO_ORGANIZATION_ID,
+    DEMO_SEAT_IDS,
+    DEMO_SEATED_ID,
     DEMO_SESSION_ID,
     DEMO_SMALL_ID,
     load_demo,
@@ -42,7 +46,7 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
     return load_settings()
 
 
-def load_sale(settings: Settings, report: Report) -> dict[str, str]:
+def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
     """Migrate, load the demo organization where it is missing, and write `demo.json`."""
     migrate(settings, report=report)
     path = settings.home / "demo.json"
@@ -59,7 +63,11 @@ def load_sale(settings: Settings, report: Report) -> dict[str, str]:
         "session_id": str(DEMO_SESSION_ID),
         "ga_ticket_type_id": str(DEMO_GA_ID),
         "small_ticket_type_id": str(DEMO_SMALL_ID),
+        "seated_ticket_type_id": str(DEMO_SEATED_ID),
+        "block_ids": [str(block_id) for block_id in DEMO_BLOCK_IDS],
+        "seat_ids": [str(seat_id) for seat_id in DEMO_SEAT_IDS],
         "admin_url": f"{base_url}/admin/",
+        "hall_url": f"{base_url}/admin/holdfast/session/{DEMO_SESSION_ID}/change/",
         "admin_username": ADMIN_NAME,
         "admin_password": password,
     }
@@ -67,7 +75,7 @@ def load_sale(settings: Settings, report: Report) -> dict[str, str]:
     return demo
 
 
-def _read(path: Path) -> dict[str, str]:
+def _read(path: Path) -> dict[str, Any]:
     """What an earlier demo wrote; nothing where there was none or it is damaged."""
     try:
         known = json.loads(path.read_text())

@@ -168,6 +168,8 @@ UNFOLD = {
                     _entry("holdfast.session", "Sessions", "event"),
                     _entry("holdfast.tickettype", "Ticket types", "confirmation_number"),
                     _entry("holdfast.pool", "Pools", "inventory_2"),
+                    _entry("holdfast.block", "Blocks", "grid_view"),
+                    _entry("holdfast.seat", "Seats", "event_seat"),
                 ],
             },
             {

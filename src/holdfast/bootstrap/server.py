@@ -7,6 +7,7 @@ from holdfast.adapters.postgres.catalogue import PostgresCatalogue
 from holdfast.adapters.postgres.health import DatabaseDependency
 from holdfast.adapters.postgres.keys import PostgresKeys
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.seat_reading import PostgresSeats
 from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.redis.health import RedisDependency
 from holdfast.bootstrap.duties import Duty, DutyThread
@@ -54,6 +55,7 @@ class Server:
             submit=self._admission,
             holds=holds,
             catalogue=PostgresCatalogue(self._database),
+            seats=PostgresSeats(self._database),
             keys=PostgresKeys(self._database),
             deadline_seconds=settings.holdfast_deadline_seconds,
         )

@@ -10,15 +10,21 @@ from uuid_utils.compat import uuid7
 from holdfast.adapters.postgres.catalogue import PostgresCatalogue
 from holdfast.adapters.postgres.keys import PostgresOrganizations
 from holdfast.adapters.postgres.reading import Database
+from holdfast.bootstrap.demo_hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.domain.arranging import DraftBlock, Source, countable_id, counted_id
+from holdfast.domain.catalogue import BlockPrice
 from holdfast.domain.catalogue_changes import (
     CatalogueChange,
+    CreateBlock,
     CreateEvent,
     CreatePool,
     CreateSession,
     CreateTicketType,
+    DraftedBlock,
+    ImportSeats,
 )
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusals import Refusal
 from holdfast.services.authenticating import new_secret_key, stored_key
@@ -30,6 +36,15 @@ DEMO_EVENT_ID = EventId(uuid5(_DEMO, "event"))
 DEMO_SESSION_ID = SessionId(uuid5(_DEMO, "session"))
 DEMO_GA_ID = TicketTypeId(uuid5(_DEMO, "general admission"))
 DEMO_SMALL_ID = TicketTypeId(uuid5(_DEMO, "meet and greet"))
+DEMO_SEATED_ID = TicketTypeId(uuid5(_DEMO, "reserved seat"))
+DEMO_BLOCK_IDS = tuple(BlockId(uuid5(_DEMO, level.name)) for level in LEVELS)
+_FIRST_SEAT_ID = countable_id(uuid5(_DEMO, "seats"))
+_SEATS = [(level, seat) for level in LEVELS for seat in level.seats()]
+DEMO_SEAT_IDS = tuple(
+    counted_id(_FIRST_SEAT_ID, count)
+    for count, (level, seat) in enumerate(_SEATS)
+    if is_shown(level, seat)
+)
 
 
 def create_organization(
@@ -91,6 +106,11 @@ def _load_sale(catalogue: PostgresCatalogue) -> None:
             lambda: catalogue.ticket_type(organization_id, DEMO_SMALL_ID),
             _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
         ),
+        (
+            lambda: catalogue.ticket_type(organization_id, DEMO_SEATED_ID),
+            _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
+        ),
+        (lambda: catalogue.block(organization_id, DEMO_BLOCK_IDS[0]), _hall()),
     ]
     for find, change in steps:
         if find() is None:
@@ -99,9 +119,9 @@ def _load_sale(catalogue: PostgresCatalogue) -> None:
 
 
 def _ticket_type(
-    ticket_type_id: TicketTypeId, name: str, price_minor: int, capacity: int
+    ticket_type_id: TicketTypeId, name: str, price_minor: int, capacity: int | None
 ) -> CreateTicketType:
-    pool_id = PoolId(uuid5(ticket_type_id, "pool"))
+    """Seated where there is no number of them."""
     return CreateTicketType(
         organization_id=DEMO_ORGANIZATION_ID,
         ticket_type_id=ticket_type_id,
@@ -109,6 +129,35 @@ def _ticket_type(
         name=name,
         price_minor=price_minor,
         pool_ids=(),
-        own_pool=CreatePool(DEMO_ORGANIZATION_ID, pool_id, DEMO_SESSION_ID, name, capacity),
+        own_pool=_pool(ticket_type_id, name, capacity),
         policy=PolicyOverride(),
+        is_seated=capacity is None,
+    )
+
+
+def _pool(owner: UUID, name: str, capacity: int | None) -> CreatePool | None:
+    if capacity is None:
+        return None
+    pool_id = PoolId(uuid5(owner, "pool"))
+    return CreatePool(DEMO_ORGANIZATION_ID, pool_id, DEMO_SESSION_ID, name, capacity)
+
+
+def _hall() -> ImportSeats:
+    blocks = tuple(_block(rank, level) for rank, level in enumerate(LEVELS))
+    return ImportSeats(DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, _FIRST_SEAT_ID, blocks)
+
+
+def _block(rank: int, level: Level) -> DraftedBlock:
+    block_id = DEMO_BLOCK_IDS[rank]
+    new_block = CreateBlock(
+        organization_id=DEMO_ORGANIZATION_ID,
+        block_id=block_id,
+        session_id=DEMO_SESSION_ID,
+        name=level.name,
+        rank=rank,
+        own_pool=_pool(block_id, level.name, level.capacity),
+        prices=(BlockPrice(DEMO_SEATED_ID, level.price_minor),),
+    )
+    return DraftedBlock(
+        new_block, DraftBlock(Source(rank, level.name), level.name, tuple(level.seats()))
     )

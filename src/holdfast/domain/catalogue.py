@@ -1,21 +1,89 @@
 """What is for sale: as people set it up, and, in short form, as the engine sees it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, SessionKey, TicketTypeId
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
 from holdfast.domain.values import Money
 
 
+class EventStatus(StrEnum):
+    """draft -> published -> live -> archived; cancelled from any of the first three."""
+
+    DRAFT = "draft"
+    PUBLISHED = "published"
+    LIVE = "live"
+    CANCELLED = "cancelled"
+    ARCHIVED = "archived"
+
+    def may_become(self, other: "EventStatus") -> bool:
+        return other in _NEXT_STATUSES[self]
+
+
+_NEXT_STATUSES: Mapping[EventStatus, frozenset[EventStatus]] = {
+    EventStatus.DRAFT: frozenset(
+        {EventStatus.PUBLISHED, EventStatus.CANCELLED, EventStatus.ARCHIVED}
+    ),
+    EventStatus.PUBLISHED: frozenset(
+        {EventStatus.LIVE, EventStatus.CANCELLED, EventStatus.ARCHIVED}
+    ),
+    EventStatus.LIVE: frozenset({EventStatus.CANCELLED, EventStatus.ARCHIVED}),
+    EventStatus.CANCELLED: frozenset({EventStatus.ARCHIVED}),
+    EventStatus.ARCHIVED: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SaleTerms:
+    """Whether tickets are on sale at all: the event's state, and the window of its sale."""
+
+    status: EventStatus = EventStatus.PUBLISHED
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+
+    def is_within_window(self, now: datetime) -> bool:
+        return (self.starts_at is None or self.starts_at <= now) and (
+            self.ends_at is None or now <= self.ends_at
+        )
+
+
+ALWAYS_ON_SALE = SaleTerms()
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A ticket type as the engine sees it. It draws from every one of its pools at once."""
+    """A ticket type as the engine sees it. It draws from every one of its pools at once; a seated
+    one needs a seat besides, and may do without a pool."""
 
     price: Money
     pool_ids: tuple[PoolId, ...]
     policy: HoldPolicy
+    is_seated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeatBlock:
+    """An area with seats, as the engine sees it. `prices` are of the ticket types that are sold in
+    it; where there are none, every seated one is, at its own price."""
+
+    name: str
+    rank: int = 0
+    capacity_pool_id: PoolId | None = None
+    prices: Mapping[TicketTypeId, int] = field(default_factory=dict)
+
+    def sells(self, ticket_type_id: TicketTypeId) -> bool:
+        return not self.prices or ticket_type_id in self.prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +95,31 @@ class SessionCatalogue:
     version: int
     currency: str
     offers: Mapping[TicketTypeId, Offer]
+    event_id: EventId
+    sale: SaleTerms = ALWAYS_ON_SALE
+    blocks: Mapping[BlockId, SeatBlock] = field(default_factory=dict)
 
     @property
     def key(self) -> SessionKey:
         return (self.organization_id, self.session_id)
+
+    @property
+    def has_capped_blocks(self) -> bool:
+        return any(block.capacity_pool_id is not None for block in self.blocks.values())
+
+    @property
+    def minds_orphans(self) -> bool:
+        return any(offer.policy.refuse_orphans for offer in self.offers.values() if offer.is_seated)
+
+    def default_type_in(self, block_id: BlockId) -> TicketTypeId | None:
+        """What a seat of this block is when nobody says: the first ticket type sold there."""
+        prices = self.blocks[block_id].prices
+        seated = prices or (id_ for id_, offer in self.offers.items() if offer.is_seated)
+        return next(iter(seated), None)
+
+    def price_in(self, block_id: BlockId, ticket_type_id: TicketTypeId) -> int:
+        own = self.offers[ticket_type_id].price.minor
+        return self.blocks[block_id].prices.get(ticket_type_id, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +132,7 @@ class Event:
     policy: PolicyOverride
     created_at: datetime
     updated_at: datetime
+    sale: SaleTerms = ALWAYS_ON_SALE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +173,28 @@ class TicketType:
     price: Money
     pool_ids: tuple[PoolId, ...]
     policy: PolicyOverride
+    created_at: datetime
+    updated_at: datetime
+    is_seated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPrice:
+    ticket_type_id: TicketTypeId
+    price_minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """An area of a session with seats."""
+
+    id: BlockId
+    session_id: SessionId
+    name: str
+    rank: int
+    capacity: int | None
+    seats: int
+    prices: tuple[BlockPrice, ...]
     created_at: datetime
     updated_at: datetime
 

@@ -1,10 +1,46 @@
 """What can be asked of the catalogue. Fields that are None in a change are left as they are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.policy import PolicyChange, PolicyOverride
+from holdfast.domain import refusals
+from holdfast.domain.arranging import DraftBlock
+from holdfast.domain.catalogue import ALWAYS_ON_SALE, BlockPrice, EventStatus, SaleTerms
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
+from holdfast.domain.refusals import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class SaleChange:
+    """What is to become of an event's sale. None as a time clears it."""
+
+    status: EventStatus | None = None
+    starts_at: datetime | Unchanged | None = UNCHANGED
+    ends_at: datetime | Unchanged | None = UNCHANGED
+
+    def applied_to(self, terms: SaleTerms) -> SaleTerms | Refusal:
+        status = terms.status if self.status is None else self.status
+        if status is not terms.status and not terms.status.may_become(status):
+            return refusals.invalid_event_state(terms.status.value)
+        if not isinstance(self.starts_at, Unchanged):
+            terms = replace(terms, starts_at=self.starts_at)
+        if not isinstance(self.ends_at, Unchanged):
+            terms = replace(terms, ends_at=self.ends_at)
+        return refuse_window(terms) or replace(terms, status=status)
+
+
+def refuse_window(terms: SaleTerms) -> Refusal | None:
+    is_empty = terms.starts_at and terms.ends_at and terms.ends_at <= terms.starts_at
+    return refusals.invalid_sale_window() if is_empty else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +50,7 @@ class CreateEvent:
     name: str
     currency: str
     policy: PolicyOverride
+    sale: SaleTerms = ALWAYS_ON_SALE
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +59,7 @@ class ChangeEvent:
     event_id: EventId
     name: str | None = None
     policy: PolicyChange | None = None
+    sale: SaleChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +98,8 @@ class ChangePool:
 
 @dataclass(frozen=True, slots=True)
 class CreateTicketType:
-    """`own_pool` is a pool to be made with it, of its very own capacity; `pool_ids` are shared."""
+    """`own_pool` is a pool to be made with it, of its very own capacity; `pool_ids` are shared. One
+    that is seated may do without either: its seats are what there is of it."""
 
     organization_id: OrganizationId
     ticket_type_id: TicketTypeId
@@ -70,6 +109,7 @@ class CreateTicketType:
     pool_ids: tuple[PoolId, ...]
     own_pool: CreatePool | None
     policy: PolicyOverride
+    is_seated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +122,51 @@ class ChangeTicketType:
     policy: PolicyChange | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CreateBlock:
+    """`own_pool` is what a capacity below the number of its seats is counted in. Without a rank it
+    comes after the last."""
+
+    organization_id: OrganizationId
+    block_id: BlockId
+    session_id: SessionId
+    name: str
+    rank: int | None
+    own_pool: CreatePool | None
+    prices: tuple[BlockPrice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBlock:
+    """`capacity` None takes it away. `new_pool_id` is for a capacity where there was none."""
+
+    organization_id: OrganizationId
+    block_id: BlockId
+    new_pool_id: PoolId
+    name: str | None = None
+    rank: int | None = None
+    capacity: int | Unchanged | None = UNCHANGED
+    prices: tuple[BlockPrice, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedBlock:
+    """A part of an import. `if_new` is the block that it makes where there is none of its name."""
+
+    if_new: CreateBlock
+    draft: DraftBlock
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSeats:
+    """All of them or none. The ids of the seats count up from the first."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    first_seat_id: SeatId
+    blocks: tuple[DraftedBlock, ...]
+
+
 CatalogueChange = (
     CreateEvent
     | ChangeEvent
@@ -91,4 +176,7 @@ CatalogueChange = (
     | ChangePool
     | CreateTicketType
     | ChangeTicketType
+    | CreateBlock
+    | ChangeBlock
+    | ImportSeats
 )

@@ -3,10 +3,23 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, SessionId, SessionKey, TicketTypeId
+from holdfast.domain.hold import NO_REMARKS, Remarks
+from holdfast.domain.ids import (
+    BlockId,
+    HoldId,
+    HoldKey,
+    OrganizationId,
+    SeatId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
+from holdfast.domain.seat import BLOCKED_REASON_LENGTH_MAX
 from holdfast.domain.values import Holder, InvalidValue, Quantity
 
 LINES_MAX = 50
+SEATS_PER_HOLD_MAX = 250
+SEATS_PER_BLOCKING_MAX = 1000
 EXPIRE_BATCH_MAX = 128
 
 
@@ -32,10 +45,22 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """So many of a ticket type, at the catalogue's price unless the platform names one."""
+    """So many of a ticket type, at the catalogue's price unless the platform names one. Of a seated
+    type: the best that are available, in one block if it is named, so many of them accessible."""
 
     ticket_type_id: TicketTypeId
     quantity: Quantity
+    unit_price_minor: int | None = None
+    block_id: BlockId | None = None
+    accessible: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SeatAsk:
+    """These very seats, as tickets of this type, or of the first that their block sells."""
+
+    seat_ids: tuple[SeatId, ...]
+    ticket_type_id: TicketTypeId | None = None
     unit_price_minor: int | None = None
 
 
@@ -47,14 +72,27 @@ class PlaceHold:
     session_id: SessionId
     hold_id: HoldId
     holder: Holder
-    asks: tuple[Ask, ...]
+    asks: tuple[Ask | SeatAsk, ...]
     origin: Origin
     idempotency: IdempotencyKey | None = None
     is_id_from_client: bool = False
+    remarks: Remarks = NO_REMARKS
+    wants_alternative: bool = False  # where seats are taken: offer the next best ones
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:
             raise InvalidValue("invalid_lines", f"A hold has from 1 to {LINES_MAX} lines")
+        named = self.named_seats
+        if len(set(named)) != len(named):
+            raise InvalidValue("duplicate_seat", "A seat is named twice")
+        if len(named) > SEATS_PER_HOLD_MAX:
+            raise InvalidValue("invalid_lines", f"A hold has at most {SEATS_PER_HOLD_MAX} seats")
+
+    @property
+    def named_seats(self) -> tuple[SeatId, ...]:
+        return tuple(
+            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
+        )
 
     @property
     def hold_key(self) -> HoldKey:
@@ -100,4 +138,34 @@ class ExpireHolds:
         return tuple((self.organization_id, hold_id) for hold_id in self.hold_ids)
 
 
-Command = PlaceHold | ReleaseHold | ExpireHolds
+@dataclass(frozen=True, slots=True)
+class BlockSeats:
+    """Take seats out of the sale, or, with `is_lifted`, put them back. A held seat ends its hold; a
+    seat that is blocked already (or not blocked) is left as it is."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    seat_ids: tuple[SeatId, ...]
+    reason: str
+    origin: Origin
+    idempotency: IdempotencyKey | None = None
+    is_lifted: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.seat_ids) <= SEATS_PER_BLOCKING_MAX:
+            raise InvalidValue(
+                "invalid_seats", f"Name from 1 to {SEATS_PER_BLOCKING_MAX} seats in one call"
+            )
+        if len(set(self.seat_ids)) != len(self.seat_ids):
+            raise InvalidValue("duplicate_seat", "A seat is named twice")
+        if not 1 <= len(self.reason) <= BLOCKED_REASON_LENGTH_MAX:
+            raise InvalidValue(
+                "invalid_reason", f"A reason has 1 to {BLOCKED_REASON_LENGTH_MAX} characters"
+            )
+
+    @property
+    def session_key(self) -> SessionKey:
+        return (self.organization_id, self.session_id)
+
+
+Command = PlaceHold | ReleaseHold | ExpireHolds | BlockSeats

@@ -6,28 +6,46 @@ order, so no two transactions can wait for each other in a circle:
     1 SESSION          shared; whoever changes the catalogue takes it exclusively
     2 IDEMPOTENCY_KEY  advisory, so that one key has one effect
       HOLD_ID          advisory, for ids that clients choose
+      HOLDER           advisory, where a holder may have only so much
     3 POOL             row
-    5 HOLD             row          (4 is kept for seats)
+    4 SEAT             row
+    5 HOLD             row
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.commands import Command, PlaceHold, ReleaseHold
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SessionKey
+from holdfast.domain.ids import (
+    BlockId,
+    HoldKey,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionKey,
+    TicketTypeId,
+)
+from holdfast.domain.seating import Seating
+from holdfast.domain.values import Holder
 
 
 class ResourceKind(IntEnum):
     SESSION = 10
     IDEMPOTENCY_KEY = 20
     HOLD_ID = 21
+    HOLDER = 22
     POOL = 30
+    SEAT = 40
     HOLD = 50
+
+    @property
+    def is_row(self) -> bool:
+        """A row can be waited for; advisory locks are tried again and again."""
+        return self >= ResourceKind.POOL
 
 
 class Resource(NamedTuple):
@@ -37,21 +55,59 @@ class Resource(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """The seats that the look ahead found, for each best-available ask in its order; or none, and
+    how many were looked for and are there. It is uncertain where seats that others of the group may
+    take were left out. `full_block` has seats enough, and not the capacity."""
+
+    seats: tuple[tuple[SeatId, ...], ...] = ()
+    requested: int = 0
+    available: int = 0
+    is_certain: bool = True
+    full_block: BlockId | None = None
+
+    @property
+    def is_short(self) -> bool:
+        return not self.seats
+
+
+class Holding(NamedTuple):
+    """Whose live holds are to be read, and of which session."""
+
+    session_key: SessionKey
+    holder: Holder
+
+
+@dataclass(frozen=True, slots=True)
 class Footprint:
     """Without what is `required` a command cannot be decided. What is `optional` (lapsed holds that
-    might make room) is taken if nobody else has it."""
+    might make room, seats that were found for it) is taken if nobody else has it."""
 
     required: frozenset[Resource]
     optional: frozenset[Resource] = frozenset()
+    proposal: Proposal | None = None
+    holding: Holding | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the unlocked look ahead has to find."""
+    """What the unlocked look ahead has to find. Of `types` and `seats` it depends on the catalogue
+    whether anything is to be looked up: see `seats_to_survey`."""
 
     sessions: frozenset[SessionKey] = frozenset()
     holds: frozenset[HoldKey] = frozenset()
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
+    types: frozenset[tuple[SessionKey, TicketTypeId]] = frozenset()
+    seats: frozenset[tuple[SessionKey, SeatId]] = frozenset()
+    alternatives: frozenset[SessionKey] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SeatNeeds:
+    """Sessions whose whole seating is needed, and seats whose blocks are."""
+
+    seatings: frozenset[SessionKey] = frozenset()
+    blocks_of: frozenset[tuple[SessionKey, SeatId]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,77 +117,26 @@ class Survey:
     sessions: Mapping[SessionKey, SessionCatalogue] = field(default_factory=dict)
     holds: Mapping[HoldKey, Hold] = field(default_factory=dict)
     lapsed: Mapping[PoolId, tuple[Hold, ...]] = field(default_factory=dict)
+    seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
+    blocks_of: Mapping[SeatId, BlockId] = field(default_factory=dict)
 
 
-def needs_of(command: Command, lapsed_pools: Iterable[PoolId]) -> Needs:
-    match command:
-        case PlaceHold():
-            lapsed = frozenset((command.session_key, pool_id) for pool_id in lapsed_pools)
-            return Needs(sessions=frozenset({command.session_key}), lapsed=lapsed)
-        case ReleaseHold():
-            return Needs(holds=frozenset({command.hold_key}))
-        case _:
-            return Needs(holds=frozenset(command.hold_keys))
-
-
-def footprint_of(command: Command, survey: Survey, lapsed_pools: Iterable[PoolId]) -> Footprint:
-    """What is to be locked before the command is decided."""
-    resources: set[Resource] = set()
-    if command.idempotency is not None:
-        key = command.idempotency
-        resources.add(Resource(ResourceKind.IDEMPOTENCY_KEY, command.organization_id, key.digest))
-    match command:
-        case PlaceHold():
-            resources |= _footprint_of_place(command, survey)
-            optional = _footprint_of_lapsed(survey, lapsed_pools)
-            return Footprint(frozenset(resources), optional - resources)
-        case ReleaseHold():
-            resources |= _footprint_of_holds((command.hold_key,), survey)
-        case _:
-            resources |= _footprint_of_holds(command.hold_keys, survey)
-    return Footprint(frozenset(resources))
-
-
-def _footprint_of_lapsed(survey: Survey, pools: Iterable[PoolId]) -> frozenset[Resource]:
-    resources: set[Resource] = set()
-    for pool_id in pools:
-        for hold in survey.lapsed.get(pool_id, ()):
-            resources |= _resources_of_hold(hold)
-    return frozenset(resources)
-
-
-def _footprint_of_place(command: PlaceHold, survey: Survey) -> set[Resource]:
-    organization_id = command.organization_id
-    resources = {Resource(ResourceKind.SESSION, organization_id, command.session_id)}
-    if command.is_id_from_client:
-        resources.add(Resource(ResourceKind.HOLD_ID, organization_id, command.hold_id))
-        resources.add(Resource(ResourceKind.HOLD, organization_id, command.hold_id))
-    session = survey.sessions.get(command.session_key)
-    if session is not None:
-        for ask in command.asks:
-            offer = session.offers.get(ask.ticket_type_id)
-            for pool_id in offer.pool_ids if offer else ():
-                resources.add(Resource(ResourceKind.POOL, organization_id, pool_id))
-    return resources
-
-
-def _footprint_of_holds(keys: Iterable[HoldKey], survey: Survey) -> set[Resource]:
-    resources: set[Resource] = set()
-    for key in keys:
-        hold = survey.holds.get(key)
-        if hold is not None:
-            resources |= _resources_of_hold(hold)
-    return resources
-
-
-def _resources_of_hold(hold: Hold) -> set[Resource]:
-    """A hold's session and lines never change, so what an unlocked look saw of them holds."""
-    organization_id = hold.organization_id
-    resources = {
-        Resource(ResourceKind.SESSION, organization_id, hold.session_id),
-        Resource(ResourceKind.HOLD, organization_id, hold.id),
-    }
-    for line in hold.lines:
-        for pool_id in line.pool_ids:
-            resources.add(Resource(ResourceKind.POOL, organization_id, pool_id))
-    return resources
+def seats_to_survey(needs: Needs, sessions: Mapping[SessionKey, SessionCatalogue]) -> SeatNeeds:
+    """General admission and seats picked by hand cost no look at the seats, unless a block has a
+    capacity or the policy wants to see the neighbours."""
+    seatings = {key for key in needs.alternatives if key in sessions}
+    for key, ticket_type_id in needs.types:
+        session = sessions.get(key)
+        offer = session.offers.get(ticket_type_id) if session else None
+        if offer is not None and offer.is_seated:
+            seatings.add(key)
+    blocks_of = set()
+    for key, seat_id in needs.seats:
+        session = sessions.get(key)
+        if session is None:
+            continue
+        if session.minds_orphans:
+            seatings.add(key)
+        if session.has_capped_blocks:
+            blocks_of.add((key, seat_id))
+    return SeatNeeds(frozenset(seatings), frozenset(blocks_of))

@@ -13,8 +13,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.ids import (
+    BlockId,
+    HoldId,
+    HoldKey,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
 from holdfast.domain.values import Holder, Money
+
+CART_TOKEN_LENGTH_MAX = 255
+NOTES_LENGTH_MAX = 1000
 
 
 class HoldStatus(StrEnum):
@@ -22,6 +34,35 @@ class HoldStatus(StrEnum):
     CONVERTED = "converted"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+
+
+class Source(StrEnum):
+    WEB = "web"
+    SCANNER = "scanner"
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What the platform wants to find again on the hold."""
+
+    source: Source = Source.WEB
+    cart_token: str | None = None
+    notes: str | None = None
+
+
+NO_REMARKS = Remarks()
+
+
+@dataclass(frozen=True, slots=True)
+class LineSeat:
+    """The seat of a line, and how people find it."""
+
+    id: SeatId
+    block_id: BlockId
+    block_name: str
+    row: str
+    number: str
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +74,7 @@ class Line:
     quantity: int
     unit_price_minor: int
     pool_ids: tuple[PoolId, ...]
+    seat: LineSeat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +95,7 @@ class Hold:
     confirmed_at: datetime | None = None
     cancelled_at: datetime | None = None
     expired_at: datetime | None = None
+    remarks: Remarks = NO_REMARKS
 
     @property
     def key(self) -> HoldKey:
@@ -61,6 +104,20 @@ class Hold:
     @property
     def quantity(self) -> int:
         return sum(line.quantity for line in self.lines)
+
+    @property
+    def seats(self) -> tuple[LineSeat, ...]:
+        return tuple(line.seat for line in self.lines if line.seat is not None)
+
+    @property
+    def is_adjacent(self) -> bool | None:
+        """Whether its seats are next to each other; None when it has none."""
+        seats = self.seats
+        if not seats:
+            return None
+        positions = sorted(seat.position for seat in seats)
+        is_one_row = len({(seat.block_id, seat.row) for seat in seats}) == 1
+        return is_one_row and positions[-1] - positions[0] == len(seats) - 1
 
     @property
     def total(self) -> Money:

@@ -8,6 +8,8 @@ EventId = NewType("EventId", UUID)
 SessionId = NewType("SessionId", UUID)
 TicketTypeId = NewType("TicketTypeId", UUID)
 PoolId = NewType("PoolId", UUID)
+BlockId = NewType("BlockId", UUID)
+SeatId = NewType("SeatId", UUID)
 HoldId = NewType("HoldId", UUID)
 ApiKeyId = NewType("ApiKeyId", UUID)
 

@@ -1,16 +1,24 @@
 """The locked rows of one group, as values. Decisions read it; only whole decisions change it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.footprint import Resource
+from holdfast.domain.footprint import Proposal, Resource
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SessionKey
+from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.pool import Pool
-from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
+from holdfast.domain.seat import Seat
+from holdfast.domain.seating import Seating
+from holdfast.domain.transitions import (
+    SeatTransition,
+    Transition,
+    lapse_moves,
+    pool_moves,
+    seat_after,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +38,20 @@ class Ledger:
     pools: dict[PoolId, Pool] = field(default_factory=dict)
     # Units by second of lapse. Seconds up to `now` are complete; later ones may be missing.
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
+    seats: dict[SeatId, Seat] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
+    # Live holds by session and holder, for those whose policy allows only one.
+    holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
     references: dict[HoldKey, str] = field(default_factory=dict)
     # Locked by someone else: whatever needs one of these is not decided in this group.
     skipped: frozenset[Resource] = frozenset()
+    # What the unlocked look ahead saw and proposed. Hints, to be checked against what is locked.
+    surveyed_pools: frozenset[PoolId] = frozenset()
+    seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
+    proposals: dict[HoldKey, Proposal] = field(default_factory=dict)
+    # Sessions of which this group has freed seats: the look ahead cannot know of those.
+    freed: set[SessionKey] = field(default_factory=set)
 
     def lapsed_units(self, pool_id: PoolId) -> int:
         """What lapsed holds still occupy of the pool."""
@@ -47,25 +64,43 @@ class Ledger:
         """What a buyer may have: lapsed places are free."""
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
-    def knows_pools_of(self, hold: Hold) -> bool:
-        """Whether every pool that would get something back is locked."""
-        return all(pool_id in self.pools for line in hold.lines for pool_id in line.pool_ids)
+    def knows_places_of(self, hold: Hold) -> bool:
+        """Whether every pool and seat that would get something back is locked."""
+        return all(
+            pool_id in self.pools for line in hold.lines for pool_id in line.pool_ids
+        ) and all(seat.id in self.seats for seat in hold.seats)
 
     def lapsed_holds(self) -> Iterator[Hold]:
         """Oldest first, so that who lapsed first gives back first."""
         lapsed = [hold for hold in self.holds.values() if hold.is_lapsed(self.now)]
         return iter(sorted(lapsed, key=lambda hold: (hold.expires_at, hold.id)))
 
-    def apply(self, transitions: Iterable[Transition]) -> None:
-        """All of it or none: the new pools are made, and so checked, before any is kept."""
+    def apply(
+        self, transitions: Iterable[Transition], seat_transitions: Iterable[SeatTransition] = ()
+    ) -> None:
+        """All of it or none: the new pools and seats are made, and so checked, before any is
+        kept."""
         transitions = tuple(transitions)
         moved = {
             pool_id: self.pools[pool_id].moved(move.held, move.sold)
             for pool_id, move in pool_moves(transitions).items()
         }
+        seats: dict[SeatId, Seat] = {}
+        for transition in transitions:
+            for seat in transition.after.seats:
+                before = seats.get(seat.id) or self.seats[seat.id]
+                seats[seat.id] = seat_after(before, transition)
+        seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
+        self._keep(seats)
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
         for (pool_id, second), units in lapse_moves(transitions).items():
             buckets = self.lapse.setdefault(pool_id, {})
             buckets[second] = buckets.get(second, 0) + units
+
+    def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
+        for seat in seats.values():
+            if seat.is_free(self.now) and not self.seats[seat.id].is_free(self.now):
+                self.freed.add((seat.organization_id, seat.session_id))
+            self.seats[seat.id] = seat

@@ -1,12 +1,15 @@
 """How long a hold lasts and how much it may hold. The nearest policy wins, field by field."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TypeVar
 
 from holdfast.domain.values import QUANTITY_MAX, InvalidValue
 
 TTL_SECONDS_DEFAULT = 600
 TTL_SECONDS_MAX = 7 * 24 * 3600
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,8 @@ class PolicyOverride:
 
     ttl_seconds: int | None = None
     quantity_max: int | None = None
+    one_active_hold: bool | None = None
+    refuse_orphans: bool | None = None
 
     def __post_init__(self) -> None:
         _check("ttl_seconds", self.ttl_seconds, TTL_SECONDS_MAX)
@@ -36,12 +41,15 @@ class PolicyChange:
 
     ttl_seconds: int | Unchanged | None = UNCHANGED
     quantity_max: int | Unchanged | None = UNCHANGED
+    one_active_hold: bool | Unchanged | None = UNCHANGED
+    refuse_orphans: bool | Unchanged | None = UNCHANGED
 
     def applied_to(self, override: PolicyOverride) -> PolicyOverride:
-        ttl_seconds, quantity_max = self.ttl_seconds, self.quantity_max
         return PolicyOverride(
-            override.ttl_seconds if isinstance(ttl_seconds, Unchanged) else ttl_seconds,
-            override.quantity_max if isinstance(quantity_max, Unchanged) else quantity_max,
+            _changed(self.ttl_seconds, override.ttl_seconds),
+            _changed(self.quantity_max, override.quantity_max),
+            _changed(self.one_active_hold, override.one_active_hold),
+            _changed(self.refuse_orphans, override.refuse_orphans),
         )
 
 
@@ -51,12 +59,15 @@ class HoldPolicy:
 
     ttl_seconds: int = TTL_SECONDS_DEFAULT
     quantity_max: int = QUANTITY_MAX
+    one_active_hold: bool = False  # a holder has at most one live hold of a session
+    refuse_orphans: bool = False  # hand-picked seats may not leave a single seat alone
 
     def overridden_by(self, override: PolicyOverride) -> "HoldPolicy":
-        return replace(
-            self,
-            ttl_seconds=override.ttl_seconds or self.ttl_seconds,
-            quantity_max=override.quantity_max or self.quantity_max,
+        return HoldPolicy(
+            _nearer(override.ttl_seconds, self.ttl_seconds),
+            _nearer(override.quantity_max, self.quantity_max),
+            _nearer(override.one_active_hold, self.one_active_hold),
+            _nearer(override.refuse_orphans, self.refuse_orphans),
         )
 
 
@@ -66,6 +77,14 @@ def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:
     for override in overrides:
         policy = policy.overridden_by(override)
     return policy
+
+
+def _nearer(override: T | None, wider: T) -> T:
+    return wider if override is None else override
+
+
+def _changed(change: T | Unchanged | None, current: T | None) -> T | None:
+    return current if isinstance(change, Unchanged) else change
 
 
 def _check(field: str, value: int | None, maximum: int) -> None:

@@ -1,21 +1,48 @@
 """Every expected "no". A refusal is a value, not an exception.
 
 Refusal
-|-- about the ask          invalid_session, invalid_ticket_type, quantity_above_maximum
-|-- about the stock        insufficient_inventory                      (a retry may help)
+|-- about the ask          invalid_session, invalid_ticket_type, invalid_seat, invalid_block,
+|                          quantity_above_maximum, orphan_seat, invalid_seats
+|-- about the catalogue    invalid_event_state, invalid_sale_window, duplicate_block,
+|                          capacity_in_use
+|-- about the sale         event_not_available, event_unavailable, event_sales_closed
+|                                                                      (a retry may help)
+|-- about the stock        insufficient_inventory, no_available_seats, block_at_capacity,
+|                          seat_held_by_another_user, seat_not_available
+|                                                                      (a retry may help)
+|-- about the holder       active_hold_exists                          (a retry may help)
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state
 |-- about repeating        idempotency_key_reused, request_in_progress (the latter: a retry helps)
 '-- about ourselves        service_unavailable, internal_error         (a retry may help)
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from holdfast.domain.values import JsonValue
 
 
 class RefusalCode(StrEnum):
     INVALID_SESSION = "invalid_session"
     INVALID_TICKET_TYPE = "invalid_ticket_type"
+    INVALID_SEAT = "invalid_seat"
+    INVALID_BLOCK = "invalid_block"
+    ORPHAN_SEAT = "orphan_seat"
+    EVENT_NOT_AVAILABLE = "event_not_available"
+    EVENT_UNAVAILABLE = "event_unavailable"
+    EVENT_SALES_CLOSED = "event_sales_closed"
+    INVALID_EVENT_STATE = "invalid_event_state"
+    INVALID_SALE_WINDOW = "invalid_sale_window"
+    SEAT_HELD_BY_ANOTHER_USER = "seat_held_by_another_user"
+    SEAT_NOT_AVAILABLE = "seat_not_available"
+    NO_AVAILABLE_SEATS = "no_available_seats"
+    BLOCK_AT_CAPACITY = "block_at_capacity"
+    ACTIVE_HOLD_EXISTS = "active_hold_exists"
+    SEAT_NOT_FOUND = "seat_not_found"
+    BLOCK_NOT_FOUND = "block_not_found"
+    DUPLICATE_BLOCK = "duplicate_block"
+    INVALID_SEATS = "invalid_seats"
     QUANTITY_ABOVE_MAXIMUM = "quantity_above_maximum"
     INSUFFICIENT_INVENTORY = "insufficient_inventory"
     EVENT_NOT_FOUND = "event_not_found"
@@ -42,6 +69,15 @@ class RefusalCode(StrEnum):
 _RETRYABLE = frozenset(
     {
         RefusalCode.INSUFFICIENT_INVENTORY,
+        RefusalCode.ORPHAN_SEAT,
+        RefusalCode.EVENT_NOT_AVAILABLE,
+        RefusalCode.EVENT_UNAVAILABLE,
+        RefusalCode.EVENT_SALES_CLOSED,
+        RefusalCode.SEAT_HELD_BY_ANOTHER_USER,
+        RefusalCode.SEAT_NOT_AVAILABLE,
+        RefusalCode.NO_AVAILABLE_SEATS,
+        RefusalCode.BLOCK_AT_CAPACITY,
+        RefusalCode.ACTIVE_HOLD_EXISTS,
         RefusalCode.CAPACITY_IN_USE,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,
@@ -54,7 +90,7 @@ _RETRYABLE = frozenset(
 class Refusal:
     code: RefusalCode
     message: str
-    details: Mapping[str, int | str] = field(default_factory=dict)
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 def invalid_session() -> Refusal:
@@ -79,6 +115,108 @@ def insufficient_inventory(available: int) -> Refusal:
         f"Only {available} ticket(s) available",
         {"available_quantity": available},
     )
+
+
+def invalid_seat() -> Refusal:
+    return Refusal(RefusalCode.INVALID_SEAT, "Seat not found in this session")
+
+
+def invalid_block() -> Refusal:
+    return Refusal(RefusalCode.INVALID_BLOCK, "Block not found in this session")
+
+
+def not_sold_here() -> Refusal:
+    return Refusal(RefusalCode.INVALID_TICKET_TYPE, "This ticket type is not sold for this seat")
+
+
+def not_seated_here() -> Refusal:
+    return Refusal(
+        RefusalCode.INVALID_TICKET_TYPE, "Name seated ticket types of the block's session"
+    )
+
+
+def event_not_available() -> Refusal:
+    return Refusal(RefusalCode.EVENT_NOT_AVAILABLE, "The event is not on sale")
+
+
+def event_unavailable() -> Refusal:
+    return Refusal(RefusalCode.EVENT_UNAVAILABLE, "The event has been cancelled")
+
+
+def event_sales_closed() -> Refusal:
+    return Refusal(RefusalCode.EVENT_SALES_CLOSED, "The sale of this event is not open")
+
+
+def invalid_event_state(status: str) -> Refusal:
+    return Refusal(
+        RefusalCode.INVALID_EVENT_STATE,
+        f"An event that is {status} cannot become that",
+        {"current_status": status},
+    )
+
+
+def invalid_sale_window() -> Refusal:
+    return Refusal(
+        RefusalCode.INVALID_SALE_WINDOW, "sale_ends_at must be later than sale_starts_at"
+    )
+
+
+def seat_held_by_another_user(details: Mapping[str, JsonValue]) -> Refusal:
+    """It says for how long, and never by whom."""
+    return Refusal(
+        RefusalCode.SEAT_HELD_BY_ANOTHER_USER,
+        "Seat is already held by another user. Please select a different seat.",
+        details,
+    )
+
+
+def seat_not_available(details: Mapping[str, JsonValue]) -> Refusal:
+    return Refusal(RefusalCode.SEAT_NOT_AVAILABLE, "Seat is not available", details)
+
+
+def not_enough_seats(requested: int, available: int) -> Refusal:
+    code = RefusalCode.INSUFFICIENT_INVENTORY if available else RefusalCode.NO_AVAILABLE_SEATS
+    return Refusal(
+        code,
+        f"Not enough seats available. Requested: {requested}, Available: {available}",
+        {"requested_quantity": requested, "available_quantity": available},
+    )
+
+
+def block_at_capacity(block_name: str, available: int) -> Refusal:
+    return Refusal(
+        RefusalCode.BLOCK_AT_CAPACITY,
+        "The block has no room for so many",
+        {"block_name": block_name, "available_quantity": available},
+    )
+
+
+def orphan_seat(seats: list[JsonValue]) -> Refusal:
+    return Refusal(
+        RefusalCode.ORPHAN_SEAT,
+        "This selection would leave a single seat alone. Please move it by one.",
+        {"orphan_seats": seats},
+    )
+
+
+def active_hold_exists(hold_id: str, expires_in: int) -> Refusal:
+    return Refusal(
+        RefusalCode.ACTIVE_HOLD_EXISTS,
+        "You already have an active hold for this session",
+        {"hold_id": hold_id, "expires_in": expires_in},
+    )
+
+
+def seat_not_found() -> Refusal:
+    return Refusal(RefusalCode.SEAT_NOT_FOUND, "Seat not found")
+
+
+def block_not_found() -> Refusal:
+    return Refusal(RefusalCode.BLOCK_NOT_FOUND, "Block not found")
+
+
+def duplicate_block() -> Refusal:
+    return Refusal(RefusalCode.DUPLICATE_BLOCK, "The session has a block of this name already")
 
 
 def event_not_found() -> Refusal:
@@ -110,6 +248,26 @@ def capacity_in_use(in_use: int) -> Refusal:
         RefusalCode.CAPACITY_IN_USE,
         f"{in_use} place(s) are held or sold; the total cannot be lower",
         {"in_use": in_use},
+    )
+
+
+def seats_in_use(in_use: int) -> Refusal:
+    """Holds that were made before a capacity would not be counted in it."""
+    return Refusal(
+        RefusalCode.CAPACITY_IN_USE,
+        f"{in_use} seat(s) of the block are held or sold; it can get a capacity only without any",
+        {"in_use": in_use},
+    )
+
+
+def invalid_seats(errors: Sequence[Mapping[str, JsonValue]], count: int) -> Refusal:
+    """`errors` are the first of them: the field, the code and the message of each."""
+    shown = f"; here are the first {len(errors)}" if count > len(errors) else ""
+    listed: list[JsonValue] = [dict(error) for error in errors]
+    return Refusal(
+        RefusalCode.INVALID_SEATS,
+        f"Nothing was imported: {count} error(s){shown}",
+        {"error_count": count, "errors": listed},
     )
 
 

@@ -1,5 +1,6 @@
-"""What a decision changes: transitions of holds. All else follows from them by pure functions:
-the counters of the pools, the units per second of lapse, the facts and the audit rows."""
+"""What a decision changes: transitions of holds, and of seats that an operator blocks. All else
+follows from them by pure functions: the counters of the pools, the units per second of lapse, the
+states of the seats and, in `facts`, what is told of them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from enum import StrEnum
 from holdfast.domain.commands import Origin
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import PoolId
+from holdfast.domain.seat import Seat
 
 
 class FactType(StrEnum):
@@ -17,6 +19,11 @@ class FactType(StrEnum):
     HOLD_EXPIRED = "hold.expired"
     HOLD_CANCELLED = "hold.cancelled"
     HOLD_CONVERTED = "hold.converted"
+    SEAT_HELD = "seat.held"
+    SEAT_RELEASED = "seat.released"
+    SEAT_SOLD = "seat.sold"
+    SEAT_BLOCKED = "seat.blocked"
+    SEAT_UNBLOCKED = "seat.unblocked"
 
 
 _FACT_OF_STATUS = {
@@ -26,7 +33,12 @@ _FACT_OF_STATUS = {
     HoldStatus.CONVERTED: FactType.HOLD_CONVERTED,
 }
 
-JsonValue = str | int | None | list["JsonValue"] | dict[str, "JsonValue"]
+_SEAT_FACT_OF_STATUS = {
+    HoldStatus.ACTIVE: FactType.SEAT_HELD,
+    HoldStatus.EXPIRED: FactType.SEAT_RELEASED,
+    HoldStatus.CANCELLED: FactType.SEAT_RELEASED,
+    HoldStatus.CONVERTED: FactType.SEAT_SOLD,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,24 @@ class Transition:
     @property
     def fact_type(self) -> FactType:
         return _FACT_OF_STATUS[self.after.status]
+
+    @property
+    def seat_fact_type(self) -> FactType:
+        return _SEAT_FACT_OF_STATUS[self.after.status]
+
+
+@dataclass(frozen=True, slots=True)
+class SeatTransition:
+    """A seat that an operator blocked or unblocked."""
+
+    before: Seat
+    after: Seat
+    reason: str
+    origin: Origin
+
+    @property
+    def fact_type(self) -> FactType:
+        return FactType.SEAT_BLOCKED if self.after.is_blocked() else FactType.SEAT_UNBLOCKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +115,12 @@ def units_by_pool(hold: Hold) -> Counter[PoolId]:
     return units
 
 
-def fact_payload(transition: Transition) -> dict[str, JsonValue]:
-    """The payload of the message. The e-mail address is in hold.created only."""
+def seat_after(seat: Seat, transition: Transition) -> Seat:
+    """What becomes of a seat of a hold that changes."""
     hold = transition.after
-    single = hold.lines[0] if len(hold.lines) == 1 else None
-    payload: dict[str, JsonValue] = {
-        "hold_id": str(hold.id),
-        "session_id": str(hold.session_id),
-        "ticket_type_id": str(single.ticket_type_id) if single else None,
-        "quantity": hold.quantity,
-    }
-    if transition.fact_type is FactType.HOLD_CREATED:
-        payload["customer_email"] = hold.holder.email.value if hold.holder.email else None
-        payload["expires_at"] = iso(hold.expires_at)
-    if single is None:
-        payload["lines"] = [
-            {"ticket_type_id": str(line.ticket_type_id), "quantity": line.quantity}
-            for line in hold.lines
-        ]
-    return payload
-
-
-def audit_values(hold: Hold | None) -> dict[str, JsonValue] | None:
-    """What an audit row keeps of a hold: what can change, never who the holder is."""
-    if hold is None:
-        return None
-    return {
-        "status": hold.status.value,
-        "version": hold.version,
-        "quantity": hold.quantity,
-        "expires_at": iso(hold.expires_at),
-    }
-
-
-def iso(moment: datetime) -> str:
-    """UTC, ISO 8601, with a Z."""
-    return moment.isoformat().replace("+00:00", "Z")
+    if hold.occupies_places():
+        return seat.held(hold.id, hold.holder.key, hold.expires_at, hold.updated_at)
+    return seat.sold() if hold.is_converted() else seat.released()
 
 
 def _counter_of(hold: Hold, held: Counter[PoolId], sold: Counter[PoolId]) -> Counter[PoolId] | None:

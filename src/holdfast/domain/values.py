@@ -2,13 +2,18 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Self
+from uuid import UUID
 
 QUANTITY_MAX = 10_000
 MINOR_UNITS_MAX = 10**12  # of one price
 TOTAL_MINOR_MAX = 2**63 - 1  # of a sum of them: what PostgreSQL can count
 USER_ID_LENGTH_MAX = 255
 EMAIL_LENGTH_MAX = 254
+
+JsonValue = str | int | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
 
 _EMAIL = re.compile(
     r"(?=.{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
@@ -98,7 +103,17 @@ class Holder:
                 "invalid_user_id", f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters"
             )
 
+    @property
+    def key(self) -> UUID:
+        """The same for the same holder, and it tells nobody who that is."""
+        return _holder_key(self.email.normalized if self.email else "", self.user_id or "")
+
     def is_same_as(self, other: "Holder") -> bool:
         mine, theirs = self.email, other.email
         same_email = (mine and mine.normalized) == (theirs and theirs.normalized)
         return same_email and self.user_id == other.user_id
+
+
+@lru_cache(maxsize=4096)
+def _holder_key(email: str, user_id: str) -> UUID:
+    return UUID(bytes=blake2b(f"{email}\n{user_id}".encode(), digest_size=16).digest())

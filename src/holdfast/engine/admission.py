@@ -11,7 +11,7 @@ import structlog
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
 from holdfast.domain.refusals import Refusal
-from holdfast.domain.transitions import Transition
+from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import Limits
 from holdfast.engine.pending import Pending
@@ -26,7 +26,9 @@ log = structlog.get_logger()
 class _Unobserved:
     """Nobody looks on."""
 
-    def committed(self, transitions: Sequence[Transition]) -> None:
+    def committed(
+        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+    ) -> None:
         pass
 
     def refused(self, command: Command, refusal: Refusal) -> None:

@@ -14,18 +14,13 @@ import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import IdempotencyKey, PlaceHold
-from holdfast.domain.decide import NeedsMore, decide
-from holdfast.domain.footprint import (
-    Footprint,
-    Needs,
-    Resource,
-    ResourceKind,
-    footprint_of,
-    needs_of,
-)
+from holdfast.domain.decide import decide
+from holdfast.domain.footprint import Footprint, Needs, Resource, ResourceKind, Survey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.outcomes import Decision, NeedsMore
+from holdfast.domain.planning import GroupPlan, needs_of
 from holdfast.domain.refusals import Refusal
-from holdfast.domain.transitions import Transition
+from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
     RETRY_JITTER_SECONDS,
@@ -43,6 +38,7 @@ from holdfast.ports.store import (
     Rejected,
     StoreConnection,
     StoreUnavailable,
+    Wanted,
 )
 
 log = structlog.get_logger()
@@ -72,10 +68,15 @@ class _Verdicts:
     """What was decided in this attempt. It counts only once the group has committed."""
 
     answers: list[tuple[Pending, Answer]] = field(default_factory=list)
-    again: list[tuple[Pending, NeedsMore]] = field(default_factory=list)
+    again: list[Pending] = field(default_factory=list)
     blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
+    seat_transitions: list[SeatTransition] = field(default_factory=list)
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
+
+    def keep(self, decision: Decision) -> None:
+        self.transitions += decision.transitions
+        self.seat_transitions += decision.seat_transitions
 
 
 class GroupRunner:
@@ -126,10 +127,12 @@ class GroupRunner:
         self, pendings: Sequence[Pending], verdicts: _Verdicts, wait_for: Resource | None
     ) -> None:
         """Plan with an unlocked look, then one transaction."""
-        survey = self._connection.survey(_needs_of_all(pendings))
+        needs = _needs_of_all(pendings)
+        survey = self._connection.survey(needs)
+        plan = GroupPlan(survey)
         planned: list[tuple[Pending, Footprint]] = []
         for pending in pendings:
-            footprint = footprint_of(pending.command, survey, pending.lapsed_pools)
+            footprint = plan.footprint(pending.command, pending.learnt)
             line = self._line_for(footprint.required)
             if line is None:
                 planned.append((pending, footprint))
@@ -137,15 +140,17 @@ class GroupRunner:
                 verdicts.blocked.append((pending, line))
         if planned:
             with self._connection.group() as group:
-                _decide_all(group, planned, verdicts, wait_for)
+                ledger = _lock_and_read(group, planned, survey, wait_for)
+                ledger.surveyed_pools = frozenset(pool_id for _, pool_id in needs.lapsed)
+                _decide_all(group, ledger, planned, verdicts)
 
     def _conclude(self, verdicts: _Verdicts) -> GroupResult:
         """The group has committed (or had nothing to write): now, and only now, answer."""
         for pending, answer in verdicts.answers:
             pending.answer(answer)
         try:
-            if verdicts.transitions:
-                self._observer.committed(verdicts.transitions)
+            if verdicts.transitions or verdicts.seat_transitions:
+                self._observer.committed(verdicts.transitions, verdicts.seat_transitions)
             for pending, answer in verdicts.answers:
                 if isinstance(answer.outcome, Refusal):
                     self._observer.refused(pending.command, answer.outcome)
@@ -183,37 +188,60 @@ class GroupRunner:
         return result
 
 
-def _decide_all(
+def _lock_and_read(
     group: Group,
     planned: Sequence[tuple[Pending, Footprint]],
-    verdicts: _Verdicts,
+    survey: Survey,
     wait_for: Resource | None,
-) -> None:
-    """Lock, read, decide one after the other, write, commit."""
-    resources = frozenset[Resource]().union(
-        *(footprint.required for _, footprint in planned),
-        *(footprint.optional for _, footprint in planned),
+) -> Ledger:
+    wanted = Wanted(
+        resources=frozenset[Resource]().union(
+            *(footprint.required for _, footprint in planned),
+            *(footprint.optional for _, footprint in planned),
+        ),
+        new_holds=[
+            pending.command.hold_key
+            for pending, _ in planned
+            if isinstance(pending.command, PlaceHold)
+        ],
+        holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
     )
-    new_holds = [
-        pending.command.hold_key for pending, _ in planned if isinstance(pending.command, PlaceHold)
-    ]
-    ledger = group.lock_and_read(resources, new_holds, wait_for)
+    ledger = group.lock_and_read(wanted, wait_for)
+    ledger.seatings = survey.seatings
+    for pending, footprint in planned:
+        if footprint.proposal is not None and isinstance(pending.command, PlaceHold):
+            ledger.proposals[pending.command.hold_key] = footprint.proposal
+    return ledger
+
+
+def _decide_all(
+    group: Group,
+    ledger: Ledger,
+    planned: Sequence[tuple[Pending, Footprint]],
+    verdicts: _Verdicts,
+) -> None:
+    """Decide one after the other, write, commit."""
     for pending, footprint in planned:
         missed = footprint.required & ledger.skipped if ledger.skipped else None
         if missed:
             verdicts.blocked.append((pending, min(missed)))
         else:
             _decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
-    if verdicts.transitions or verdicts.recorded:
-        group.write_and_commit(GroupWrites(ledger, verdicts.transitions, verdicts.recorded))
+    if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded:
+        group.write_and_commit(
+            GroupWrites(ledger, verdicts.transitions, verdicts.recorded, verdicts.seat_transitions)
+        )
 
 
 def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
-    needs = [needs_of(pending.command, pending.lapsed_pools) for pending in pendings]
+    needs = [needs_of(pending.command, pending.learnt) for pending in pendings]
     return Needs(
         sessions=frozenset().union(*(need.sessions for need in needs)),
         holds=frozenset().union(*(need.holds for need in needs)),
         lapsed=frozenset().union(*(need.lapsed for need in needs)),
+        types=frozenset().union(*(need.types for need in needs)),
+        seats=frozenset().union(*(need.seats for need in needs)),
+        alternatives=frozenset().union(*(need.alternatives for need in needs)),
     )
 
 
@@ -256,17 +284,10 @@ def _decide_one(
             verdicts.answers.append((pending, replay))
             return
         decision = decide(ledger, pending.command)
-        if isinstance(decision.outcome, NeedsMore):
-            ledger.apply(decision.transitions)
-            verdicts.transitions += decision.transitions
-            # Something was evicted, or others were quicker with what the survey had found: the
-            # sale goes on, and the deadline is bound enough.
-            if not (decision.transitions or is_survey_useful):
-                pending.rounds += 1
-            verdicts.again.append((pending, decision.outcome))
-            return
-        body = pending.render(decision.outcome) if pending.render else None
-        ledger.apply(decision.transitions)
+        body = None
+        if not isinstance(decision.outcome, NeedsMore) and pending.render is not None:
+            body = pending.render(decision.outcome)
+        ledger.apply(decision.transitions, decision.seat_transitions)
     except Exception:
         log.exception(
             "command_failed",
@@ -275,7 +296,12 @@ def _decide_one(
         )
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
-    verdicts.transitions += decision.transitions
+    verdicts.keep(decision)
+    if isinstance(decision.outcome, NeedsMore):
+        has_moved = bool(decision.transitions) or is_survey_useful
+        _learn(pending, decision.outcome, has_moved)
+        verdicts.again.append(pending)
+        return
     verdicts.answers.append((pending, Answer(decision.outcome, body)))
     is_final = not (isinstance(decision.outcome, Refusal) and decision.outcome.code.is_retryable)
     key = pending.command.idempotency
@@ -283,6 +309,16 @@ def _decide_one(
         recorded = RecordedAnswer(key.fingerprint, body)
         ledger.answers[key.organization_id, key.digest] = recorded
         verdicts.recorded.append((key, recorded))
+
+
+def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
+    """A round that brought nothing counts against the command. One that made room, learnt
+    something or only lost against somebody quicker does not: the sale goes on, and the deadline is
+    bound enough."""
+    learnt = pending.learnt.and_(needs)
+    if learnt == pending.learnt and not (has_moved or needs.was_overtaken):
+        pending.rounds += 1
+    pending.learnt = learnt
 
 
 def _replay(ledger: Ledger, pending: Pending) -> Answer | None:
@@ -310,8 +346,7 @@ def _leftovers(verdicts: _Verdicts) -> GroupResult:
             pending.refuse(refusals.request_in_progress())
             continue
         result.blocked.append((pending, resource))
-    for pending, needs in verdicts.again:
-        pending.lapsed_pools = needs.lapsed_pools
+    for pending in verdicts.again:
         if pending.rounds < ROUNDS_MAX:
             result.again.append(pending)
         else:

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from holdfast.domain.commands import Command
-from holdfast.domain.ids import PoolId
+from holdfast.domain.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.refusals import Refusal
 from holdfast.ports.engine import Answer, Render
 
@@ -22,7 +22,7 @@ class Pending:
     future: Future[Answer] = field(default_factory=Future)
     submitted_at: float = field(default_factory=time.monotonic)
     rounds: int = 0
-    lapsed_pools: frozenset[PoolId] = frozenset()
+    learnt: NeedsMore = NOTHING_MORE  # what earlier rounds found to be missing
     same_key_since: float | None = None  # since when another request with its key is in the way
 
     def answer(self, answer: Answer) -> None:

@@ -14,11 +14,9 @@ import time
 from collections import deque
 from collections.abc import Iterable, Set
 
-from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.domain.footprint import Resource
 from holdfast.engine.limits import POLL_SECONDS
 from holdfast.engine.pending import Pending
-
-_POLLED = {ResourceKind.SESSION, ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
 
 
 class WaitingRoom:
@@ -77,7 +75,7 @@ class WaitingRoom:
             self._not_before.pop(resource, None)
             for pending, blocked_on in reversed(leftovers):
                 self._lines.setdefault(blocked_on, deque()).appendleft(pending)
-                if blocked_on.kind in _POLLED:
+                if not blocked_on.kind.is_row:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
             line = self._lines.pop(resource, None)
             if any(blocked_on == resource for _, blocked_on in leftovers):

@@ -7,17 +7,20 @@ from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.commands import Origin
-from holdfast.domain.ids import HoldKey
+from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
     """What was tried, by whom, and the code of the refusal. `at` is this machine's clock: it tells
-    a person when, and decides nothing."""
+    a person when, and decides nothing. Of several seats that were named, the first stands for
+    all."""
 
     at: datetime
     action: str
-    hold_key: HoldKey
+    organization_id: OrganizationId
+    hold_id: HoldId | None
+    seat_id: SeatId | None
     code: str
     origin: Origin
 

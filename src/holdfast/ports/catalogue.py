@@ -4,14 +4,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.domain.catalogue import Event, PoolState, Session, SessionAvailability, TicketType
+from holdfast.domain.arranging import ImportedSeats
+from holdfast.domain.catalogue import (
+    Block,
+    Event,
+    PoolState,
+    Session,
+    SessionAvailability,
+    TicketType,
+)
 from holdfast.domain.catalogue_changes import CatalogueChange
 from holdfast.domain.commands import IdempotencyKey
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    TicketTypeId,
+)
 from holdfast.domain.refusals import Refusal
 from holdfast.ports.paging import Page, PageRequest
 
-CatalogueOutcome = Event | Session | PoolState | TicketType | Refusal
+CatalogueOutcome = Event | Session | PoolState | TicketType | Block | ImportedSeats | Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +74,12 @@ class CatalogueStore(Protocol):
     def ticket_types(
         self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
     ) -> Page[TicketType]: ...
+
+    def block(self, organization_id: OrganizationId, block_id: BlockId) -> Block | None: ...
+
+    def blocks(
+        self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
+    ) -> Page[Block]: ...
 
     def availability(
         self, organization_id: OrganizationId, session_id: SessionId

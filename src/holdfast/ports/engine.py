@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.domain.commands import Command
-from holdfast.domain.decide import Outcome
+from holdfast.domain.outcomes import Outcome
 from holdfast.domain.refusals import Refusal
-from holdfast.domain.transitions import Transition
+from holdfast.domain.transitions import SeatTransition, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,9 @@ class Observer(Protocol):
     """Told by the engine what came of a group, after everyone was answered. It runs on the engine's
     thread, so it must be quick and must not block."""
 
-    def committed(self, transitions: Sequence[Transition]) -> None: ...
+    def committed(
+        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+    ) -> None: ...
 
     def refused(self, command: Command, refusal: Refusal) -> None: ...
 

@@ -1,7 +1,8 @@
 """Reading holds. What is shown carries the moment of the database's clock at which it was true."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Protocol
 
 from holdfast.domain.hold import Hold, HoldStatus
@@ -18,11 +19,32 @@ class SeenHold:
 
 @dataclass(frozen=True, slots=True)
 class HoldFilter:
-    """A lapsed hold counts as expired here too."""
+    """A lapsed hold counts as expired here too; `is_lapsed` finds those that only the clock has
+    ended so far."""
 
     session_id: SessionId | None = None
     status: HoldStatus | None = None
     email: EmailAddress | None = None
+    user_id: str | None = None
+    reference: str | None = None
+    is_lapsed: bool = False
+
+
+class HoldOrder(StrEnum):
+    NEWEST = "newest"
+    EXPIRY = "expiry"  # what ends next comes first; holds that have ended are left out
+
+
+@dataclass(frozen=True, slots=True)
+class HoldStatistics:
+    """`active` holds are live, and have `units` places among them, some of them `expiring_soon`;
+    `lapsed` ones wait for somebody to write down that they have expired."""
+
+    active: int
+    lapsed: int
+    units: int
+    expiring_soon: int
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +60,16 @@ class HoldReader(Protocol):
     def hold(self, organization_id: OrganizationId, hold_id: HoldId) -> SeenHold | None: ...
 
     def holds(
-        self, organization_id: OrganizationId, only: HoldFilter, page: PageRequest
+        self,
+        organization_id: OrganizationId,
+        only: HoldFilter,
+        page: PageRequest,
+        order: HoldOrder = HoldOrder.NEWEST,
     ) -> Page[SeenHold]: ...
+
+    def statistics(
+        self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
+    ) -> HoldStatistics: ...
 
 
 class Housekeeping(Protocol):

@@ -1,4 +1,4 @@
-"""Pages by cursor: newest first, stable while rows are added."""
+"""Pages by cursor, stable while rows are added."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,9 +12,10 @@ T = TypeVar("T")
 
 
 class Cursor(NamedTuple):
-    """The last row that the caller has seen."""
+    """The last row that the caller has seen: the time that the list is in the order of, and which
+    of those with the same time."""
 
-    created_at: datetime
+    at: datetime
     id: UUID
 
 

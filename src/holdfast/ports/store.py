@@ -1,16 +1,19 @@
 """The store behind the engine: lock, read, write, commit. It holds no rule."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from holdfast.domain.commands import IdempotencyKey
-from holdfast.domain.footprint import Needs, Resource, Survey
-from holdfast.domain.ids import HoldKey
+from holdfast.domain.facts import AuditRecord, Fact, audit_of, facts_of, seat_audit, seat_fact
+from holdfast.domain.footprint import Holding, Needs, Resource, Survey
+from holdfast.domain.ids import EventId, HoldKey, OrganizationId, SessionId
 from holdfast.domain.ledger import Ledger, RecordedAnswer
-from holdfast.domain.transitions import Transition
+from holdfast.domain.seat import Seat
+from holdfast.domain.transitions import SeatTransition, Transition
 
 # StoreError
 # |-- StoreUnavailable   cannot be reached or cannot serve; nothing was committed
@@ -41,7 +44,16 @@ class CommitToken:
     that exist only if it has."""
 
     transaction_id: int
-    witness: tuple[HoldKey, int] | None
+    witness: "Witness | None"
+
+
+class Witness(NamedTuple):
+    """A hold, or a seat, that has this version or a later one."""
+
+    organization_id: OrganizationId
+    id: UUID
+    version: int
+    is_hold: bool
 
 
 class CommitUnknown(StoreError):
@@ -65,17 +77,54 @@ class GroupWrites:
     ledger: Ledger
     transitions: Sequence[Transition]
     answers: Sequence[tuple[IdempotencyKey, RecordedAnswer]]
+    seat_transitions: Sequence[SeatTransition] = ()
+
+    def witness(self) -> Witness | None:
+        """A row that exists in this version only if the group has committed."""
+        if self.transitions:
+            hold = self.transitions[-1].after
+            return Witness(hold.organization_id, hold.id, hold.version, is_hold=True)
+        if self.seat_transitions:
+            seat = self.seat_transitions[-1].after
+            return Witness(seat.organization_id, seat.id, seat.version, is_hold=False)
+        return None
+
+    def changed_seats(self) -> list[Seat]:
+        """The seats that are not as they were, each as the group leaves it."""
+        ids = {seat.id for each in self.transitions for seat in each.after.seats}
+        ids |= {each.after.id for each in self.seat_transitions}
+        return [self.ledger.seats[seat_id] for seat_id in sorted(ids)]
+
+    def event_of(self, organization_id: OrganizationId, session_id: SessionId) -> EventId:
+        return self.ledger.sessions[organization_id, session_id].event_id
+
+    def facts(self) -> Iterator[Fact]:
+        for transition in self.transitions:
+            hold = transition.after
+            yield from facts_of(transition, self.event_of(hold.organization_id, hold.session_id))
+        for blocking in self.seat_transitions:
+            seat = blocking.after
+            event_id = self.event_of(seat.organization_id, seat.session_id)
+            yield seat_fact(blocking, event_id, self.ledger.now)
+
+    def audit(self) -> Iterator[AuditRecord]:
+        yield from map(audit_of, self.transitions)
+        yield from map(seat_audit, self.seat_transitions)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a group locks and reads, and for which holds it may need a new reference."""
+
+    resources: frozenset[Resource]
+    new_holds: Sequence[HoldKey] = ()
+    holdings: Sequence[Holding] = ()
 
 
 class Group(Protocol):
     """One transaction, from the locks to the commit. Leaving it uncommitted rolls it back."""
 
-    def lock_and_read(
-        self,
-        resources: frozenset[Resource],
-        new_holds: Sequence[HoldKey],
-        wait_for: Resource | None = None,
-    ) -> Ledger:
+    def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
         """Lock in the order of the resources, then read, then read the clock. What somebody else
         has locked is left out and named in `ledger.skipped`. Only `wait_for`, when it is a row, is
         waited for, up to the lock timeout: first of all, so that nobody ever waits while holding a

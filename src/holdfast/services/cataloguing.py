@@ -1,6 +1,6 @@
 """Setting up what is for sale. Every call blocks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,20 +8,35 @@ import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
+from holdfast.domain.arranging import DraftBlock, countable_id
+from holdfast.domain.catalogue import BlockPrice, SaleTerms
 from holdfast.domain.catalogue_changes import (
     CatalogueChange,
+    ChangeBlock,
     ChangeEvent,
     ChangePool,
     ChangeSession,
     ChangeTicketType,
+    CreateBlock,
     CreateEvent,
     CreatePool,
     CreateSession,
     CreateTicketType,
+    DraftedBlock,
+    ImportSeats,
+    SaleChange,
+    refuse_window,
 )
 from holdfast.domain.commands import IdempotencyKey
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.policy import PolicyChange, PolicyOverride
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome, CatalogueStore
 from holdfast.ports.store import Rejected, StoreError
 
@@ -37,14 +52,25 @@ class Cataloguing:
     idempotency: IdempotencyKey | None
     render: Callable[[CatalogueOutcome], bytes]
 
-    def create_event(self, name: str, currency: str, policy: PolicyOverride) -> CatalogueAnswer:
+    def create_event(
+        self, name: str, currency: str, policy: PolicyOverride, sale: SaleTerms
+    ) -> CatalogueAnswer:
+        refusal = refuse_window(sale)
+        if refusal is not None:
+            return CatalogueAnswer(refusal)
         event_id = EventId(uuid7())
-        return self._apply(CreateEvent(self.organization_id, event_id, name, currency, policy))
+        return self._apply(
+            CreateEvent(self.organization_id, event_id, name, currency, policy, sale)
+        )
 
     def change_event(
-        self, event_id: EventId, name: str | None, policy: PolicyChange | None
+        self,
+        event_id: EventId,
+        name: str | None,
+        policy: PolicyChange | None,
+        sale: SaleChange | None,
     ) -> CatalogueAnswer:
-        return self._apply(ChangeEvent(self.organization_id, event_id, name, policy))
+        return self._apply(ChangeEvent(self.organization_id, event_id, name, policy, sale))
 
     def create_session(
         self, event_id: EventId, name: str, starts_at: datetime | None
@@ -74,6 +100,7 @@ class Cataloguing:
         pool_ids: tuple[PoolId, ...],
         capacity: int | None,
         policy: PolicyOverride,
+        is_seated: bool,
     ) -> CatalogueAnswer:
         """A capacity makes a pool of its very own, named like the ticket type."""
         own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
@@ -86,6 +113,7 @@ class Cataloguing:
             pool_ids=pool_ids,
             own_pool=own_pool,
             policy=policy,
+            is_seated=is_seated,
         )
         return self._apply(change)
 
@@ -102,6 +130,55 @@ class Cataloguing:
             self.organization_id, ticket_type_id, name, price_minor, pool_ids, policy
         )
         return self._apply(change)
+
+    def create_block(
+        self,
+        *,
+        session_id: SessionId,
+        name: str,
+        rank: int | None,
+        capacity: int | None,
+        prices: tuple[BlockPrice, ...],
+    ) -> CatalogueAnswer:
+        return self._apply(self._new_block(session_id, name, rank, capacity, prices))
+
+    def change_block(
+        self,
+        *,
+        block_id: BlockId,
+        name: str | None,
+        rank: int | None,
+        capacity: int | Unchanged | None,
+        prices: tuple[BlockPrice, ...] | None,
+    ) -> CatalogueAnswer:
+        change = ChangeBlock(
+            self.organization_id, block_id, PoolId(uuid7()), name, rank, capacity, prices
+        )
+        return self._apply(change)
+
+    def import_seats(self, session_id: SessionId, drafts: Iterable[DraftBlock]) -> CatalogueAnswer:
+        blocks = tuple(
+            DraftedBlock(
+                self._new_block(session_id, draft.name, draft.rank, draft.capacity, draft.prices),
+                draft,
+            )
+            for draft in drafts
+        )
+        first_seat_id = countable_id(uuid7())
+        return self._apply(ImportSeats(self.organization_id, session_id, first_seat_id, blocks))
+
+    def _new_block(
+        self,
+        session_id: SessionId,
+        name: str,
+        rank: int | None,
+        capacity: int | None,
+        prices: tuple[BlockPrice, ...],
+    ) -> CreateBlock:
+        """A capacity is counted in a pool of its own, named like the block."""
+        own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
+        block_id = BlockId(uuid7())
+        return CreateBlock(self.organization_id, block_id, session_id, name, rank, own_pool, prices)
 
     def _new_pool(self, session_id: SessionId, name: str, total: int) -> CreatePool:
         return CreatePool(self.organization_id, PoolId(uuid7()), session_id, name, total)

@@ -6,6 +6,7 @@ from holdfast.ports.access import KeyDirectory
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.seats import SeatReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +19,6 @@ class ApiContainer:
     submit: Submit
     holds: HoldReader
     catalogue: CatalogueStore
+    seats: SeatReader
     keys: KeyDirectory
     deadline_seconds: int

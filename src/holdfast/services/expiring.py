@@ -10,8 +10,8 @@ import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.commands import EXPIRE_BATCH_MAX, ExpireHolds, Origin
-from holdfast.domain.decide import Expired
 from holdfast.domain.ids import HoldId, SessionKey
+from holdfast.domain.outcomes import Expired
 from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import Housekeeping, LapsedHold
 from holdfast.ports.store import StoreError

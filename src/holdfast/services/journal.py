@@ -1,5 +1,6 @@
-"""The journal: one log line per hold that came, went or ran out of time, and the audit of attempts
-that failed. The engine tells it of every group that it has committed."""
+"""The journal: one log line per hold that came, went or ran out of time and per batch of seats that
+an operator blocked or unblocked, and the audit of attempts that failed. The engine tells it of
+every group that it has committed."""
 
 import threading
 from collections import deque
@@ -8,9 +9,9 @@ from datetime import UTC, datetime
 
 import structlog
 
-from holdfast.domain.commands import Command, PlaceHold, ReleaseHold
+from holdfast.domain.commands import BlockSeats, Command, Origin, PlaceHold, ReleaseHold
 from holdfast.domain.refusals import Refusal, RefusalCode
-from holdfast.domain.transitions import Transition
+from holdfast.domain.transitions import FactType, SeatTransition, Transition
 from holdfast.ports.attempts import AttemptLog, FailedAttempt
 from holdfast.ports.store import Rejected, StoreError
 
@@ -33,7 +34,9 @@ class Journal:
         self._waiting: deque[FailedAttempt] = deque()
         self._dropped = 0
 
-    def committed(self, transitions: Sequence[Transition]) -> None:
+    def committed(
+        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+    ) -> None:
         for transition in transitions:
             hold = transition.after
             email = hold.holder.email
@@ -47,19 +50,30 @@ class Journal:
                 actor=transition.origin.actor,
                 request_id=transition.origin.request_id,
             )
+        _log_blocked(seat_transitions)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
+        hold_id, seat_id = None, None
         match command:
             case PlaceHold():
-                action = "hold.create_failed"
+                action, hold_id = "hold.create_failed", command.hold_id
             case ReleaseHold():
-                action = "hold.release_failed"
+                action, hold_id = "hold.release_failed", command.hold_id
+            case BlockSeats():
+                action = "seat.unblock_failed" if command.is_lifted else "seat.block_failed"
+                seat_id = command.seat_ids[0]
             case _:
                 return
         if refusal.code in _NOT_AN_ATTEMPT:
             return
         attempt = FailedAttempt(
-            datetime.now(UTC), action, command.hold_key, refusal.code.value, command.origin
+            datetime.now(UTC),
+            action,
+            command.organization_id,
+            hold_id,
+            seat_id,
+            refusal.code.value,
+            command.origin,
         )
         with self._lock:
             self._waiting.append(attempt)
@@ -89,3 +103,21 @@ class Journal:
             kept = batch[-room:] if room else []
             self._waiting.extendleft(reversed(kept))
             self._dropped += len(batch) - len(kept)
+
+
+def _log_blocked(seat_transitions: Sequence[SeatTransition]) -> None:
+    """One line per call, however many seats it named: each seat has its row in the audit."""
+    calls: dict[tuple[Origin, FactType], list[SeatTransition]] = {}
+    for each in seat_transitions:
+        calls.setdefault((each.origin, each.fact_type), []).append(each)
+    for (origin, fact_type), changed in calls.items():
+        seat = changed[0].after
+        _log.info(
+            fact_type.value,
+            organization_id=str(seat.organization_id),
+            session_id=str(seat.session_id),
+            seats=len(changed),
+            reason=changed[0].reason,
+            actor=origin.actor,
+            request_id=origin.request_id,
+        )

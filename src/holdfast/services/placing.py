@@ -5,7 +5,8 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from holdfast.domain.commands import Ask, IdempotencyKey, Origin, PlaceHold
+from holdfast.domain.commands import Ask, IdempotencyKey, Origin, PlaceHold, SeatAsk
+from holdfast.domain.hold import NO_REMARKS, Remarks
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.values import Holder
 from holdfast.ports.access import Principal
@@ -17,8 +18,10 @@ class HoldRequest:
 
     session_id: SessionId
     holder: Holder
-    asks: tuple[Ask, ...]
+    asks: tuple[Ask | SeatAsk, ...]
     hold_id: HoldId | None = None
+    remarks: Remarks = NO_REMARKS
+    wants_alternative: bool = False
 
 
 def repeat_key_text(sent: str | None, hold_id: UUID | None) -> str | None:
@@ -41,4 +44,6 @@ def place_command(
         origin=origin,
         idempotency=idempotency,
         is_id_from_client=request.hold_id is not None,
+        remarks=request.remarks,
+        wants_alternative=request.wants_alternative,
     )

@@ -2,17 +2,37 @@
 refusals."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TypeVar
 
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.catalogue import Event, PoolState, Session, SessionAvailability, TicketType
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.catalogue import (
+    Block,
+    Event,
+    PoolState,
+    Session,
+    SessionAvailability,
+    TicketType,
+)
+from holdfast.domain.hold import HoldStatus
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    HoldId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
 from holdfast.domain.refusals import Refusal
+from holdfast.domain.values import Holder
 from holdfast.ports.catalogue import CatalogueStore
-from holdfast.ports.holds import HoldFilter, HoldReader, SeenHold
-from holdfast.ports.paging import Page, PageRequest
+from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold
+from holdfast.ports.paging import PAGE_SIZE_MAX, Page, PageRequest
+from holdfast.ports.seats import SeatChanges, SeatReader, SeenSeat, SessionMap
 from holdfast.ports.store import StoreError
 
 T = TypeVar("T")
@@ -23,19 +43,75 @@ _log = structlog.get_logger("holdfast.reading")
 def hold(
     reader: HoldReader, organization_id: OrganizationId, hold_id: HoldId
 ) -> SeenHold | Refusal:
-    return _found(lambda: reader.hold(organization_id, hold_id), refusals.hold_not_found)
+    return found(lambda: reader.hold(organization_id, hold_id), refusals.hold_not_found)
 
 
 def holds(
-    reader: HoldReader, organization_id: OrganizationId, only: HoldFilter, page: PageRequest
+    reader: HoldReader,
+    organization_id: OrganizationId,
+    only: HoldFilter,
+    page: PageRequest,
+    order: HoldOrder,
 ) -> Page[SeenHold] | Refusal:
-    return _read(lambda: reader.holds(organization_id, only, page))
+    return read(lambda: reader.holds(organization_id, only, page, order))
+
+
+def active_hold(
+    reader: HoldReader, organization_id: OrganizationId, session_id: SessionId, holder: Holder
+) -> SeenHold | Refusal | None:
+    """The live hold that this holder has in a session: the newest, where there are several."""
+    only = HoldFilter(session_id, HoldStatus.ACTIVE, holder.email, holder.user_id)
+    page = PageRequest(PAGE_SIZE_MAX)
+    while True:
+        seen = holds(reader, organization_id, only, page, HoldOrder.NEWEST)
+        if isinstance(seen, Refusal):
+            return seen
+        # An address alone also finds the holds of those who gave a user id besides.
+        own = next((each for each in seen.items if each.hold.holder.is_same_as(holder)), None)
+        if own is not None or seen.next is None:
+            return own
+        page = PageRequest(PAGE_SIZE_MAX, seen.next)
+
+
+def remaining_time(seen: SeenHold) -> timedelta:
+    """Whole seconds, as long as the hold is live; then nothing."""
+    return timedelta(seconds=seen.hold.remaining_seconds(seen.at))
+
+
+def seat(
+    reader: SeatReader, organization_id: OrganizationId, event_id: EventId, seat_id: SeatId
+) -> SeenSeat | Refusal:
+    """A seat of another event is not found either; without the event, the event is missing."""
+
+    def missing() -> Refusal:
+        known = read(lambda: reader.has_event(organization_id, event_id))
+        if isinstance(known, Refusal):
+            return known
+        return refusals.seat_not_found() if known else refusals.event_not_found()
+
+    return found(lambda: reader.seat(organization_id, event_id, seat_id), missing)
+
+
+def session_map(
+    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId
+) -> SessionMap | Refusal:
+    return found(
+        lambda: reader.session_map(organization_id, session_id), refusals.session_not_found
+    )
+
+
+def seat_changes(
+    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId, since: int
+) -> SeatChanges | Refusal:
+    return found(
+        lambda: reader.seat_changes(organization_id, session_id, since), refusals.session_not_found
+    )
 
 
 def availability(
     catalogue: CatalogueStore, organization_id: OrganizationId, session_id: SessionId
 ) -> SessionAvailability | Refusal:
-    return _found(
+    return found(
         lambda: catalogue.availability(organization_id, session_id), refusals.session_not_found
     )
 
@@ -43,21 +119,19 @@ def availability(
 def event(
     catalogue: CatalogueStore, organization_id: OrganizationId, event_id: EventId
 ) -> Event | Refusal:
-    return _found(lambda: catalogue.event(organization_id, event_id), refusals.event_not_found)
+    return found(lambda: catalogue.event(organization_id, event_id), refusals.event_not_found)
 
 
 def events(
     catalogue: CatalogueStore, organization_id: OrganizationId, page: PageRequest
 ) -> Page[Event] | Refusal:
-    return _read(lambda: catalogue.events(organization_id, page))
+    return read(lambda: catalogue.events(organization_id, page))
 
 
 def session(
     catalogue: CatalogueStore, organization_id: OrganizationId, session_id: SessionId
 ) -> Session | Refusal:
-    return _found(
-        lambda: catalogue.session(organization_id, session_id), refusals.session_not_found
-    )
+    return found(lambda: catalogue.session(organization_id, session_id), refusals.session_not_found)
 
 
 def sessions(
@@ -66,13 +140,13 @@ def sessions(
     event_id: EventId | None,
     page: PageRequest,
 ) -> Page[Session] | Refusal:
-    return _read(lambda: catalogue.sessions(organization_id, event_id, page))
+    return read(lambda: catalogue.sessions(organization_id, event_id, page))
 
 
 def pool(
     catalogue: CatalogueStore, organization_id: OrganizationId, pool_id: PoolId
 ) -> PoolState | Refusal:
-    return _found(lambda: catalogue.pool(organization_id, pool_id), refusals.pool_not_found)
+    return found(lambda: catalogue.pool(organization_id, pool_id), refusals.pool_not_found)
 
 
 def pools(
@@ -81,13 +155,13 @@ def pools(
     session_id: SessionId | None,
     page: PageRequest,
 ) -> Page[PoolState] | Refusal:
-    return _read(lambda: catalogue.pools(organization_id, session_id, page))
+    return read(lambda: catalogue.pools(organization_id, session_id, page))
 
 
 def ticket_type(
     catalogue: CatalogueStore, organization_id: OrganizationId, ticket_type_id: TicketTypeId
 ) -> TicketType | Refusal:
-    return _found(
+    return found(
         lambda: catalogue.ticket_type(organization_id, ticket_type_id),
         refusals.ticket_type_not_found,
     )
@@ -99,17 +173,32 @@ def ticket_types(
     session_id: SessionId | None,
     page: PageRequest,
 ) -> Page[TicketType] | Refusal:
-    return _read(lambda: catalogue.ticket_types(organization_id, session_id, page))
+    return read(lambda: catalogue.ticket_types(organization_id, session_id, page))
 
 
-def _found(read: Callable[[], T | None], missing: Callable[[], Refusal]) -> T | Refusal:
-    found = _read(read)
-    return missing() if found is None else found
+def block(
+    catalogue: CatalogueStore, organization_id: OrganizationId, block_id: BlockId
+) -> Block | Refusal:
+    return found(lambda: catalogue.block(organization_id, block_id), refusals.block_not_found)
 
 
-def _read(read: Callable[[], T]) -> T | Refusal:
+def blocks(
+    catalogue: CatalogueStore,
+    organization_id: OrganizationId,
+    session_id: SessionId | None,
+    page: PageRequest,
+) -> Page[Block] | Refusal:
+    return read(lambda: catalogue.blocks(organization_id, session_id, page))
+
+
+def found(look_up: Callable[[], T | None], missing: Callable[[], Refusal]) -> T | Refusal:
+    what = read(look_up)
+    return missing() if what is None else what
+
+
+def read(look_up: Callable[[], T]) -> T | Refusal:
     try:
-        return read()
+        return look_up()
     except StoreError as error:
         _log.warning("read.failed", problem=type(error).__name__)
         return refusals.service_unavailable()

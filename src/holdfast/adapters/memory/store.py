@@ -1,50 +1,44 @@
 """Everything in dictionaries, one lock per resource, the clock from outside."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.decide import EVICTIONS_MAX
-from holdfast.domain.footprint import Needs, Resource, ResourceKind, Survey
-from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, PoolId, SessionId, SessionKey
+from holdfast.domain.facts import AuditRecord, Fact
+from holdfast.domain.footprint import (
+    Needs,
+    Resource,
+    ResourceKind,
+    SeatNeeds,
+    Survey,
+    seats_to_survey,
+)
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.ids import (
+    HoldId,
+    HoldKey,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    SessionKey,
+)
 from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.placing import EVICTIONS_MAX
 from holdfast.domain.pool import Pool
 from holdfast.domain.reference import reference_of
-from holdfast.domain.transitions import (
-    FactType,
-    JsonValue,
-    Transition,
-    audit_values,
-    fact_payload,
-    lapse_moves,
-)
-from holdfast.ports.holds import HoldFilter, LapsedHold, SeenHold
+from holdfast.domain.seat import Seat
+from holdfast.domain.seating import Seating, SeatMap, make_plan
+from holdfast.domain.transitions import lapse_moves
+from holdfast.ports.holds import HoldFilter, HoldOrder, HoldStatistics, LapsedHold, SeenHold
 from holdfast.ports.paging import Cursor, Page, PageRequest
-from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites
+from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Wanted
 
 LOCK_TIMEOUT_SECONDS = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFact:
-    type: FactType
-    hold_key: HoldKey
-    version: int
-    payload: dict[str, JsonValue]
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    action: FactType
-    hold_key: HoldKey
-    actor: str
-    old: dict[str, JsonValue] | None
-    new: dict[str, JsonValue] | None
 
 
 @dataclass(slots=True)
@@ -55,20 +49,25 @@ class MemoryStore:
     sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
     pools: dict[PoolId, Pool] = field(default_factory=dict)
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
+    seats: dict[SeatId, Seat] = field(default_factory=dict)
     stored_holds: dict[HoldKey, Hold] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
-    facts: list[StoredFact] = field(default_factory=list)
-    audit: list[AuditRow] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    audit: list[AuditRecord] = field(default_factory=list)
     reference_count: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
     locks: dict[Resource, object] = field(default_factory=dict)
 
-    def put_on_sale(self, session: SessionCatalogue, pools: Iterable[Pool]) -> None:
-        """Add or replace a session's catalogue; the pools keep their counters if they exist."""
+    def put_on_sale(
+        self, session: SessionCatalogue, pools: Iterable[Pool], seats: Iterable[Seat] = ()
+    ) -> None:
+        """Add or replace a session's catalogue; pools and seats keep their state if they exist."""
         with self.changed:
             self.sessions[session.key] = session
             for pool in pools:
                 self.pools.setdefault(pool.id, pool)
+            for seat in seats:
+                self.seats.setdefault(seat.id, seat)
 
     def connect(self) -> "MemoryConnection":
         return MemoryConnection(self)
@@ -79,20 +78,50 @@ class MemoryStore:
             return SeenHold(hold, self.clock()) if hold else None
 
     def holds(
-        self, organization_id: OrganizationId, only: HoldFilter, page: PageRequest
+        self,
+        organization_id: OrganizationId,
+        only: HoldFilter,
+        page: PageRequest,
+        order: HoldOrder = HoldOrder.NEWEST,
     ) -> Page[SeenHold]:
         with self.changed:
             now = self.clock()
+            by_expiry = order is HoldOrder.EXPIRY
+            if by_expiry and not only.is_lapsed:
+                only = replace(only, status=only.status or HoldStatus.ACTIVE)
             matching = [
-                SeenHold(hold, now)
+                (Cursor(hold.expires_at if by_expiry else hold.created_at, hold.id), hold)
                 for (owner, _), hold in self.stored_holds.items()
                 if owner == organization_id and _matches(hold, only, now)
             ]
-        matching.sort(key=lambda seen: _cursor(seen.hold), reverse=True)
+        matching.sort(key=lambda each: each[0], reverse=not by_expiry)
         if page.after is not None:
-            matching = [seen for seen in matching if _cursor(seen.hold) < page.after]
-        items = tuple(matching[: page.size])
-        return Page(items, _cursor(items[-1].hold) if len(matching) > page.size else None)
+            after = page.after
+            matching = [
+                each for each in matching if (each[0] > after if by_expiry else each[0] < after)
+            ]
+        shown = matching[: page.size]
+        items = tuple(SeenHold(hold, now) for _, hold in shown)
+        return Page(items, shown[-1][0] if len(matching) > page.size else None)
+
+    def statistics(
+        self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
+    ) -> HoldStatistics:
+        with self.changed:
+            now = self.clock()
+            holds = [
+                hold
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id and session_id in {None, hold.session_id}
+            ]
+        live = [hold for hold in holds if hold.is_active(now)]
+        return HoldStatistics(
+            active=len(live),
+            lapsed=sum(hold.is_lapsed(now) for hold in holds),
+            units=sum(hold.quantity for hold in live),
+            expiring_soon=sum(hold.expires_at <= now + soon for hold in live),
+            at=now,
+        )
 
     def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
         with self.changed:
@@ -112,14 +141,16 @@ class MemoryStore:
             return self.pools[pool_id].free + lapsed
 
 
-def _cursor(hold: Hold) -> Cursor:
-    return Cursor(hold.created_at, hold.id)
-
-
 def _matches(hold: Hold, only: HoldFilter, now: datetime) -> bool:
     if only.session_id is not None and hold.session_id != only.session_id:
         return False
     if only.status is not None and hold.status_at(now) is not only.status:
+        return False
+    if only.is_lapsed and not hold.is_lapsed(now):
+        return False
+    if only.user_id is not None and hold.holder.user_id != only.user_id:
+        return False
+    if only.reference is not None and hold.reference != only.reference:
         return False
     if only.email is not None:
         email = hold.holder.email
@@ -135,10 +166,10 @@ class MemoryConnection:
         store = self.store
         with store.changed:
             now = store.clock()
+            sessions = {key: store.sessions[key] for key in needs.sessions if key in store.sessions}
+            seat_needs = seats_to_survey(needs, sessions)
             return Survey(
-                sessions={
-                    key: store.sessions[key] for key in needs.sessions if key in store.sessions
-                },
+                sessions=sessions,
                 holds={
                     key: store.stored_holds[key] for key in needs.holds if key in store.stored_holds
                 },
@@ -146,7 +177,28 @@ class MemoryConnection:
                     pool_id: self._lapsed_of(session_key, pool_id, now)
                     for session_key, pool_id in needs.lapsed
                 },
+                seatings=self._seatings(seat_needs, now),
+                blocks_of={
+                    seat_id: store.seats[seat_id].place.block_id
+                    for _, seat_id in seat_needs.blocks_of
+                    if seat_id in store.seats
+                },
             )
+
+    def _seatings(self, needs: SeatNeeds, now: datetime) -> dict[SessionKey, Seating]:
+        found: dict[SessionKey, Seating] = {}
+        for key in needs.seatings:
+            seats = [
+                seat
+                for seat in self.store.seats.values()
+                if (seat.organization_id, seat.session_id) == key
+            ]
+            ranks = {id_: block.rank for id_, block in self.store.sessions[key].blocks.items()}
+            seat_map = SeatMap(make_plan((seat.place for seat in seats), ranks))
+            for seat in seats:
+                seat_map.saw(seat.id, seat.status, seat.held_until)
+            found[key] = seat_map.seating(now)
+        return found
 
     def _lapsed_of(
         self, session_key: SessionKey, pool_id: PoolId, now: datetime
@@ -182,43 +234,55 @@ class MemoryGroup:
     store: MemoryStore
     locked: set[Resource] = field(default_factory=set)
 
-    def lock_and_read(
-        self,
-        resources: frozenset[Resource],
-        new_holds: Sequence[HoldKey],
-        wait_for: Resource | None = None,
-    ) -> Ledger:
-        if wait_for is not None and wait_for.kind in (ResourceKind.POOL, ResourceKind.HOLD):
+    def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
+        if wait_for is not None and wait_for.kind.is_row:
             self._await(wait_for)
         skipped = {
             resource
-            for resource in sorted(resources)
+            for resource in sorted(wanted.resources)
             if resource.kind is not ResourceKind.SESSION and not self._lock(resource)
         }
         store = self.store
         ledger = Ledger(now=store.clock(), skipped=frozenset(skipped))
-        for kind, organization_id, name in resources - skipped:
-            match kind:
-                case ResourceKind.SESSION:
-                    session_key = (organization_id, SessionId(name))
-                    if session_key in store.sessions:
-                        ledger.sessions[session_key] = store.sessions[session_key]
-                case ResourceKind.POOL:
-                    ledger.pools[PoolId(name)] = store.pools[PoolId(name)]
-                    ledger.lapse[PoolId(name)] = self._lapse_until(PoolId(name), ledger.now)
-                case ResourceKind.HOLD:
-                    hold_key = (organization_id, HoldId(name))
-                    if hold_key in store.stored_holds:
-                        ledger.holds[hold_key] = store.stored_holds[hold_key]
-                case ResourceKind.IDEMPOTENCY_KEY:
-                    recorded = store.answers.get((organization_id, name))
-                    if recorded is not None:
-                        ledger.answers[organization_id, name] = recorded
-                case ResourceKind.HOLD_ID:
-                    pass
-        for hold_key in new_holds:
+        for resource in wanted.resources - skipped:
+            self._read(resource, ledger)
+        for session_key, holder in wanted.holdings:
+            ledger.holdings[session_key, holder.key] = tuple(
+                hold
+                for hold in store.stored_holds.values()
+                if (hold.organization_id, hold.session_id) == session_key
+                and hold.holder.is_same_as(holder)
+                and hold.is_active(ledger.now)
+            )
+        for hold_key in wanted.new_holds:
             ledger.references[hold_key] = self._next_reference()
         return ledger
+
+    def _read(self, resource: Resource, ledger: Ledger) -> None:
+        kind, organization_id, name = resource
+        store = self.store
+        match kind:
+            case ResourceKind.SESSION:
+                session_key = (organization_id, SessionId(name))
+                if session_key in store.sessions:
+                    ledger.sessions[session_key] = store.sessions[session_key]
+            case ResourceKind.POOL:
+                ledger.pools[PoolId(name)] = store.pools[PoolId(name)]
+                ledger.lapse[PoolId(name)] = self._lapse_until(PoolId(name), ledger.now)
+            case ResourceKind.SEAT:
+                seat = store.seats.get(SeatId(name))
+                if seat is not None and seat.organization_id == organization_id:
+                    ledger.seats[seat.id] = seat
+            case ResourceKind.HOLD:
+                hold_key = (organization_id, HoldId(name))
+                if hold_key in store.stored_holds:
+                    ledger.holds[hold_key] = store.stored_holds[hold_key]
+            case ResourceKind.IDEMPOTENCY_KEY:
+                recorded = store.answers.get((organization_id, name))
+                if recorded is not None:
+                    ledger.answers[organization_id, name] = recorded
+            case ResourceKind.HOLD_ID | ResourceKind.HOLDER:
+                pass
 
     def _lapse_until(self, pool_id: PoolId, now: datetime) -> dict[datetime, int]:
         until = now + timedelta(seconds=1)
@@ -258,10 +322,14 @@ class MemoryGroup:
         store = self.store
         with store.changed:
             for transition in writes.transitions:
-                self._write(transition)
+                store.stored_holds[transition.after.key] = transition.after
                 for line in transition.after.lines:
                     for pool_id in line.pool_ids:
                         store.pools[pool_id] = writes.ledger.pools[pool_id]
+            for seat in writes.changed_seats():
+                store.seats[seat.id] = seat
+            store.facts += writes.facts()
+            store.audit += writes.audit()
             for (pool_id, second), units in lapse_moves(writes.transitions).items():
                 buckets = store.lapse.setdefault(pool_id, {})
                 buckets[second] = buckets.get(second, 0) + units
@@ -269,19 +337,3 @@ class MemoryGroup:
                     del buckets[second]
             for key, recorded in writes.answers:
                 store.answers[key.organization_id, key.digest] = recorded
-
-    def _write(self, transition: Transition) -> None:
-        hold = transition.after
-        self.store.stored_holds[hold.key] = hold
-        self.store.facts.append(
-            StoredFact(transition.fact_type, hold.key, hold.version, fact_payload(transition))
-        )
-        self.store.audit.append(
-            AuditRow(
-                transition.fact_type,
-                hold.key,
-                transition.origin.actor,
-                audit_values(transition.before),
-                audit_values(hold),
-            )
-        )

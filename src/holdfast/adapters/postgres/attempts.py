@@ -17,7 +17,7 @@ class PostgresAttempts:
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
         if not attempts:
             return
-        organizations = {attempt.hold_key[0] for attempt in attempts}
+        organizations = {attempt.organization_id for attempt in attempts}
         with self._database.transaction(*organizations) as connection:
             columns = rows.columns(map(rows.attempt_row, attempts))
             connection.execute(sql.INSERT_ATTEMPTS, columns)

@@ -1,14 +1,22 @@
 """The catalogue on PostgreSQL: reading it, and changing it one small transaction at a time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
 from holdfast.adapters.postgres import catalogue_statements as sql
+from holdfast.adapters.postgres import hall_statements as hall_sql
 from holdfast.adapters.postgres.catalogue_changing import change_catalogue, lock_key
+from holdfast.adapters.postgres.hall_changing import (
+    IMPORT_SECONDS_MAX,
+    block_record,
+    blocks_from_rows,
+)
 from holdfast.adapters.postgres.reading import Database
 from holdfast.domain import refusals
+from holdfast.domain.availability import BlockCounts, Counts, seated_counts
 from holdfast.domain.catalogue import (
+    Block,
     Event,
     PoolState,
     Session,
@@ -16,9 +24,16 @@ from holdfast.domain.catalogue import (
     TicketType,
     TicketTypeAvailability,
 )
-from holdfast.domain.catalogue_changes import CatalogueChange
+from holdfast.domain.catalogue_changes import CatalogueChange, ImportSeats
 from holdfast.domain.commands import IdempotencyKey
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    TicketTypeId,
+)
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.values import Money
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
@@ -39,7 +54,8 @@ class PostgresCatalogue:
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogueOutcome], bytes],
     ) -> CatalogueAnswer:
-        with self._database.transaction(change.organization_id) as connection:
+        seconds = IMPORT_SECONDS_MAX if isinstance(change, ImportSeats) else None
+        with self._database.transaction(change.organization_id, seconds=seconds) as connection:
             if idempotency is not None:
                 if not lock_key(connection, idempotency):
                     return CatalogueAnswer(refusals.request_in_progress())
@@ -103,6 +119,21 @@ class PostgresCatalogue:
         only = {"session_id": session_id}
         return self._page(organization_id, sql.TICKET_TYPES, only, page, sql.ticket_type_from_row)
 
+    def block(self, organization_id: OrganizationId, block_id: BlockId) -> Block | None:
+        with self._database.transaction(organization_id) as connection:
+            return block_record(connection, organization_id, block_id)
+
+    def blocks(
+        self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
+    ) -> Page[Block]:
+        only = {"session_id": session_id}
+        query, parameters = hall_sql.BLOCKS.listed(organization_id, only, page)
+        with self._database.transaction(organization_id) as connection:
+            rows = connection.execute(query, parameters).fetchall()
+            shown = blocks_from_rows(connection, organization_id, rows[: page.size])
+        last = shown[-1] if len(rows) > page.size else None
+        return Page(tuple(shown), Cursor(last.created_at, last.id) if last else None)
+
     def availability(
         self, organization_id: OrganizationId, session_id: SessionId
     ) -> SessionAvailability | None:
@@ -112,13 +143,15 @@ class PostgresCatalogue:
             if session is None:
                 return None
             rows = connection.execute(sql.AVAILABILITY, parameters).fetchall()
-        tightest: dict[UUID, TicketTypeAvailability] = {}
+            blocks = []
+            if any(row[4] for row in rows):
+                counted = connection.execute(hall_sql.BLOCK_AVAILABILITY, parameters)
+                blocks = [_block_counts(row) for row in counted]
+        by_type: dict[UUID, list[tuple[Any, ...]]] = {}
         for row in rows:
-            offered = _availability_from_row(row)
-            known = tightest.get(offered.ticket_type_id)
-            if known is None or offered.available < known.available:
-                tightest[offered.ticket_type_id] = offered
-        return SessionAvailability(session_id, session[0], session[1], tuple(tightest.values()))
+            by_type.setdefault(row[0], []).append(row)
+        offered = tuple(_availability(pools, blocks) for pools in by_type.values())
+        return SessionAvailability(session_id, session[0], session[1], offered)
 
     def _one(
         self,
@@ -150,14 +183,23 @@ class PostgresCatalogue:
         )
 
 
-def _availability_from_row(row: tuple[Any, ...]) -> TicketTypeAvailability:
-    id_, name, price_minor, currency, total, held, sold = row
-    return TicketTypeAvailability(
-        TicketTypeId(id_),
-        name,
-        Money(price_minor, currency),
-        total,
-        held,
-        sold,
-        total - held - sold,
-    )
+def _availability(
+    rows: Sequence[tuple[Any, ...]], blocks: Sequence[BlockCounts]
+) -> TicketTypeAvailability:
+    """Of one ticket type: a row for each of its pools, or one without a pool."""
+    id_, name, price_minor, currency, is_seated, *_ = rows[0]
+    pools = [_pool_counts(*row[5:]) for row in rows if row[5] is not None]
+    if is_seated:
+        counts = seated_counts(id_, blocks, [pool.available for pool in pools])
+    else:
+        counts = min(pools, key=lambda pool: pool.available)
+    return TicketTypeAvailability(TicketTypeId(id_), name, Money(price_minor, currency), *counts)
+
+
+def _pool_counts(total: int, held: int, sold: int) -> Counts:
+    return Counts(total, held, sold, total - held - sold)
+
+
+def _block_counts(row: tuple[Any, ...]) -> BlockCounts:
+    total, held, sold, free, room, ticket_types = row
+    return BlockCounts(total, held, sold, free, room, frozenset(ticket_types or ()))

@@ -2,26 +2,39 @@
 the session's lock exclusively, so no hold is decided on terms that are just being changed."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import assert_never
-from uuid import UUID
 
 import psycopg
 
 from holdfast.adapters.postgres import catalogue_statements as sql
+from holdfast.adapters.postgres.catalogue_records import (
+    event_record,
+    found,
+    insert_pool,
+    lock_sessions,
+    pool_record,
+    resize_pool,
+    session_record,
+    ticket_type_record,
+)
 from holdfast.adapters.postgres.connecting import Connection
+from holdfast.adapters.postgres.hall_changing import change_block, create_block, import_seats
 from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.domain import refusals
-from holdfast.domain.catalogue import Event, PoolState, Session, TicketType
 from holdfast.domain.catalogue_changes import (
     CatalogueChange,
+    ChangeBlock,
     ChangeEvent,
     ChangePool,
     ChangeSession,
     ChangeTicketType,
+    CreateBlock,
     CreateEvent,
     CreatePool,
     CreateSession,
     CreateTicketType,
+    ImportSeats,
 )
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.footprint import Resource, ResourceKind
@@ -49,6 +62,12 @@ def change_catalogue(connection: Connection, change: CatalogueChange) -> Catalog
             return _create_ticket_type(connection, change)
         case ChangeTicketType():
             return _change_ticket_type(connection, change)
+        case CreateBlock():
+            return create_block(connection, change)
+        case ChangeBlock():
+            return change_block(connection, change)
+        case ImportSeats():
+            return import_seats(connection, change)
         case _:
             assert_never(change)
 
@@ -67,39 +86,6 @@ def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
     return True
 
 
-def _lock_sessions(
-    connection: Connection, organization_id: OrganizationId, session_ids: Sequence[UUID]
-) -> None:
-    for session_id in session_ids:
-        resource = Resource(ResourceKind.SESSION, organization_id, session_id)
-        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
-
-
-def _event(connection: Connection, organization_id: UUID, event_id: UUID) -> Event | None:
-    row = connection.execute(sql.EVENTS.one, (organization_id, event_id)).fetchone()
-    return sql.event_from_row(row) if row else None
-
-
-def _session(connection: Connection, organization_id: UUID, session_id: UUID) -> Session | None:
-    row = connection.execute(sql.SESSIONS.one, (organization_id, session_id)).fetchone()
-    return sql.session_from_row(row) if row else None
-
-
-def _pool(connection: Connection, organization_id: UUID, pool_id: UUID) -> PoolState | None:
-    row = connection.execute(sql.POOLS.one, (organization_id, pool_id)).fetchone()
-    return sql.pool_from_row(row) if row else None
-
-
-def _ticket_type(connection: Connection, organization_id: UUID, id_: UUID) -> TicketType | None:
-    row = connection.execute(sql.TICKET_TYPES.one, (organization_id, id_)).fetchone()
-    return sql.ticket_type_from_row(row) if row else None
-
-
-def _found(record: CatalogueOutcome | None) -> CatalogueOutcome:
-    assert record is not None
-    return record
-
-
 def _create_event(connection: Connection, change: CreateEvent) -> CatalogueOutcome:
     connection.execute(
         sql.INSERT_EVENT,
@@ -108,35 +94,38 @@ def _create_event(connection: Connection, change: CreateEvent) -> CatalogueOutco
             change.event_id,
             change.name,
             change.currency,
-            change.policy.ttl_seconds,
-            change.policy.quantity_max,
+            *astuple(change.policy),
+            change.sale.status.value,
+            change.sale.starts_at,
+            change.sale.ends_at,
         ),
     )
-    return _found(_event(connection, change.organization_id, change.event_id))
+    return found(event_record(connection, change.organization_id, change.event_id))
 
 
 def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutcome:
     organization_id, event_id = change.organization_id, change.event_id
     connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
-    event = _event(connection, organization_id, event_id)
+    event = event_record(connection, organization_id, event_id)
     if event is None:
         return refusals.event_not_found()
-    if change.policy is not None:
-        policy = change.policy.applied_to(event.policy)
+    policy = change.policy.applied_to(event.policy) if change.policy else event.policy
+    sale = change.sale.applied_to(event.sale) if change.sale else event.sale
+    if isinstance(sale, Refusal):
+        return sale
+    if (policy, sale) != (event.policy, event.sale):
         rows = connection.execute(sql.SESSIONS_OF_EVENT, (organization_id, event_id)).fetchall()
         session_ids = [row[0] for row in rows]
-        _lock_sessions(connection, organization_id, session_ids)
-        connection.execute(
-            sql.CHANGE_EVENT_POLICY,
-            (policy.ttl_seconds, policy.quantity_max, organization_id, event_id),
-        )
+        lock_sessions(connection, organization_id, session_ids)
+        terms = (*astuple(policy), sale.status.value, sale.starts_at, sale.ends_at)
+        connection.execute(sql.CHANGE_EVENT_TERMS, (*terms, organization_id, event_id))
         connection.execute(sql.RAISE_VERSIONS, (organization_id, session_ids))
     connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
-    return _found(_event(connection, organization_id, event_id))
+    return found(event_record(connection, organization_id, event_id))
 
 
 def _create_session(connection: Connection, change: CreateSession) -> CatalogueOutcome:
-    if _event(connection, change.organization_id, change.event_id) is None:
+    if event_record(connection, change.organization_id, change.event_id) is None:
         return refusals.invalid_event()
     connection.execute(
         sql.INSERT_SESSION,
@@ -148,7 +137,7 @@ def _create_session(connection: Connection, change: CreateSession) -> CatalogueO
             change.starts_at,
         ),
     )
-    return _found(_session(connection, change.organization_id, change.session_id))
+    return found(session_record(connection, change.organization_id, change.session_id))
 
 
 def _change_session(connection: Connection, change: ChangeSession) -> CatalogueOutcome:
@@ -156,38 +145,26 @@ def _change_session(connection: Connection, change: ChangeSession) -> CatalogueO
     connection.execute(
         sql.CHANGE_SESSION, (change.name, change.starts_at, organization_id, session_id)
     )
-    return _session(connection, organization_id, session_id) or refusals.session_not_found()
+    return session_record(connection, organization_id, session_id) or refusals.session_not_found()
 
 
 def _create_pool(connection: Connection, change: CreatePool) -> CatalogueOutcome:
-    if _session(connection, change.organization_id, change.session_id) is None:
+    if session_record(connection, change.organization_id, change.session_id) is None:
         return refusals.invalid_session()
-    connection.execute(
-        sql.INSERT_POOL,
-        (
-            change.organization_id,
-            change.pool_id,
-            change.session_id,
-            change.name,
-            change.total,
-        ),
-    )
-    return _found(_pool(connection, change.organization_id, change.pool_id))
+    insert_pool(connection, change)
+    return found(pool_record(connection, change.organization_id, change.pool_id))
 
 
 def _change_pool(connection: Connection, change: ChangePool) -> CatalogueOutcome:
     organization_id, pool_id = change.organization_id, change.pool_id
-    pool = _pool(connection, organization_id, pool_id)
+    pool = pool_record(connection, organization_id, pool_id)
     if pool is None:
         return refusals.pool_not_found()
-    _lock_sessions(connection, organization_id, [pool.session_id])
-    row = connection.execute(sql.LOCK_POOL, (organization_id, pool_id)).fetchone()
-    assert row is not None
-    if change.total is not None and change.total < row[0]:
-        # Lapsed holds count until the reaper has written them off: a moment later it may fit.
-        return refusals.capacity_in_use(row[0])
-    connection.execute(sql.CHANGE_POOL, (change.name, change.total, organization_id, pool_id))
-    return _found(_pool(connection, organization_id, pool_id))
+    lock_sessions(connection, organization_id, [pool.session_id])
+    refusal = resize_pool(connection, organization_id, pool_id, change.name, change.total)
+    if refusal is not None:
+        return refusal
+    return found(pool_record(connection, organization_id, pool_id))
 
 
 def _refuse_pools(
@@ -205,15 +182,15 @@ def _refuse_pools(
 
 def _create_ticket_type(connection: Connection, change: CreateTicketType) -> CatalogueOutcome:
     organization_id, session_id = change.organization_id, change.session_id
-    if _session(connection, organization_id, session_id) is None:
+    if session_record(connection, organization_id, session_id) is None:
         return refusals.invalid_session()
     refusal = _refuse_pools(connection, organization_id, session_id, change.pool_ids)
     if refusal is not None:
         return refusal
-    _lock_sessions(connection, organization_id, [session_id])
+    lock_sessions(connection, organization_id, [session_id])
     pool_ids = list(dict.fromkeys(change.pool_ids))
     if change.own_pool is not None:
-        _create_pool(connection, change.own_pool)
+        insert_pool(connection, change.own_pool)
         pool_ids.append(change.own_pool.pool_id)
     connection.execute(
         sql.INSERT_TICKET_TYPE,
@@ -223,18 +200,18 @@ def _create_ticket_type(connection: Connection, change: CreateTicketType) -> Cat
             session_id,
             change.name,
             change.price_minor,
-            change.policy.ttl_seconds,
-            change.policy.quantity_max,
+            change.is_seated,
+            *astuple(change.policy),
         ),
     )
     connection.execute(sql.DRAW_FROM_POOLS, (organization_id, change.ticket_type_id, pool_ids))
     connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    return _found(_ticket_type(connection, organization_id, change.ticket_type_id))
+    return found(ticket_type_record(connection, organization_id, change.ticket_type_id))
 
 
 def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> CatalogueOutcome:
     organization_id, id_ = change.organization_id, change.ticket_type_id
-    ticket_type = _ticket_type(connection, organization_id, id_)
+    ticket_type = ticket_type_record(connection, organization_id, id_)
     if ticket_type is None:
         return refusals.ticket_type_not_found()
     session_id = ticket_type.session_id
@@ -242,21 +219,21 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         refusal = _refuse_pools(connection, organization_id, session_id, change.pool_ids)
         if refusal is not None:
             return refusal
-    _lock_sessions(connection, organization_id, [session_id])
+    lock_sessions(connection, organization_id, [session_id])
     if change.pool_ids is not None:
         connection.execute(sql.CLEAR_POOLS, (organization_id, id_))
         pool_ids = list(dict.fromkeys(change.pool_ids))
         connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
     if change.policy is not None:
         # Read again: somebody may have changed it while we waited for the lock.
-        current = _ticket_type(connection, organization_id, id_) or ticket_type
+        current = ticket_type_record(connection, organization_id, id_) or ticket_type
         policy = change.policy.applied_to(current.policy)
         connection.execute(
             sql.CHANGE_TICKET_TYPE_POLICY,
-            (policy.ttl_seconds, policy.quantity_max, organization_id, id_),
+            (*astuple(policy), organization_id, id_),
         )
     connection.execute(
         sql.CHANGE_TICKET_TYPE, (change.name, change.price_minor, organization_id, id_)
     )
     connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    return _found(_ticket_type(connection, organization_id, id_))
+    return found(ticket_type_record(connection, organization_id, id_))

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from holdfast.domain.catalogue import Event, PoolState, Session, TicketType
+from holdfast.domain.catalogue import (
+    Event,
+    EventStatus,
+    PoolState,
+    SaleTerms,
+    Session,
+    TicketType,
+)
 from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import Money
@@ -35,7 +42,7 @@ class Table:
                 parameters[column] = value
         if page.after is not None:
             conditions.append("(x.created_at, x.id) < (%(after_created_at)s, %(after_id)s)")
-            parameters |= {"after_created_at": page.after.created_at, "after_id": page.after.id}
+            parameters |= {"after_created_at": page.after.at, "after_id": page.after.id}
         query = (
             f"{self.select} WHERE {' AND '.join(conditions)}"
             " ORDER BY x.created_at DESC, x.id DESC LIMIT %(limit)s"
@@ -44,7 +51,8 @@ class Table:
 
 
 EVENTS = Table("""
-SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.ttl_seconds, x.quantity_max
+SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
+    x.sale_ends_at, x.ttl_seconds, x.quantity_max, x.one_active_hold, x.refuse_orphans
 FROM event x""")
 
 SESSIONS = Table("""
@@ -52,7 +60,7 @@ SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at
 FROM session x""")
 
 
-def _live(pool: str) -> str:
+def live_units(pool: str) -> str:
     """The units that live holds of a pool occupy: lapsed ones are free."""
     return f"""{pool}.held - coalesce((
     SELECT sum(b.units) FROM pool_lapse b
@@ -61,12 +69,12 @@ def _live(pool: str) -> str:
 
 
 POOLS = Table(f"""
-SELECT x.id, x.created_at, x.session_id, x.name, x.total, {_live("x")}, x.sold
+SELECT x.id, x.created_at, x.session_id, x.name, x.total, {live_units("x")}, x.sold
 FROM pool x""")  # noqa: S608
 
 TICKET_TYPES = Table("""
 SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.price_minor, e.currency,
-    x.ttl_seconds, x.quantity_max,
+    x.is_seated, x.ttl_seconds, x.quantity_max, x.one_active_hold, x.refuse_orphans,
     (SELECT array_agg(d.pool_id ORDER BY d.pool_id) FROM ticket_type_pool d
      WHERE d.organization_id = x.organization_id AND d.ticket_type_id = x.id)
 FROM ticket_type x
@@ -78,14 +86,15 @@ SELECT event_id, statement_timestamp() FROM session
 WHERE organization_id = %(organization_id)s AND id = %(session_id)s
 """
 
-# One row per ticket type and pool; the pool with the least left is what the buyer gets to see.
+# One row per ticket type and pool; the pool with the least left is what the buyer gets to see. A
+# seated ticket type may have none.
 AVAILABILITY = f"""
-SELECT t.id, t.name, t.price_minor, e.currency, p.total, {_live("p")}, p.sold
+SELECT t.id, t.name, t.price_minor, e.currency, t.is_seated, p.total, {live_units("p")}, p.sold
 FROM ticket_type t
 JOIN session s ON s.organization_id = t.organization_id AND s.id = t.session_id
 JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
-JOIN ticket_type_pool d ON d.organization_id = t.organization_id AND d.ticket_type_id = t.id
-JOIN pool p ON p.organization_id = d.organization_id AND p.id = d.pool_id
+LEFT JOIN ticket_type_pool d ON d.organization_id = t.organization_id AND d.ticket_type_id = t.id
+LEFT JOIN pool p ON p.organization_id = d.organization_id AND p.id = d.pool_id
 WHERE t.organization_id = %(organization_id)s AND t.session_id = %(session_id)s
 ORDER BY t.created_at, t.id
 """  # noqa: S608
@@ -103,8 +112,9 @@ PATIENCE = "SET LOCAL lock_timeout = '2s'"
 LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
 
 INSERT_EVENT = """
-INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max)
-VALUES (%s, %s, %s, %s, %s, %s)
+INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max,
+    one_active_hold, refuse_orphans, status, sale_starts_at, sale_ends_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 # Two changes of one event come one after the other, and no session is added meanwhile: the foreign
 # key of a new one waits for this.
@@ -113,8 +123,10 @@ RENAME_EVENT = """
 UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
-CHANGE_EVENT_POLICY = """
-UPDATE event SET ttl_seconds = %s, quantity_max = %s WHERE organization_id = %s AND id = %s
+CHANGE_EVENT_TERMS = """
+UPDATE event SET ttl_seconds = %s, quantity_max = %s, one_active_hold = %s, refuse_orphans = %s,
+    status = %s, sale_starts_at = %s, sale_ends_at = %s
+WHERE organization_id = %s AND id = %s
 """
 SESSIONS_OF_EVENT = """
 SELECT id FROM session WHERE organization_id = %s AND event_id = %s ORDER BY id
@@ -145,9 +157,9 @@ POOLS_IN_SESSION = """
 SELECT count(*) FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
 """
 INSERT_TICKET_TYPE = """
-INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, ttl_seconds,
-    quantity_max)
-VALUES (%s, %s, %s, %s, %s, %s, %s)
+INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated,
+    ttl_seconds, quantity_max, one_active_hold, refuse_orphans)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 CHANGE_TICKET_TYPE = """
 UPDATE ticket_type SET name = coalesce(%s, name), price_minor = coalesce(%s, price_minor),
@@ -155,7 +167,9 @@ UPDATE ticket_type SET name = coalesce(%s, name), price_minor = coalesce(%s, pri
 WHERE organization_id = %s AND id = %s
 """
 CHANGE_TICKET_TYPE_POLICY = """
-UPDATE ticket_type SET ttl_seconds = %s, quantity_max = %s WHERE organization_id = %s AND id = %s
+UPDATE ticket_type SET ttl_seconds = %s, quantity_max = %s, one_active_hold = %s,
+    refuse_orphans = %s
+WHERE organization_id = %s AND id = %s
 """
 CLEAR_POOLS = "DELETE FROM ticket_type_pool WHERE organization_id = %s AND ticket_type_id = %s"
 DRAW_FROM_POOLS = """
@@ -165,9 +179,10 @@ SELECT %s, %s, unnest(%s::uuid[])
 
 
 def event_from_row(row: Row) -> Event:
-    id_, created_at, updated_at, name, currency, ttl_seconds, quantity_max = row
-    policy = PolicyOverride(ttl_seconds, quantity_max)
-    return Event(EventId(id_), name, currency, policy, created_at, updated_at)
+    id_, created_at, updated_at, name, currency, status, starts_at, ends_at, *policy = row
+    sale = SaleTerms(EventStatus(status), starts_at, ends_at)
+    override = PolicyOverride(*policy)
+    return Event(EventId(id_), name, currency, override, created_at, updated_at, sale)
 
 
 def session_from_row(row: Row) -> Session:
@@ -188,6 +203,7 @@ def ticket_type_from_row(row: Row) -> TicketType:
         session_id=SessionId(row[3]),
         name=row[4],
         price=Money(row[5], row[6]),
-        policy=PolicyOverride(row[7], row[8]),
-        pool_ids=tuple(map(PoolId, row[9])),
+        is_seated=row[7],
+        policy=PolicyOverride(*row[8:12]),
+        pool_ids=tuple(map(PoolId, row[12] or ())),
     )

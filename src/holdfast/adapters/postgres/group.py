@@ -11,15 +11,18 @@ from holdfast.adapters.postgres.connecting import Connection, Link, begin
 from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
-from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SessionId, SessionKey
+from holdfast.domain.footprint import Holding, Resource, ResourceKind
+from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.pool import Pool
 from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
-from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected
+from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
 
-_ADVISORY = (ResourceKind.SESSION, ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID)
-_WAITED_FOR = {ResourceKind.POOL: sql.AWAIT_POOL, ResourceKind.HOLD: sql.AWAIT_HOLD}
+_WAITED_FOR = {
+    ResourceKind.POOL: sql.AWAIT_POOL,
+    ResourceKind.SEAT: sql.AWAIT_SEAT,
+    ResourceKind.HOLD: sql.AWAIT_HOLD,
+}
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
@@ -31,13 +34,8 @@ class PostgresGroup:
         self._transaction_id = 0
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
-    def lock_and_read(
-        self,
-        resources: frozenset[Resource],
-        new_holds: Sequence[HoldKey],
-        wait_for: Resource | None = None,
-    ) -> Ledger:
-        ordered = sorted(resources)
+    def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
+        ordered = sorted(wanted.resources)
         organizations = {resource.organization_id for resource in ordered}
         self.is_over = False
         with self._link.exchange() as connection:
@@ -45,11 +43,11 @@ class PostgresGroup:
                 begin(connection, organizations)
                 if wait_for is not None and wait_for.kind in _WAITED_FOR:
                     connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
-                reading = _Reading(connection, ordered)
+                reading = _Reading(connection, ordered, wanted.holdings)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self._check_versions(connection, ledger, reading.session_versions())
-            for key in new_holds:
+            for key in wanted.new_holds:
                 ledger.references[key] = self._references.take(connection)
         return ledger
 
@@ -82,10 +80,7 @@ class PostgresGroup:
             self.is_over = True
 
     def _token(self, writes: GroupWrites) -> CommitToken:
-        if not writes.transitions:
-            return CommitToken(self._transaction_id, None)
-        witness = writes.transitions[-1].after
-        return CommitToken(self._transaction_id, (witness.key, witness.version))
+        return CommitToken(self._transaction_id, writes.witness())
 
 
 def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
@@ -100,9 +95,13 @@ def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
 class _Reading:
     """The statements of the first round trip, sent together; their results, read afterwards."""
 
-    def __init__(self, connection: Connection, ordered: Sequence[Resource]) -> None:
-        self._advisory = [resource for resource in ordered if resource.kind in _ADVISORY]
+    def __init__(
+        self, connection: Connection, ordered: Sequence[Resource], holdings: Sequence[Holding]
+    ) -> None:
+        self._connection = connection
+        self._advisory = [resource for resource in ordered if not resource.kind.is_row]
         self._pools = _of_kind(ordered, ResourceKind.POOL)
+        self._seats = _of_kind(ordered, ResourceKind.SEAT)
         self._holds = _of_kind(ordered, ResourceKind.HOLD)
         sessions = _of_kind(ordered, ResourceKind.SESSION)
         keys = _of_kind(ordered, ResourceKind.IDEMPOTENCY_KEY)
@@ -111,9 +110,11 @@ class _Reading:
         execute = connection.execute
         self._got = execute(sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared)))
         self._pool_rows = execute(sql.LOCK_POOLS, _names(self._pools)) if self._pools else None
+        self._seat_rows = execute(sql.LOCK_SEATS, _names(self._seats)) if self._seats else None
         self._hold_rows = execute(sql.LOCK_HOLDS, _names(self._holds)) if self._holds else None
         # Whatever is read below is read when the locks are held.
         self._existing = execute(sql.EXISTING_HOLDS, _names(self._holds)) if self._holds else None
+        self._holdings = [(holding, _read_holding(connection, holding)) for holding in holdings]
         self._versions = execute(sql.SESSION_VERSIONS, _names(sessions)) if sessions else None
         self._lapsed = execute(sql.LAPSED_UNITS, _names(self._pools)) if self._pools else None
         self._answers = execute(sql.RECORDED_ANSWERS, _names(keys)) if keys else None
@@ -128,8 +129,16 @@ class _Reading:
             ledger.pools[pool_id] = Pool(organization_id, pool_id, total, held, sold)
         for pool_id, second, units in self._lapsed or ():
             ledger.lapse.setdefault(pool_id, {})[second] = units
+        for seat in map(rows.seat_from_row, self._seat_rows or ()):
+            ledger.seats[seat.id] = seat
         for hold in map(rows.hold_from_row, self._hold_rows or ()):
             ledger.holds[hold.key] = hold
+        for holding, found in self._holdings:
+            ledger.holdings[holding.session_key, holding.holder.key] = tuple(
+                hold
+                for hold in map(rows.hold_from_row, found)
+                if hold.holder.is_same_as(holding.holder)
+            )
         for organization_id, digest, fingerprint, body in self._answers or ():
             ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
         ledger.skipped = self._skipped(ledger)
@@ -142,17 +151,35 @@ class _Reading:
             if not is_mine
         ]
         skipped += [pool for pool in self._pools if PoolId(pool.name) not in ledger.pools]
+        skipped += self._skipped_seats(ledger)
         existing = set(self._existing or ())
         skipped += [
             hold for hold in self._holds if hold[1:] in existing and hold[1:] not in ledger.holds
         ]
         return frozenset(skipped)
 
+    def _skipped_seats(self, ledger: Ledger) -> list[Resource]:
+        """A seat that is missing is locked, or it does not exist. The second is rare, so it is
+        asked for only then."""
+        missing = [seat for seat in self._seats if SeatId(seat.name) not in ledger.seats]
+        if not missing:
+            return []
+        existing = set(self._connection.execute(sql.EXISTING_SEATS, _names(missing)))
+        return [seat for seat in missing if seat[1:] in existing]
+
     def session_versions(self) -> dict[SessionKey, int]:
         return {
             (OrganizationId(organization_id), SessionId(session_id)): version
             for organization_id, session_id, version in self._versions or ()
         }
+
+
+def _read_holding(connection: Connection, holding: Holding) -> Cursor:
+    holder = holding.holder
+    if holder.email is not None:
+        parameters = (*holding.session_key, holder.email.normalized)
+        return connection.execute(sql.HOLDINGS_BY_EMAIL, parameters)
+    return connection.execute(sql.HOLDINGS_BY_USER, (*holding.session_key, holder.user_id))
 
 
 def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource]:
@@ -173,9 +200,13 @@ def _write(connection: Connection, writes: GroupWrites) -> None:
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger, transitions)
         _write_holds(connection, writes)
-        facts = rows.columns(map(rows.fact_row, transitions))
+    seats = writes.changed_seats()
+    if seats:
+        connection.execute(sql.UPDATE_SEATS, rows.columns(map(rows.changed_seat_row, seats)))
+    if transitions or seats:
+        facts = rows.columns(map(rows.fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, *facts))
-        entries = rows.columns(map(rows.audit_row, transitions))
+        entries = rows.columns(map(rows.audit_row, writes.audit()))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.answers:
         answers = rows.columns(

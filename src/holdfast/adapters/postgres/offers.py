@@ -8,8 +8,21 @@ from uuid import UUID
 
 from holdfast.adapters.postgres import statements as sql
 from holdfast.adapters.postgres.connecting import Connection
-from holdfast.domain.catalogue import Offer, SessionCatalogue
-from holdfast.domain.ids import OrganizationId, SessionId, SessionKey, TicketTypeId
+from holdfast.domain.catalogue import (
+    EventStatus,
+    Offer,
+    SaleTerms,
+    SeatBlock,
+    SessionCatalogue,
+)
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
 from holdfast.domain.policy import PolicyOverride, nearest_policy
 from holdfast.domain.values import Money
 
@@ -50,22 +63,39 @@ def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey
         # and the next group finds that out.
         session_rows = connection.execute(sql.SESSION_CATALOGUE, wanted)
         offer_rows = connection.execute(sql.SESSION_OFFERS, wanted)
+        block_rows = connection.execute(sql.SESSION_BLOCKS, wanted)
     sessions = session_rows.fetchall()
-    policies = {
-        (row[0], row[1]): (row[3], PolicyOverride(row[4], row[5]), PolicyOverride(row[6], row[7]))
+    terms = {
+        (row[0], row[1]): (row[3], PolicyOverride(*row[8:12]), PolicyOverride(*row[12:16]))
         for row in sessions
     }
-    offers: dict[SessionKey, dict[TicketTypeId, Offer]] = {key: {} for key in policies}
-    for organization_id, session_id, ticket_type_id, price, ttl, maximum, pool_ids in offer_rows:
-        currency, *wider = policies[organization_id, session_id]
-        offers[organization_id, session_id][ticket_type_id] = Offer(
-            Money(price, currency),
-            tuple(pool_ids),
-            nearest_policy(*wider, PolicyOverride(ttl, maximum)),
+    offers: dict[SessionKey, dict[TicketTypeId, Offer]] = {key: {} for key in terms}
+    for row in offer_rows:
+        currency, *wider = terms[row[0], row[1]]
+        offers[row[0], row[1]][row[2]] = Offer(
+            Money(row[3], currency),
+            tuple(row[9] or ()),
+            nearest_policy(*wider, PolicyOverride(*row[5:9])),
+            row[4],
+        )
+    blocks: dict[SessionKey, dict[BlockId, SeatBlock]] = {key: {} for key in terms}
+    for organization_id, session_id, block_id, name, rank, pool_id, prices in block_rows:
+        blocks[organization_id, session_id][block_id] = SeatBlock(
+            name,
+            rank,
+            pool_id,
+            {TicketTypeId(UUID(type_id)): price for type_id, price in prices or ()},
         )
     return {
         (row[0], row[1]): SessionCatalogue(
-            OrganizationId(row[0]), SessionId(row[1]), row[2], row[3], offers[row[0], row[1]]
+            OrganizationId(row[0]),
+            SessionId(row[1]),
+            row[2],
+            row[3],
+            offers[row[0], row[1]],
+            EventId(row[4]),
+            SaleTerms(EventStatus(row[5]), row[6], row[7]),
+            blocks[row[0], row[1]],
         )
         for row in sessions
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -16,10 +17,10 @@ from holdfast.adapters.postgres.connecting import (
     translated,
 )
 from holdfast.adapters.postgres.rows import hold_from_row
-from holdfast.adapters.postgres.watchdog import Watchdog
+from holdfast.adapters.postgres.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
 from holdfast.domain.hold import HoldStatus
-from holdfast.domain.ids import HoldId, OrganizationId
-from holdfast.ports.holds import HoldFilter, LapsedHold, SeenHold
+from holdfast.domain.ids import HoldId, OrganizationId, SessionId
+from holdfast.ports.holds import HoldFilter, HoldOrder, HoldStatistics, LapsedHold, SeenHold
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.store import StoreUnavailable
 
@@ -66,10 +67,14 @@ class Database:
         self._pool.close(timeout=2)
 
     @contextmanager
-    def transaction(self, *organizations: OrganizationId) -> Iterator[Connection]:
-        """A transaction that sees these organizations and no other; committed at the end."""
+    def transaction(
+        self, *organizations: OrganizationId, seconds: float | None = None
+    ) -> Iterator[Connection]:
+        """A transaction that sees these organizations and no other; committed at the end. `seconds`
+        is for one that may take longer than the others."""
+        limit = EXCHANGE_TIMEOUT_SECONDS if seconds is None else seconds
         try:
-            with self._pool.connection() as connection, self._watchdog.limit(connection):
+            with self._pool.connection() as connection, self._watchdog.limit(connection, limit):
                 with connection.pipeline():
                     begin(connection, organizations)
                 yield connection
@@ -92,14 +97,31 @@ class PostgresHolds:
         return _seen(row) if row else None
 
     def holds(
-        self, organization_id: OrganizationId, only: HoldFilter, page: PageRequest
+        self,
+        organization_id: OrganizationId,
+        only: HoldFilter,
+        page: PageRequest,
+        order: HoldOrder = HoldOrder.NEWEST,
     ) -> Page[SeenHold]:
-        query, parameters = list_query(organization_id, only, page)
+        query, parameters = list_query(organization_id, only, page, order)
         with self._database.transaction(organization_id) as connection:
             seen = [_seen(row) for row in connection.execute(query, parameters)]
         items = tuple(seen[: page.size])
         last = items[-1].hold if len(seen) > page.size else None
-        return Page(items, Cursor(last.created_at, last.id) if last else None)
+        if last is None:
+            return Page(items, None)
+        at = last.expires_at if order is HoldOrder.EXPIRY else last.created_at
+        return Page(items, Cursor(at, last.id))
+
+    def statistics(
+        self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
+    ) -> HoldStatistics:
+        query = sql.HOLD_STATISTICS + (sql.OF_SESSION if session_id else "")
+        names = {"organization_id": organization_id, "session_id": session_id, "soon": soon}
+        with self._database.transaction(organization_id) as connection:
+            row = connection.execute(query, names).fetchone()
+        assert row is not None
+        return HoldStatistics(*row)
 
     def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
         with self._database.transaction() as connection:
@@ -114,7 +136,10 @@ class PostgresHolds:
 
 
 def list_query(
-    organization_id: OrganizationId, only: HoldFilter, page: PageRequest
+    organization_id: OrganizationId,
+    only: HoldFilter,
+    page: PageRequest,
+    order: HoldOrder = HoldOrder.NEWEST,
 ) -> tuple[str, dict[str, Any]]:
     """Only the conditions that are asked for, so that each combination finds its index."""
     conditions = ["h.organization_id = %(organization_id)s"]
@@ -125,22 +150,38 @@ def list_query(
     if only.email is not None:
         conditions.append("h.email_key = %(email)s")
         parameters["email"] = only.email.normalized
+    if only.user_id is not None:
+        conditions.append("h.user_id = %(user_id)s")
+        parameters["user_id"] = only.user_id
+    if only.reference is not None:
+        conditions.append("h.reference = %(reference)s")
+        parameters["reference"] = only.reference
+    by_expiry = order is HoldOrder.EXPIRY
     if page.after is not None:
-        conditions.append("(h.created_at, h.id) < (%(created_at)s, %(id)s)")
-        parameters |= {"created_at": page.after.created_at, "id": page.after.id}
+        following = "(h.expires_at, h.id) >" if by_expiry else "(h.created_at, h.id) <"
+        conditions.append(f"{following} (%(after)s, %(after_id)s)")
+        parameters |= {"after": page.after.at, "after_id": page.after.id}
+    ordered = sql.NEXT_TO_EXPIRE_FIRST if by_expiry else sql.NEWEST_FIRST
     parts = [
-        sql.LIST_PART.format(source=source, conditions=" AND ".join([*conditions, condition]))
-        for source, condition in _sources(only.status)
+        sql.LIST_PART.format(
+            source=source, conditions=" AND ".join([*conditions, condition]), order=ordered
+        )
+        for source, condition in _sources(only, by_expiry)
     ]
-    return sql.LIST_HOLDS.format(parts=" UNION ALL ".join(parts)), parameters
+    return sql.LIST_HOLDS.format(parts=" UNION ALL ".join(parts), order=ordered), parameters
 
 
 _LIVE = ("hold", "h.status = 'active' AND h.expires_at > statement_timestamp()")
 _LAPSED = (sql.LAPSED, "true")
 
 
-def _sources(status: HoldStatus | None) -> list[tuple[str, str]]:
+def _sources(only: HoldFilter, by_expiry: bool) -> list[tuple[str, str]]:
     """Where the holds of a status are. A lapsed one is expired, whether or not that is written."""
+    if only.is_lapsed:
+        return [_LAPSED]
+    status = only.status
+    if by_expiry and status is None:
+        status = HoldStatus.ACTIVE
     if status is HoldStatus.ACTIVE:
         return [_LIVE]
     if status is HoldStatus.EXPIRED:

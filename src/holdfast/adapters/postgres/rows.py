@@ -8,9 +8,26 @@ from uuid import UUID
 import msgspec
 from uuid_utils.compat import uuid7
 
-from holdfast.domain.hold import Hold, HoldStatus, Line
-from holdfast.domain.ids import HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.transitions import Transition, audit_values, fact_payload
+from holdfast.domain.facts import AuditRecord, Fact
+from holdfast.domain.hold import (
+    NO_REMARKS,
+    Hold,
+    HoldStatus,
+    Line,
+    LineSeat,
+    Remarks,
+    Source,
+)
+from holdfast.domain.ids import (
+    BlockId,
+    HoldId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.seat import Seat, SeatPlace, SeatStatus
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.attempts import FailedAttempt
 
@@ -37,18 +54,55 @@ def hold_from_row(row: Row) -> Hold:
         confirmed_at=row[13],
         cancelled_at=row[14],
         expired_at=row[15],
-        lines=tuple(_line_from_json(line) for line in row[16]),
+        remarks=_remarks(row[16], row[17], row[18]),
+        lines=tuple(_line_from_json(line) for line in row[19]),
+    )
+
+
+def _remarks(source: str, cart_token: str | None, notes: str | None) -> Remarks:
+    if source == NO_REMARKS.source and cart_token is None and notes is None:
+        return NO_REMARKS
+    return Remarks(Source(source), cart_token, notes)
+
+
+def seat_from_row(row: Row) -> Seat:
+    """A row of SEAT_COLUMNS."""
+    return Seat(
+        OrganizationId(row[0]),
+        SessionId(row[1]),
+        SeatPlace(*row[2:13]),
+        SeatStatus(row[13]),
+        *row[14:20],
+    )
+
+
+def changed_seat_row(seat: Seat) -> Row:
+    return (
+        seat.organization_id,
+        seat.id,
+        seat.status.value,
+        seat.hold_id,
+        seat.holder_key,
+        seat.held_until,
+        seat.locked_at,
+        seat.blocked_reason,
+        seat.version,
     )
 
 
 def _line_from_json(line: Sequence[Any]) -> Line:
-    ticket_type_id, quantity, unit_price_minor, pool_ids = line
+    ticket_type_id, quantity, unit_price_minor, pool_ids, seat = line
     return Line(
         TicketTypeId(UUID(ticket_type_id)),
         quantity,
         unit_price_minor,
         tuple(PoolId(UUID(pool_id)) for pool_id in pool_ids),
+        None if seat is None else _line_seat(*seat),
     )
+
+
+def _line_seat(seat_id: str, block_id: str, block_name: str, row: str, *numbered: Any) -> LineSeat:
+    return LineSeat(SeatId(UUID(seat_id)), BlockId(UUID(block_id)), block_name, row, *numbered)
 
 
 def columns(rows: Iterable[Sequence[Any]]) -> list[str]:
@@ -89,6 +143,9 @@ def new_hold_row(hold: Hold) -> Row:
         hold.total.minor,
         hold.currency,
         hold.expires_at,
+        hold.remarks.source.value,
+        hold.remarks.cart_token,
+        hold.remarks.notes,
     )
 
 
@@ -102,6 +159,7 @@ def line_rows(hold: Hold) -> Iterable[Row]:
             line.quantity,
             line.unit_price_minor,
             array(line.pool_ids),
+            line.seat.id if line.seat else None,
         )
 
 
@@ -119,42 +177,42 @@ def changed_hold_row(hold: Hold) -> Row:
     )
 
 
-def fact_row(transition: Transition) -> Row:
-    hold = transition.after
+def fact_row(fact: Fact) -> Row:
     return (
-        hold.organization_id,
+        fact.organization_id,
         uuid7(),
-        hold.id,
-        hold.version,
-        transition.fact_type.value,
-        _json.encode(fact_payload(transition)).decode(),
+        fact.hold_id,
+        fact.seat_id,
+        fact.version,
+        fact.type.value,
+        _json.encode(fact.payload).decode(),
     )
 
 
-def audit_row(transition: Transition) -> Row:
-    hold, origin = transition.after, transition.origin
-    old = audit_values(transition.before)
+def audit_row(record: AuditRecord) -> Row:
+    origin = record.origin
     return (
-        hold.organization_id,
-        transition.fact_type.value,
-        hold.id,
+        record.organization_id,
+        record.action.value,
+        record.hold_id,
+        record.seat_id,
         origin.actor,
         origin.request_id,
         origin.ip,
         origin.user_agent,
-        None if old is None else _json.encode(old).decode(),
-        _json.encode(audit_values(hold)).decode(),
+        None if record.old is None else _json.encode(record.old).decode(),
+        _json.encode(record.new).decode(),
     )
 
 
 def attempt_row(attempt: FailedAttempt) -> Row:
-    organization_id, hold_id = attempt.hold_key
     origin = attempt.origin
     return (
-        organization_id,
+        attempt.organization_id,
         attempt.at,
         attempt.action,
-        hold_id,
+        attempt.hold_id,
+        attempt.seat_id,
         origin.actor,
         origin.request_id,
         origin.ip,

@@ -33,16 +33,38 @@ CROSS JOIN LATERAL (
 # A patient lane waits for one row, up to lock_timeout, before it locks anything else: whoever waits
 # holds nothing that others could need.
 AWAIT_POOL = "SELECT FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
+AWAIT_SEAT = "SELECT FROM seat WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 AWAIT_HOLD = "SELECT FROM hold WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 
 HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
 h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
-h.cancelled_at, h.expired_at,
-(SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.pool_ids)
+h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes,
+(SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.pool_ids,
+                                  CASE WHEN l.seat_id IS NOT NULL THEN (
+     SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
+     FROM seat s JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
+     WHERE s.organization_id = l.organization_id AND s.id = l.seat_id) END)
                  ORDER BY l.position)
  FROM hold_line l WHERE l.organization_id = h.organization_id AND l.hold_id = h.id)
 """
+
+SEAT_COLUMNS = """
+s.organization_id, s.session_id, s.id, s.block_id, s.row_name, s.row_rank, s.number, s.position,
+s.x, s.y, s.is_accessible, s.is_companion, s.is_restricted_view, s.status, s.hold_id, s.holder_key,
+s.held_until, s.locked_at, s.blocked_reason, s.version
+"""
+
+# (4) seats.
+LOCK_SEATS = f"""
+SELECT {SEAT_COLUMNS}
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT * FROM seat
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    FOR NO KEY UPDATE SKIP LOCKED
+) s
+"""  # noqa: S608
 
 # (5) holds. Their lines never change, so they may be read in the same statement.
 LOCK_HOLDS = f"""
@@ -65,6 +87,26 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) h
 """
+
+EXISTING_SEATS = """
+SELECT s.organization_id, s.id
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT organization_id, id FROM seat
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) s
+"""
+
+# The live holds of a holder: by the address where there is one, since the index is narrow.
+HOLDINGS_BY_EMAIL = f"""
+SELECT {HOLD_COLUMNS} FROM hold h
+WHERE h.organization_id = %s AND h.session_id = %s AND h.email_key = %s AND h.status = 'active'
+"""  # noqa: S608
+HOLDINGS_BY_USER = f"""
+SELECT {HOLD_COLUMNS} FROM hold h
+WHERE h.organization_id = %s AND h.session_id = %s AND h.user_id = %s AND h.status = 'active'
+"""  # noqa: S608
 
 # Under the session's lock the version tells whether what we know of its catalogue still holds.
 SESSION_VERSIONS = """
@@ -139,8 +181,9 @@ LIMIT %(limit)s
 
 # The catalogue of a session, nearest policy last.
 SESSION_CATALOGUE = """
-SELECT s.organization_id, s.id, s.version, e.currency,
-    o.ttl_seconds, o.quantity_max, e.ttl_seconds, e.quantity_max
+SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
+    e.sale_ends_at, o.ttl_seconds, o.quantity_max, o.one_active_hold, o.refuse_orphans,
+    e.ttl_seconds, e.quantity_max, e.one_active_hold, e.refuse_orphans
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 JOIN session s ON s.organization_id = wanted.organization_id AND s.id = wanted.id
 JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
@@ -148,12 +191,54 @@ JOIN organization o ON o.id = s.organization_id
 """
 
 SESSION_OFFERS = """
-SELECT t.organization_id, t.session_id, t.id, t.price_minor, t.ttl_seconds, t.quantity_max,
+SELECT t.organization_id, t.session_id, t.id, t.price_minor, t.is_seated, t.ttl_seconds,
+    t.quantity_max, t.one_active_hold, t.refuse_orphans,
     (SELECT array_agg(p.pool_id ORDER BY p.pool_id) FROM ticket_type_pool p
      WHERE p.organization_id = t.organization_id AND p.ticket_type_id = t.id)
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 JOIN ticket_type t ON t.organization_id = wanted.organization_id AND t.session_id = wanted.id
+ORDER BY t.created_at, t.id
 """
+
+SESSION_BLOCKS = """
+SELECT b.organization_id, b.session_id, b.id, b.name, b.rank, b.capacity_pool_id,
+    (SELECT json_agg(json_build_array(p.ticket_type_id, p.price_minor) ORDER BY p.rank)
+     FROM block_price p WHERE p.organization_id = b.organization_id AND p.block_id = b.id)
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+JOIN block b ON b.organization_id = wanted.organization_id AND b.session_id = wanted.id
+ORDER BY b.rank, b.id
+"""
+
+# Which block a seat is in, for blocks with a capacity.
+BLOCKS_OF_SEATS = """
+SELECT s.id, s.block_id
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
+CROSS JOIN LATERAL (
+    SELECT id, block_id FROM seat
+    WHERE organization_id = wanted.organization_id AND id = wanted.id
+    OFFSET 0
+) s
+"""
+
+# All places of a session. The snapshot is taken first: what it cannot see is asked for again, and
+# seeing a seat twice does no harm.
+SNAPSHOT = "SELECT pg_current_snapshot()::text, statement_timestamp()"
+SEAT_PLACES = """
+SELECT id, block_id, row_name, row_rank, number, position, x, y, is_accessible, is_companion,
+    is_restricted_view, status, held_until
+FROM seat WHERE organization_id = %s AND session_id = %s
+"""
+
+# What has changed since a snapshot. Its oldest transaction leads the index to the place; what the
+# snapshot had seen already (much, while a long transaction runs elsewhere) is left out.
+CHANGED_SEATS = """
+SELECT id, status, held_until, pg_current_snapshot()::text
+FROM seat
+WHERE organization_id = %(organization_id)s AND session_id = %(session_id)s
+    AND changed_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
+    AND NOT pg_visible_in_snapshot(changed_xid, %(snapshot)s::pg_snapshot)
+"""
+NOW = "SELECT statement_timestamp()"
 
 # The counters are written as they were decided: the row is locked, nobody else has moved them.
 UPDATE_POOLS = """
@@ -190,22 +275,36 @@ WHERE pool_lapse.organization_id = moved.organization_id
 
 INSERT_HOLDS = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
-    total_minor, currency, expires_at, status, version, created_at, updated_at, held_at)
+    total_minor, currency, expires_at, source, cart_token, notes, status, version, created_at,
+    updated_at, held_at)
 SELECT *, 'active', 1, %s, %s, %s
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::integer[],
-    %s::bigint[], %s::text[], %s::timestamptz[])
+    %s::bigint[], %s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[])
 """
 
 # Arrays of arrays must be rectangular, so the pools of a line travel as text.
 INSERT_LINES = """
 INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
-    unit_price_minor, pool_ids)
+    unit_price_minor, pool_ids, seat_id)
 SELECT organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
-    pool_ids::uuid[]
+    pool_ids::uuid[], seat_id
 FROM unnest(%s::uuid[], %s::uuid[], %s::smallint[], %s::uuid[], %s::integer[], %s::bigint[],
-    %s::text[])
+    %s::text[], %s::uuid[])
     AS line (organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
-        pool_ids)
+        pool_ids, seat_id)
+"""
+
+# Seats are written as they were decided: each row is locked.
+UPDATE_SEATS = """
+UPDATE seat SET status = changed.status, hold_id = changed.hold_id,
+    holder_key = changed.holder_key, held_until = changed.held_until,
+    locked_at = changed.locked_at, blocked_reason = changed.blocked_reason,
+    version = changed.version, changed_xid = pg_current_xact_id()
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::uuid[], %s::uuid[], %s::timestamptz[],
+    %s::timestamptz[], %s::text[], %s::integer[])
+    AS changed (organization_id, id, status, hold_id, holder_key, held_until, locked_at,
+        blocked_reason, version)
+WHERE seat.organization_id = changed.organization_id AND seat.id = changed.id
 """
 
 UPDATE_HOLDS = """
@@ -220,30 +319,34 @@ WHERE hold.organization_id = ended.organization_id AND hold.id = ended.id
 """
 
 INSERT_FACTS = """
-INSERT INTO outbox (organization_id, event_id, hold_id, version, type, occurred_at, payload)
-SELECT organization_id, event_id, hold_id, version, type, %s, payload::jsonb
-FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::integer[], %s::text[], %s::text[])
-    AS fact (organization_id, event_id, hold_id, version, type, payload)
+INSERT INTO outbox (organization_id, event_id, hold_id, seat_id, version, type, occurred_at,
+    payload)
+SELECT organization_id, event_id, hold_id, seat_id, version, type, %s, payload::jsonb
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::integer[], %s::text[], %s::text[])
+    AS fact (organization_id, event_id, hold_id, seat_id, version, type, payload)
 """
 
 INSERT_AUDIT = """
-INSERT INTO audit (organization_id, at, action, hold_id, actor, request_id, ip, user_agent, old,
-    new)
-SELECT organization_id, %s, action, hold_id, actor, request_id, ip::inet, user_agent, old::jsonb,
-    new::jsonb
-FROM unnest(%s::uuid[], %s::text[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[],
-    %s::text[], %s::text[])
-    AS entry (organization_id, action, hold_id, actor, request_id, ip, user_agent, old, new)
+INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, ip,
+    user_agent, old, new)
+SELECT organization_id, %s, action, hold_id, seat_id, actor, request_id, ip::inet, user_agent,
+    old::jsonb, new::jsonb
+FROM unnest(%s::uuid[], %s::text[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[],
+    %s::text[], %s::text[], %s::text[])
+    AS entry (organization_id, action, hold_id, seat_id, actor, request_id, ip, user_agent, old,
+        new)
 """
 
 # Attempts that were refused: nothing changed, so there is no old, and new is the refusal.
 INSERT_ATTEMPTS = """
-INSERT INTO audit (organization_id, at, action, hold_id, actor, request_id, ip, user_agent, new)
-SELECT organization_id, at, action, hold_id, actor, request_id, ip::inet, user_agent,
+INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, ip,
+    user_agent, new)
+SELECT organization_id, at, action, hold_id, seat_id, actor, request_id, ip::inet, user_agent,
     jsonb_build_object('error', code)
-FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::uuid[], %s::text[], %s::text[],
-    %s::text[], %s::text[], %s::text[])
-    AS entry (organization_id, at, action, hold_id, actor, request_id, ip, user_agent, code)
+FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::uuid[], %s::uuid[], %s::text[],
+    %s::text[], %s::text[], %s::text[], %s::text[])
+    AS entry (organization_id, at, action, hold_id, seat_id, actor, request_id, ip, user_agent,
+        code)
 """
 
 INSERT_ANSWERS = """
@@ -256,6 +359,7 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::bytea[])
 # After a connection was lost in COMMIT: what became of that transaction, and, because a crashed
 # server hands out the same number again, whether a row is there that only it can have written.
 TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
+SEAT_WITNESS = "SELECT version >= %s FROM seat WHERE organization_id = %s AND id = %s"
 WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s"
 
 # One clock for the filter and for what is shown.
@@ -268,18 +372,29 @@ FROM hold h WHERE h.organization_id = %s AND h.id = %s
 # the size of the page.
 LIST_HOLDS = f"""
 SELECT {HOLD_COLUMNS}, statement_timestamp()
-FROM ({{parts}}) h ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s
+FROM ({{parts}}) h ORDER BY {{order}} LIMIT %(limit)s
 """  # noqa: S608
-LIST_PART = """
-(SELECT * FROM {source} h WHERE {conditions}
- ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s)
-"""
+LIST_PART = "(SELECT * FROM {source} h WHERE {conditions} ORDER BY {order} LIMIT %(limit)s)"
+NEWEST_FIRST = "h.created_at DESC, h.id DESC"
+NEXT_TO_EXPIRE_FIRST = "h.expires_at, h.id"
 # Lapsed holds are found by their time, for there are few: the live ones would be in the way.
 LAPSED = """(
     SELECT * FROM hold
     WHERE organization_id = %(organization_id)s AND status = 'active'
         AND expires_at <= statement_timestamp()
     OFFSET 0)"""
+
+# All holds that nobody has ended, counted in one pass by one clock.
+HOLD_STATISTICS = """
+SELECT count(*) FILTER (WHERE expires_at > statement_timestamp()),
+    count(*) FILTER (WHERE expires_at <= statement_timestamp()),
+    coalesce(sum(quantity) FILTER (WHERE expires_at > statement_timestamp()), 0),
+    count(*) FILTER (WHERE expires_at > statement_timestamp()
+                     AND expires_at <= statement_timestamp() + %(soon)s),
+    statement_timestamp()
+FROM hold WHERE organization_id = %(organization_id)s AND status = 'active'
+"""
+OF_SESSION = " AND session_id = %(session_id)s"
 
 LAPSED_HOLDS = "SELECT organization_id, session_id, id FROM holdfast_lapsed_holds(%s)"
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"

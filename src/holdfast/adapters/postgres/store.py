@@ -14,11 +14,14 @@ from holdfast.adapters.postgres.group import PostgresGroup
 from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
 from holdfast.adapters.postgres.rows import hold_from_row
+from holdfast.adapters.postgres.seat_maps import SeatMaps
 from holdfast.adapters.postgres.watchdog import Watchdog
-from holdfast.domain.decide import EVICTIONS_MAX
-from holdfast.domain.footprint import Needs, Survey
+from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.footprint import Needs, SeatNeeds, Survey, seats_to_survey
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldKey, PoolId
+from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey
+from holdfast.domain.placing import EVICTIONS_MAX
+from holdfast.domain.seating import Seating
 from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 
 # How long to go on asking about a transaction that was lost in COMMIT.
@@ -32,23 +35,28 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         self._url = url
         self._offers = OfferCache()
+        self._seat_maps = SeatMaps()
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
-        return PostgresConnection(Link(self._url, self._watchdog), self._offers)
+        return PostgresConnection(Link(self._url, self._watchdog), self._offers, self._seat_maps)
 
 
 class PostgresConnection:
-    def __init__(self, link: Link, offers: OfferCache) -> None:
+    def __init__(self, link: Link, offers: OfferCache, seat_maps: SeatMaps) -> None:
         self._link = link
         self._offers = offers
+        self._seat_maps = seat_maps
+        self._followed_on: Connection | None = None
         self._references = ReferenceNumbers()
 
     def survey(self, needs: Needs) -> Survey:
         """Costs nothing where all that is needed is the catalogue of a session that is known."""
         sessions = self._offers.known(needs.sessions)
         unknown = [key for key in needs.sessions if key not in sessions]
-        if not (unknown or needs.holds or needs.lapsed):
+        seats = seats_to_survey(needs, sessions)
+        has_seats = bool(seats.seatings or seats.blocks_of)
+        if not (unknown or needs.holds or needs.lapsed or has_seats):
             return Survey(sessions=sessions)
         organizations = {key[0] for key in needs.sessions | needs.holds}
         with self._link.exchange() as connection:
@@ -59,8 +67,29 @@ class PostgresConnection:
                 pool_id: _lapsed(connection, session_key, pool_id)
                 for session_key, pool_id in needs.lapsed
             }
+            seats = seats_to_survey(needs, sessions)
+            seatings = self._seatings(connection, seats, sessions)
+            blocks_of = _blocks_of(connection, seats)
             connection.execute(sql.COMMIT)
-        return Survey(sessions=sessions, holds=holds, lapsed=lapsed)
+        return Survey(sessions, holds, lapsed, seatings, blocks_of)
+
+    def _seatings(
+        self,
+        connection: Connection,
+        needs: SeatNeeds,
+        sessions: dict[SessionKey, SessionCatalogue],
+    ) -> dict[SessionKey, Seating]:
+        if needs.seatings and connection is not self._followed_on:
+            self._seat_maps.forget()
+            self._followed_on = connection
+        return {
+            key: self._seat_maps.seating(
+                connection,
+                key,
+                {block_id: block.rank for block_id, block in sessions[key].blocks.items()},
+            )
+            for key in sorted(needs.seatings)
+        }
 
     @contextmanager
     def group(self) -> Iterator[PostgresGroup]:
@@ -112,9 +141,12 @@ def _witnessed(connection: Connection, token: CommitToken) -> CommitState:
     if token.witness is None:
         # Only refusals were recorded. Deciding them anew does no harm.
         return CommitState.NOT_COMMITTED
-    (organization_id, hold_id), version = token.witness
-    begin(connection, [organization_id])
-    row = connection.execute(sql.WITNESS, (version, organization_id, hold_id)).fetchone()
+    witness = token.witness
+    query = sql.WITNESS if witness.is_hold else sql.SEAT_WITNESS
+    begin(connection, [witness.organization_id])
+    row = connection.execute(
+        query, (witness.version, witness.organization_id, witness.id)
+    ).fetchone()
     connection.execute(sql.COMMIT)
     return CommitState.COMMITTED if row and row[0] else CommitState.NOT_COMMITTED
 
@@ -126,6 +158,16 @@ def _holds(connection: Connection, needs: Needs) -> dict[HoldKey, Hold]:
     wanted = ([key[0] for key in keys], [key[1] for key in keys])
     found = map(hold_from_row, connection.execute(sql.SURVEY_HOLDS, wanted))
     return {hold.key: hold for hold in found}
+
+
+def _blocks_of(connection: Connection, needs: SeatNeeds) -> dict[SeatId, BlockId]:
+    if not needs.blocks_of:
+        return {}
+    wanted = (
+        [session_key[0] for session_key, _ in needs.blocks_of],
+        [seat_id for _, seat_id in needs.blocks_of],
+    )
+    return dict(connection.execute(sql.BLOCKS_OF_SEATS, wanted).fetchall())
 
 
 def _lapsed(

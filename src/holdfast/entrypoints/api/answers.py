@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from holdfast.domain import catalogue
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.hold import Hold, HoldStatus, LineSeat, Source
 from holdfast.domain.policy import PolicyOverride
 from holdfast.entrypoints.api.structs import Moment
 from holdfast.ports.holds import SeenHold
@@ -16,18 +16,29 @@ from holdfast.ports.holds import SeenHold
 T = TypeVar("T")
 
 
-class _Answer(Struct, frozen=True, gc=False):
+class AnswerShape(Struct, frozen=True, gc=False):
     """Every field is always there."""
 
 
-class LineAnswer(_Answer, frozen=True):
+class LineSeatAnswer(AnswerShape, frozen=True):
+    seat_id: UUID
+    block_id: UUID
+    block_name: str
+    row: str
+    seat_number: str
+
+
+class LineAnswer(AnswerShape, frozen=True):
+    """A seat is a line of its own; other lines have none."""
+
     ticket_type_id: UUID
     quantity: int
     unit_price: int
     subtotal: int
+    seat: LineSeatAnswer | None
 
 
-class HoldAnswer(_Answer, frozen=True):
+class HoldAnswer(AnswerShape, frozen=True):
     """A hold of several lines has no single ticket type: `ticket_type_id` is null, `quantity` the
     sum. A hold whose time is up says `expired` from that very moment on."""
 
@@ -51,25 +62,40 @@ class HoldAnswer(_Answer, frozen=True):
     confirmed_at: Moment | None
     cancelled_at: Moment | None
     expired_at: Moment | None
+    seat_ids: list[UUID]
+    adjacent: Annotated[
+        bool | None, Meta(description="Whether the seats are side by side; null without seats.")
+    ]
+    minutes_remaining: Annotated[int, Meta(description="Whole minutes, rounded down.")]
+    source: Source
+    cart_token: str | None
+    notes: str | None
 
 
-class PolicyAnswer(_Answer, frozen=True):
+class PolicyAnswer(AnswerShape, frozen=True):
     """What this level says; null is left to the level above."""
 
     ttl_seconds: int | None
     quantity_max: int | None
+    one_active_hold: bool | None
+    refuse_orphans: bool | None
 
 
-class EventAnswer(_Answer, frozen=True):
+class EventAnswer(AnswerShape, frozen=True):
+    """Tickets are sold while it is published or live, and within the window of its sale."""
+
     id: UUID
     name: str
     currency: str
+    status: catalogue.EventStatus
+    sale_starts_at: Moment | None
+    sale_ends_at: Moment | None
     hold_policy: PolicyAnswer
     created_at: Moment
     updated_at: Moment
 
 
-class SessionAnswer(_Answer, frozen=True):
+class SessionAnswer(AnswerShape, frozen=True):
     id: UUID
     event_id: UUID
     name: str
@@ -78,7 +104,7 @@ class SessionAnswer(_Answer, frozen=True):
     updated_at: Moment
 
 
-class PoolAnswer(_Answer, frozen=True):
+class PoolAnswer(AnswerShape, frozen=True):
     """`held` counts live holds only."""
 
     id: UUID
@@ -90,19 +116,20 @@ class PoolAnswer(_Answer, frozen=True):
     available: int
 
 
-class TicketTypeAnswer(_Answer, frozen=True):
+class TicketTypeAnswer(AnswerShape, frozen=True):
     id: UUID
     session_id: UUID
     name: str
     price: int
     currency: str
+    is_seated: bool
     pool_ids: list[UUID]
     hold_policy: PolicyAnswer
     created_at: Moment
     updated_at: Moment
 
 
-class TicketTypeAvailabilityAnswer(_Answer, frozen=True):
+class TicketTypeAvailabilityAnswer(AnswerShape, frozen=True):
     ticket_type_id: UUID
     name: str
     price: int
@@ -113,7 +140,7 @@ class TicketTypeAvailabilityAnswer(_Answer, frozen=True):
     available: int
 
 
-class AvailabilityAnswer(_Answer, frozen=True):
+class AvailabilityAnswer(AnswerShape, frozen=True):
     """True at `at`, of the database's clock. Places of lapsed holds count as available."""
 
     session_id: UUID
@@ -122,7 +149,7 @@ class AvailabilityAnswer(_Answer, frozen=True):
     ticket_types: list[TicketTypeAvailabilityAnswer]
 
 
-class PageAnswer(_Answer, Generic[T], frozen=True):
+class PageAnswer(AnswerShape, Generic[T], frozen=True):
     """Newest first. `next_cursor` is null on the last page."""
 
     data: list[T]
@@ -157,29 +184,41 @@ def hold_answer(hold: Hold, at: datetime) -> HoldAnswer:
             line.quantity,
             line.unit_price_minor,
             line.quantity * line.unit_price_minor,
+            None if line.seat is None else _line_seat_answer(line.seat),
         )
         for line in hold.lines
     ]
+    remaining_seconds = hold.remaining_seconds(at)
     return HoldAnswer(
         hold_id=hold.id,
         session_id=hold.session_id,
         ticket_type_id=lines[0].ticket_type_id if len(lines) == 1 else None,
         quantity=hold.quantity,
         status=hold.status_at(at),
-        expires_at=_utc(hold.expires_at),
-        created_at=_utc(hold.created_at),
+        expires_at=utc(hold.expires_at),
+        created_at=utc(hold.created_at),
         reference=hold.reference,
         lines=lines,
         total=sum(line.subtotal for line in lines),
         currency=hold.currency,
-        expires_in_seconds=hold.remaining_seconds(at),
+        expires_in_seconds=remaining_seconds,
         version=hold.version,
-        updated_at=_utc(hold.updated_at),
-        held_at=_utc(hold.held_at),
-        confirmed_at=_utc_or_none(hold.confirmed_at),
-        cancelled_at=_utc_or_none(hold.cancelled_at),
-        expired_at=_utc_or_none(hold.expired_at),
+        updated_at=utc(hold.updated_at),
+        held_at=utc(hold.held_at),
+        confirmed_at=utc_or_none(hold.confirmed_at),
+        cancelled_at=utc_or_none(hold.cancelled_at),
+        expired_at=utc_or_none(hold.expired_at),
+        seat_ids=[seat.id for seat in hold.seats],
+        adjacent=hold.is_adjacent,
+        minutes_remaining=remaining_seconds // 60,
+        source=hold.remarks.source,
+        cart_token=hold.remarks.cart_token,
+        notes=hold.remarks.notes,
     )
+
+
+def _line_seat_answer(seat: LineSeat) -> LineSeatAnswer:
+    return LineSeatAnswer(seat.id, seat.block_id, seat.block_name, seat.row, seat.number)
 
 
 def seen_hold_answer(seen: SeenHold) -> HoldAnswer:
@@ -191,9 +230,12 @@ def event_answer(event: catalogue.Event) -> EventAnswer:
         id=event.id,
         name=event.name,
         currency=event.currency,
-        hold_policy=_policy_answer(event.policy),
-        created_at=_utc(event.created_at),
-        updated_at=_utc(event.updated_at),
+        status=event.sale.status,
+        sale_starts_at=utc_or_none(event.sale.starts_at),
+        sale_ends_at=utc_or_none(event.sale.ends_at),
+        hold_policy=policy_answer(event.policy),
+        created_at=utc(event.created_at),
+        updated_at=utc(event.updated_at),
     )
 
 
@@ -202,9 +244,9 @@ def session_answer(session: catalogue.Session) -> SessionAnswer:
         id=session.id,
         event_id=session.event_id,
         name=session.name,
-        starts_at=_utc_or_none(session.starts_at),
-        created_at=_utc(session.created_at),
-        updated_at=_utc(session.updated_at),
+        starts_at=utc_or_none(session.starts_at),
+        created_at=utc(session.created_at),
+        updated_at=utc(session.updated_at),
     )
 
 
@@ -227,10 +269,11 @@ def ticket_type_answer(ticket_type: catalogue.TicketType) -> TicketTypeAnswer:
         name=ticket_type.name,
         price=ticket_type.price.minor,
         currency=ticket_type.price.currency,
+        is_seated=ticket_type.is_seated,
         pool_ids=list(ticket_type.pool_ids),
-        hold_policy=_policy_answer(ticket_type.policy),
-        created_at=_utc(ticket_type.created_at),
-        updated_at=_utc(ticket_type.updated_at),
+        hold_policy=policy_answer(ticket_type.policy),
+        created_at=utc(ticket_type.created_at),
+        updated_at=utc(ticket_type.updated_at),
     )
 
 
@@ -251,19 +294,21 @@ def availability_answer(availability: catalogue.SessionAvailability) -> Availabi
     return AvailabilityAnswer(
         session_id=availability.session_id,
         event_id=availability.event_id,
-        at=_utc(availability.at),
+        at=utc(availability.at),
         ticket_types=ticket_types,
     )
 
 
-def _policy_answer(policy: PolicyOverride) -> PolicyAnswer:
-    return PolicyAnswer(policy.ttl_seconds, policy.quantity_max)
+def policy_answer(policy: PolicyOverride) -> PolicyAnswer:
+    return PolicyAnswer(
+        policy.ttl_seconds, policy.quantity_max, policy.one_active_hold, policy.refuse_orphans
+    )
 
 
-def _utc(moment: datetime) -> datetime:
+def utc(moment: datetime) -> datetime:
     """UTC is written with a Z, whatever time zone the store reads in."""
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
-def _utc_or_none(moment: datetime | None) -> datetime | None:
-    return None if moment is None else _utc(moment)
+def utc_or_none(moment: datetime | None) -> datetime | None:
+    return None if moment is None else utc(moment)

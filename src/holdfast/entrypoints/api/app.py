@@ -7,9 +7,15 @@ from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.docs import documents
 from holdfast.entrypoints.api.middleware import Edge
 from holdfast.entrypoints.api.routing import Router
-from holdfast.entrypoints.api.waiting import GRACE_SECONDS, BlockingCalls, EngineAnswers
+from holdfast.entrypoints.api.waiting import (
+    GRACE_SECONDS,
+    BlockingCalls,
+    EngineAnswers,
+    SharedLookups,
+)
 from holdfast.services.authenticating import Authenticator
 from holdfast.services.container import ApiContainer
+from holdfast.services.reserving import SeatFinder
 
 
 class Api:
@@ -19,11 +25,15 @@ class Api:
     def __init__(self, container: ApiContainer) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
         self._blocking = BlockingCalls(bound_seconds)
+        seat_finder = SeatFinder(container.seats)
         context = Context(
             engine=EngineAnswers(container.submit, bound_seconds),
             blocking=self._blocking,
             holds=container.holds,
             catalogue=container.catalogue,
+            seats=container.seats,
+            seat_finder=seat_finder,
+            seat_lookups=SharedLookups(self._blocking, seat_finder.find),
         )
         bearer = Bearer(Authenticator(container.keys), self._blocking)
         self._edge = Edge(Router(context, bearer, documents()))

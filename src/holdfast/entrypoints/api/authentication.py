@@ -1,11 +1,9 @@
 """The caller's credential: `Authorization: Bearer hk_...`."""
 
-import asyncio
-
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.exchange import Call
 from holdfast.entrypoints.api.problems import Problem, unavailable
-from holdfast.entrypoints.api.waiting import BlockingCalls
+from holdfast.entrypoints.api.waiting import BlockingCalls, SharedLookups
 from holdfast.ports.access import Principal, Scope
 from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import Authenticator, secret_hash
@@ -19,8 +17,7 @@ class Bearer:
 
     def __init__(self, authenticator: Authenticator, blocking: BlockingCalls) -> None:
         self._authenticator = authenticator
-        self._blocking = blocking
-        self._lookups: dict[bytes, asyncio.Task[Principal | None]] = {}
+        self._lookups = SharedLookups(blocking, authenticator.find)
 
     async def authenticate(self, call: Call) -> Principal:
         authorization = call.headers.get(b"authorization", b"")
@@ -35,14 +32,8 @@ class Bearer:
         return principal
 
     async def _look_up(self, hashed: bytes) -> Principal | None:
-        lookup = self._lookups.get(hashed)
-        if lookup is None:
-            lookup = asyncio.ensure_future(self._blocking.run(self._authenticator.find, hashed))
-            self._lookups[hashed] = lookup
-            lookup.add_done_callback(lambda _: self._lookups.pop(hashed, None))
         try:
-            # Others may wait for the same answer: one that is cancelled leaves it running.
-            return await asyncio.shield(lookup)
+            return await self._lookups.get(hashed)
         except StoreError:
             raise unavailable() from None
 

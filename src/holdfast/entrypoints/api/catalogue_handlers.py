@@ -5,8 +5,10 @@ from functools import partial
 
 from msgspec import Struct, UnsetType, structs
 
+from holdfast.domain.catalogue import EventStatus, SaleTerms
+from holdfast.domain.catalogue_changes import SaleChange
 from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.policy import PolicyChange, PolicyOverride
+from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
 from holdfast.entrypoints.api.answers import (
     event_answer,
     pool_answer,
@@ -55,21 +57,27 @@ async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def create_event(context: Context, call: Call, body: CreateEventRequest) -> Reply:
-    cataloguing = _cataloguing(context, call, body)
+    sale = SaleTerms(
+        EventStatus(body.status),
+        _utc_or_none("sale_starts_at", body.sale_starts_at),
+        _utc_or_none("sale_ends_at", body.sale_ends_at),
+    )
+    cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
-        cataloguing.create_event, body.name, body.currency, _policy(body.hold_policy)
+        cataloguing.create_event, body.name, body.currency, _policy(body.hold_policy), sale
     )
     return reply_to(call, answer)
 
 
 async def change_event(context: Context, call: Call, body: ChangeEventRequest) -> Reply:
-    _refuse_empty(body)
-    cataloguing = _cataloguing(context, call, body)
+    refuse_empty(body)
+    cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
         cataloguing.change_event,
         EventId(call.path_id),
         given_or_none(body.name),
         _policy_change(body.hold_policy),
+        _sale_change(body),
     )
     return reply_to(call, answer)
 
@@ -94,8 +102,8 @@ async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def create_session(context: Context, call: Call, body: CreateSessionRequest) -> Reply:
-    starts_at = None if body.starts_at is None else _utc(body.starts_at)
-    cataloguing = _cataloguing(context, call, body)
+    starts_at = _utc_or_none("starts_at", body.starts_at)
+    cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
         cataloguing.create_session, body.event_id, body.name, starts_at
     )
@@ -103,9 +111,9 @@ async def create_session(context: Context, call: Call, body: CreateSessionReques
 
 
 async def change_session(context: Context, call: Call, body: ChangeSessionRequest) -> Reply:
-    _refuse_empty(body)
-    starts_at = None if isinstance(body.starts_at, UnsetType) else _utc(body.starts_at)
-    cataloguing = _cataloguing(context, call, body)
+    refuse_empty(body)
+    starts_at = _utc_or_none("starts_at", given_or_none(body.starts_at))
+    cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
         cataloguing.change_session, SessionId(call.path_id), given_or_none(body.name), starts_at
     )
@@ -130,7 +138,7 @@ async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> Reply:
-    cataloguing = _cataloguing(context, call, body)
+    cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
         cataloguing.create_pool, body.session_id, body.name, body.total
     )
@@ -138,8 +146,8 @@ async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> 
 
 
 async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> Reply:
-    _refuse_empty(body)
-    cataloguing = _cataloguing(context, call, body)
+    refuse_empty(body)
+    cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
         cataloguing.change_pool,
         PoolId(call.path_id),
@@ -169,9 +177,9 @@ async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def create_ticket_type(context: Context, call: Call, body: CreateTicketTypeRequest) -> Reply:
-    if body.capacity is None and body.pool_ids is None:
+    if not body.is_seated and body.capacity is None and body.pool_ids is None:
         raise invalid([FieldError("capacity", "required", "Give capacity, pool_ids, or both")])
-    cataloguing = _cataloguing(context, call, body)
+    cataloguing = cataloguing_for(context, call, body)
     create = partial(
         cataloguing.create_ticket_type,
         session_id=body.session_id,
@@ -180,13 +188,14 @@ async def create_ticket_type(context: Context, call: Call, body: CreateTicketTyp
         pool_ids=_pool_ids(body.pool_ids or []),
         capacity=body.capacity,
         policy=_policy(body.hold_policy),
+        is_seated=body.is_seated,
     )
     return reply_to(call, await context.blocking.run(create))
 
 
 async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTypeRequest) -> Reply:
-    _refuse_empty(body)
-    cataloguing = _cataloguing(context, call, body)
+    refuse_empty(body)
+    cataloguing = cataloguing_for(context, call, body)
     change = partial(
         cataloguing.change_ticket_type,
         ticket_type_id=TicketTypeId(call.path_id),
@@ -198,13 +207,13 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
     return reply_to(call, await context.blocking.run(change))
 
 
-def _cataloguing(context: Context, call: Call, body: Struct) -> Cataloguing:
+def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:
     key = idempotency_of(call, call.idempotency_key, body)
     organization_id = call.principal.organization_id
     return Cataloguing(context.catalogue, organization_id, key, partial(render, call))
 
 
-def _refuse_empty(change: Struct) -> None:
+def refuse_empty(change: Struct) -> None:
     """A change of nothing is a mistake: a misspelt client, not a wish."""
     given = [value for value in structs.astuple(change) if not isinstance(value, UnsetType)]
     if not given:
@@ -217,7 +226,7 @@ def _refuse_empty(change: Struct) -> None:
 
 
 def _policy(policy: PolicyRequest | None) -> PolicyOverride:
-    return PolicyOverride(policy.ttl_seconds, policy.quantity_max) if policy else PolicyOverride()
+    return PolicyOverride(**structs.asdict(policy)) if policy else PolicyOverride()
 
 
 def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | None:
@@ -229,6 +238,15 @@ def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | No
     )
 
 
+def _sale_change(change: ChangeEventRequest) -> SaleChange | None:
+    sale = SaleChange(
+        given_or_none(change.status),
+        _utc_or_unchanged("sale_starts_at", change.sale_starts_at),
+        _utc_or_unchanged("sale_ends_at", change.sale_ends_at),
+    )
+    return None if sale == SaleChange() else sale
+
+
 def _pool_ids(ids: list[PoolId]) -> tuple[PoolId, ...]:
     for position, each in enumerate(ids):
         if each in ids[:position]:
@@ -237,9 +255,15 @@ def _pool_ids(ids: list[PoolId]) -> tuple[PoolId, ...]:
     return tuple(ids)
 
 
-def _utc(moment: datetime) -> datetime:
+def _utc_or_unchanged(
+    field: str, moment: datetime | UnsetType | None
+) -> datetime | Unchanged | None:
+    return UNCHANGED if isinstance(moment, UnsetType) else _utc_or_none(field, moment)
+
+
+def _utc_or_none(field: str, moment: datetime | None) -> datetime | None:
     try:
-        return moment.astimezone(UTC)
+        return None if moment is None else moment.astimezone(UTC)
     except OverflowError:
         message = "Must be a time in the years 1 to 9999, in UTC"
-        raise invalid([FieldError("starts_at", "invalid_value", message)]) from None
+        raise invalid([FieldError(field, "invalid_value", message)]) from None

@@ -5,7 +5,8 @@ A problem is about
 |-- the address        not_found, method_not_allowed                                 404, 405
 |-- the body           body_too_large, unsupported_media_type                        413, 415
 |                      malformed_json, invalid_characters                            400
-|-- a field            validation_error, or the one rule that was broken             400
+|-- a field            validation_error (of a reservation: invalid_request), or the
+|                      one rule that was broken                                      400
 '-- what was asked     the refusals of the domain
 """
 
@@ -36,6 +37,7 @@ class ProblemCode(StrEnum):
     INVALID_POLICY = "invalid_policy"
     INVALID_PRICE = "invalid_price"
     INVALID_QUANTITY = "invalid_quantity"
+    INVALID_REQUEST = "invalid_request"
     INVALID_USER_ID = "invalid_user_id"
     HOLDER_REQUIRED = "holder_required"
 
@@ -66,20 +68,38 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.INVALID_POLICY: Kind(400, "Invalid hold policy"),
     ProblemCode.INVALID_PRICE: Kind(400, "Invalid price"),
     ProblemCode.INVALID_QUANTITY: Kind(400, "Invalid quantity"),
+    ProblemCode.INVALID_REQUEST: Kind(400, "Invalid request"),
     ProblemCode.INVALID_USER_ID: Kind(400, "Invalid user id"),
     ProblemCode.HOLDER_REQUIRED: Kind(400, "Holder missing"),
     RefusalCode.INVALID_SESSION: Kind(400, "Invalid session"),
     RefusalCode.INVALID_TICKET_TYPE: Kind(400, "Invalid ticket type"),
     RefusalCode.INVALID_EVENT: Kind(400, "Invalid event"),
     RefusalCode.INVALID_POOL: Kind(400, "Invalid pool"),
+    RefusalCode.INVALID_SEAT: Kind(400, "Invalid seat"),
+    RefusalCode.INVALID_BLOCK: Kind(400, "Invalid block"),
+    RefusalCode.INVALID_SEATS: Kind(400, "Invalid seats"),
+    RefusalCode.INVALID_SALE_WINDOW: Kind(400, "Invalid sale window"),
     RefusalCode.QUANTITY_ABOVE_MAXIMUM: Kind(400, "Quantity above the maximum"),
+    RefusalCode.EVENT_NOT_AVAILABLE: Kind(400, "Event not on sale"),
+    RefusalCode.EVENT_UNAVAILABLE: Kind(400, "Event cancelled"),
+    RefusalCode.EVENT_SALES_CLOSED: Kind(400, "Sale not open"),
+    RefusalCode.SEAT_NOT_FOUND: Kind(404, "Seat not found"),
     RefusalCode.EVENT_NOT_FOUND: Kind(404, "Event not found"),
     RefusalCode.SESSION_NOT_FOUND: Kind(404, "Session not found"),
     RefusalCode.TICKET_TYPE_NOT_FOUND: Kind(404, "Ticket type not found"),
     RefusalCode.POOL_NOT_FOUND: Kind(404, "Pool not found"),
+    RefusalCode.BLOCK_NOT_FOUND: Kind(404, "Block not found"),
     RefusalCode.HOLD_NOT_FOUND: Kind(404, "Hold not found"),
     RefusalCode.INSUFFICIENT_INVENTORY: Kind(409, "Insufficient inventory"),
+    RefusalCode.NO_AVAILABLE_SEATS: Kind(409, "No seats available"),
+    RefusalCode.BLOCK_AT_CAPACITY: Kind(409, "Block at capacity"),
+    RefusalCode.SEAT_HELD_BY_ANOTHER_USER: Kind(409, "Seat held by another user"),
+    RefusalCode.SEAT_NOT_AVAILABLE: Kind(409, "Seat not available"),
+    RefusalCode.ORPHAN_SEAT: Kind(409, "Single seat left alone"),
+    RefusalCode.ACTIVE_HOLD_EXISTS: Kind(409, "Active hold exists"),
     RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
+    RefusalCode.DUPLICATE_BLOCK: Kind(409, "Duplicate block"),
+    RefusalCode.INVALID_EVENT_STATE: Kind(409, "Invalid event state"),
     RefusalCode.HOLD_EXPIRED: Kind(409, "Hold expired"),
     RefusalCode.INVALID_HOLD_STATE: Kind(409, "Invalid hold state"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
-from holdfast.entrypoints.api.waiting import BlockingCalls, EngineAnswers
+from holdfast.domain.ids import SessionId
+from holdfast.domain.refusals import Refusal
+from holdfast.entrypoints.api.waiting import BlockingCalls, EngineAnswers, SharedLookups
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.seats import SeatReader
+from holdfast.services.reserving import SeatFinder, SeatPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +17,6 @@ class Context:
     blocking: BlockingCalls
     holds: HoldReader
     catalogue: CatalogueStore
+    seats: SeatReader
+    seat_finder: SeatFinder
+    seat_lookups: SharedLookups[SeatPath, SessionId | Refusal]

@@ -19,7 +19,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def cursor_text(cursor: Cursor) -> str:
-    microseconds = (cursor.created_at - _EPOCH) // _MICROSECOND
+    microseconds = (cursor.at - _EPOCH) // _MICROSECOND
     return urlsafe_b64encode(_LAYOUT.pack(microseconds, cursor.id.bytes)).decode("ascii")
 
 

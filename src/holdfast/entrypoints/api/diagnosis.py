@@ -9,8 +9,8 @@ from datetime import datetime
 from enum import Enum
 from functools import cache
 from itertools import islice
-from types import NoneType
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -67,7 +67,7 @@ class _Diagnosis:
                 yield FieldError(field_path, "required", "This field is required")
 
     def _of_value(self, hint: Any, value: object, path: str) -> Iterator[FieldError]:
-        expected = _unwrapped(hint)
+        expected = _unwrapped(_meant(hint, value))
         if value is None and expected.is_nullable:
             return
         if isinstance(value, Mapping) and _is_struct(expected.kind):
@@ -109,6 +109,18 @@ def _unwrapped(hint: Any) -> _Expected:
     return _unwrapped(only)._replace(is_nullable=NoneType in members)
 
 
+def _meant(hint: Any, value: object) -> Any:
+    """Where a list and an object will do, the one that the value looks like."""
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
+    shapes = [member for member in members if member not in (NoneType, UnsetType)]
+    if len(shapes) <= 1:
+        return hint
+    lists = [shape for shape in shapes if get_origin(_unwrapped(shape).kind) is list]
+    others = [shape for shape in shapes if shape not in lists]
+    (meant,) = others if isinstance(value, Mapping) else lists
+    return meant
+
+
 def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
@@ -128,6 +140,8 @@ def _described(expected: _Expected) -> str:
         return "an object"
     if issubclass(kind, Enum):
         return f"one of: {', '.join(str(member.value) for member in kind)}"
+    if kind is bool:
+        return "true or false"
     if kind is int:
         return f"a whole number from {expected.note('ge') or 0} to {expected.note('le')}"
     if kind is datetime:

@@ -1,13 +1,13 @@
 """What the document shows: one small sale, told by real values, so that it cannot be wrong."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from datetime import timedelta
 
 import msgspec
 
 from holdfast.domain.catalogue import (
     Event,
+    EventStatus,
     PoolState,
     Session,
     SessionAvailability,
@@ -15,27 +15,21 @@ from holdfast.domain.catalogue import (
     TicketTypeAvailability,
 )
 from holdfast.domain.hold import Hold, HoldStatus, Line
-from holdfast.domain.ids import (
-    EventId,
-    HoldId,
-    OrganizationId,
-    PoolId,
-    SessionId,
-    TicketTypeId,
-)
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import EmailAddress, Holder, Money
 from holdfast.entrypoints.api import answers, structs
+from holdfast.entrypoints.api.example_values import EVENT as _EVENT
+from holdfast.entrypoints.api.example_values import HOLD as _HOLD
+from holdfast.entrypoints.api.example_values import NOW as _NOW
+from holdfast.entrypoints.api.example_values import ORGANIZATION as _ORGANIZATION
+from holdfast.entrypoints.api.example_values import POOL as _POOL
+from holdfast.entrypoints.api.example_values import SESSION as _SESSION
+from holdfast.entrypoints.api.example_values import TYPE as _TYPE
+from holdfast.entrypoints.api.hall_examples import HALL_ANSWERS, HALL_REQUESTS
+from holdfast.entrypoints.api.seat_examples import ASKING, SEAT_ANSWERS
 
 REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
 
-_NOW = datetime(2026, 1, 15, 10, 20, tzinfo=UTC)
-_ORGANIZATION = OrganizationId(UUID("0198f1c0-0a10-7a00-8b00-5d2c1e9f0001"))
-_EVENT = EventId(UUID("0198f1c0-3c55-7f02-9e31-aa10c4d20002"))
-_SESSION = SessionId(UUID("0198f1c0-6d1f-7b0a-8f4e-1b7d92e50003"))
-_TYPE = TicketTypeId(UUID("0198f1c0-9b83-7c44-a2d6-77f03b180004"))
-_POOL = PoolId(UUID("0198f1c0-9b84-7e19-b5c0-0d4e6fa90005"))
-_HOLD = HoldId(UUID("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006"))
 _NEXT = "AAZJ7h6aAAABmPHCex58Op1SP4pvDAAG"
 _NO_POLICY = PolicyOverride()
 
@@ -88,22 +82,12 @@ ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     answers.TicketTypeAnswer: _ticket_type,
     answers.TicketTypePage: answers.TicketTypePage([_ticket_type], False, None),
     answers.AvailabilityAnswer: _availability,
+    **HALL_ANSWERS,
+    **SEAT_ANSWERS,
 }
 
 REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
-    structs.PlaceHoldRequest: {
-        "one ticket type": structs.PlaceHoldRequest(
-            session_id=_SESSION,
-            ticket_type_id=_TYPE,
-            quantity=2,
-            customer_email="user@example.com",
-        ),
-        "several lines": structs.PlaceHoldRequest(
-            session_id=_SESSION,
-            lines=[structs.AskedLine(_TYPE, 2), structs.AskedLine(_TYPE, 1, unit_price=2500)],
-            user_id="user-4711",
-        ),
-    },
+    **ASKING,
     structs.CreateEventRequest: {
         "event": structs.CreateEventRequest(
             "Winter Gala", "EUR", structs.PolicyRequest(quantity_max=8)
@@ -112,7 +96,8 @@ REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     structs.ChangeEventRequest: {
         "shorter holds": structs.ChangeEventRequest(
             hold_policy=structs.PolicyChangeRequest(ttl_seconds=300)
-        )
+        ),
+        "cancelled": structs.ChangeEventRequest(status=EventStatus.CANCELLED),
     },
     structs.CreateSessionRequest: {
         "session": structs.CreateSessionRequest(_EVENT, "Friday night", _NOW + timedelta(days=30))
@@ -127,6 +112,8 @@ REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
         "from a shared pool": structs.CreateTicketTypeRequest(
             _SESSION, "Student", 2500, pool_ids=[_POOL]
         ),
+        "seated": structs.CreateTicketTypeRequest(_SESSION, "Stalls", 4500, is_seated=True),
     },
+    **HALL_REQUESTS,
     structs.ChangeTicketTypeRequest: {"cheaper": structs.ChangeTicketTypeRequest(price=3900)},
 }

@@ -16,6 +16,7 @@ from holdfast.ports.access import Principal
 
 JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"
+NOT_MODIFIED = 304
 
 # An answer of the API is for its caller alone, and nothing in it is ever to be executed.
 API_HEADERS = (
@@ -42,8 +43,8 @@ class Reply(NamedTuple):
 
 
 class Call:
-    """What is known of a request. The route, the principal, the id in the path (where the route
-    has one) and the key are filled in on the way."""
+    """What is known of a request. The route, the principal, the ids in the path (where the route
+    has them) and the key are filled in on the way."""
 
     __slots__ = (
         "actor",
@@ -51,6 +52,7 @@ class Call:
         "headers",
         "idempotency_key",
         "method",
+        "nested_id",
         "path",
         "path_id",
         "principal",
@@ -62,6 +64,7 @@ class Call:
 
     principal: Principal
     path_id: UUID
+    nested_id: UUID
 
     def __init__(self, scope: Scope) -> None:
         raw: RawHeaders = scope["headers"]
@@ -92,6 +95,13 @@ class Call:
             ip=_ip(self.client[0]) if self.client else None,
             user_agent=_printable(self.headers.get(b"user-agent", b"")),
         )
+
+
+def is_known_tag(call: Call, tag: bytes) -> bool:
+    """Whether If-None-Match names this tag, weakly or not (RFC 9110, 13.1.2)."""
+    sent = call.headers.get(b"if-none-match", b"")
+    known = [each.strip().removeprefix(b"W/") for each in sent.split(b",")]
+    return tag in known or b"*" in known
 
 
 def _joined(raw: RawHeaders) -> dict[bytes, bytes]:

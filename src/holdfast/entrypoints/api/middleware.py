@@ -6,7 +6,7 @@ from time import perf_counter
 import structlog
 from starlette.types import Receive, Scope, Send
 
-from holdfast.entrypoints.api.exchange import Call, Reply
+from holdfast.entrypoints.api.exchange import NOT_MODIFIED, Call, Reply
 from holdfast.entrypoints.api.parsing import ClientGone
 from holdfast.entrypoints.api.problems import Problem, unexpected_reply
 
@@ -50,7 +50,8 @@ async def _send(call: Call, reply: Reply, send: Send) -> None:
         *reply.headers,
     ]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    body = b"" if call.method == "HEAD" else reply.body
+    has_body = call.method != "HEAD" and reply.status != NOT_MODIFIED
+    body = reply.body if has_body else b""
     await send({"type": "http.response.body", "body": body})
 
 

@@ -12,8 +12,10 @@ from holdfast.domain import refusals
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS
+from holdfast.entrypoints.api.hall_examples import SEAT_LIST
 from holdfast.entrypoints.api.problems import FieldError, problem_body
-from holdfast.entrypoints.api.routes import ROUTES, Route
+from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.routes import ROUTES
 
 Json = dict[str, Any]
 
@@ -21,7 +23,6 @@ _REF = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 _OF_ANY_ROUTE: tuple[Code, ...] = (
-    ProblemCode.VALIDATION_ERROR,
     ProblemCode.INVALID_CHARACTERS,
     ProblemCode.UNAUTHORIZED,
     ProblemCode.INSUFFICIENT_SCOPE,
@@ -43,6 +44,27 @@ _REFUSALS: dict[Code, Refusal] = {
         refusals.insufficient_inventory(1),
         refusals.capacity_in_use(120),
         refusals.invalid_hold_state("cancelled"),
+        refusals.seat_held_by_another_user(
+            {"expires_at": "2026-01-15T10:25:00Z", "expires_in": 212}
+        ),
+        refusals.seat_not_available({"current_status": "sold"}),
+        refusals.not_enough_seats(10, 0),
+        refusals.block_at_capacity("Balcony", 1),
+        refusals.orphan_seat(["0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"]),
+        refusals.active_hold_exists("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006", 412),
+        refusals.event_not_available(),
+        refusals.event_unavailable(),
+        refusals.event_sales_closed(),
+        refusals.invalid_seat(),
+        refusals.invalid_block(),
+        refusals.seat_not_found(),
+        refusals.invalid_event_state("cancelled"),
+        refusals.invalid_sale_window(),
+        refusals.invalid_seats(
+            [{"field": "line 17", "code": "required", "message": "number is required"}], 1
+        ),
+        refusals.duplicate_block(),
+        refusals.block_not_found(),
         refusals.invalid_session(),
         refusals.invalid_ticket_type(),
         refusals.invalid_event(),
@@ -70,6 +92,18 @@ _REPLAYED_HEADER = {
         "description": "`true` when this is the answer to an earlier, equal request.",
         "schema": {"type": "string", "const": "true"},
     }
+}
+_ETAG_HEADER = {
+    "ETag": {
+        "description": "Names this very answer; send it back as If-None-Match.",
+        "schema": {"type": "string"},
+    }
+}
+# Where a repetition, even without a key, is told of what stands.
+_ANSWERS_AGAIN = {
+    "/api/holds": "This stands already: the hold with this hold_id, placed by this very request, "
+    "or the hold of the same holder on these very seats.",
+    "/api/events/{event_id}/seats/{seat_id}/reserve": "The holder has this seat already.",
 }
 _RETRY_HEADER = {
     "Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}
@@ -108,9 +142,8 @@ def openapi_document() -> Json:
 
 def route_codes(route: Route[Any]) -> tuple[Code, ...]:
     """Every code that the route may answer with."""
-    codes = [*route.refusals, *_OF_ANY_ROUTE]
-    if route.not_found is not None:
-        codes.append(route.not_found.code)
+    codes = [*route.refusals, route.invalid, *_OF_ANY_ROUTE]
+    codes += [each.code for each in (route.not_found, route.nested_not_found) if each is not None]
     if route.is_unsafe:
         codes.extend(_OF_UNSAFE_ROUTES)
     for struct in (route.body, route.query):
@@ -130,8 +163,12 @@ def _operation(route: Route[Any]) -> Json:
     }
     if route.body is not None:
         examples = {name: {"value": given} for name, given in REQUESTS[route.body].items()}
-        content = {"schema": _reference(route.body), "examples": examples}
-        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+        content: Json = {
+            "application/json": {"schema": _reference(route.body), "examples": examples}
+        }
+        if route.takes_csv:
+            content["text/csv"] = {"schema": {"type": "string"}, "example": SEAT_LIST}
+        operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
@@ -165,9 +202,16 @@ def _responses(route: Route[Any]) -> dict[str, Json]:
             }
         },
     }
+    if route.has_etag:
+        success["headers"] = {**success["headers"], **_ETAG_HEADER}
     responses = {str(route.status): success}
-    if route.status == 201 and route.path == "/api/holds":
-        again = "The hold with this hold_id exists already: this very request placed it."
+    if route.has_etag:
+        responses["304"] = {
+            "description": "Still what your If-None-Match names.",
+            "headers": {**_REQUEST_ID_HEADER, **_ETAG_HEADER},
+        }
+    again = _ANSWERS_AGAIN.get(route.path)
+    if again is not None and route.status == 201:
         responses["200"] = {**success, "description": again}
     by_status: dict[int, list[Code]] = {}
     for code in route_codes(route):
@@ -201,6 +245,8 @@ def _problem_example(code: Code) -> Json:
     errors: tuple[FieldError, ...] = ()
     if code is ProblemCode.VALIDATION_ERROR:
         errors = (FieldError("session_id", "required", "This field is required"),)
+    if code is ProblemCode.INVALID_REQUEST:
+        errors = (FieldError("source", "invalid_value", "Must be one of: web, scanner"),)
     return problem_body(code, KINDS[code].title, REQUEST_ID, errors=errors)
 
 
@@ -212,8 +258,12 @@ def _schemas() -> Json:
     structs: set[type[msgspec.Struct]] = {FieldError}
     for route in ROUTES:
         structs |= {route.answer, route.body} if route.body else {route.answer}
-    ordered = sorted(structs, key=lambda struct: struct.__name__)
+    # A query is told parameter by parameter, but an enumeration in it goes by its name.
+    queries = {route.query for route in ROUTES if route.query}
+    ordered = sorted(structs | queries, key=lambda struct: struct.__name__)
     _, components = msgspec.json.schema_components(ordered, ref_template=_REF)
+    for query in queries:
+        del components[query.__name__]
     return {**components, "Problem": _problem_schema()}
 
 

@@ -22,6 +22,7 @@ BODY_BYTES_MAX = 64 * 1024
 BODY_SECONDS_MAX = 10.0
 QUERY_BYTES_MAX = 4 * 1024
 _JSON = b"application/json"
+_CSV = b"text/csv"
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -109,27 +110,29 @@ class _Patience:
 _patience = _Patience()
 
 
-async def read_body(call: Call, receive: Receive) -> bytes:
+async def read_body(call: Call, receive: Receive, bytes_max: int = BODY_BYTES_MAX) -> bytes:
     """The whole body, refused as soon as it is known to be too large, and when it does not come."""
     length = _declared_length(call)
-    if length is not None and length > BODY_BYTES_MAX:
-        raise _too_large()
+    if length is not None and length > bytes_max:
+        raise _too_large(bytes_max)
     with _patience.limited():
-        return await _whole_body(length, receive)
+        return await _whole_body(length, receive, bytes_max)
 
 
-async def _whole_body(length: int | None, receive: Receive) -> bytes:
-    body: bytes = b""
+async def _whole_body(length: int | None, receive: Receive, bytes_max: int) -> bytes:
+    parts: list[bytes] = []
+    received = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
-        body += message.get("body", b"")
-        if len(body) > BODY_BYTES_MAX:
-            raise _too_large()
+        parts.append(message.get("body", b""))
+        received += len(parts[-1])
+        if received > bytes_max:
+            raise _too_large(bytes_max)
         # With the declared length in hand there is no need to ask once more.
-        if len(body) == length or not message.get("more_body", False):
-            return body
+        if received == length or not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _declared_length(call: Call) -> int | None:
@@ -140,12 +143,16 @@ def _declared_length(call: Call) -> int | None:
     return int(declared[:20])
 
 
-def check_media_type(call: Call) -> None:
+def is_csv(call: Call, *, takes_csv: bool) -> bool:
+    """What is not CSV has to be JSON, and CSV is not taken everywhere."""
     content_type = call.headers.get(b"content-type", b"")
-    if content_type != _JSON and content_type.partition(b";")[0].strip().lower() != _JSON:
-        raise Problem(
-            ProblemCode.UNSUPPORTED_MEDIA_TYPE, "Send the body as Content-Type: application/json"
-        )
+    if content_type == _JSON:
+        return False
+    media_type = content_type.partition(b";")[0].strip().lower()
+    if media_type == _JSON or (takes_csv and media_type == _CSV):
+        return media_type == _CSV
+    known = "application/json or text/csv" if takes_csv else "application/json"
+    raise Problem(ProblemCode.UNSUPPORTED_MEDIA_TYPE, f"Send the body as Content-Type: {known}")
 
 
 def path_id(text: str) -> UUID | None:
@@ -202,5 +209,5 @@ def _malformed() -> Problem:
     return Problem(ProblemCode.MALFORMED_JSON, "The body is not valid JSON")
 
 
-def _too_large() -> Problem:
-    return Problem(ProblemCode.BODY_TOO_LARGE, f"The body may have {BODY_BYTES_MAX} bytes at most")
+def _too_large(bytes_max: int) -> Problem:
+    return Problem(ProblemCode.BODY_TOO_LARGE, f"The body may have {bytes_max} bytes at most")

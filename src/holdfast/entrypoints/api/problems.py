@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from holdfast.domain.refusals import Refusal, RefusalCode, service_unavailable
+from holdfast.domain.values import JsonValue
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.exchange import PROBLEM_JSON, Reply
 
 _RETRY_SOON_HEADERS = ((b"retry-after", b"1"),)
-_NO_DETAILS: Mapping[str, int | str] = {}
+_NO_DETAILS: Mapping[str, JsonValue] = {}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -81,7 +82,7 @@ def problem_body(
     code: Code,
     message: str,
     request_id: str,
-    details: Mapping[str, int | str] = _NO_DETAILS,
+    details: Mapping[str, JsonValue] = _NO_DETAILS,
     errors: Sequence[FieldError] = (),
 ) -> dict[str, object]:
     kind = KINDS[code]
@@ -105,7 +106,7 @@ def _reply(
     message: str,
     request_id: str,
     *,
-    details: Mapping[str, int | str] = _NO_DETAILS,
+    details: Mapping[str, JsonValue] = _NO_DETAILS,
     errors: Sequence[FieldError] = (),
     headers: Headers = (),
 ) -> Reply:

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 import msgspec
 
-from holdfast.domain.catalogue import Event, PoolState, Session
-from holdfast.domain.decide import Expired, Outcome, Placed, Released
+from holdfast.domain.arranging import ImportedSeats
+from holdfast.domain.catalogue import Block, Event, PoolState, Session, TicketType
+from holdfast.domain.outcomes import Expired, Outcome, Placed, Released, SeatsBlocked
 from holdfast.domain.refusals import Refusal
 from holdfast.entrypoints.api.answers import (
     PageAnswer,
@@ -19,6 +20,7 @@ from holdfast.entrypoints.api.answers import (
 )
 from holdfast.entrypoints.api.cursors import cursor_text
 from holdfast.entrypoints.api.exchange import JSON, PROBLEM_JSON, Call, Reply
+from holdfast.entrypoints.api.hall_answers import block_answer, import_answer
 from holdfast.entrypoints.api.problems import refusal_reply, retry_headers
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.engine import Answer
@@ -26,22 +28,46 @@ from holdfast.ports.paging import Page
 
 T = TypeVar("T")
 
+AnyOutcome = Outcome | CatalogueOutcome
+Show = Callable[[AnyOutcome], object]
+
 _REPLAYED_HEADERS = ((b"idempotent-replayed", b"true"),)
 
 _encode = msgspec.json.Encoder().encode
 
 
-def render(call: Call, outcome: Outcome | CatalogueOutcome) -> bytes:
+def answer_of(outcome: AnyOutcome) -> object:
+    """How an outcome is shown, unless its route has a way of its own."""
+    match outcome:
+        case Placed() | Released():
+            return hold_answer(outcome.hold, outcome.at)
+        case Event():
+            return event_answer(outcome)
+        case Session():
+            return session_answer(outcome)
+        case PoolState():
+            return pool_answer(outcome)
+        case TicketType():
+            return ticket_type_answer(outcome)
+        case Block():
+            return block_answer(outcome)
+        case ImportedSeats():
+            return import_answer(outcome)
+        case Expired() | SeatsBlocked() | Refusal():
+            raise AssertionError("nobody is answered with this")
+
+
+def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
     """What a repetition gets again, byte for byte. Runs on a thread of the engine or the store."""
-    reply = _reply_to_outcome(call, outcome)
+    reply = _reply_to_outcome(call, outcome, show)
     return b"%d%b" % (reply.status, reply.body)
 
 
-def reply_to(call: Call, answer: Answer | CatalogueAnswer) -> Reply:
+def reply_to(call: Call, answer: Answer | CatalogueAnswer, show: Show = answer_of) -> Reply:
     outcome = answer.outcome
     if answer.body is None:
         assert outcome is not None, "an answer without an outcome is a replay, and has a body"
-        reply = _reply_to_outcome(call, outcome)
+        reply = _reply_to_outcome(call, outcome, show)
     else:
         reply = _recorded(answer.body, outcome)
     if answer.is_replay or (isinstance(outcome, Placed) and outcome.is_repeat):
@@ -63,30 +89,14 @@ def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T],
     return Reply(200, _encode(PageAnswer(data, following is not None, following)))
 
 
-def _reply_to_outcome(call: Call, outcome: Outcome | CatalogueOutcome) -> Reply:
+def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
     if isinstance(outcome, Refusal):
         return refusal_reply(outcome, call.request_id)
     is_repeat = isinstance(outcome, Placed) and outcome.is_repeat
-    return Reply(200 if is_repeat else call.success_status, _encode(_answer_of(outcome)))
+    return Reply(200 if is_repeat else call.success_status, _encode(show(outcome)))
 
 
-def _answer_of(outcome: Placed | Released | Expired | CatalogueOutcome) -> object:
-    match outcome:
-        case Placed() | Released():
-            return hold_answer(outcome.hold, outcome.at)
-        case Event():
-            return event_answer(outcome)
-        case Session():
-            return session_answer(outcome)
-        case PoolState():
-            return pool_answer(outcome)
-        case Expired() | Refusal():
-            raise AssertionError("nobody is answered with this")
-        case _:
-            return ticket_type_answer(outcome)
-
-
-def _recorded(body: bytes, outcome: Outcome | CatalogueOutcome | None) -> Reply:
+def _recorded(body: bytes, outcome: AnyOutcome | None) -> Reply:
     status = int(body[:3])
     headers = retry_headers(outcome.code) if isinstance(outcome, Refusal) else ()
     return Reply(status, body[3:], PROBLEM_JSON if status >= 400 else JSON, headers)

@@ -1,16 +1,12 @@
 """The one table of routes. Routing, validation, the OpenAPI document and the access matrix of the
 tests are all made of it."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
-
-import msgspec
+from typing import Any
 
 from holdfast.domain import refusals
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusals import RefusalCode
 from holdfast.entrypoints.api import catalogue_handlers as catalogue
-from holdfast.entrypoints.api import handlers, structs
+from holdfast.entrypoints.api import handlers, hold_structs, structs
 from holdfast.entrypoints.api.answers import (
     AvailabilityAnswer,
     EventAnswer,
@@ -24,37 +20,11 @@ from holdfast.entrypoints.api.answers import (
     TicketTypeAnswer,
     TicketTypePage,
 )
-from holdfast.entrypoints.api.codes import Code, ProblemCode
-from holdfast.entrypoints.api.context import Context
-from holdfast.entrypoints.api.exchange import Call, Reply
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.hall_routes import HALL_ROUTES
+from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.seat_routes import OF_SALE, OF_SEATS, SEAT_ROUTES
 from holdfast.ports.access import Scope
-
-G = TypeVar("G", bound=msgspec.Struct)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route(Generic[G]):
-    """A request gives a body or a query, which the handler gets; or neither. A path with an id
-    says how an id that nobody has is refused. `refusals` are those of this route; what
-    any route may answer is added where it is needed."""
-
-    method: str
-    path: str
-    scope: Scope
-    summary: str
-    handler: Callable[[Context, Call, G], Awaitable[Reply]]
-    body: type[G] | None = None
-    query: type[G] | None = None
-    answer: type[msgspec.Struct]
-    status: int = 200
-    not_found: Refusal | None = None
-    refusals: tuple[Code, ...] = ()
-
-    @property
-    def is_unsafe(self) -> bool:
-        """It changes something, so it takes an Idempotency-Key."""
-        return self.method in {"POST", "PATCH"}
-
 
 _C = RefusalCode
 
@@ -65,7 +35,7 @@ ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_WRITE,
         summary="Hold tickets",
         handler=handlers.place_hold,
-        body=structs.PlaceHoldRequest,
+        body=hold_structs.PlaceHoldRequest,
         answer=HoldAnswer,
         status=201,
         refusals=(
@@ -73,16 +43,23 @@ ROUTES: tuple[Route[Any], ...] = (
             _C.INVALID_SESSION,
             _C.INVALID_TICKET_TYPE,
             _C.QUANTITY_ABOVE_MAXIMUM,
+            *OF_SALE,
+            *OF_SEATS,
+            _C.NO_AVAILABLE_SEATS,
+            _C.INVALID_SEAT,
+            _C.INVALID_BLOCK,
+            _C.ACTIVE_HOLD_EXISTS,
             ProblemCode.HOLDER_REQUIRED,
+            ProblemCode.INVALID_LINES,
         ),
     ),
     Route(
         method="GET",
         path="/api/holds",
         scope=Scope.HOLDS_READ,
-        summary="List holds, newest first",
+        summary="List holds, newest first, or live ones in the order of their expiry",
         handler=handlers.list_holds,
-        query=structs.HoldsQuery,
+        query=hold_structs.HoldsQuery,
         answer=HoldPage,
     ),
     Route(
@@ -131,6 +108,7 @@ ROUTES: tuple[Route[Any], ...] = (
         body=structs.CreateEventRequest,
         answer=EventAnswer,
         status=201,
+        refusals=(_C.INVALID_SALE_WINDOW,),
     ),
     Route(
         method="GET",
@@ -150,6 +128,7 @@ ROUTES: tuple[Route[Any], ...] = (
         body=structs.ChangeEventRequest,
         answer=EventAnswer,
         not_found=refusals.event_not_found(),
+        refusals=(_C.INVALID_EVENT_STATE, _C.INVALID_SALE_WINDOW),
     ),
     Route(
         method="GET",
@@ -270,4 +249,6 @@ ROUTES: tuple[Route[Any], ...] = (
         not_found=refusals.ticket_type_not_found(),
         refusals=(_C.INVALID_POOL,),
     ),
+    *HALL_ROUTES,
+    *SEAT_ROUTES,
 )

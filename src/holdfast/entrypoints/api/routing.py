@@ -7,13 +7,15 @@ from typing import Any
 
 from starlette.types import Receive
 
+from holdfast.domain.refusals import Refusal
 from holdfast.entrypoints.api.authentication import Bearer, require_scope
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.exchange import Call, Reply
 from holdfast.entrypoints.api.parsing import (
+    BODY_BYTES_MAX,
     BodyParser,
-    check_media_type,
+    is_csv,
     parse_query,
     path_id,
     read_body,
@@ -21,8 +23,9 @@ from holdfast.entrypoints.api.parsing import (
 )
 from holdfast.entrypoints.api.problems import Problem, refusal_reply
 from holdfast.entrypoints.api.repetition import sent_key
-from holdfast.entrypoints.api.routes import ROUTES, Route
-from holdfast.entrypoints.api.structs import NoFields
+from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.routes import ROUTES
+from holdfast.entrypoints.api.structs import CsvText, NoFields
 
 _PARAMETER = re.compile(r"\{\w+\}")
 _NO_FIELDS = NoFields()
@@ -40,25 +43,42 @@ class Endpoint:
         self._body = BodyParser(route.body or NoFields)
 
     async def __call__(self, call: Call, receive: Receive) -> Reply:
+        try:
+            return await self._answer(call, receive)
+        except Problem as problem:
+            if problem.code is ProblemCode.VALIDATION_ERROR:
+                problem.code = self._route.invalid
+            raise
+
+    async def _answer(self, call: Call, receive: Receive) -> Reply:
         route = self._route
         call.route_path = route.path
         call.success_status = route.status
         call.authenticated_as(await self._bearer.authenticate(call))
         require_scope(call.principal, route.scope)
         if route.is_unsafe:
-            given = self._parse_body(call, await read_body(call, receive))
+            given = await self._read_body(call, receive)
         else:
             given = parse_query(call.query_string, route.query or NoFields)
-        if route.not_found is not None and not _read_path_id(call):
-            return refusal_reply(route.not_found, call.request_id)
+        refusal = _read_path_ids(route, call)
+        if refusal is not None:
+            return refusal_reply(refusal, call.request_id)
         return await route.handler(self._context, call, given)
+
+    async def _read_body(self, call: Call, receive: Receive) -> Any:
+        body = await read_body(call, receive, self._route.body_bytes_max)
+        if len(body) <= BODY_BYTES_MAX:
+            return self._parse_body(call, body)
+        # The event loop has others to serve meanwhile.
+        return await self._context.blocking.run(self._parse_body, call, body)
 
     def _parse_body(self, call: Call, body: bytes) -> Any:
         call.idempotency_key = sent_key(call)
         refuse_query(call.query_string)
         if self._route.body is None and not body:
             return _NO_FIELDS
-        check_media_type(call)
+        if is_csv(call, takes_csv=self._route.takes_csv):
+            return CsvText(body)
         return self._body.parse(body)
 
 
@@ -112,9 +132,19 @@ class _Document:
         return self._reply
 
 
-def _read_path_id(call: Call) -> bool:
-    """The id is always the third part: /api/holds/{hold_id}/release."""
-    found = path_id(call.path.split("/")[3])
-    if found is not None:
-        call.path_id = found
-    return found is not None
+def _read_path_ids(route: Route[Any], call: Call) -> Refusal | None:
+    """An id is the third part of a path, a second one the fifth: /api/events/{event_id}/seats/
+    {seat_id}. What is no id at all is refused like one that nobody has."""
+    if route.not_found is None:
+        return None
+    parts = call.path.split("/")
+    found = path_id(parts[3])
+    if found is None:
+        return route.not_found
+    call.path_id = found
+    if route.nested_not_found is not None:
+        found = path_id(parts[5])
+        if found is None:
+            return route.nested_not_found
+        call.nested_id = found
+    return None

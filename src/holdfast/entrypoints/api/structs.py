@@ -2,13 +2,13 @@
 in `extra`, beside the rule."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.domain.commands import LINES_MAX
-from holdfast.domain.hold import HoldStatus
-from holdfast.domain.ids import EventId, HoldId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.ids import EventId, PoolId, SessionId
 from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import (
     EMAIL_LENGTH_MAX,
@@ -27,7 +27,7 @@ CURSOR_LENGTH = 32
 T = TypeVar("T")
 
 
-def _ruled(code: ProblemCode, message: str) -> dict[str, str]:
+def ruled(code: ProblemCode, message: str) -> dict[str, str]:
     return {"code": code.value, "message": message}
 
 
@@ -35,7 +35,7 @@ def given_or_none(value: T | UnsetType) -> T | None:
     return None if isinstance(value, UnsetType) else value
 
 
-_ID = Meta(examples=["0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d"])
+AN_ID = Meta(examples=["0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d"])
 Name: TypeAlias = Annotated[
     str,
     Meta(
@@ -54,7 +54,7 @@ Email: TypeAlias = Annotated[
         description="Who holds. It appears in no answer.",
         examples=["user@example.com"],
         extra_json_schema={"format": "email"},
-        extra=_ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
+        extra=ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
     ),
 ]
 UserId: TypeAlias = Annotated[
@@ -64,7 +64,7 @@ UserId: TypeAlias = Annotated[
         max_length=USER_ID_LENGTH_MAX,
         description="Your own id of the user who holds.",
         examples=["user-4711"],
-        extra=_ruled(
+        extra=ruled(
             ProblemCode.INVALID_USER_ID,
             f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters",
         ),
@@ -76,7 +76,7 @@ TicketCount: TypeAlias = Annotated[
         ge=1,
         le=QUANTITY_MAX,
         examples=[2],
-        extra=_ruled(
+        extra=ruled(
             ProblemCode.INVALID_QUANTITY,
             f"Quantity must be a whole number from 1 to {QUANTITY_MAX}",
         ),
@@ -89,7 +89,7 @@ Amount: TypeAlias = Annotated[
         le=MINOR_UNITS_MAX,
         description="In minor units of the event's currency, such as cents.",
         examples=[4500],
-        extra=_ruled(
+        extra=ruled(
             ProblemCode.INVALID_PRICE,
             f"An amount must be a whole number from 0 to {MINOR_UNITS_MAX} minor units",
         ),
@@ -101,13 +101,13 @@ Currency: TypeAlias = Annotated[
         pattern="^[A-Z]{3}$",
         description="ISO 4217.",
         examples=["EUR"],
-        extra=_ruled(ProblemCode.INVALID_CURRENCY, "Currency must be a three-letter ISO 4217 code"),
+        extra=ruled(ProblemCode.INVALID_CURRENCY, "Currency must be a three-letter ISO 4217 code"),
     ),
 ]
 Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=CAPACITY_MAX, examples=[500])]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True, examples=["2026-12-31T20:00:00Z"])]
 PoolIds: TypeAlias = Annotated[
-    list[Annotated[PoolId, _ID]],
+    list[Annotated[PoolId, AN_ID]],
     Meta(
         min_length=1,
         max_length=POOLS_PER_TYPE_MAX,
@@ -121,7 +121,7 @@ TtlSeconds: TypeAlias = Annotated[
         le=TTL_SECONDS_MAX,
         description="How long a hold lasts.",
         examples=[600],
-        extra=_ruled(
+        extra=ruled(
             ProblemCode.INVALID_POLICY,
             f"ttl_seconds must be a whole number from 1 to {TTL_SECONDS_MAX}",
         ),
@@ -134,7 +134,7 @@ QuantityMax: TypeAlias = Annotated[
         le=QUANTITY_MAX,
         description="The most of one ticket type in one hold.",
         examples=[8],
-        extra=_ruled(
+        extra=ruled(
             ProblemCode.INVALID_POLICY,
             f"quantity_max must be a whole number from 1 to {QUANTITY_MAX}",
         ),
@@ -142,96 +142,109 @@ QuantityMax: TypeAlias = Annotated[
 ]
 
 
-class _Request(
+OneActiveHold: TypeAlias = Annotated[
+    bool, Meta(description="A holder has at most one live hold of a session.")
+]
+RefuseOrphans: TypeAlias = Annotated[
+    bool, Meta(description="Hand-picked seats may not leave a single seat alone.")
+]
+
+
+class InitialStatus(StrEnum):
+    DRAFT = "draft"
+    PUBLISHED = "published"
+
+
+class RequestShape(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
 ):
     """A field left out and a field of null are the same, unless a change has to tell them apart."""
 
 
-class NoFields(_Request, frozen=True):
+class NoFields(RequestShape, frozen=True):
     """A request that takes nothing."""
 
 
-class AskedLine(_Request, frozen=True):
-    ticket_type_id: Annotated[TicketTypeId, _ID]
-    quantity: TicketCount
-    unit_price: Amount | None = None
+class CsvText(Struct, frozen=True):
+    """A body that is CSV. It is read where it is used, for that may take a while."""
+
+    content: bytes
 
 
-class PlaceHoldRequest(_Request, frozen=True):
-    """Either `ticket_type_id` and `quantity`, or `lines`; and at least one of `customer_email` and
-    `user_id`. `hold_id` is yours to choose: the same id sent again never holds twice."""
-
-    session_id: Annotated[SessionId, _ID]
-    ticket_type_id: Annotated[TicketTypeId, _ID] | None = None
-    quantity: TicketCount | None = None
-    unit_price: Amount | None = None
-    lines: Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)] | None = None
-    customer_email: Email | None = None
-    user_id: UserId | None = None
-    hold_id: Annotated[HoldId, _ID] | None = None
-
-
-class PolicyRequest(_Request, frozen=True):
+class PolicyRequest(RequestShape, frozen=True):
     """What is left out is decided by the level above: event, then organization."""
 
     ttl_seconds: TtlSeconds | None = None
     quantity_max: QuantityMax | None = None
+    one_active_hold: OneActiveHold | None = None
+    refuse_orphans: RefuseOrphans | None = None
 
 
-class PolicyChangeRequest(_Request, frozen=True):
+class PolicyChangeRequest(RequestShape, frozen=True):
     """A field left out stays as it is; null leaves it to the level above again."""
 
     ttl_seconds: TtlSeconds | UnsetType | None = UNSET
     quantity_max: QuantityMax | UnsetType | None = UNSET
+    one_active_hold: OneActiveHold | UnsetType | None = UNSET
+    refuse_orphans: RefuseOrphans | UnsetType | None = UNSET
 
 
-class CreateEventRequest(_Request, frozen=True):
+class CreateEventRequest(RequestShape, frozen=True):
     name: Name
     currency: Currency
     hold_policy: PolicyRequest | None = None
+    status: InitialStatus = InitialStatus.PUBLISHED
+    sale_starts_at: Moment | None = None
+    sale_ends_at: Moment | None = None
 
 
-class ChangeEventRequest(_Request, frozen=True):
+class ChangeEventRequest(RequestShape, frozen=True):
+    """A field left out stays as it is. A time of null opens that end of the sale."""
+
     name: Name | UnsetType = UNSET
     hold_policy: PolicyChangeRequest | UnsetType = UNSET
+    status: EventStatus | UnsetType = UNSET
+    sale_starts_at: Moment | UnsetType | None = UNSET
+    sale_ends_at: Moment | UnsetType | None = UNSET
 
 
-class CreateSessionRequest(_Request, frozen=True):
-    event_id: Annotated[EventId, _ID]
+class CreateSessionRequest(RequestShape, frozen=True):
+    event_id: Annotated[EventId, AN_ID]
     name: Name
     starts_at: Moment | None = None
 
 
-class ChangeSessionRequest(_Request, frozen=True):
+class ChangeSessionRequest(RequestShape, frozen=True):
     name: Name | UnsetType = UNSET
     starts_at: Moment | UnsetType = UNSET
 
 
-class CreatePoolRequest(_Request, frozen=True):
-    session_id: Annotated[SessionId, _ID]
+class CreatePoolRequest(RequestShape, frozen=True):
+    session_id: Annotated[SessionId, AN_ID]
     name: Name
     total: Capacity
 
 
-class ChangePoolRequest(_Request, frozen=True):
+class ChangePoolRequest(RequestShape, frozen=True):
     name: Name | UnsetType = UNSET
     total: Capacity | UnsetType = UNSET
 
 
-class CreateTicketTypeRequest(_Request, frozen=True):
+class CreateTicketTypeRequest(RequestShape, frozen=True):
     """`capacity` makes a pool of its very own, named like the ticket type; `pool_ids` are shared.
-    At least one of the two."""
+    At least one of the two, unless `is_seated`: then its seats are what there is of it, and the
+    pools are further limits."""
 
-    session_id: Annotated[SessionId, _ID]
+    session_id: Annotated[SessionId, AN_ID]
     name: Name
     price: Amount
     capacity: Capacity | None = None
     pool_ids: PoolIds | None = None
     hold_policy: PolicyRequest | None = None
+    is_seated: bool = False
 
 
-class ChangeTicketTypeRequest(_Request, frozen=True):
+class ChangeTicketTypeRequest(RequestShape, frozen=True):
     name: Name | UnsetType = UNSET
     price: Amount | UnsetType = UNSET
     pool_ids: PoolIds | UnsetType = UNSET
@@ -245,25 +258,19 @@ CursorText: TypeAlias = Annotated[
         min_length=CURSOR_LENGTH,
         max_length=CURSOR_LENGTH,
         description="`next_cursor` of the page before.",
-        extra=_ruled(ProblemCode.INVALID_CURSOR, "Use next_cursor of the page before, unchanged"),
+        extra=ruled(ProblemCode.INVALID_CURSOR, "Use next_cursor of the page before, unchanged"),
     ),
 ]
 
 
-class PageQuery(_Request, frozen=True):
+class PageQuery(RequestShape, frozen=True):
     limit: Limit = PAGE_SIZE_DEFAULT
     cursor: CursorText | UnsetType = UNSET
 
 
-class HoldsQuery(PageQuery, frozen=True):
-    session_id: Annotated[SessionId, _ID] | UnsetType = UNSET
-    status: HoldStatus | UnsetType = UNSET
-    email: Email | UnsetType = UNSET
-
-
 class OfEventQuery(PageQuery, frozen=True):
-    event_id: Annotated[EventId, _ID] | UnsetType = UNSET
+    event_id: Annotated[EventId, AN_ID] | UnsetType = UNSET
 
 
 class OfSessionQuery(PageQuery, frozen=True):
-    session_id: Annotated[SessionId, _ID] | UnsetType = UNSET
+    session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET

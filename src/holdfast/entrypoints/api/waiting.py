@@ -4,8 +4,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import BoundedSemaphore
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 import structlog
 
@@ -19,6 +20,7 @@ GRACE_SECONDS = 5.0
 THREADS = 8
 CALLS_WAITING_MAX = 256
 
+K = TypeVar("K")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -115,17 +117,39 @@ class BlockingCalls:
         self._room = BoundedSemaphore(THREADS + CALLS_WAITING_MAX)
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.run_for(self._bound_seconds, partial(call, *args, **kwargs))
+
+    async def run_for(self, seconds: float, call: Callable[[], T]) -> T:
+        """Waits so long at most."""
         if not self._room.acquire(blocking=False):
             raise unavailable()
-        future = self._threads.submit(call, *args, **kwargs)
+        future = self._threads.submit(call)
         # Room is given back when the thread is free again, not when we stop waiting for it.
         future.add_done_callback(lambda _: self._room.release())
         try:
-            async with asyncio.timeout(self._bound_seconds):
+            async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            _log.error("call.unanswered", seconds=self._bound_seconds)
+            _log.error("call.unanswered", seconds=seconds)
             raise unavailable() from None
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class SharedLookups(Generic[K, T]):
+    """Calls that ask for the same thing are one call, however many wait for its answer."""
+
+    def __init__(self, blocking: BlockingCalls, look_up: Callable[[K], T]) -> None:
+        self._blocking = blocking
+        self._look_up = look_up
+        self._pending: dict[K, asyncio.Task[T]] = {}
+
+    async def get(self, key: K) -> T:
+        pending = self._pending.get(key)
+        if pending is None:
+            pending = asyncio.ensure_future(self._blocking.run(self._look_up, key))
+            self._pending[key] = pending
+            pending.add_done_callback(lambda _: self._pending.pop(key, None))
+        # Others may wait for the same answer: one that is cancelled leaves it running.
+        return await asyncio.shield(pending)

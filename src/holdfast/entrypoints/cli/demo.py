@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import ExitStack
+from typing import Any
 
 import psycopg
 
@@ -45,12 +46,13 @@ def run(settings: Settings, _options: argparse.Namespace) -> int:
     return 0
 
 
-def _welcome(settings: Settings, demo: dict[str, str]) -> str:
+def _welcome(settings: Settings, demo: dict[str, Any]) -> str:
     return f"""
 Holdfast is starting on {demo["base_url"]}
 
   API documentation   {demo["base_url"]}/api/docs
   Admin pages         {demo["admin_url"]}   ({demo["admin_username"]} / {demo["admin_password"]})
+  The hall            {demo["hall_url"]}
   Test key            {demo["secret_key"]}
   All of this         {settings.home / "demo.json"}
 
@@ -61,6 +63,15 @@ Hold two tickets:
     -H 'Content-Type: application/json' \\
     -d '{{"session_id": "{demo["session_id"]}",
          "ticket_type_id": "{demo["ga_ticket_type_id"]}",
+         "quantity": 2, "customer_email": "user@example.com"}}'
+
+Hold the best two seats next to each other:
+
+  curl -sS {demo["base_url"]}/api/holds \\
+    -H 'Authorization: Bearer {demo["secret_key"]}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{{"session_id": "{demo["session_id"]}",
+         "ticket_type_id": "{demo["seated_ticket_type_id"]}",
          "quantity": 2, "customer_email": "user@example.com"}}'
 
 Ctrl-C stops it."""

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from holdfast.adapters.postgres.admin.hall import hall_of
 from holdfast.adapters.postgres.admin.looking import (
     BY_ORGANIZATION,
     ReadOnlyAdmin,
@@ -28,15 +29,28 @@ from holdfast.adapters.postgres.admin.looking import (
 )
 from holdfast.adapters.postgres.models import (
     ApiKey,
+    Block,
     Event,
     Hold,
     Organization,
     Pool,
     PoolLapse,
+    Seat,
     Session,
     TicketType,
     TicketTypePool,
 )
+from holdfast.domain.catalogue import EventStatus
+
+POLICY = (("ttl_seconds", "quantity_max"), ("one_active_hold", "refuse_orphans"))
+
+_COLOUR_OF_STATUS = {
+    EventStatus.DRAFT.value: "",
+    EventStatus.PUBLISHED.value: "success",
+    EventStatus.LIVE.value: "info",
+    EventStatus.CANCELLED.value: "danger",
+    EventStatus.ARCHIVED.value: "",
+}
 
 
 @admin.register(Organization)
@@ -45,7 +59,7 @@ class OrganizationAdmin(ReadOnlyAdmin):
     list_display = ("name", "id", "ttl_seconds", "quantity_max", "created_at")
     search_fields = ("name",)
     search_help_text = "A part of the name, or an id"
-    fields = ("name", "id", "ttl_seconds", "quantity_max", "created_at", "more")
+    fields = ("name", "id", *POLICY, "created_at", "more")
 
     @admin.display(description="See also")
     def more(self, row: Organization) -> SafeString:
@@ -84,28 +98,46 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         return badge("revoked", "danger") if key.revoked_at else badge("valid", "success")
 
 
+class EventStatusFilter(admin.SimpleListFilter):
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(status.value, status.value) for status in EventStatus]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
+        wanted = self.value()
+        return queryset.filter(status=wanted) if wanted else queryset
+
+
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
     list_display = (
         "name",
+        "shown_status",
+        "sale_starts_at",
+        "sale_ends_at",
         "currency",
-        "ttl_seconds",
-        "quantity_max",
         "organization",
         "created_at",
     )
-    list_filter = BY_ORGANIZATION
+    list_filter = (*BY_ORGANIZATION, EventStatusFilter)
     search_fields = ("name",)
     search_help_text = "A part of the name, or an id"
     fields = (
-        "name",
+        ("name", "shown_status"),
         "organization",
         "id",
+        ("sale_starts_at", "sale_ends_at"),
         "currency",
-        ("ttl_seconds", "quantity_max"),
+        *POLICY,
         ("created_at", "updated_at"),
         "more",
     )
+
+    @admin.display(description="Status", ordering="status")
+    def shown_status(self, event: Event) -> SafeString:
+        return badge(event.status, _COLOUR_OF_STATUS.get(event.status, ""))
 
     @admin.display(description="See also")
     def more(self, event: Event) -> SafeString:
@@ -114,6 +146,9 @@ class EventAdmin(ReadOnlyAdmin):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
+    """With a picture of its hall, where it has one."""
+
+    change_form_outer_after_template = "holdfast/hall.html"
     related = ("organization", "event")
     list_display = ("name", "of_event", "starts_at", "version", "organization", "created_at")
     list_filter = BY_ORGANIZATION
@@ -129,6 +164,15 @@ class SessionAdmin(ReadOnlyAdmin):
         "more",
     )
 
+    class Media:
+        css = {"all": ("holdfast/hall.css",)}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        context["hall"] = hall_of(kwargs["obj"])
+        return super().render_change_form(request, context, *args, **kwargs)
+
     @admin.display(description="Event")
     def of_event(self, session: Session) -> SafeString:
         return row_link(Event, session.event_id, session.event)
@@ -137,7 +181,13 @@ class SessionAdmin(ReadOnlyAdmin):
     def more(self, session: Session) -> SafeString:
         return in_a_row(
             list_link(model, text, session, session_id=session.id)
-            for model, text in ((TicketType, "Ticket types"), (Pool, "Pools"), (Hold, "Holds"))
+            for model, text in (
+                (TicketType, "Ticket types"),
+                (Pool, "Pools"),
+                (Block, "Blocks"),
+                (Seat, "Seats"),
+                (Hold, "Holds"),
+            )
         )
 
 
@@ -147,9 +197,8 @@ class TicketTypeAdmin(SessionRowAdmin):
     list_display = (
         "name",
         "price",
+        "is_seated",
         "of_session",
-        "ttl_seconds",
-        "quantity_max",
         "organization",
         "created_at",
     )
@@ -158,10 +207,11 @@ class TicketTypeAdmin(SessionRowAdmin):
     search_help_text = "A part of the name or of the session's name, or an id"
     fields = (
         ("name", "price"),
+        "is_seated",
         "of_session",
         "organization",
         "id",
-        ("ttl_seconds", "quantity_max"),
+        *POLICY,
         ("created_at", "updated_at"),
         "pools",
     )

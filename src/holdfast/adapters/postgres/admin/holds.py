@@ -1,4 +1,4 @@
-"""Holds, and what became of them."""
+"""Holds."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ from django.utils.safestring import SafeString, mark_safe
 
 from holdfast.adapters.postgres.admin.looking import (
     BY_ORGANIZATION,
-    ReadOnlyAdmin,
+    GrowingTableAdmin,
     SessionRowAdmin,
     amount,
     badge,
+    hold_named,
     in_a_row,
     list_link,
-    pretty_json,
     redacted,
-    row_link,
+    seat_link,
     table,
     uuid_or_none,
 )
@@ -39,9 +39,6 @@ from holdfast.adapters.postgres.models import (
     HoldLine,
 )
 from holdfast.domain.hold import HoldStatus
-from holdfast.domain.transitions import FactType
-
-HOLDS_FOUND_MAX = 20
 
 _COLOUR_OF_STATUS = {
     HoldStatus.ACTIVE.value: "info",
@@ -69,12 +66,6 @@ class HoldStatusFilter(admin.SimpleListFilter):
         if wanted == HoldStatus.EXPIRED:
             return queryset.filter(Q(status=wanted) | (active & Q(expires_at__lte=Now())))
         return queryset.filter(status=wanted) if wanted else queryset
-
-
-class GrowingTableAdmin(ReadOnlyAdmin):
-    """A table too large to sort: only the order of its index is offered."""
-
-    sortable_by = ()
 
 
 class HoldList(ChangeList):
@@ -113,6 +104,8 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
                     ("email", "user"),
                     ("quantity", "total"),
                     "lines",
+                    ("source", "cart"),
+                    "remarks",
                     "more",
                 )
             },
@@ -153,7 +146,7 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         if not search_term.strip():
             return queryset, False
-        return queryset.filter(_named(search_term, id_column="id")), False
+        return queryset.filter(hold_named(search_term, id_column="id")), False
 
     @admin.display(description="Status")
     def shown_status(self, hold: Any) -> SafeString:
@@ -180,17 +173,26 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
     def lines(self, hold: Hold) -> SafeString:
         lines = HoldLine.objects.filter(organization_id=hold.organization_id, hold_id=hold.id)
         return table(
-            ("Ticket type", "Quantity", "Unit price", "Total"),
+            ("Ticket type", "Seat", "Quantity", "Unit price", "Total"),
             (
                 (
                     line.ticket_type.name,
+                    seat_link(line.seat) or "-",
                     line.quantity,
                     amount(line.unit_price_minor, hold.currency),
                     amount(line.quantity * line.unit_price_minor, hold.currency),
                 )
-                for line in lines.select_related("ticket_type").order_by("position")
+                for line in lines.select_related("ticket_type", "seat__block").order_by("position")
             ),
         )
+
+    @admin.display(description="Cart token")
+    def cart(self, hold: Hold) -> str:
+        return redacted(hold.cart_token) if hold.cart_token else "-"
+
+    @admin.display(description="Notes")
+    def remarks(self, hold: Hold) -> str:
+        return redacted(hold.notes) if hold.notes else "-"
 
     @admin.display(description="See also")
     def more(self, hold: Hold) -> SafeString:
@@ -198,97 +200,3 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
             list_link(model, text, hold, hold_id=hold.id)
             for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
         )
-
-
-def _named(term: str, *, id_column: str) -> Q:
-    """Rows of the hold that a person names by its id or its reference. Found first and then named
-    with its organization, so that each table is asked through its index."""
-    hold_id = uuid_or_none(term)
-    name = Q(pk=hold_id) if hold_id else Q(reference=term.strip().upper())
-    found = Hold.objects.filter(name).select_related("organization")[:HOLDS_FOUND_MAX]
-    rows = Q(pk__in=())
-    for hold in found:
-        rows |= Q(organization_id=hold.organization_id, **{id_column: hold.id})
-    return rows
-
-
-class HoldHistoryAdmin(GrowingTableAdmin):
-    """What happened to holds, newest first within each organization."""
-
-    list_filter = BY_ORGANIZATION
-    ordering = ("-organization_id", "-seq")
-    search_fields = ("hold_id",)
-    search_help_text = "The whole reference or id of a hold"
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        if not search_term.strip():
-            return queryset, False
-        return queryset.filter(_named(search_term, id_column="hold_id")), False
-
-    @admin.display(description="Hold")
-    def hold(self, row: Fact | AuditEntry) -> SafeString:
-        return row_link(Hold, row.hold_id, row.hold_id, row.organization_id)
-
-
-class FactTypeFilter(admin.SimpleListFilter):
-    title = "type"
-    parameter_name = "type"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(kind.value, kind.value) for kind in FactType]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Fact]) -> QuerySet[Fact]:
-        wanted = self.value()
-        return queryset.filter(type=wanted) if wanted else queryset
-
-
-@admin.register(Fact)
-class FactAdmin(HoldHistoryAdmin):
-    list_display = ("seq", "type", "hold", "version", "organization", "occurred_at")
-    list_filter = (*BY_ORGANIZATION, FactTypeFilter)
-    fields = (
-        ("type", "occurred_at"),
-        ("hold", "version"),
-        "organization",
-        "event_id",
-        ("seq", "xid"),
-        "content",
-    )
-
-    @admin.display(description="Payload")
-    def content(self, fact: Fact) -> str | SafeString:
-        return pretty_json(fact.payload)
-
-
-@admin.register(AuditEntry)
-class AuditEntryAdmin(HoldHistoryAdmin):
-    list_display = ("seq", "action", "hold", "who", "request_id", "ip", "organization", "at")
-    fields = (
-        ("action", "at"),
-        "hold",
-        "organization",
-        ("who", "request_id"),
-        "ip",
-        "agent",
-        "seq",
-        "before",
-        "after",
-    )
-
-    @admin.display(description="Actor")
-    def who(self, entry: AuditEntry) -> str:
-        return redacted(entry.actor)
-
-    @admin.display(description="User agent")
-    def agent(self, entry: AuditEntry) -> str:
-        return redacted(entry.user_agent) if entry.user_agent else "-"
-
-    @admin.display(description="Before")
-    def before(self, entry: AuditEntry) -> str | SafeString:
-        return pretty_json(entry.old)
-
-    @admin.display(description="After")
-    def after(self, entry: AuditEntry) -> str | SafeString:
-        return pretty_json(entry.new)

@@ -10,10 +10,7 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.paginator import Paginator
-from django.db.models import (
-    Model,
-    QuerySet,
-)
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -21,9 +18,7 @@ from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.models import (
-    Session,
-)
+from holdfast.adapters.postgres.models import Hold, Seat, Session
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
     UnfoldAdmin = admin.ModelAdmin[Any]
@@ -36,6 +31,7 @@ else:
     AnyPaginator = Paginator
 
 ROWS_COUNTED_MAX = 10_000
+HOLDS_FOUND_MAX = 20
 
 BY_ORGANIZATION: tuple[Any, ...] = (("organization", AutocompleteSelectFilter),)
 _EMAIL = re.compile(r'([^\s@"<>(),;:\\])[^\s@"<>(),;:\\]*@')
@@ -97,6 +93,11 @@ def row_link(
     return link(f"{url}?organization={organization_id}" if organization_id else url, text)
 
 
+def seat_link(seat: Seat | None) -> SafeString | None:
+    """Where the seat is, as people say it."""
+    return None if seat is None else row_link(Seat, seat.id, f"{seat.block}, {seat}")
+
+
 def in_a_row(links: Iterable[SafeString]) -> SafeString:
     return format_html_join(" \N{MIDDLE DOT} ", "{}", ((one,) for one in links))
 
@@ -106,6 +107,18 @@ def uuid_or_none(text: str) -> UUID | None:
         return UUID(text.strip())
     except ValueError:
         return None
+
+
+def hold_named(term: str, *, id_column: str) -> Q:
+    """Rows of the hold that a person names by its id or its reference. Found first and then named
+    with its organization, so that each table is asked through its index."""
+    hold_id = uuid_or_none(term)
+    name = Q(pk=hold_id) if hold_id else Q(reference=term.strip().upper())
+    found = Hold.objects.filter(name).select_related("organization")[:HOLDS_FOUND_MAX]
+    rows = Q(pk__in=())
+    for hold in found:
+        rows |= Q(organization_id=hold.organization_id, **{id_column: hold.id})
+    return rows
 
 
 class BoundedPaginator(AnyPaginator):
@@ -138,7 +151,10 @@ class ReadOnlyAdmin(UnfoldAdmin):
     # What an address may filter by. Anything else would let people guess their way to what the
     # pages redact, one `?customer_email__startswith=` after the other.
     filters_allowed: ClassVar[frozenset[str]] = frozenset(
-        {"organization", "event_id", "session_id", "hold_id", "status", "type"}
+        {
+            *("organization", "event_id", "session_id", "block_id", "seat_id", "hold_id"),
+            *("status", "type"),
+        }
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -177,10 +193,16 @@ class ReadOnlyAdmin(UnfoldAdmin):
         return super().get_search_results(request, queryset, search_term)
 
 
+class GrowingTableAdmin(ReadOnlyAdmin):
+    """A table too large to sort: only the order of its index is offered."""
+
+    sortable_by = ()
+
+
 class SessionRowAdmin(ReadOnlyAdmin):
     """A row that belongs to a session."""
 
-    related = ("organization", "session")
+    related: ClassVar[tuple[str, ...]] = ("organization", "session")
 
     @admin.display(description="Session")
     def of_session(self, row: Any) -> SafeString:

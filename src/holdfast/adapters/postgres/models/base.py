@@ -1,0 +1,93 @@
+"""What the models have in common: fields, organizations, and relations inside one of them."""
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import models
+
+Target = TypeVar("Target", bound=models.Model)
+
+if TYPE_CHECKING:  # Django's fields take their types in the stubs only
+    WholeNumber = models.BigIntegerField[int, int]
+    Number = models.FloatField[float, float]
+else:
+    WholeNumber = models.BigIntegerField
+    Number = models.FloatField
+
+
+class Xid8Field(WholeNumber):
+    """The id of a transaction."""
+
+    def db_type(self, connection: Any) -> str:
+        return "xid8"
+
+    def from_db_value(self, value: str | None, *_: object) -> int | None:
+        return None if value is None else int(value)
+
+
+class RealField(Number):
+    """A number of half the usual precision: where a seat is drawn."""
+
+    def db_type(self, connection: Any) -> str:
+        return "real"
+
+
+class Row(models.Model):
+    """One row of a table. The only right that exists is the right to look."""
+
+    class Meta:
+        abstract = True
+        managed = False
+        default_permissions = ("view",)
+
+
+class PolicyRow(Row):
+    """A row that may say how its holds are to be; what is empty is left to the next wider one."""
+
+    ttl_seconds = models.IntegerField("holds last (s)", null=True)
+    quantity_max = models.IntegerField("most per hold", null=True)
+    one_active_hold = models.BooleanField("one live hold each", null=True)
+    refuse_orphans = models.BooleanField("no single seat left", null=True)
+
+    class Meta(Row.Meta):
+        abstract = True
+
+
+class Organization(PolicyRow):
+    id = models.UUIDField(primary_key=True)
+    name = models.TextField()
+    created_at = models.DateTimeField()
+
+    class Meta(PolicyRow.Meta):
+        db_table = "organization"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class OrganizationRow(Row):
+    """A row that belongs to an organization."""
+
+    organization = models.ForeignKey(Organization, models.DO_NOTHING, related_name="+")
+
+    class Meta(Row.Meta):
+        abstract = True
+
+
+def same_organization(
+    to: type[Target], column: str, *, optional: bool = False
+) -> "models.ForeignObject[Target, Target]":
+    """A relation inside one organization. It joins on both columns, because every index leads with
+    the organization; a join on the id alone would read the whole table."""
+    return models.ForeignObject(
+        to,
+        on_delete=models.DO_NOTHING,
+        from_fields=("organization", column),
+        to_fields=("organization", "id"),
+        related_name="+",
+        null=optional,
+    )
+
+
+def unique_in_organization(name: str) -> list[models.BaseConstraint]:
+    """The true primary key, which the relations above refer to."""
+    return [models.UniqueConstraint(fields=("organization", "id"), name=name)]

@@ -1,0 +1,101 @@
+"""Holds, and what became of them."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from holdfast.adapters.postgres.models.base import OrganizationRow, Xid8Field, same_organization
+from holdfast.adapters.postgres.models.catalogue import Session, TicketType
+from holdfast.adapters.postgres.models.seats import Seat
+
+
+class Hold(OrganizationRow):
+    id = models.UUIDField(primary_key=True)
+    session_id = models.UUIDField()
+    session = same_organization(Session, "session_id")
+    reference = models.TextField()
+    customer_email = models.TextField(null=True)
+    email_key = models.TextField(null=True, editable=False)
+    user_id = models.TextField(null=True)
+    quantity = models.IntegerField()
+    total_minor = models.BigIntegerField()
+    currency = models.TextField()
+    status = models.TextField()
+    version = models.IntegerField()
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+    held_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    cancelled_at = models.DateTimeField(null=True)
+    expired_at = models.DateTimeField(null=True)
+    source = models.TextField()
+    cart_token = models.TextField(null=True)
+    notes = models.TextField(null=True)
+
+    class Meta(OrganizationRow.Meta):
+        db_table = "hold"
+
+    def __str__(self) -> str:
+        return self.reference
+
+
+class HoldLine(OrganizationRow):
+    """One line of a hold; shown with the hold."""
+
+    pk = models.CompositePrimaryKey("organization_id", "hold_id", "position")
+    hold_id = models.UUIDField()
+    position = models.SmallIntegerField()
+    ticket_type_id = models.UUIDField()
+    ticket_type = same_organization(TicketType, "ticket_type_id")
+    quantity = models.IntegerField()
+    unit_price_minor = models.BigIntegerField()
+    pool_ids = ArrayField(models.UUIDField())
+    seat_id = models.UUIDField(null=True)
+    seat = same_organization(Seat, "seat_id", optional=True)
+
+    class Meta(OrganizationRow.Meta):
+        db_table = "hold_line"
+
+
+class Fact(OrganizationRow):
+    """A row of the outbox."""
+
+    seq = models.BigIntegerField("number", primary_key=True)
+    xid = Xid8Field("transaction")
+    event_id = models.UUIDField()
+    hold_id = models.UUIDField(null=True)
+    seat_id = models.UUIDField(null=True)
+    seat = same_organization(Seat, "seat_id", optional=True)
+    version = models.IntegerField()
+    type = models.TextField()
+    occurred_at = models.DateTimeField()
+    payload = models.JSONField()
+
+    class Meta(OrganizationRow.Meta):
+        db_table = "outbox"
+
+    def __str__(self) -> str:
+        return f"{self.type} #{self.seq}"
+
+
+class AuditEntry(OrganizationRow):
+    seq = models.BigIntegerField("number", primary_key=True)
+    at = models.DateTimeField("time")
+    action = models.TextField()
+    hold_id = models.UUIDField(null=True)
+    seat_id = models.UUIDField(null=True)
+    seat = same_organization(Seat, "seat_id", optional=True)
+    actor = models.TextField()
+    request_id = models.TextField()
+    ip = models.GenericIPAddressField("IP address", null=True)
+    user_agent = models.TextField(null=True)
+    old = models.JSONField(null=True)
+    new = models.JSONField()
+
+    class Meta(OrganizationRow.Meta):
+        db_table = "audit"
+        verbose_name = "audit entry"
+        verbose_name_plural = "audit entries"
+
+    def __str__(self) -> str:
+        return f"{self.action} #{self.seq}"

@@ -1,0 +1,105 @@
+"""The SQL that shows seats. A seat whose time is up is available everywhere: lapsing changes no
+row, so each statement compares with the clock. statement_timestamp(), so that one answer has one
+now."""
+
+from holdfast.adapters.postgres.statements import SEAT_COLUMNS
+
+# By its own key; that it belongs to the event is a condition, not the way to it.
+SEAT = f"""
+SELECT {SEAT_COLUMNS}, x.event_id, b.name, statement_timestamp()
+FROM seat s
+JOIN session x ON x.organization_id = s.organization_id AND x.id = s.session_id
+JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
+WHERE s.organization_id = %(organization_id)s AND s.id = %(seat_id)s AND x.event_id = %(event_id)s
+"""  # noqa: S608
+
+HAS_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s"
+
+# From here on a reader misses nothing: whatever is older has ended and was seen. Without the second
+# part the version would rise with every transaction of anybody, and nothing could be told from it.
+_VERSION = """least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, 1 + coalesce((
+    SELECT newest.changed_xid::text::bigint FROM seat newest
+    WHERE newest.organization_id = %(organization_id)s AND newest.session_id = %(session_id)s
+    ORDER BY newest.changed_xid DESC LIMIT 1), 0))"""
+
+_IS_HELD = "s.status = 'held' AND s.held_until > statement_timestamp()"
+_IS_AVAILABLE = "s.status = 'available' OR s.held_until <= statement_timestamp()"
+
+# The whole map in one snapshot, a row of seats in a row of the answer: the database puts the seats
+# together, so that nobody goes through tens of thousands of them one by one.
+SESSION_MAP = f"""
+SELECT {_VERSION}, b.id, b.name, p.total, r.*
+FROM session x
+LEFT JOIN block b ON b.organization_id = x.organization_id AND b.session_id = x.id
+LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
+LEFT JOIN (
+    SELECT block_id, min(row_rank) AS rank, row_name, array_agg(id ORDER BY index),
+        array_agg(number ORDER BY index), array_agg(x ORDER BY index),
+        array_agg(y ORDER BY index), string_agg(letter, '' ORDER BY index),
+        json_object_agg(index, until ORDER BY index) FILTER (WHERE until IS NOT NULL),
+        array_agg(index ORDER BY index) FILTER (WHERE is_accessible),
+        array_agg(index ORDER BY index) FILTER (WHERE is_companion),
+        array_agg(index ORDER BY index) FILTER (WHERE is_restricted_view)
+    FROM (
+        SELECT s.block_id, s.row_name, s.row_rank, s.id::text AS id, s.number, s.x, s.y,
+            s.is_accessible, s.is_companion, s.is_restricted_view,
+            CASE WHEN {_IS_AVAILABLE} THEN 'a' ELSE left(s.status, 1) END AS letter,
+            CASE WHEN {_IS_HELD} THEN extract(epoch FROM s.held_until)::bigint END AS until,
+            row_number() OVER (PARTITION BY s.block_id, s.row_name ORDER BY s.position) - 1
+                AS index
+        FROM seat s
+        WHERE s.organization_id = %(organization_id)s AND s.session_id = %(session_id)s
+    ) seats
+    GROUP BY block_id, row_name
+) r ON r.block_id = b.id
+WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
+ORDER BY b.rank, b.id, r.rank, r.row_name
+"""  # noqa: S608
+
+# What changed in the transaction of that version or later; the index ends with changed_xid.
+SEAT_CHANGES = f"""
+SELECT {_VERSION}, s.id, CASE WHEN {_IS_AVAILABLE} THEN 'available' ELSE s.status END,
+    CASE WHEN {_IS_HELD} THEN s.held_until END, s.version
+FROM session x
+LEFT JOIN seat s ON s.organization_id = x.organization_id AND s.session_id = x.id
+    AND s.changed_xid >= %(since)s::text::xid8
+WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
+ORDER BY s.changed_xid, s.id
+"""  # noqa: S608
+
+# One row: the event, and all that is in it as JSON, counted in one snapshot.
+OCCUPANCY = f"""
+SELECT statement_timestamp(), (
+    SELECT json_agg(json_build_array(x.id, x.name, blocks.found, pools.found)
+                    ORDER BY x.created_at, x.id)
+    FROM session x
+    CROSS JOIN LATERAL (
+        SELECT json_agg(json_build_array(b.id, b.name, p.total, counted.available, counted.held,
+                                         counted.sold, counted.blocked)
+                        ORDER BY b.rank, b.id) AS found
+        FROM block b
+        LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
+        LEFT JOIN (
+            SELECT s.block_id, count(*) FILTER (WHERE {_IS_AVAILABLE}) AS available,
+                count(*) FILTER (WHERE {_IS_HELD}) AS held,
+                count(*) FILTER (WHERE s.status = 'sold') AS sold,
+                count(*) FILTER (WHERE s.status = 'blocked') AS blocked
+            FROM seat s WHERE s.organization_id = x.organization_id AND s.session_id = x.id
+            GROUP BY s.block_id
+        ) counted ON counted.block_id = b.id
+        WHERE b.organization_id = x.organization_id AND b.session_id = x.id
+    ) blocks
+    CROSS JOIN LATERAL (
+        SELECT json_agg(json_build_array(p.id, p.name, p.total, p.held - coalesce((
+                            SELECT sum(l.units) FROM pool_lapse l
+                            WHERE l.organization_id = p.organization_id AND l.pool_id = p.id
+                                AND l.lapses_at <= statement_timestamp()), 0), p.sold)
+                        ORDER BY p.created_at, p.id) AS found
+        FROM pool p
+        WHERE p.organization_id = x.organization_id AND p.session_id = x.id AND NOT EXISTS (
+            SELECT FROM block b WHERE b.organization_id = p.organization_id
+                AND b.session_id = p.session_id AND b.capacity_pool_id = p.id)
+    ) pools
+    WHERE x.organization_id = e.organization_id AND x.event_id = e.id)
+FROM event e WHERE e.organization_id = %s AND e.id = %s
+"""  # noqa: S608

@@ -1,0 +1,101 @@
+"""The hall of the demo: three levels in gentle curves around the stage."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import cos, sin
+from string import ascii_uppercase
+
+from holdfast.domain.arranging import DraftSeat, Source
+
+_ROW_DISTANCE = 1.1
+# The seats that people are shown first: so many in the middle of each of these rows.
+_SHOWN_ROWS = {("Stalls", "F"), ("Stalls", "H"), ("Stalls", "J"), ("Circle", "B"), ("Circle", "D")}
+_SHOWN_PER_ROW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One block. Each row, from A on, is drawn from left to right: `o` a seat, `w` room for a
+    wheelchair, `c` the seat of its companion, `v` a seat behind a pillar, and a space an aisle."""
+
+    name: str
+    price_minor: int
+    radius: float
+    rows: tuple[str, ...]
+    capacity: int | None = None
+
+    def seats(self) -> Iterator[DraftSeat]:
+        for line, (name, places) in enumerate(zip(ascii_uppercase, self.rows, strict=False)):
+            radius = self.radius + line * _ROW_DISTANCE
+            taken = [place for place, kind in enumerate(places) if kind != " "]
+            for number, place in enumerate(taken, start=1):
+                angle = (place - (len(places) - 1) / 2) / radius
+                yield DraftSeat(
+                    source=Source(line, self.name),
+                    row=name,
+                    number=str(number),
+                    position=place + 1,
+                    x=radius * sin(angle),
+                    y=radius * cos(angle),
+                    is_accessible=places[place] == "w",
+                    is_companion=places[place] == "c",
+                    is_restricted_view=places[place] == "v",
+                )
+
+
+LEVELS = (
+    Level(
+        "Stalls",
+        8_500,
+        20,
+        (
+            "ooooo oooooooooooo ooooo",
+            "ooooo oooooooooooo ooooo",
+            "oooooo oooooooooooo oooooo",
+            "oooooo oooooooooooo oooooo",
+            "ooooooo oooooooooooo ooooooo",
+            "ooooooo oooooooooooo ooooooo",
+            "oooooooo oooooooooooo oooooooo",
+            "oooooooo oooooooooooo oooooooo",
+            "oooooooo oooooooooooo oooooooo",
+            "oooooooo oooooooooooo oooooooo",
+            "oooooooo oooooooooooo oooooooo",
+            "oooooooo wc wc  cw cw oooooooo",
+        ),
+    ),
+    Level(
+        "Circle",
+        6_500,
+        36,
+        (
+            "oooooooo oooooooooooooo oooooooo",
+            "oooooooo oooooooooooooo oooooooo",
+            "ooooooooo oooooooooooooo ooooooooo",
+            "ooooooooo oooooooooooooo ooooooooo",
+            "vvoooooooo oooooooooooooo oooooooovv",
+            "vvoooooooo oooooooooooooo oooooooovv",
+        ),
+    ),
+    # Fewer tickets than chairs, so that people up there have room for their coats.
+    Level(
+        "Balcony",
+        3_500,
+        45.4,
+        (
+            "ooooooooooooo ooooooooooooo",
+            "ooooooooooooo ooooooooooooo",
+            "ooooooooooooo ooooooooooooo",
+            "vvooooooooooo ooooooooooovv",
+        ),
+        capacity=80,
+    ),
+)
+
+
+def is_shown(level: Level, seat: DraftSeat) -> bool:
+    """One of the seats that people are shown first: with neighbours, in several rows."""
+    if (level.name, seat.row) not in _SHOWN_ROWS:
+        return False
+    chairs = sum(place != " " for place in level.rows[ascii_uppercase.index(seat.row)])
+    first = (chairs - _SHOWN_PER_ROW) // 2 + 1
+    return first <= int(seat.number) < first + _SHOWN_PER_ROW

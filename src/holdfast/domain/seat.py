@@ -1,0 +1,148 @@
+"""One place. Its row carries its own state, so "who has this chair" is one row under one lock.
+
+    available -> held -> sold        any -> blocked (by an operator) -> what it was before
+
+A held seat whose time is up is free, whatever its row says. A blocked seat that was sold remembers
+its hold: unblocking never frees it.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from holdfast.domain.ids import BlockId, HoldId, HoldKey, OrganizationId, SeatId, SessionId
+
+SEAT_LABEL_LENGTH_MAX = 20
+BLOCKED_REASON_LENGTH_MAX = 200
+
+
+class SeatStatus(StrEnum):
+    AVAILABLE = "available"
+    HELD = "held"
+    SOLD = "sold"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class SeatPlace:
+    """Where a seat is: this never changes. Neighbours have positions that follow each other; a
+    missing position is an aisle."""
+
+    id: SeatId
+    block_id: BlockId
+    row: str
+    row_rank: int
+    number: str
+    position: int
+    x: float = 0.0
+    y: float = 0.0
+    is_accessible: bool = False
+    is_companion: bool = False
+    is_restricted_view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    organization_id: OrganizationId
+    session_id: SessionId
+    place: SeatPlace
+    status: SeatStatus = SeatStatus.AVAILABLE
+    hold_id: HoldId | None = None
+    holder_key: UUID | None = None
+    held_until: datetime | None = None
+    locked_at: datetime | None = None
+    blocked_reason: str | None = None
+    version: int = 1
+
+    @property
+    def id(self) -> SeatId:
+        return self.place.id
+
+    @property
+    def hold_key(self) -> HoldKey | None:
+        return None if self.hold_id is None else (self.organization_id, self.hold_id)
+
+    def is_lapsed(self, now: datetime) -> bool:
+        """Held by a hold whose time is up, and no command has written that down yet."""
+        return self.held_until is not None and self.held_until <= now
+
+    def is_free(self, now: datetime) -> bool:
+        return self.status is SeatStatus.AVAILABLE or self.is_lapsed(now)
+
+    def is_blocked(self) -> bool:
+        return self.status is SeatStatus.BLOCKED
+
+    def is_sold(self) -> bool:
+        """Also when an operator has blocked it since."""
+        return self.hold_id is not None and self.status in {SeatStatus.SOLD, SeatStatus.BLOCKED}
+
+    def is_held_by(self, holder_key: UUID, now: datetime) -> bool:
+        return (
+            self.status is SeatStatus.HELD
+            and not self.is_lapsed(now)
+            and self.holder_key == holder_key
+        )
+
+    def status_at(self, now: datetime) -> SeatStatus:
+        """What everyone is shown: a seat whose hold has lapsed is available."""
+        return SeatStatus.AVAILABLE if self.is_lapsed(now) else self.status
+
+    def remaining_seconds(self, now: datetime) -> int:
+        """Whole seconds until its hold lapses; 0 when nobody holds it."""
+        if self.held_until is None or self.is_lapsed(now):
+            return 0
+        return int((self.held_until - now).total_seconds())
+
+    def held(self, hold_id: HoldId, holder_key: UUID, until: datetime, now: datetime) -> "Seat":
+        assert self.status is SeatStatus.AVAILABLE
+        return self._changed(
+            SeatStatus.HELD, hold_id=hold_id, holder_key=holder_key, held_until=until, locked_at=now
+        )
+
+    def released(self) -> "Seat":
+        assert self.status is SeatStatus.HELD
+        return self._changed(SeatStatus.AVAILABLE)
+
+    def sold(self) -> "Seat":
+        assert self.status is SeatStatus.HELD
+        return self._changed(
+            SeatStatus.SOLD,
+            hold_id=self.hold_id,
+            holder_key=self.holder_key,
+            locked_at=self.locked_at,
+        )
+
+    def blocked(self, reason: str) -> "Seat":
+        """Of a sold seat everything but the status stays. A held one must be released before."""
+        assert self.status in {SeatStatus.AVAILABLE, SeatStatus.SOLD}
+        return replace(
+            self,
+            status=SeatStatus.BLOCKED,
+            blocked_reason=reason,
+            version=self.version + 1,
+        )
+
+    def unblocked(self) -> "Seat":
+        assert self.is_blocked()
+        status = SeatStatus.SOLD if self.is_sold() else SeatStatus.AVAILABLE
+        return replace(self, status=status, blocked_reason=None, version=self.version + 1)
+
+    def _changed(
+        self,
+        status: SeatStatus,
+        *,
+        hold_id: HoldId | None = None,
+        holder_key: UUID | None = None,
+        held_until: datetime | None = None,
+        locked_at: datetime | None = None,
+    ) -> "Seat":
+        return replace(
+            self,
+            status=status,
+            hold_id=hold_id,
+            holder_key=holder_key,
+            held_until=held_until,
+            locked_at=locked_at,
+            version=self.version + 1,
+        )

@@ -1,0 +1,162 @@
+"""The seats of a session as a whole: where they are, and which of them seem to be free.
+
+A row is a number whose bits are its places from left to right; an aisle is a bit that is never
+set. So "n together" is a few operations on whole rows, however large the hall is.
+
+What is free is a hint: it was read without locks. It says which seats to try; the locks decide.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from holdfast.domain.ids import BlockId, SeatId
+from holdfast.domain.seat import SeatPlace, SeatStatus
+
+
+class Spot(NamedTuple):
+    """Where a seat is in a plan: which row, which bit of it."""
+
+    row: int
+    bit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    block_id: BlockId
+    name: str
+    places: Mapping[int, SeatPlace]  # by bit
+    width: int
+    special: int  # accessible places and those of their companions
+    accessible: int
+    restricted: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeatPlan:
+    """The rows of a session, the best first."""
+
+    rows: tuple[Row, ...]
+    spots: Mapping[SeatId, Spot]
+    _rows_in: dict[frozenset[BlockId], tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    def place(self, spot: Spot) -> SeatPlace:
+        return self.rows[spot.row].places[spot.bit]
+
+    def rows_in(self, blocks: frozenset[BlockId]) -> tuple[int, ...]:
+        """The rows of these blocks, remembered: few combinations are ever asked for."""
+        known = self._rows_in.get(blocks)
+        if known is None:
+            known = tuple(n for n, row in enumerate(self.rows) if row.block_id in blocks)
+            self._rows_in[blocks] = known
+        return known
+
+
+class FreeSeats:
+    """Which places of each row are free, and how long its longest run of them is: rows that cannot
+    have so many together are then passed over at once."""
+
+    __slots__ = ("longest", "masks")
+
+    def __init__(self, masks: list[int], longest: list[int] | None = None) -> None:
+        self.masks = masks
+        self.longest = [_longest_run(mask) for mask in masks] if longest is None else longest
+
+    def copy(self) -> "FreeSeats":
+        return FreeSeats(self.masks.copy(), self.longest.copy())
+
+    def take(self, spot: Spot) -> None:
+        self._put(spot.row, self.masks[spot.row] & ~(1 << spot.bit))
+
+    def give_back(self, spot: Spot) -> None:
+        self._put(spot.row, self.masks[spot.row] | 1 << spot.bit)
+
+    def _put(self, row: int, mask: int) -> None:
+        if mask != self.masks[row]:
+            self.masks[row] = mask
+            self.longest[row] = _longest_run(mask)
+
+
+@dataclass(frozen=True, slots=True)
+class Seating:
+    """A plan, and which places were free when it was looked at."""
+
+    plan: SeatPlan
+    free: FreeSeats
+
+
+def make_plan(places: Iterable[SeatPlace], block_ranks: Mapping[BlockId, int]) -> SeatPlan:
+    by_row: dict[tuple[int, BlockId, int, str], list[SeatPlace]] = {}
+    for place in places:
+        key = (block_ranks[place.block_id], place.block_id, place.row_rank, place.row)
+        by_row.setdefault(key, []).append(place)
+    rows: list[Row] = []
+    spots: dict[SeatId, Spot] = {}
+    for key in sorted(by_row):
+        row = _row(by_row[key])
+        for bit, place in row.places.items():
+            spots[place.id] = Spot(len(rows), bit)
+        rows.append(row)
+    return SeatPlan(tuple(rows), spots)
+
+
+def _row(places: Sequence[SeatPlace]) -> Row:
+    first = min(place.position for place in places)
+    by_bit = {place.position - first: place for place in places}
+    accessible = _mask(bit for bit, place in by_bit.items() if place.is_accessible)
+    companion = _mask(bit for bit, place in by_bit.items() if place.is_companion)
+    return Row(
+        block_id=places[0].block_id,
+        name=places[0].row,
+        places=by_bit,
+        width=max(by_bit) + 1,
+        special=accessible | companion,
+        accessible=accessible,
+        restricted=_mask(bit for bit, place in by_bit.items() if place.is_restricted_view),
+    )
+
+
+def _mask(bits: Iterable[int]) -> int:
+    mask = 0
+    for bit in bits:
+        mask |= 1 << bit
+    return mask
+
+
+def _longest_run(mask: int) -> int:
+    length = 0
+    while mask:
+        mask &= mask >> 1
+        length += 1
+    return length
+
+
+class SeatMap:
+    """Follows the seats of a session from one unlocked look to the next. Not thread-safe."""
+
+    def __init__(self, plan: SeatPlan) -> None:
+        self.plan = plan
+        self._free = FreeSeats([_mask(row.places) for row in plan.rows])
+        self._held_until: dict[SeatId, datetime] = {}
+        self._lapses: list[tuple[datetime, SeatId]] = []
+
+    def saw(self, seat_id: SeatId, status: SeatStatus, held_until: datetime | None) -> None:
+        spot = self.plan.spots[seat_id]
+        self._held_until.pop(seat_id, None)
+        if status is SeatStatus.AVAILABLE:
+            self._free.give_back(spot)
+            return
+        self._free.take(spot)
+        if held_until is not None:
+            self._held_until[seat_id] = held_until
+            heappush(self._lapses, (held_until, seat_id))
+
+    def seating(self, now: datetime) -> Seating:
+        """The seats as they seem to be now: lapsing changes no row, so the clock is asked."""
+        while self._lapses and self._lapses[0][0] <= now:
+            lapsed_at, seat_id = heappop(self._lapses)
+            if self._held_until.get(seat_id) == lapsed_at:
+                self._free.give_back(self.plan.spots[seat_id])
+        return Seating(self.plan, self._free.copy())

@@ -1,0 +1,145 @@
+"""What a request asks to hold, in the domain's words, or everything that is wrong with it."""
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, SeatAsk
+from holdfast.domain.hold import NO_REMARKS, Remarks
+from holdfast.domain.ids import SeatId
+from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.hold_structs import AskedLine, PlaceHoldRequest
+from holdfast.entrypoints.api.problems import FieldError, invalid
+from holdfast.entrypoints.api.seat_structs import ReserveRequest
+from holdfast.services.placing import HoldRequest
+
+_ASK_FIELDS = ("ticket_type_id", "quantity", "unit_price", "seat_ids", "block_id", "accessible")
+
+
+def hold_request(body: PlaceHoldRequest) -> HoldRequest:
+    errors: list[FieldError] = []
+    holder = _holder(body.customer_email, body.user_id, errors)
+    asks = _asks(body, errors)
+    if holder is None or errors:
+        raise invalid(errors)
+    return HoldRequest(
+        body.session_id,
+        holder,
+        asks,
+        body.hold_id,
+        _remarks(body, body.notes),
+        bool(body.offer_alternative),
+    )
+
+
+def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
+    return holder_of(body.customer_email, body.user_id), _remarks(body)
+
+
+def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
+    errors: list[FieldError] = []
+    holder = _holder(customer_email, user_id, errors)
+    if holder is None:
+        raise invalid(errors)
+    return holder
+
+
+def email_of(field: str, text: str) -> EmailAddress:
+    try:
+        return EmailAddress(text)
+    except InvalidValue as error:
+        raise invalid([FieldError(field, error.code, error.message)]) from None
+
+
+def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:
+    errors = list(_doubled([("", seat_ids)]))
+    if errors:
+        raise invalid(errors)
+
+
+def _remarks(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) -> Remarks:
+    if body.source is None and body.cart_token is None and notes is None:
+        return NO_REMARKS
+    return Remarks(body.source or NO_REMARKS.source, body.cart_token, notes)
+
+
+def _holder(
+    customer_email: str | None, user_id: str | None, errors: list[FieldError]
+) -> Holder | None:
+    field = "customer_email"
+    try:
+        email = None if customer_email is None else EmailAddress(customer_email)
+        field = "customer_email" if user_id is None else "user_id"
+        return Holder(email, user_id)
+    except InvalidValue as error:
+        errors.append(FieldError(field, error.code, error.message))
+        return None
+
+
+def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatAsk, ...]:
+    if body.lines is None:
+        asked = [("", _line_of(body))]
+    else:
+        asked = [(f"lines[{position}].", line) for position, line in enumerate(body.lines)]
+        if any(getattr(body, field) is not None for field in _ASK_FIELDS):
+            message = "Give either ticket_type_id and quantity, or seat_ids, or lines"
+            errors.append(FieldError("lines", "conflicting_fields", message))
+    asks = [_ask(path, line, errors) for path, line in asked]
+    errors.extend(_errors_of_seats(asked))
+    return tuple(ask for ask in asks if ask is not None)
+
+
+def _line_of(body: PlaceHoldRequest) -> AskedLine:
+    return AskedLine(
+        body.ticket_type_id,
+        body.quantity,
+        body.unit_price,
+        body.seat_ids,
+        body.block_id,
+        body.accessible,
+    )
+
+
+def _ask(path: str, line: AskedLine, errors: list[FieldError]) -> Ask | SeatAsk | None:
+    if line.seat_ids is not None:
+        return _seat_ask(path, line, line.seat_ids, errors)
+    if line.ticket_type_id is None or line.quantity is None:
+        errors.extend(
+            FieldError(path + field, "required", "This field is required")
+            for field in ("ticket_type_id", "quantity")
+            if getattr(line, field) is None
+        )
+        return None
+    accessible = line.accessible or 0
+    if accessible > line.quantity:
+        message = "There cannot be more accessible places than places"
+        errors.append(FieldError(f"{path}accessible", "invalid_value", message))
+    quantity = Quantity(line.quantity)
+    return Ask(line.ticket_type_id, quantity, line.unit_price, line.block_id, accessible)
+
+
+def _seat_ask(
+    path: str, line: AskedLine, seat_ids: list[SeatId], errors: list[FieldError]
+) -> SeatAsk:
+    for field in ("quantity", "block_id", "accessible"):
+        if getattr(line, field) is not None:
+            message = "Seats that are named say this themselves: leave it out beside seat_ids"
+            errors.append(FieldError(path + field, "conflicting_fields", message))
+    return SeatAsk(tuple(seat_ids), line.ticket_type_id, line.unit_price)
+
+
+def _errors_of_seats(asked: Sequence[tuple[str, AskedLine]]) -> Iterator[FieldError]:
+    named = [(path, line.seat_ids) for path, line in asked if line.seat_ids is not None]
+    yield from _doubled(named)
+    if sum(len(seat_ids) for _, seat_ids in named) > SEATS_PER_HOLD_MAX:
+        message = f"A hold has at most {SEATS_PER_HOLD_MAX} seats"
+        yield FieldError("lines", ProblemCode.INVALID_LINES.value, message)
+
+
+def _doubled(named: Sequence[tuple[str, Sequence[SeatId]]]) -> Iterator[FieldError]:
+    seen: set[SeatId] = set()
+    for path, seat_ids in named:
+        for position, seat_id in enumerate(seat_ids):
+            if seat_id in seen:
+                field = f"{path}seat_ids[{position}]"
+                yield FieldError(field, "duplicate", "This seat is named twice")
+            seen.add(seat_id)

@@ -1,0 +1,30 @@
+"""The one small sale that all examples of the document are about."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    HoldId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
+
+NOW = datetime(2026, 1, 15, 10, 20, tzinfo=UTC)
+ORGANIZATION = OrganizationId(UUID("0198f1c0-0a10-7a00-8b00-5d2c1e9f0001"))
+EVENT = EventId(UUID("0198f1c0-3c55-7f02-9e31-aa10c4d20002"))
+SESSION = SessionId(UUID("0198f1c0-6d1f-7b0a-8f4e-1b7d92e50003"))
+TYPE = TicketTypeId(UUID("0198f1c0-9b83-7c44-a2d6-77f03b180004"))
+POOL = PoolId(UUID("0198f1c0-9b84-7e19-b5c0-0d4e6fa90005"))
+HOLD = HoldId(UUID("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006"))
+SEATED_TYPE = TicketTypeId(UUID("0198f1c0-9c01-7d35-b1a7-20c9e4f70007"))
+BLOCK = BlockId(UUID("0198f1c0-a9f3-7a60-8e15-d3b27c940008"))
+SEATS = (
+    SeatId(UUID("0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009")),
+    SeatId(UUID("0198f1c0-aa10-7d00-9c2e-4b1f0e7a000a")),
+    SeatId(UUID("0198f1c0-aa10-7d00-9c2e-4b1f0e7a000b")),
+)

@@ -1,0 +1,47 @@
+"""What a line of the table of routes says."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from holdfast.domain.refusals import Refusal
+from holdfast.entrypoints.api.codes import Code, ProblemCode
+from holdfast.entrypoints.api.context import Context
+from holdfast.entrypoints.api.exchange import Call, Reply
+from holdfast.entrypoints.api.parsing import BODY_BYTES_MAX
+from holdfast.ports.access import Scope
+
+G = TypeVar("G", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route(Generic[G]):
+    """A request gives a body or a query, which the handler gets; or neither. A path with an id
+    says how an id that nobody has is refused; one with two, both. `invalid` is the code of fields
+    that break a rule without a code of its own. A body is JSON, or, where `takes_csv`, also a
+    CsvText. `refusals` are those of this route; what
+    any route may answer is added where it is needed."""
+
+    method: str
+    path: str
+    scope: Scope
+    summary: str
+    handler: Callable[[Context, Call, G], Awaitable[Reply]]
+    body: type[G] | None = None
+    query: type[G] | None = None
+    takes_csv: bool = False
+    body_bytes_max: int = BODY_BYTES_MAX
+    answer: type[msgspec.Struct]
+    status: int = 200
+    not_found: Refusal | None = None
+    nested_not_found: Refusal | None = None
+    invalid: ProblemCode = ProblemCode.VALIDATION_ERROR
+    has_etag: bool = False
+    refusals: tuple[Code, ...] = ()
+
+    @property
+    def is_unsafe(self) -> bool:
+        """It changes something, so it takes an Idempotency-Key."""
+        return self.method in {"POST", "PATCH"}

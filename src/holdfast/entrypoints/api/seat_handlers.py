@@ -1,0 +1,138 @@
+"""Handlers of seats: read what is asked, call one service, map the answer."""
+
+from functools import partial
+from hashlib import blake2b
+
+from msgspec import UnsetType
+
+from holdfast.domain.ids import EventId, SeatId, SessionId
+from holdfast.domain.refusals import Refusal
+from holdfast.entrypoints.api.asking import holder_of, refuse_doubled, reservation_of
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.context import Context
+from holdfast.entrypoints.api.exchange import (
+    API_HEADERS,
+    NOT_MODIFIED,
+    Call,
+    Reply,
+    is_known_tag,
+)
+from holdfast.entrypoints.api.occupancy_answers import occupancy_answer
+from holdfast.entrypoints.api.problems import FieldError, invalid, refusal_reply
+from holdfast.entrypoints.api.repetition import idempotency_of
+from holdfast.entrypoints.api.replies import Show, render, reply_to, reply_to_reading
+from holdfast.entrypoints.api.seat_answers import (
+    blocked_answer,
+    changes_answer,
+    map_answer,
+    reserved_answer,
+    seat_answer,
+    stats_answer,
+    unblocked_answer,
+)
+from holdfast.entrypoints.api.seat_structs import (
+    BlockSeatsRequest,
+    ReserveRequest,
+    SeatMapQuery,
+    SeatQuery,
+    StatsQuery,
+)
+from holdfast.entrypoints.api.structs import NoFields, given_or_none
+from holdfast.services import blocking, counting, reading, reserving
+from holdfast.services.blocking import BlockingRequest
+from holdfast.services.reserving import Reservation
+
+_NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
+# A map may be kept by the one who asked for it, and is asked about again each time.
+_ASKED_AGAIN = ((b"cache-control", b"private, no-cache"), *API_HEADERS[1:])
+
+
+async def reserve_seat(context: Context, call: Call, body: ReserveRequest) -> Reply:
+    holder, remarks = reservation_of(body)
+    event_id, seat_id = EventId(call.path_id), SeatId(call.nested_id)
+    path = (call.principal.organization_id, event_id, seat_id)
+    session_id = context.seat_finder.remembered(path) or await context.seat_lookups.get(path)
+    if isinstance(session_id, Refusal):
+        return refusal_reply(session_id, call.request_id)
+    key = idempotency_of(call, call.idempotency_key, body)
+    reservation = Reservation(session_id, seat_id, holder, remarks)
+    command = reserving.reserve_command(call.principal, reservation, call.origin, key)
+    show = partial(reserved_answer, event_id, seat_id)
+    answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
+    return reply_to(call, answer, show)._replace(standing_headers=_NEVER_KEPT)
+
+
+async def get_seat(context: Context, call: Call, query: SeatQuery) -> Reply:
+    email, user_id = given_or_none(query.customer_email), given_or_none(query.user_id)
+    is_anonymous = email is None and user_id is None
+    asking = None if is_anonymous else holder_of(email, user_id)
+    found = await context.blocking.run(
+        reading.seat,
+        context.seats,
+        call.principal.organization_id,
+        EventId(call.path_id),
+        SeatId(call.nested_id),
+    )
+    return reply_to_reading(call, found, lambda seen: seat_answer(seen, asking))
+
+
+async def block_seats(context: Context, call: Call, body: BlockSeatsRequest) -> Reply:
+    show = partial(blocked_answer, SessionId(call.path_id))
+    return await _change_blocking(context, call, body, show, is_lifted=False)
+
+
+async def unblock_seats(context: Context, call: Call, body: BlockSeatsRequest) -> Reply:
+    show = partial(unblocked_answer, SessionId(call.path_id))
+    return await _change_blocking(context, call, body, show, is_lifted=True)
+
+
+async def _change_blocking(
+    context: Context, call: Call, body: BlockSeatsRequest, show: Show, *, is_lifted: bool
+) -> Reply:
+    refuse_doubled(body.seat_ids)
+    request = BlockingRequest(SessionId(call.path_id), tuple(body.seat_ids), body.reason, is_lifted)
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = blocking.block_command(call.principal, request, call.origin, key)
+    answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
+    return reply_to(call, answer, show)
+
+
+async def get_seat_map(context: Context, call: Call, query: SeatMapQuery) -> Reply:
+    # A large map takes a while to write down too, so all of it happens off the event loop.
+    reply = await context.blocking.run(_map_reply, context, call, query)
+    if reply.status != 200:
+        return reply
+    tag = b'"%s"' % blake2b(reply.body, digest_size=16).hexdigest().encode()
+    reply = reply._replace(headers=((b"etag", tag),), standing_headers=_ASKED_AGAIN)
+    return reply._replace(status=NOT_MODIFIED) if is_known_tag(call, tag) else reply
+
+
+def _map_reply(context: Context, call: Call, query: SeatMapQuery) -> Reply:
+    organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
+    since = query.since
+    if isinstance(since, UnsetType):
+        seats = reading.session_map(context.seats, organization_id, session_id)
+        return reply_to_reading(call, seats, map_answer)
+    changes = reading.seat_changes(context.seats, organization_id, session_id, since)
+    if not isinstance(changes, Refusal) and since > changes.version:
+        # Versions only rise: this one is not from here, and what came before it would be missed.
+        message = "Use version of an answer before, unchanged"
+        raise invalid([FieldError("since", ProblemCode.INVALID_CURSOR.value, message)])
+    return reply_to_reading(call, changes, changes_answer)
+
+
+async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
+    found = await context.blocking.run(
+        counting.occupancy, context.seats, call.principal.organization_id, EventId(call.path_id)
+    )
+    return reply_to_reading(call, found, occupancy_answer)
+
+
+async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
+    found = await context.blocking.run(
+        counting.hold_statistics,
+        context.holds,
+        call.principal.organization_id,
+        given_or_none(query.session_id),
+    )
+    return reply_to_reading(call, found, stats_answer)

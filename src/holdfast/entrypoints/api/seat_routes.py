@@ -1,0 +1,116 @@
+"""The routes of seats: what buyers and operators do with them."""
+
+from typing import Any
+
+from holdfast.domain import refusals
+from holdfast.domain.refusals import RefusalCode
+from holdfast.entrypoints.api import seat_handlers as handlers
+from holdfast.entrypoints.api import seat_structs as structs
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.occupancy_answers import OccupancyAnswer
+from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.seat_answers import (
+    ReservedAnswer,
+    SeatAnswer,
+    SeatMapAnswer,
+    SeatsBlockedAnswer,
+    SeatsUnblockedAnswer,
+    StatsAnswer,
+)
+from holdfast.ports.access import Scope
+
+_C = RefusalCode
+
+OF_SALE = (_C.EVENT_NOT_AVAILABLE, _C.EVENT_UNAVAILABLE, _C.EVENT_SALES_CLOSED)
+OF_SEATS = (
+    _C.SEAT_HELD_BY_ANOTHER_USER,
+    _C.SEAT_NOT_AVAILABLE,
+    _C.BLOCK_AT_CAPACITY,
+    _C.ORPHAN_SEAT,
+)
+
+SEAT_ROUTES: tuple[Route[Any], ...] = (
+    Route(
+        method="POST",
+        path="/api/events/{event_id}/seats/{seat_id}/reserve",
+        scope=Scope.HOLDS_WRITE,
+        summary="Reserve a very seat; again for the same holder, the reservation that stands",
+        handler=handlers.reserve_seat,
+        body=structs.ReserveRequest,
+        answer=ReservedAnswer,
+        status=201,
+        not_found=refusals.event_not_found(),
+        nested_not_found=refusals.seat_not_found(),
+        invalid=ProblemCode.INVALID_REQUEST,
+        refusals=(
+            *OF_SALE,
+            *OF_SEATS,
+            _C.INSUFFICIENT_INVENTORY,
+            _C.INVALID_TICKET_TYPE,
+            _C.ACTIVE_HOLD_EXISTS,
+            ProblemCode.HOLDER_REQUIRED,
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/events/{event_id}/seats/{seat_id}",
+        scope=Scope.HOLDS_READ,
+        summary="Read a seat as it is now",
+        handler=handlers.get_seat,
+        query=structs.SeatQuery,
+        answer=SeatAnswer,
+        not_found=refusals.event_not_found(),
+        nested_not_found=refusals.seat_not_found(),
+    ),
+    Route(
+        method="GET",
+        path="/api/sessions/{session_id}/seats",
+        scope=Scope.CATALOGUE_READ,
+        summary="Read all seats of a session, or what has changed since",
+        handler=handlers.get_seat_map,
+        query=structs.SeatMapQuery,
+        answer=SeatMapAnswer,
+        not_found=refusals.session_not_found(),
+        has_etag=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/sessions/{session_id}/seats/block",
+        scope=Scope.CATALOGUE_WRITE,
+        summary="Take seats out of the sale; a hold that has one of them ends",
+        handler=handlers.block_seats,
+        body=structs.BlockSeatsRequest,
+        answer=SeatsBlockedAnswer,
+        not_found=refusals.session_not_found(),
+        refusals=(_C.INVALID_SEAT,),
+    ),
+    Route(
+        method="POST",
+        path="/api/sessions/{session_id}/seats/unblock",
+        scope=Scope.CATALOGUE_WRITE,
+        summary="Put seats back on sale; one that was sold stays sold",
+        handler=handlers.unblock_seats,
+        body=structs.BlockSeatsRequest,
+        answer=SeatsUnblockedAnswer,
+        not_found=refusals.session_not_found(),
+        refusals=(_C.INVALID_SEAT,),
+    ),
+    Route(
+        method="GET",
+        path="/api/events/{event_id}/occupancy",
+        scope=Scope.CATALOGUE_READ,
+        summary="Read how full an event is",
+        handler=handlers.get_occupancy,
+        answer=OccupancyAnswer,
+        not_found=refusals.event_not_found(),
+    ),
+    Route(
+        method="GET",
+        path="/api/stats",
+        scope=Scope.HOLDS_READ,
+        summary="Count holds: live, lapsed, expiring soon",
+        handler=handlers.get_stats,
+        query=structs.StatsQuery,
+        answer=StatsAnswer,
+    ),
+)

@@ -1,0 +1,327 @@
+"""Seats that are found for people: what the engine promises, whatever store it stands on."""
+
+import time
+from concurrent.futures import Future
+
+import pytest
+
+from holdfast.domain.catalogue import SaleTerms
+from holdfast.domain.ids import BlockId
+from holdfast.domain.outcomes import Placed
+from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.values import Holder
+from holdfast.engine import Admission
+from holdfast.ports.engine import Answer
+from tests.contract.asking import ask, placed, refused
+from tests.contract.venues import STRANGER, Hall, Plan, Venue
+from tests.contract.worlds import World
+
+SEATED = {"seat": (), "child": ()}
+HALL = Hall({"Stalls": {"A": 6, "B": 6}, "Balcony": {"C": 4}}, SEATED)
+
+
+def theatre(world: World, hall: Hall = HALL) -> Venue:
+    return world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=hall, sale=SaleTerms()))
+
+
+def capped(world: World, capacity: int, **more: dict[str, int]) -> Venue:
+    """Six seats in the stalls, and fewer people allowed on them."""
+    return theatre(world, Hall({"Stalls": {"A": 6}, **more}, SEATED, {"Stalls": capacity}))
+
+
+def seats_of(venue: Venue, futures: list[Future[Answer]]) -> list[list[str] | None]:
+    outcomes = [future.result(10).outcome for future in futures]
+    return [
+        venue.names_of(outcome.hold) if isinstance(outcome, Placed) else None
+        for outcome in outcomes
+    ]
+
+
+def test_so_many_of_a_seated_type_are_the_best_side_by_side(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.place(("seat", 2)))
+    assert venue.names_of(hold) == ["Stalls A 3", "Stalls A 4"]
+    assert hold.is_adjacent
+    assert [line.quantity for line in hold.lines] == [1, 1]
+    assert {line.ticket_type_id for line in hold.lines} == {venue.ticket_types["seat"]}
+
+
+def test_callers_of_one_burst_get_seats_of_their_own(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    found = seats_of(venue, [engine.submit(venue.place(("seat", 2))) for _ in range(8)])
+    names = [name for seats in found if seats for name in seats]
+    assert sorted(names) == sorted(venue.places), "every seat once"
+
+
+def test_those_for_whom_nothing_is_left_are_told_so(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    outcomes = [
+        future.result(10).outcome
+        for future in [engine.submit(venue.place(("seat", 3))) for _ in range(9)]
+    ]
+    assert sum(isinstance(outcome, Placed) for outcome in outcomes) == 5
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, Refusal)]
+    assert {refusal.code for refusal in refusals} == {RefusalCode.INSUFFICIENT_INVENTORY}
+    assert {refusal.message for refusal in refusals} == {
+        "Not enough seats available. Requested: 3, Available: 1"
+    }
+    assert refusals[0].details == {"requested_quantity": 3, "available_quantity": 1}
+    placed(engine, venue.place(("seat", 1)))
+    refusal = refused(engine, venue.place(("seat", 1)))
+    assert refusal.code is RefusalCode.NO_AVAILABLE_SEATS
+    assert refusal.details["available_quantity"] == 0
+
+
+def test_seats_apart_say_so(world: World, engine: Admission) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 2, "B": 2}}, SEATED))
+    assert placed(engine, venue.place(("seat", 3))).is_adjacent is False
+
+
+def test_two_adults_and_two_children_sit_together(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    family = placed(engine, venue.place(("seat", 2), ("child", 2)))
+    assert family.is_adjacent
+    types = [line.ticket_type_id for line in family.lines]
+    adult, child = venue.ticket_types["seat"], venue.ticket_types["child"]
+    assert types == [adult, adult, child, child]
+
+
+def test_named_and_found_seats_and_general_admission_in_one_hold(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    mixed = placed(engine, venue.place(venue.these("Stalls A 3"), ("seat", 2), ("standing", 3)))
+    assert venue.names_of(mixed) == ["Stalls A 3", "Stalls A 1", "Stalls A 2"]
+    refusal = refused(engine, venue.place(("seat", 2), ("standing", 8)))
+    assert refusal.details == {"available_quantity": 7}
+    assert sum(seat.status == "held" for seat in world.seats(venue).values()) == 3
+
+
+def test_only_in_the_block_that_was_asked_for(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    in_balcony = venue.place(venue.some("seat", 3, block="Balcony"))
+    assert {name.split()[0] for name in venue.names_of(placed(engine, in_balcony))} == {"Balcony"}
+    more = refused(engine, venue.place(venue.some("seat", 3, block="Balcony")))
+    assert more.details == {"requested_quantity": 3, "available_quantity": 1}
+    other = theatre(world)
+    foreign = venue.place(other.some("seat", 1))
+    assert refused(engine, foreign).code is RefusalCode.INVALID_TICKET_TYPE
+    nowhere = venue.some("seat", 1)
+    nowhere = type(nowhere)(
+        nowhere.ticket_type_id, nowhere.quantity, None, BlockId(venue.session_id)
+    )
+    assert refused(engine, venue.place(nowhere)).code is RefusalCode.INVALID_BLOCK
+
+
+def test_an_ask_for_one_block_is_met_before_one_for_any(world: World, engine: Admission) -> None:
+    """Whoever may sit anywhere does not take the last seats of those who may not."""
+    venue = theatre(world, Hall({"Stalls": {"A": 2}, "Balcony": {"B": 2}}, SEATED))
+    both = venue.place(venue.some("child", 2), venue.some("seat", 2, block="Stalls"))
+    assert venue.names_of(placed(engine, both)) == [
+        "Balcony B 1",
+        "Balcony B 2",
+        "Stalls A 1",
+        "Stalls A 2",
+    ]
+
+
+def test_accessible_places_are_for_those_who_ask(world: World, engine: Admission) -> None:
+    hall = Hall(
+        {"Stalls": {"A": 6, "B": 4}},
+        SEATED,
+        accessible=frozenset({"Stalls A 3"}),
+        companion=frozenset({"Stalls A 4"}),
+    )
+    venue = theatre(world, hall)
+    assert venue.names_of(placed(engine, venue.place(("seat", 3)))) == [
+        "Stalls B 1",
+        "Stalls B 2",
+        "Stalls B 3",
+    ]
+    two = venue.place(venue.some("seat", 2, accessible=1))
+    assert venue.names_of(placed(engine, two)) == ["Stalls A 3", "Stalls A 4"]
+    none = refused(engine, venue.place(venue.some("seat", 1, accessible=1)))
+    assert none.code is RefusalCode.NO_AVAILABLE_SEATS
+    assert none.details == {"requested_quantity": 1, "available_quantity": 0}
+
+
+def test_lapsed_seats_are_found_and_their_holds_ended(world: World, engine: Admission) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
+    old = placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 3)))
+    refused(engine, venue.place(("seat", 2)))
+    world.let_pass(venue, 601)
+    new = placed(engine, venue.place(("seat", 3)))
+    assert world.holds(venue)[old.id].status == "expired"
+    assert world.pool(venue.pools["floor"]).held == 0
+    assert {seat.hold_id for seat in world.seats(venue).values()} == {new.id}
+
+
+def test_seats_that_a_burst_frees_are_found_in_the_same_burst(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
+    for _ in range(10):
+        hold = placed(engine, venue.place(("seat", 3)))
+        futures = [engine.submit(venue.release(hold.id))]
+        futures += [engine.submit(venue.place(("seat", count))) for count in (3, 1)]
+        _, taken, too_late = (future.result(10).outcome for future in futures)
+        assert isinstance(taken, Placed)
+        assert isinstance(too_late, Refusal)
+        ask(engine, venue.release(taken.hold.id))
+
+
+def test_unblocked_seats_are_found_in_the_same_burst(world: World, engine: Admission) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
+    ask(engine, venue.block(*venue.places))
+    engine.submit(venue.unblock(*venue.places))
+    placed(engine, venue.place(("seat", 3)))
+
+
+def test_blocked_and_sold_seats_are_never_found(world: World, engine: Admission) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 4}}, SEATED))
+    ask(engine, venue.block("Stalls A 2"))
+    world.sell(placed(engine, venue.seats("Stalls A 3")))
+    refusal = refused(engine, venue.place(("seat", 3)))
+    assert refusal.details["available_quantity"] == 2
+    assert venue.names_of(placed(engine, venue.place(("seat", 2)))) == ["Stalls A 1", "Stalls A 4"]
+
+
+def test_a_block_keeps_its_capacity(world: World, engine: Admission) -> None:
+    venue = capped(world, 4)
+    first = placed(engine, venue.seats("Stalls A 1", "Stalls A 2", "Stalls A 3"))
+    refusal = refused(engine, venue.seats("Stalls A 4", "Stalls A 5", holder=STRANGER))
+    assert refusal.code is RefusalCode.BLOCK_AT_CAPACITY
+    assert refusal.details == {"block_name": "Stalls", "available_quantity": 1}
+    found = refused(engine, venue.place(("seat", 2)))
+    assert (found.code, found.details) == (refusal.code, refusal.details)
+    placed(engine, venue.seats("Stalls A 4", holder=STRANGER))
+    assert refused(engine, venue.place(("seat", 1))).code is RefusalCode.BLOCK_AT_CAPACITY
+    assert world.pool(venue.pools["Stalls capacity"]).free == 0
+    world.sell(first)
+    pool = world.pool(venue.pools["Stalls capacity"])
+    assert (pool.held, pool.sold) == (1, 3)
+    assert refused(engine, venue.seats("Stalls A 5")).code is RefusalCode.BLOCK_AT_CAPACITY
+
+
+def test_capacity_that_lapsed_is_given_to_the_next(world: World, engine: Admission) -> None:
+    venue = capped(world, 2)
+    old = placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+    world.let_pass(venue, 601)
+    placed(engine, venue.seats("Stalls A 5", holder=STRANGER))
+    assert world.holds(venue)[old.id].status == "expired"
+    assert world.pool(venue.pools["Stalls capacity"]).held == 1
+
+
+def test_the_search_goes_on_where_a_block_is_full(world: World, engine: Admission) -> None:
+    venue = capped(world, 3, Balcony={"B": 6})
+    found = seats_of(venue, [engine.submit(venue.place(("seat", 2))) for _ in range(4)])
+    blocks = [sorted({name.split()[0] for name in seats}) for seats in found if seats]
+    assert sorted(blocks) == [["Balcony"]] * 3 + [["Stalls"]]
+    last = placed(engine, venue.place(("seat", 1)))
+    assert venue.names_of(last)[0].startswith("Stalls")
+    refusal = refused(engine, venue.place(("seat", 1)))
+    assert refusal.code is RefusalCode.BLOCK_AT_CAPACITY
+
+
+def test_what_a_hold_names_counts_against_the_capacity_of_what_is_found_for_it(
+    world: World, engine: Admission
+) -> None:
+    venue = capped(world, 2, Balcony={"B": 4})
+    hold = placed(engine, venue.place(venue.these("Stalls A 1"), ("seat", 2)))
+    assert venue.names_of(hold) == ["Stalls A 1", "Balcony B 1", "Balcony B 2"]
+    in_stalls = venue.some("seat", 1, block="Stalls")
+    apart = placed(engine, venue.place(in_stalls, ("child", 1), holder=STRANGER))
+    assert [name.split()[0] for name in venue.names_of(apart)] == ["Stalls", "Balcony"]
+
+
+def test_too_many_named_seats_are_refused_though_others_would_be_found(
+    world: World, engine: Admission
+) -> None:
+    venue = capped(world, 1, Balcony={"B": 4})
+    started = time.monotonic()
+    command = venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("seat", 1))
+    assert refused(engine, command).code is RefusalCode.BLOCK_AT_CAPACITY
+    assert time.monotonic() - started < 2
+
+
+def test_taken_seats_come_with_the_next_best_offer_where_it_is_wanted(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    placed(engine, venue.seats("Stalls A 3", holder=STRANGER))
+    wanted = venue.seats("Stalls A 3", "Stalls A 4", wants_alternative=True)
+    alternative = refused(engine, wanted).details["alternative"]
+    assert isinstance(alternative, dict)
+    expected = venue.seat_ids("Stalls A 1", "Stalls A 2")
+    assert alternative["seat_ids"] == [str(seat_id) for seat_id in expected]
+    assert alternative["adjacent"] is True
+    assert isinstance(alternative["seats"], list)
+    assert alternative["seats"][0] == {
+        "seat_id": str(expected[0]),
+        "block_name": "Stalls",
+        "row": "A",
+        "seat_number": "1",
+    }
+    assert "alternative" not in refused(engine, venue.seats("Stalls A 3")).details
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+
+
+def test_where_nothing_else_is_left_there_is_no_offer(world: World, engine: Admission) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
+    wanted = venue.seats("Stalls A 1", "Stalls A 2", wants_alternative=True)
+    assert refused(engine, wanted).details["alternative"] is None
+
+
+def test_seats_that_a_stranger_locked_are_passed_over_at_once(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    placed(engine, venue.seats("Balcony C 4"))
+    with world.seats_locked_by_a_stranger(venue, "Stalls A 3", "Stalls A 4"):
+        started = time.monotonic()
+        holds = [placed(engine, venue.place(("seat", 2))) for _ in range(3)]
+        # Waiting for the stranger would have taken a lock timeout each.
+        assert time.monotonic() - started < 0.75
+    names = [name for hold in holds for name in venue.names_of(hold)]
+    assert len(set(names)) == 6
+    assert not {"Stalls A 3", "Stalls A 4"} & set(names)
+
+
+def test_a_seat_that_a_stranger_locked_delays_only_those_who_name_it(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    with world.seats_locked_by_a_stranger(venue, "Stalls A 1"):
+        waiting = [
+            engine.submit(venue.seats("Stalls A 1", "Stalls A 2", holder=Holder(user_id=f"u{n}")))
+            for n in range(3)
+        ]
+        started = time.monotonic()
+        for number in range(1, 7):
+            placed(engine, venue.seats(f"Stalls B {number}"))
+        assert time.monotonic() - started < 1.5
+        assert not any(future.done() for future in waiting)
+    won = [isinstance(future.result(5).outcome, Placed) for future in waiting]
+    assert won == [True, False, False], "in the order of arrival"
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_none_left_is_said_only_after_waiting_for_what_is_merely_locked(
+    world: World, engine: Admission, is_taken: bool
+) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 2}}, SEATED))
+    placed(engine, venue.seats("Stalls A 1"))
+    with world.seats_locked_by_a_stranger(venue, "Stalls A 2"):
+        patient = engine.submit(venue.place(("seat", 1), holder=STRANGER))
+        first = engine.submit(venue.seats("Stalls A 2")) if is_taken else None
+        time.sleep(0.6)
+        assert not patient.done()
+    outcome = patient.result(5).outcome
+    if first is None:
+        assert isinstance(outcome, Placed)
+        return
+    winners = [isinstance(each, Placed) for each in (outcome, first.result(5).outcome)]
+    assert sorted(winners) == [False, True]

@@ -1,0 +1,432 @@
+"""Seats that people pick by name: what the engine promises of them, whatever store it stands on."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain.catalogue import EventStatus, SaleTerms
+from holdfast.domain.commands import SeatAsk
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import HoldId, SeatId
+from holdfast.domain.outcomes import Placed
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.values import EmailAddress, Holder
+from holdfast.engine import Admission
+from tests.contract.asking import ask, placed, refused
+from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
+from tests.contract.worlds import SeatSeen, World
+
+HALL = Hall({"Stalls": {"A": 6, "B": 6}, "Balcony": {"C": 4}}, {"seat": (), "child": ()})
+
+
+def theatre(world: World, **policy: bool) -> Venue:
+    plan = Plan({"floor": 10}, {"standing": ("floor",)}, HoldPolicy(**policy), HALL)
+    return world.build(plan)
+
+
+def test_a_hold_of_seats_names_them_and_takes_them(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.seats("Stalls A 3", "Stalls A 2"))
+    assert [(seat.block_name, seat.row, seat.number) for seat in hold.seats] == [
+        ("Stalls", "A", "3"),
+        ("Stalls", "A", "2"),
+    ]
+    assert (hold.quantity, hold.total.minor, hold.is_adjacent) == (2, 9000, True)
+    seats = world.seats(venue)
+    assert seats["Stalls A 2"] == seats["Stalls A 3"] == SeatSeen("held", hold.id, 2)
+    assert Counter(seat.status for seat in seats.values()) == {"held": 2, "available": 14}
+
+
+@pytest.mark.parametrize(
+    ("names", "is_adjacent"),
+    [
+        (("Stalls A 2",), True),
+        (("Stalls A 4", "Stalls A 2", "Stalls A 3"), True),
+        (("Stalls A 2", "Stalls A 4"), False),
+        (("Stalls A 2", "Stalls B 3"), False),
+        (("Stalls A 2", "Balcony C 3"), False),
+    ],
+)
+def test_adjacent_says_the_truth(
+    world: World, engine: Admission, names: tuple[str, ...], is_adjacent: bool
+) -> None:
+    venue = theatre(world)
+    assert placed(engine, venue.seats(*names)).is_adjacent is is_adjacent
+
+
+def test_seats_across_an_aisle_are_not_adjacent(world: World, engine: Admission) -> None:
+    hall = Hall({"Stalls": {"A": 6}}, {"seat": ()}, aisles_after=frozenset({3}))
+    venue = world.build(Plan({}, {}, hall=hall))
+    assert placed(engine, venue.seats("Stalls A 2", "Stalls A 3")).is_adjacent
+    assert not placed(engine, venue.seats("Stalls A 4", "Stalls A 6")).is_adjacent
+    other = world.build(Plan({}, {}, hall=hall))
+    assert not placed(engine, other.seats("Stalls A 3", "Stalls A 4")).is_adjacent
+
+
+def test_seats_and_general_admission_are_held_all_or_none(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    seats = venue.these("Stalls A 1", "Stalls A 2")
+    refusal = refused(engine, venue.place(seats, ("standing", 11)))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
+    assert world.seats(venue)["Stalls A 1"] == SeatSeen("available")
+    placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
+    refusal = refused(engine, venue.place(("standing", 2), seats))
+    assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
+    assert world.pool(venue.pools["floor"]).held == 0
+    hold = placed(engine, venue.place(("standing", 2), venue.these("Stalls A 1")))
+    assert [line.quantity for line in hold.lines] == [2, 1]
+    assert world.pool(venue.pools["floor"]).held == 2
+
+
+def test_every_contested_seat_is_named_and_for_how_long_but_never_by_whom(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
+    world.let_pass(venue, 100)
+    placed(engine, venue.seats("Stalls A 4", "Stalls A 5", holder=STRANGER))
+    refusal = refused(engine, venue.seats(*(f"Stalls A {n}" for n in range(1, 5))))
+    assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
+    assert refusal.code.is_retryable
+    contested = refusal.details["contested_seats"]
+    assert isinstance(contested, list)
+    seen = {entry["seat_id"]: entry["expires_in"] for entry in contested if isinstance(entry, dict)}
+    assert set(seen) == {str(id_) for id_ in venue.seat_ids("Stalls A 2", "Stalls A 4")}
+    soon, later = (seen[str(id_)] for id_ in venue.seat_ids("Stalls A 2", "Stalls A 4"))
+    assert isinstance(soon, int)
+    assert isinstance(later, int)
+    assert 490 <= soon <= 501
+    assert 590 <= later <= 601
+    assert refusal.details["expires_in"] == later
+    assert "stranger" not in str(refusal)
+    assert str(STRANGER.key) not in str(refusal)
+    assert Counter(seat.status for seat in world.seats(venue).values())["held"] == 3
+
+
+def test_sold_and_blocked_seats_say_what_they_are(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    world.sell(placed(engine, venue.seats("Stalls A 1", holder=STRANGER)))
+    ask(engine, venue.block("Stalls A 2"))
+    for name, status in (("Stalls A 1", "sold"), ("Stalls A 2", "blocked")):
+        refusal = refused(engine, venue.seats(name))
+        assert refusal.code is RefusalCode.SEAT_NOT_AVAILABLE
+        assert refusal.details["current_status"] == status
+    mine = placed(engine, venue.seats("Stalls B 1"))
+    world.sell(mine)
+    refusal = refused(engine, venue.seats("Stalls B 1"))
+    assert refusal.details["current_status"] == "sold", "bought is bought, also for the buyer"
+
+
+def test_asking_again_for_ones_own_seats_is_no_error(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.seats("Stalls A 1", "Stalls A 2", "Stalls A 3"))
+    for names in (("Stalls A 1", "Stalls A 2", "Stalls A 3"), ("Stalls A 3",)):
+        again = ask(engine, venue.seats(*names))
+        assert isinstance(again, Placed)
+        assert (again.hold, again.is_repeat) == (hold, True)
+    upper = Holder(EmailAddress("BUYER@example.com"))
+    assert placed(engine, venue.seats("Stalls A 1", holder=upper)).id == hold.id
+    assert len(world.facts(venue)) == 4
+    refusal = refused(engine, venue.seats("Stalls A 1", holder=STRANGER))
+    assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
+
+
+def test_ones_own_lapsed_seat_is_held_anew(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    old = placed(engine, venue.seats("Stalls A 1"))
+    world.let_pass(venue, 601)
+    new = placed(engine, venue.seats("Stalls A 1"))
+    assert new.id != old.id
+    assert world.holds(venue)[old.id].status == "expired"
+
+
+def test_many_clicks_of_one_person_at_once_are_one_hold(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    futures = [engine.submit(venue.seats("Stalls A 1")) for _ in range(20)]
+    outcomes = [future.result(10).outcome for future in futures]
+    holds = {outcome.hold.id for outcome in outcomes if isinstance(outcome, Placed)}
+    assert len(holds) == 1
+    assert all(isinstance(outcome, Placed) for outcome in outcomes)
+    assert list(world.holds(venue)) == list(holds)
+
+
+def test_a_seat_that_lapsed_is_taken_over_with_all_that_its_hold_had(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    old = placed(
+        engine,
+        venue.place(venue.these("Stalls A 1", "Stalls B 6"), ("standing", 4), holder=STRANGER),
+    )
+    refused(engine, venue.seats("Stalls A 1"))
+    world.let_pass(venue, 601)
+    new = placed(engine, venue.seats("Stalls A 1"))
+    a1, b6 = venue.seat_ids("Stalls A 1", "Stalls B 6")
+    assert Counter(world.facts(venue)[3:]) == Counter(
+        [
+            ("hold.expired", old.id, 2, None),
+            ("seat.released", old.id, 2, a1),
+            ("seat.released", old.id, 2, b6),
+            ("hold.created", new.id, 1, None),
+            ("seat.held", new.id, 1, a1),
+        ]
+    )
+    assert world.facts(venue)[3].type == "hold.expired", "the old one ends before the new begins"
+    seats = world.seats(venue)
+    assert seats["Stalls A 1"] == SeatSeen("held", new.id, 4)
+    assert seats["Stalls B 6"] == SeatSeen("available", None, 3)
+    assert world.pool(venue.pools["floor"]).held == 0
+    assert [row.action for row in world.audit(venue)] == [
+        "hold.created",
+        "hold.expired",
+        "hold.created",
+    ]
+
+
+def test_two_lapsed_holds_make_room_for_one(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    old = [placed(engine, venue.seats(f"Stalls A {n}", f"Stalls B {n}")) for n in (1, 2)]
+    world.let_pass(venue, 601)
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
+    assert {world.holds(venue)[hold.id].status for hold in old} == {"expired"}
+    assert world.seats(venue)["Stalls B 2"].status == "available"
+
+
+def test_a_released_or_expired_hold_frees_its_seats(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    ask(engine, venue.release(placed(engine, venue.seats("Stalls A 1")).id))
+    lapsed = placed(engine, venue.seats("Stalls A 2"))
+    world.let_pass(venue, 601)
+    ask(engine, venue.expire(lapsed.id))
+    seats = world.seats(venue)
+    assert seats["Stalls A 1"] == seats["Stalls A 2"] == SeatSeen("available", None, 3)
+    a1, a2 = venue.seat_ids("Stalls A 1", "Stalls A 2")
+    told = [(fact.type, fact.seat_id) for fact in world.facts(venue) if fact.seat_id is not None]
+    assert told == [
+        ("seat.held", a1),
+        ("seat.released", a1),
+        ("seat.held", a2),
+        ("seat.released", a2),
+    ]
+
+
+def test_a_seat_goes_from_hand_to_hand_within_one_burst(world: World, engine: Admission) -> None:
+    """In arrival order, as if they had come one by one."""
+    venue = theatre(world)
+    first = placed(engine, venue.seats("Stalls A 1"))
+    second = venue.seats("Stalls A 1", holder=STRANGER)
+    futures = [
+        engine.submit(command)
+        for command in (
+            venue.release(first.id),
+            second,
+            venue.seats("Stalls A 1"),
+            venue.seats("Stalls A 1", holder=STRANGER),
+        )
+    ]
+    _, taken, too_late, again = (future.result(10).outcome for future in futures)
+    assert isinstance(taken, Placed)
+    assert taken.hold.id == second.hold_id
+    assert isinstance(too_late, Refusal)
+    assert isinstance(again, Placed)
+    assert again.hold.id == second.hold_id
+
+
+def test_overlapping_selections_of_one_burst_are_whole_or_nothing(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    people = [Holder(user_id=f"user-{number}") for number in range(1, 6)]
+    futures = [
+        engine.submit(venue.seats(f"Stalls A {n}", f"Stalls A {n + 1}", holder=people[n - 1]))
+        for n in range(1, 6)
+    ]
+    won = [isinstance(future.result(10).outcome, Placed) for future in futures]
+    assert won == [True, False, True, False, True]
+    assert all(seat.status == "held" for name, seat in world.seats(venue).items() if " A " in name)
+
+
+def test_seats_of_another_session_or_organization_do_not_exist_here(
+    world: World, engine: Admission
+) -> None:
+    venue, other = theatre(world), theatre(world)
+    for stranger in (other.these("Stalls A 1"), SeatAsk((SeatId(uuid4()),))):
+        refusal = refused(engine, venue.place(venue.these("Stalls A 1"), stranger))
+        assert refusal.code is RefusalCode.INVALID_SEAT
+    assert set(world.seats(other).values()) == {SeatSeen("available")}
+    assert set(world.seats(venue).values()) == {SeatSeen("available")}
+
+
+def test_a_seat_is_sold_as_what_its_block_sells(world: World, engine: Admission) -> None:
+    hall = Hall(HALL.blocks, HALL.seated, sold_in={"Balcony": ("child",)})
+    venue = world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=hall))
+    child, seat = venue.ticket_types["child"], venue.ticket_types["seat"]
+    hold = placed(engine, venue.seats("Balcony C 1", "Stalls A 1"))
+    assert [line.ticket_type_id for line in hold.lines] == [child, seat]
+    for ticket_type in ("seat", "standing"):
+        wrong = venue.place(venue.these("Balcony C 2", ticket_type=ticket_type))
+        assert refused(engine, wrong).code is RefusalCode.INVALID_TICKET_TYPE
+    cheap = venue.place(venue.these("Stalls A 2", ticket_type="child", price=1))
+    assert placed(engine, cheap).lines[0].unit_price_minor == 1
+
+
+def test_a_seated_ticket_type_may_have_a_quota(world: World, engine: Admission) -> None:
+    hall = Hall({"Stalls": {"A": 6}}, {"seat": (), "child": ("children",)})
+    venue = world.build(Plan({"children": 3}, {}, hall=hall))
+    children = [venue.these(f"Stalls A {n}", ticket_type="child") for n in (1, 2, 3, 4)]
+    refusal = refused(engine, venue.place(*children))
+    assert refusal.details == {"available_quantity": 3}
+    hold = placed(engine, venue.place(*children[:2], venue.these("Stalls A 3")))
+    assert world.pool(venue.pools["children"]).held == 2
+    world.let_pass(venue, 601)
+    placed(engine, venue.place(venue.these("Stalls A 5", ticket_type="child"), holder=STRANGER))
+    assert world.holds(venue)[hold.id].status == "active", "its places were not needed yet"
+    placed(engine, venue.place(venue.these("Stalls A 6", ticket_type="child"), holder=STRANGER))
+    assert world.holds(venue)[hold.id].status == "expired"
+    assert world.seats(venue)["Stalls A 3"] == SeatSeen("available", None, 3)
+
+
+NOW = datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("sale", "code"),
+    [
+        (SaleTerms(EventStatus.DRAFT), RefusalCode.EVENT_NOT_AVAILABLE),
+        (SaleTerms(EventStatus.ARCHIVED), RefusalCode.EVENT_NOT_AVAILABLE),
+        (SaleTerms(EventStatus.CANCELLED), RefusalCode.EVENT_UNAVAILABLE),
+        (SaleTerms(starts_at=NOW + timedelta(hours=1)), RefusalCode.EVENT_SALES_CLOSED),
+        (SaleTerms(ends_at=NOW - timedelta(hours=1)), RefusalCode.EVENT_SALES_CLOSED),
+        (SaleTerms(EventStatus.LIVE, NOW - timedelta(hours=1), NOW + timedelta(hours=1)), None),
+    ],
+)
+def test_nothing_is_held_of_what_is_not_on_sale(
+    world: World, engine: Admission, sale: SaleTerms, code: RefusalCode | None
+) -> None:
+    venue = world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=HALL, sale=sale))
+    commands = [venue.seats("Stalls A 1"), venue.place(("seat", 1)), venue.place(("standing", 1))]
+    outcomes = [ask(engine, command) for command in commands]
+    codes = [outcome.code if isinstance(outcome, Refusal) else None for outcome in outcomes]
+    assert codes == [code] * 3
+
+
+def test_one_live_hold_per_session_where_the_policy_says_so(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world, one_active_hold=True)
+    first = placed(engine, venue.seats("Stalls A 1"))
+    for command in (venue.seats("Stalls A 2"), venue.place(("standing", 1))):
+        refusal = refused(engine, command)
+        assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
+        assert refusal.details["hold_id"] == str(first.id)
+        assert refusal.details["expires_in"] in range(590, 601)
+    assert placed(engine, venue.seats("Stalls A 1")).id == first.id, "one's own seat is no error"
+    placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
+    ask(engine, venue.release(first.id))
+    placed(engine, venue.seats("Stalls A 3"))
+    world.let_pass(venue, 601)
+    placed(engine, venue.seats("Stalls A 4"))
+
+
+def test_one_live_hold_also_when_two_are_asked_for_at_once(world: World, engine: Admission) -> None:
+    venue = theatre(world, one_active_hold=True)
+    by_user = Holder(user_id="user-1")
+    for holder in (BUYER, by_user):
+        futures = [engine.submit(venue.place(("seat", 1), holder=holder)) for _ in range(5)]
+        outcomes = [future.result(10).outcome for future in futures]
+        assert [isinstance(outcome, Placed) for outcome in outcomes] == [True] + [False] * 4
+    first = next(iter(world.holds(venue)))
+    futures = [
+        engine.submit(venue.release(first)),
+        *(engine.submit(venue.place(("seat", 1))) for _ in range(2)),
+    ]
+    _, *outcomes = [future.result(10).outcome for future in futures]
+    assert [isinstance(outcome, Placed) for outcome in outcomes] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("taken", "names", "left"),
+    [
+        ((), "A2", ("A1",)),
+        ((), "A5", ("A6",)),
+        ((), "A1 A3", ("A2",)),
+        ((), "A1 A2", ()),
+        (("A1", "A2", "A3"), "A4 A5", ()),  # three are free: one is left whatever is done
+        (("A1", "A2", "A3"), "A5", ("A4", "A6")),
+        (("A3",), "A1", ()),
+    ],
+)
+def test_selections_that_leave_one_seat_alone_may_be_refused(
+    world: World, engine: Admission, taken: tuple[str, ...], names: str, left: tuple[str, ...]
+) -> None:
+    def full(name: str) -> str:
+        return f"Stalls {name[0]} {name[1]}"
+
+    venue = theatre(world, refuse_orphans=True)
+    if taken:
+        engine.submit(venue.block(*map(full, taken))).result(10)
+    command = venue.seats(*map(full, names.split()))
+    if not left:
+        placed(engine, command)
+        return
+    refusal = refused(engine, command)
+    assert refusal.code is RefusalCode.ORPHAN_SEAT
+    orphans = refusal.details["orphan_seats"]
+    assert orphans == [str(seat_id) for seat_id in venue.seat_ids(*map(full, left))]
+    placed(engine, venue.place(("standing", 1)))
+
+
+def test_without_that_policy_a_seat_may_be_left_alone(world: World, engine: Admission) -> None:
+    placed(engine, theatre(world).seats("Stalls A 2"))
+
+
+def test_a_lapsed_neighbour_counts_as_free_when_orphans_are_refused(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world, refuse_orphans=True)
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
+    refused(engine, venue.seats("Stalls A 4"))
+    world.let_pass(venue, 601)
+    assert refused(engine, venue.seats("Stalls A 2")).code is RefusalCode.ORPHAN_SEAT
+    placed(engine, venue.seats("Stalls A 3", "Stalls A 4"))
+
+
+def test_an_id_that_comes_again_with_other_seats_is_another_request(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    hold_id = HoldId(uuid4())
+    first = placed(engine, venue.seats("Stalls A 1", hold_id=hold_id))
+    again = ask(engine, venue.seats("Stalls A 1", hold_id=hold_id))
+    assert isinstance(again, Placed)
+    assert (again.hold, again.is_repeat) == (first, True)
+    for other in (
+        venue.seats("Stalls A 2", hold_id=hold_id),
+        venue.seats("Stalls A 1", "Stalls A 2", hold_id=hold_id),
+        venue.place(("seat", 2), hold_id=hold_id),
+        venue.place(("standing", 1), hold_id=hold_id),
+    ):
+        assert refused(engine, other).code is RefusalCode.IDEMPOTENCY_KEY_REUSED
+    best = venue.place(("seat", 2), hold_id=HoldId(uuid4()))
+    assert placed(engine, best) == placed(engine, best)
+
+
+def test_facts_are_unique_per_hold_version_type_and_seat(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("seat", 2)))
+    world.sell(hold)
+    facts = Counter(world.facts(venue))
+    assert set(facts.values()) == {1}
+    assert facts == Counter(_facts_of(hold, 1, "created", "held")) + Counter(
+        _facts_of(hold, 2, "converted", "sold")
+    )
+
+
+def _facts_of(hold: Hold, version: int, of_hold: str, of_seat: str) -> list[tuple[object, ...]]:
+    return [
+        (f"hold.{of_hold}", hold.id, version, None),
+        *((f"seat.{of_seat}", hold.id, version, seat.id) for seat in hold.seats),
+    ]

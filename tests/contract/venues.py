@@ -1,0 +1,204 @@
+"""What is on sale in a test, on every store alike: a plan, and the venue that is built from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from uuid_utils.compat import uuid7
+
+from holdfast.domain.catalogue import SaleTerms
+from holdfast.domain.commands import (
+    Ask,
+    BlockSeats,
+    ExpireHolds,
+    IdempotencyKey,
+    Origin,
+    PlaceHold,
+    ReleaseHold,
+    SeatAsk,
+)
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import (
+    BlockId,
+    HoldId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.seat import SeatPlace
+from holdfast.domain.values import EmailAddress, Holder, Quantity
+
+ORIGIN = Origin("test", "request-1", "127.0.0.1", "pytest")
+BUYER = Holder(EmailAddress("buyer@example.com"))
+STRANGER = Holder(EmailAddress("stranger@example.com"))
+
+
+@dataclass(frozen=True)
+class Hall:
+    """Blocks of rows with so many seats, and the seated ticket types with the pools they draw from.
+    A seat goes by its name: `Stalls A 3`."""
+
+    blocks: Mapping[str, Mapping[str, int]]
+    seated: Mapping[str, tuple[str, ...]]
+    capacities: Mapping[str, int] = field(default_factory=dict)
+    sold_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    aisles_after: frozenset[int] = frozenset()
+    accessible: frozenset[str] = frozenset()
+    companion: frozenset[str] = frozenset()
+    restricted_view: frozenset[str] = frozenset()
+
+    def places(self, block_ids: Mapping[str, BlockId]) -> dict[str, SeatPlace]:
+        places: dict[str, SeatPlace] = {}
+        for block, rows in self.blocks.items():
+            for rank, (row, count) in enumerate(rows.items()):
+                position = 0
+                for number in range(1, count + 1):
+                    position += 1
+                    name = f"{block} {row} {number}"
+                    places[name] = SeatPlace(
+                        SeatId(uuid7()),
+                        block_ids[block],
+                        row,
+                        rank,
+                        str(number),
+                        position,
+                        is_accessible=name in self.accessible,
+                        is_companion=name in self.companion,
+                        is_restricted_view=name in self.restricted_view,
+                    )
+                    if number in self.aisles_after:
+                        position += 1
+        return places
+
+
+NO_HALL = Hall({}, {})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a venue is made of, on every store alike."""
+
+    pools: Mapping[str, int]
+    ticket_types: Mapping[str, tuple[str, ...]]
+    policy: HoldPolicy = field(default_factory=HoldPolicy)
+    hall: Hall = NO_HALL
+    sale: SaleTerms = field(default_factory=SaleTerms)
+
+    @property
+    def all_pools(self) -> dict[str, int]:
+        capped = {f"{name} capacity": total for name, total in self.hall.capacities.items()}
+        return {**self.pools, **capped}
+
+    @property
+    def all_types(self) -> dict[str, tuple[str, ...]]:
+        return {**self.ticket_types, **self.hall.seated}
+
+
+@dataclass(frozen=True)
+class Venue:
+    """A session on sale. Ticket types, pools, blocks and seats go by name."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    ticket_types: Mapping[str, TicketTypeId]
+    pools: Mapping[str, PoolId]
+    blocks: Mapping[str, BlockId]
+    places: Mapping[str, SeatPlace]
+
+    def seat_ids(self, *names: str) -> tuple[SeatId, ...]:
+        return tuple(self.places[name].id for name in names)
+
+    def name_of(self, seat_id: SeatId) -> str:
+        return next(name for name, place in self.places.items() if place.id == seat_id)
+
+    def names_of(self, hold: Hold) -> list[str]:
+        return [self.name_of(seat.id) for seat in hold.seats]
+
+    def these(
+        self, *names: str, ticket_type: str | None = None, price: int | None = None
+    ) -> SeatAsk:
+        """These very seats."""
+        chosen = None if ticket_type is None else self.ticket_types[ticket_type]
+        return SeatAsk(self.seat_ids(*names), chosen, price)
+
+    def some(
+        self, ticket_type: str, quantity: int, *, block: str | None = None, accessible: int = 0
+    ) -> Ask:
+        """So many of a ticket type; of a seated one the best that are available."""
+        block_id = None if block is None else self.blocks[block]
+        return Ask(self.ticket_types[ticket_type], Quantity(quantity), None, block_id, accessible)
+
+    def place(
+        self,
+        *asks: tuple[str, int] | Ask | SeatAsk,
+        hold_id: HoldId | None = None,
+        key: IdempotencyKey | None = None,
+        holder: Holder = BUYER,
+        wants_alternative: bool = False,
+    ) -> PlaceHold:
+        return PlaceHold(
+            self.organization_id,
+            self.session_id,
+            hold_id or HoldId(uuid4()),
+            holder,
+            tuple(self.some(*ask) if isinstance(ask, tuple) else ask for ask in asks),
+            ORIGIN,
+            key,
+            is_id_from_client=hold_id is not None,
+            wants_alternative=wants_alternative,
+        )
+
+    def seats(
+        self,
+        *names: str,
+        holder: Holder = BUYER,
+        hold_id: HoldId | None = None,
+        wants_alternative: bool = False,
+    ) -> PlaceHold:
+        """Hold these very seats."""
+        return self.place(
+            self.these(*names),
+            holder=holder,
+            hold_id=hold_id,
+            wants_alternative=wants_alternative,
+        )
+
+    def block(self, *names: str, reason: str = "broken") -> BlockSeats:
+        return self._block(names, reason, is_lifted=False)
+
+    def unblock(self, *names: str, reason: str = "mended") -> BlockSeats:
+        return self._block(names, reason, is_lifted=True)
+
+    def _block(self, names: tuple[str, ...], reason: str, *, is_lifted: bool) -> BlockSeats:
+        return BlockSeats(
+            self.organization_id,
+            self.session_id,
+            self.seat_ids(*names),
+            reason,
+            ORIGIN,
+            is_lifted=is_lifted,
+        )
+
+    def release(self, hold_id: HoldId, key: IdempotencyKey | None = None) -> ReleaseHold:
+        return ReleaseHold(self.organization_id, hold_id, ORIGIN, key)
+
+    def expire(self, *hold_ids: HoldId) -> ExpireHolds:
+        return ExpireHolds(self.organization_id, hold_ids, Origin("reaper", "run-1"))
+
+    def key(self, fingerprint: bytes = b"same") -> IdempotencyKey:
+        return IdempotencyKey(self.organization_id, uuid4(), fingerprint)
+
+
+def empty_venue(plan: Plan) -> Venue:
+    blocks = {name: BlockId(uuid7()) for name in plan.hall.blocks}
+    return Venue(
+        OrganizationId(uuid4()),
+        SessionId(uuid4()),
+        {name: TicketTypeId(uuid4()) for name in plan.all_types},
+        {name: PoolId(uuid4()) for name in plan.all_pools},
+        blocks,
+        plan.hall.places(blocks),
+    )

@@ -1,0 +1,529 @@
+"""Seats over HTTP: held by name or as the best available, looked at, blocked."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.e2e.answers import moment, problem_of
+from tests.e2e.halls import NamedHall, build_hall, new_email
+from tests.e2e.owner import Owner
+from tests.support.platform import Json, Platform
+
+
+@pytest.fixture
+def hall(platform: Platform) -> NamedHall:
+    return build_hall(platform)
+
+
+def placed(answer: httpx.Response) -> Json:
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+class TestHoldingNamedSeats:
+    def test_each_seat_is_a_line_that_says_where_it_is(self, hall: NamedHall) -> None:
+        hold = placed(hall.hold("Stalls A 2", "Stalls A 1"))
+        first, second = hold["lines"]
+        assert first == {
+            "ticket_type_id": hall.ticket_type_id,
+            "quantity": 1,
+            "unit_price": 4500,
+            "subtotal": 4500,
+            "seat": {
+                "seat_id": hall.seat_ids["Stalls A 2"],
+                "block_id": hall.block_ids["Stalls"],
+                "block_name": "Stalls",
+                "row": "A",
+                "seat_number": "2",
+            },
+        }
+        assert second["seat"]["seat_number"] == "1"
+        assert hold["seat_ids"] == hall.seats("Stalls A 2", "Stalls A 1")
+        assert (hold["ticket_type_id"], hold["quantity"], hold["total"]) == (None, 2, 9000)
+        assert hold["adjacent"] is True
+        assert hold["minutes_remaining"] == 10
+
+    def test_one_seat_answers_its_ticket_type(self, hall: NamedHall) -> None:
+        hold = placed(hall.hold("Stalls A 2"))
+        assert (hold["ticket_type_id"], hold["quantity"]) == (hall.ticket_type_id, 1)
+        assert hold["adjacent"] is True
+
+    def test_seats_apart_are_not_adjacent(self, hall: NamedHall) -> None:
+        assert placed(hall.hold("Stalls A 1", "Stalls A 3"))["adjacent"] is False
+        assert placed(hall.hold("Stalls A 2", "Stalls B 2"))["adjacent"] is False
+
+    def test_the_platform_may_name_price_source_cart_and_notes(self, hall: NamedHall) -> None:
+        hold = placed(
+            hall.hold(
+                "Stalls A 1",
+                ticket_type_id=hall.ticket_type_id,
+                unit_price=100,
+                source="scanner",
+                cart_token="cart-1",
+                notes="Regular guest",
+            )
+        )
+        assert hold["total"] == 100
+        read = hall.platform.client.get(f"/api/holds/{hold['hold_id']}").json()
+        for answer in (hold, read):
+            assert (answer["source"], answer["cart_token"]) == ("scanner", "cart-1")
+            assert answer["notes"] == "Regular guest"
+        plain = placed(hall.hold("Stalls A 2"))
+        assert (plain["source"], plain["cart_token"], plain["notes"]) == ("web", None, None)
+
+    def test_released_seats_are_free_at_once(self, hall: NamedHall) -> None:
+        hold = placed(hall.hold("Stalls A 1", "Stalls A 2"))
+        hall.platform.client.post(f"/api/holds/{hold['hold_id']}/release")
+        assert hall.status("Stalls A 1") == hall.status("Stalls A 2") == "available"
+        placed(hall.hold("Stalls A 1", "Stalls A 2"))
+
+    def test_ones_own_seats_again_are_the_hold_that_stands(self, hall: NamedHall) -> None:
+        holder = {"user_id": "ann"}
+        hold = placed(hall.hold("Stalls A 1", "Stalls A 2", **holder, customer_email=None))
+        again = hall.hold("Stalls A 1", "Stalls A 2", **holder, customer_email=None)
+        assert again.status_code == 200
+        assert again.json()["hold_id"] == hold["hold_id"]
+
+    def test_every_contested_seat_is_named_and_nothing_is_held(self, hall: NamedHall) -> None:
+        placed(hall.hold("Stalls A 2", customer_email="secret-ann@example.com"))
+        assert hall.block("Stalls A 4").status_code == 200
+        answer = hall.hold("Stalls A 1", "Stalls A 2", "Stalls A 3", "Stalls A 4")
+        problem = problem_of(answer, 409, "seat_not_available")
+        contested = problem["contested_seats"]
+        assert hall.names([each["seat_id"] for each in contested]) == ["Stalls A 2", "Stalls A 4"]
+        assert [each["status"] for each in contested] == ["held", "blocked"]
+        assert 590 <= contested[0]["expires_in"] <= 600
+        assert contested[1]["expires_in"] is None
+        assert problem["current_status"] == "blocked"
+        assert "alternative" not in problem
+        assert "secret-ann" not in answer.text
+        assert hall.status("Stalls A 1") == hall.status("Stalls A 3") == "available"
+
+    def test_an_alternative_is_offered_when_asked_and_can_be_held(self, hall: NamedHall) -> None:
+        placed(hall.hold("Stalls A 3"))
+        answer = hall.hold("Stalls A 3", "Stalls A 4", offer_alternative=True)
+        problem = problem_of(answer, 409, "seat_held_by_another_user")
+        offer = problem["alternative"]
+        assert offer["adjacent"] is True
+        assert [each["seat_id"] for each in offer["seats"]] == offer["seat_ids"]
+        held = placed(hall.ask(seat_ids=offer["seat_ids"]))
+        assert held["adjacent"] is True
+
+    def test_without_any_seats_left_there_is_no_alternative(self, platform: Platform) -> None:
+        hall = build_hall(platform, rows={"Box": {"A": 2}})
+        placed(hall.hold("Box A 1"))
+        answer = hall.hold("Box A 1", "Box A 2", offer_alternative=True)
+        assert problem_of(answer, 409, "seat_held_by_another_user")["alternative"] is None
+
+    def test_a_seat_of_another_session_is_invalid(self, hall: NamedHall) -> None:
+        other = build_hall(hall.platform)
+        for seat_id in (other.seat_ids["Stalls A 1"], str(uuid4())):
+            answer = hall.ask(seat_ids=[hall.seat_ids["Stalls A 1"], seat_id])
+            problem = problem_of(answer, 400, "invalid_seat")
+            assert problem["message"] == "Seat not found in this session"
+        assert hall.status("Stalls A 1") == "available"
+
+    def test_a_single_seat_may_not_be_left_alone_where_the_policy_says_so(
+        self, platform: Platform
+    ) -> None:
+        hall = build_hall(platform, ticket_type={"hold_policy": {"refuse_orphans": True}})
+        answer = hall.hold("Stalls A 2", "Stalls A 3")
+        problem = problem_of(answer, 409, "orphan_seat")
+        assert hall.names(problem["orphan_seats"]) == ["Stalls A 1"]
+        placed(hall.hold("Stalls A 1", "Stalls A 2"))
+
+    def test_two_hundred_clicks_on_one_seat_have_one_winner(
+        self, hall: NamedHall, owner: Owner
+    ) -> None:
+        with ThreadPoolExecutor(16) as threads:
+            answers = list(threads.map(lambda _: hall.reserve("Stalls B 1"), range(200)))
+        statuses = [answer.status_code for answer in answers]
+        assert sorted(statuses) == [201] + [409] * 199
+        held = owner.rows(
+            "SELECT count(*) FROM hold WHERE organization_id = %s", hall.platform.organization_id
+        )
+        assert held == [(1,)]
+
+
+class TestBestAvailable:
+    def test_they_are_together(self, hall: NamedHall) -> None:
+        hold = placed(hall.best(4))
+        assert hold["adjacent"] is True
+        assert (hold["quantity"], hold["ticket_type_id"]) == (4, None)
+        assert len(set(hold["seat_ids"])) == 4
+        assert {line["seat"]["row"] for line in hold["lines"]} == {"A"}
+
+    def test_a_block_can_be_named(self, platform: Platform) -> None:
+        rows = {"Stalls": {"A": 4}, "Balcony": {"A": 4}}
+        hall = build_hall(platform, rows=rows)
+        hold = placed(hall.best(2, block_id=hall.block_ids["Balcony"]))
+        assert {line["seat"]["block_name"] for line in hold["lines"]} == {"Balcony"}
+        answer = hall.best(3, block_id=hall.block_ids["Balcony"])
+        problem = problem_of(answer, 409, "insufficient_inventory")
+        assert problem["available_quantity"] == 2
+        problem_of(hall.best(1, block_id=str(uuid4())), 400, "invalid_block")
+
+    def test_accessible_places_are_found_for_those_who_need_them(self, platform: Platform) -> None:
+        hall = build_hall(
+            platform,
+            rows={"Stalls": {"A": 6}},
+            blocks={"Stalls": {"accessible": ["A6"], "companion": ["A5"]}},
+        )
+        hold = placed(hall.best(2, accessible=1))
+        assert sorted(hall.names(hold["seat_ids"])) == ["Stalls A 5", "Stalls A 6"]
+
+    def test_too_few_says_how_many_were_asked_for_and_are_there(self, hall: NamedHall) -> None:
+        placed(hall.best(9))
+        problem = problem_of(hall.best(10), 409, "insufficient_inventory")
+        assert problem["message"] == "Not enough seats available. Requested: 10, Available: 3"
+        assert (problem["requested_quantity"], problem["available_quantity"]) == (10, 3)
+
+    def test_none_left_says_so(self, platform: Platform) -> None:
+        hall = build_hall(platform, rows={"Box": {"A": 2}})
+        placed(hall.best(2))
+        problem = problem_of(hall.best(1), 409, "no_available_seats")
+        assert problem["available_quantity"] == 0
+
+    def test_what_has_lapsed_is_there_again(self, hall: NamedHall, owner: Owner) -> None:
+        placed(hall.best(12))
+        owner.let_pass(hall.platform.organization_id, 601)
+        assert placed(hall.best(12))["quantity"] == 12
+
+
+class TestMixedHolds:
+    def test_seats_and_standing_places_are_held_together_or_not_at_all(
+        self, hall: NamedHall
+    ) -> None:
+        floor = hall.platform.made(
+            "/api/ticket-types",
+            {"session_id": hall.session_id, "name": "Floor", "price": 1000, "capacity": 3},
+        )["id"]
+        lines: list[Json] = [
+            {"seat_ids": hall.seats("Stalls A 1", "Stalls A 2")},
+            {"ticket_type_id": floor, "quantity": 2},
+            {"ticket_type_id": hall.ticket_type_id, "quantity": 2, "unit_price": 500},
+        ]
+        hold = placed(hall.ask(lines=lines))
+        assert (hold["ticket_type_id"], hold["quantity"], hold["total"]) == (None, 6, 12_000)
+        assert [line["seat"] is None for line in hold["lines"]] == [False, False, True, False, False]
+        assert len(hold["seat_ids"]) == 4
+        lines[0] = {"seat_ids": hall.seats("Stalls B 1")}
+        problem_of(hall.ask(lines=lines[:2]), 409, "insufficient_inventory")
+        assert hall.status("Stalls B 1") == "available"
+
+
+def first_error(answer: httpx.Response) -> tuple[str, str]:
+    assert answer.status_code == 400, answer.text
+    error = answer.json()["errors"][0]
+    return error["field"], error["code"]
+
+
+class TestWrongAsks:
+    @pytest.mark.parametrize(
+        ("change", "field", "code"),
+        [
+            ({"seat_ids": []}, "seat_ids", "invalid_value"),
+            ({"seat_ids": "A1"}, "seat_ids", "invalid_value"),
+            ({"seat_ids": ["A1"]}, "seat_ids[0]", "invalid_value"),
+            ({"seat_ids": [str(uuid4())] * 2}, "seat_ids[1]", "duplicate"),
+            (
+                {"seat_ids": [str(uuid4()) for _ in range(251)]},
+                "seat_ids",
+                "invalid_value",
+            ),
+            ({"seat_ids": [str(uuid4())], "quantity": 1}, "quantity", "conflicting_fields"),
+            ({"seat_ids": [str(uuid4())], "accessible": 1}, "accessible", "conflicting_fields"),
+            (
+                {"seat_ids": [str(uuid4())], "block_id": str(uuid4())},
+                "block_id",
+                "conflicting_fields",
+            ),
+            (
+                {"seat_ids": [str(uuid4())], "lines": [{"seat_ids": [str(uuid4())]}]},
+                "lines",
+                "conflicting_fields",
+            ),
+            (
+                {"ticket_type_id": str(uuid4()), "quantity": 2, "accessible": 3},
+                "accessible",
+                "invalid_value",
+            ),
+            (
+                {"ticket_type_id": str(uuid4()), "quantity": 2, "accessible": -1},
+                "accessible",
+                "invalid_value",
+            ),
+            ({"quantity": 2}, "ticket_type_id", "required"),
+            ({"lines": [{"quantity": 2}]}, "lines[0].ticket_type_id", "required"),
+            (
+                {"lines": [{"seat_ids": [str(uuid4())], "quantity": 2}]},
+                "lines[0].quantity",
+                "conflicting_fields",
+            ),
+            ({"seat_ids": [str(uuid4())], "source": "fax"}, "source", "invalid_value"),
+            ({"seat_ids": [str(uuid4())], "cart_token": ""}, "cart_token", "invalid_value"),
+            ({"seat_ids": [str(uuid4())], "notes": "n" * 1001}, "notes", "invalid_value"),
+            (
+                {"seat_ids": [str(uuid4())], "offer_alternative": "yes"},
+                "offer_alternative",
+                "invalid_value",
+            ),
+        ],
+    )
+    def test_the_field_is_named(
+        self, platform: Platform, change: Json, field: str, code: str
+    ) -> None:
+        body = {"session_id": str(uuid4()), "customer_email": "a@example.com"} | change
+        assert first_error(platform.client.post("/api/holds", json=body)) == (field, code)
+
+    def test_a_seat_may_not_be_in_two_lines_nor_too_many_in_all(self, platform: Platform) -> None:
+        seat_id = str(uuid4())
+        body: Json = {
+            "session_id": str(uuid4()),
+            "customer_email": "a@example.com",
+            "lines": [{"seat_ids": [str(uuid4()), seat_id]}, {"seat_ids": [seat_id]}],
+        }
+        answer = platform.client.post("/api/holds", json=body)
+        assert first_error(answer) == ("lines[1].seat_ids[0]", "duplicate")
+        body["lines"] = [{"seat_ids": [str(uuid4()) for _ in range(126)]} for _ in range(2)]
+        answer = platform.client.post("/api/holds", json=body)
+        problem_of(answer, 400, "invalid_lines")
+        assert first_error(answer) == ("lines", "invalid_lines")
+
+    def test_the_longest_remarks_are_kept(self, hall: NamedHall) -> None:
+        hold = placed(hall.hold("Stalls A 1", cart_token="c" * 255, notes="n" * 1000))
+        assert (len(hold["cart_token"]), len(hold["notes"])) == (255, 1000)
+
+
+class TestOneActiveHold:
+    def test_the_second_is_told_of_the_first(self, platform: Platform) -> None:
+        hall = build_hall(platform, event={"hold_policy": {"one_active_hold": True}})
+        first = placed(hall.hold("Stalls A 1", customer_email="ann@example.com"))
+        answer = hall.hold("Stalls A 2", customer_email="ANN@example.com")
+        problem = problem_of(answer, 409, "active_hold_exists")
+        assert problem["message"] == "You already have an active hold for this session"
+        assert problem["hold_id"] == first["hold_id"]
+        assert 590 <= problem["expires_in"] <= 600
+        placed(hall.hold("Stalls A 2", customer_email="bob@example.com"))
+        again = hall.hold("Stalls A 1", customer_email="ann@example.com")
+        assert again.json()["hold_id"] == first["hold_id"], "one's own seat is no second hold"
+        platform.client.post(f"/api/holds/{first['hold_id']}/release")
+        placed(hall.hold("Stalls A 3", customer_email="ann@example.com"))
+
+
+class TestOneSeat:
+    def test_a_free_seat(self, platform: Platform) -> None:
+        hall = build_hall(
+            platform,
+            rows={"Stalls": {"A": 2}},
+            blocks={
+                "Stalls": {
+                    "accessible": ["A1"],
+                    "companion": ["A2"],
+                    "restricted_view": ["A2"],
+                    "origin": {"x": 10.5, "y": 3},
+                }
+            },
+        )
+        assert hall.read("Stalls A 1") == {
+            "seat_id": hall.seat_ids["Stalls A 1"],
+            "event_id": hall.event_id,
+            "session_id": hall.session_id,
+            "block_id": hall.block_ids["Stalls"],
+            "block_name": "Stalls",
+            "row": "A",
+            "seat_number": "1",
+            "status": "available",
+            "held_until": None,
+            "held_until_unix": None,
+            "expires_in_seconds": None,
+            "locked_at": None,
+            "version": 1,
+            "accessible": True,
+            "companion": False,
+            "restricted_view": False,
+            "x": 10.5,
+            "y": 3.0,
+            "hold_id": None,
+        }
+        second = hall.read("Stalls A 2")
+        assert (second["accessible"], second["companion"]) == (False, True)
+        assert second["restricted_view"] is True
+
+    def test_a_held_seat_tells_its_holder_alone_by_which_hold(self, hall: NamedHall) -> None:
+        hold = placed(hall.hold("Stalls A 1", customer_email="ann@example.com"))
+        own = hall.read("Stalls A 1", customer_email="Ann@Example.com")
+        assert own["hold_id"] == hold["hold_id"]
+        assert own["held_until"] == hold["expires_at"]
+        assert own["held_until_unix"] == int(moment(hold["expires_at"]).timestamp())
+        assert 595 <= own["expires_in_seconds"] <= 600
+        assert own["locked_at"] == hold["held_at"]
+        assert (own["status"], own["version"]) == ("held", 2)
+        for other in ({}, {"customer_email": "bob@example.com"}, {"user_id": "ann"}):
+            seen = hall.read("Stalls A 1", **other)
+            assert seen["hold_id"] is None
+            assert seen | {"hold_id": own["hold_id"], "expires_in_seconds": 1} == own | {
+                "expires_in_seconds": 1
+            }
+
+    def test_a_lapsed_seat_is_available_before_anybody_wrote_that_down(
+        self, unreaped: Platform, unreaped_owner: Owner
+    ) -> None:
+        hall = build_hall(unreaped)
+        placed(hall.hold("Stalls A 1", customer_email="ann@example.com"))
+        unreaped_owner.let_pass(unreaped.organization_id, 601)
+        seen = hall.read("Stalls A 1", customer_email="ann@example.com")
+        assert (seen["status"], seen["hold_id"]) == ("available", None)
+        assert (seen["held_until"], seen["locked_at"]) == (None, None)
+        rows = unreaped_owner.rows(
+            "SELECT status FROM seat WHERE id = %s", hall.seat_ids["Stalls A 1"]
+        )
+        assert rows == [("held",)]
+
+    def test_what_is_not_there_is_404(self, hall: NamedHall, neighbour: Platform) -> None:
+        read = hall.platform.client.get
+        seat_id = hall.seat_ids["Stalls A 1"]
+        problem_of(read(f"/api/events/{uuid4()}/seats/{seat_id}"), 404, "event_not_found")
+        problem_of(read(f"/api/events/x/seats/{seat_id}"), 404, "event_not_found")
+        problem_of(read(f"/api/events/{hall.event_id}/seats/{uuid4()}"), 404, "seat_not_found")
+        problem_of(read(f"/api/events/{hall.event_id}/seats/x"), 404, "seat_not_found")
+        foreign = neighbour.client.get(hall.seat_path("Stalls A 1"))
+        problem_of(foreign, 404, "event_not_found")
+        other = build_hall(hall.platform)
+        problem_of(read(f"/api/events/{other.event_id}/seats/{seat_id}"), 404, "seat_not_found")
+        wrong = read(hall.seat_path("Stalls A 1"), params={"customer_email": "ann"})
+        problem_of(wrong, 400, "invalid_email")
+
+
+class TestBlocking:
+    def test_blocked_seats_are_out_of_the_sale_until_they_are_back(
+        self, hall: NamedHall, owner: Owner
+    ) -> None:
+        answer = hall.block("Stalls A 1", "Stalls A 2")
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "session_id": hall.session_id,
+            "blocked": hall.seats("Stalls A 1", "Stalls A 2"),
+            "unchanged": [],
+            "ended_holds": [],
+        }
+        assert hall.status("Stalls A 1") == "blocked"
+        again = hall.block("Stalls A 2", "Stalls A 3").json()
+        assert again["blocked"] == hall.seats("Stalls A 3")
+        assert again["unchanged"] == hall.seats("Stalls A 2")
+        back = hall.unblock("Stalls A 1", "Stalls A 4")
+        assert back.json() == {
+            "session_id": hall.session_id,
+            "unblocked": hall.seats("Stalls A 1"),
+            "unchanged": hall.seats("Stalls A 4"),
+            "ended_holds": [],
+        }
+        placed(hall.hold("Stalls A 1"))
+        facts = owner.rows(
+            "SELECT type, count(*) FROM outbox WHERE organization_id = %s AND hold_id IS NULL"
+            " GROUP BY type ORDER BY type",
+            hall.platform.organization_id,
+        )
+        assert facts == [("seat.blocked", 3), ("seat.unblocked", 1)]
+        reasons = owner.rows(
+            "SELECT new ->> 'reason' FROM audit WHERE seat_id = %s ORDER BY seq",
+            hall.seat_ids["Stalls A 1"],
+        )
+        assert reasons == [("Camera",), ("Camera gone",)]
+
+    def test_blocking_a_held_seat_ends_its_hold(self, hall: NamedHall, owner: Owner) -> None:
+        hold = placed(hall.hold("Stalls A 1", "Stalls A 2"))
+        answer = hall.block("Stalls A 1").json()
+        assert answer["ended_holds"] == [hold["hold_id"]]
+        after = hall.platform.client.get(f"/api/holds/{hold['hold_id']}").json()
+        assert after["status"] == "cancelled"
+        assert hall.status("Stalls A 1") == "blocked"
+        assert hall.status("Stalls A 2") == "available"
+        assert ("hold.cancelled", 1) in owner.rows(
+            "SELECT type, count(*) FROM outbox WHERE hold_id = %s GROUP BY type", hold["hold_id"]
+        )
+
+    def test_unblocking_never_frees_a_sold_seat(self, hall: NamedHall, owner: Owner) -> None:
+        placed(hall.hold("Stalls A 1"))
+        owner.sell(hall.seat_ids["Stalls A 1"])
+        assert hall.block("Stalls A 1").json()["blocked"] == hall.seats("Stalls A 1")
+        assert hall.unblock("Stalls A 1").json()["unblocked"] == hall.seats("Stalls A 1")
+        assert hall.status("Stalls A 1") == "sold"
+
+    def test_a_seat_that_is_not_there_changes_nothing_and_is_audited(
+        self, hall: NamedHall, owner: Owner
+    ) -> None:
+        path = f"/api/sessions/{hall.session_id}/seats/block"
+        body = {"seat_ids": [hall.seat_ids["Stalls A 1"], str(uuid4())], "reason": "Camera"}
+        problem_of(hall.platform.client.post(path, json=body), 400, "invalid_seat")
+        assert hall.status("Stalls A 1") == "available"
+        assert owner.failed_attempts(hall.platform.organization_id) == [
+            ("seat.block_failed", "invalid_seat")
+        ]
+
+    def test_an_unknown_or_foreign_session_is_404(
+        self, hall: NamedHall, neighbour: Platform
+    ) -> None:
+        body = {"seat_ids": hall.seats("Stalls A 1"), "reason": "Camera"}
+        for client, session_id in (
+            (hall.platform.client, str(uuid4())),
+            (hall.platform.client, "x"),
+            (neighbour.client, hall.session_id),
+        ):
+            answer = client.post(f"/api/sessions/{session_id}/seats/block", json=body)
+            problem_of(answer, 404, "session_not_found")
+        assert hall.status("Stalls A 1") == "available"
+
+    @pytest.mark.parametrize(
+        ("change", "field"),
+        [
+            ({"seat_ids": []}, "seat_ids"),
+            ({"seat_ids": [str(uuid4()) for _ in range(1001)]}, "seat_ids"),
+            ({"seat_ids": ["0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"] * 2}, "seat_ids[1]"),
+            ({"reason": ""}, "reason"),
+            ({"reason": "  "}, "reason"),
+            ({"reason": "r" * 201}, "reason"),
+            ({"reason": None}, "reason"),
+        ],
+    )
+    @pytest.mark.parametrize("verb", ["block", "unblock"])
+    def test_wrong_fields_are_named(
+        self, hall: NamedHall, verb: str, change: Json, field: str
+    ) -> None:
+        body: Json = {"seat_ids": hall.seats("Stalls A 1"), "reason": "Camera"} | change
+        path = f"/api/sessions/{hall.session_id}/seats/{verb}"
+        answer = hall.platform.client.post(path, json=body)
+        assert first_error(answer)[0] == field
+        assert hall.status("Stalls A 1") == "available"
+
+    def test_a_thousand_seats_in_one_call(self, platform: Platform) -> None:
+        large = platform.hall(25, 40)
+        path = f"/api/sessions/{large.session_id}/seats/block"
+        body: dict[str, Any] = {"seat_ids": list(large.seat_ids), "reason": "Refurbishment"}
+        key = {"Idempotency-Key": uuid4().hex}
+        answer = platform.client.post(path, json=body, headers=key)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["blocked"] == list(large.seat_ids)
+        again = platform.client.post(path, json=body, headers=key)
+        assert again.content == answer.content
+        assert again.headers["idempotent-replayed"] == "true"
+
+    def test_whoever_may_only_hold_may_not_block(self, hall: NamedHall, owner: Owner) -> None:
+        from tests.support.platform import new_platform
+
+        stranger = new_platform(hall.platform.base_url, owner.database_url, ("holds:write",))
+        path = f"/api/sessions/{hall.session_id}/seats/block"
+        body = {"seat_ids": hall.seats("Stalls A 1"), "reason": "Camera"}
+        problem_of(stranger.client.post(path, json=body), 403, "insufficient_scope")
+
+
+def test_a_second_holder_of_the_same_address_but_another_user_id_is_another(
+    hall: NamedHall,
+) -> None:
+    email = new_email()
+    placed(hall.hold("Stalls A 1", customer_email=email, user_id="one"))
+    answer = hall.hold("Stalls A 1", customer_email=email, user_id="two")
+    problem_of(answer, 409, "seat_held_by_another_user")
