@@ -11,8 +11,8 @@ import pytest
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
 from holdfast.domain.commands import EXPIRE_BATCH_MAX, Command, ExpireHolds
-from holdfast.domain.outcomes import Expired
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SessionId
+from holdfast.domain.outcomes import Expired
 from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusals import Refusal, RefusalCode, service_unavailable
 from holdfast.ports.access import ALL_SCOPES, Principal

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from holdfast.domain.catalogue_changes import ImportSeats
+from holdfast.entrypoints.api.hall_routes import IMPORT_BYTES_MAX
 from holdfast.entrypoints.api.parsing import BODY_BYTES_MAX
-from tests.api.world import FLOOR, World, hold_body
+from tests.api.world import FLOOR, SESSION, World, hold_body
 
 # Occurs in every input that could be echoed, and must occur in no answer.
 MARK = "zzqx"
@@ -199,3 +201,36 @@ def test_the_credential_comes_before_the_size_and_the_size_before_the_syntax(wor
 def test_an_invalid_idempotency_key_is_refused(world: World, key: str) -> None:
     answer = world.place(headers={"Idempotency-Key": key.encode()})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_idempotency_key")
+
+
+CSV = {"Content-Type": "text/csv; charset=utf-8"}
+SEATS = f"/api/sessions/{SESSION}/seats"
+
+
+def test_csv_is_taken_where_seats_are_imported_and_nowhere_else(world: World) -> None:
+    content = b"block,row,number\nStalls,A,1\n"
+    elsewhere = world.call("POST", "/api/holds", content=content, headers=CSV)
+    assert (elsewhere.status_code, elsewhere.json()["error"]) == (415, "unsupported_media_type")
+    before = len(world.catalogue.changes)
+    world.call("POST", SEATS, content=content, headers=CSV)
+    assert isinstance(world.catalogue.changes[before], ImportSeats)
+    other = world.call("POST", SEATS, content=content, headers={"Content-Type": "text/plain"})
+    assert (other.status_code, other.json()["error"]) == (415, "unsupported_media_type")
+    assert "text/csv" in other.json()["message"]
+
+
+def test_an_import_may_be_larger_than_other_bodies_but_not_by_any_amount(world: World) -> None:
+    line = b"Stalls,A,%d\n"
+    header = b"block,row,number\n"
+    content = header + b"".join(line % number for number in range(10_000))
+    assert len(content) > BODY_BYTES_MAX
+    before = len(world.catalogue.changes)
+    world.call("POST", SEATS, content=content, headers=CSV)
+    change = world.catalogue.changes[before]
+    assert isinstance(change, ImportSeats)
+    assert [len(block.draft.seats) for block in change.blocks] == [10_000]
+    padded = content + b"\n" * (IMPORT_BYTES_MAX - len(content))
+    assert world.call("POST", SEATS, content=padded, headers=CSV).status_code != 413
+    over = world.call("POST", SEATS, content=padded + b"\n", headers=CSV)
+    assert (over.status_code, over.json()["error"]) == (413, "body_too_large")
+    assert str(IMPORT_BYTES_MAX) in over.json()["message"]

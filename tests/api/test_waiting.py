@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.domain.commands import Command, Origin, ReleaseHold
-from holdfast.domain.outcomes import Outcome
 from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.domain.outcomes import Outcome
 from holdfast.domain.refusals import Refusal, RefusalCode, hold_not_found
 from holdfast.entrypoints.api import waiting
 from holdfast.entrypoints.api.problems import Problem

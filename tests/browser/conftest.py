@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    expect,
+    sync_playwright,
+)
 
 from holdfast.bootstrap.database import ensure_admin, setup_django
 from holdfast.bootstrap.settings import Settings
@@ -74,6 +82,7 @@ def browser(chromium: str, server: RunningServer) -> Iterator[Browser]:
     """For these tests only: while Playwright runs, its event loop counts as the running one of the
     main thread. So the server, and its migrated database, come first."""
     assert server.process is not None
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         yield launched

@@ -111,3 +111,29 @@ def test_an_operator_finds_a_hold_without_its_holders_name(
         picture(visitor, tmp_path, f"hold-{name}")
         visitor.assert_fits_the_width()
     visitor.assert_all_went_well()
+
+
+def test_an_operator_sees_the_hall_with_who_sits_where(
+    visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
+) -> None:
+    hall = platform.hall(8, 20)
+    wanted = {"session_id": hall.session_id, "seat_ids": hall.row(2)[4:6]}
+    platform.made("/api/holds", wanted | {"customer_email": "bartholomew@example.com"})
+    log_in(visitor, operator, PASSWORD)
+    for name, (width, height) in DEVICES.items():
+        visitor.take((width, height))
+        visitor.visit(f"/admin/holdfast/session/{hall.session_id}/change/")
+        drawn = visitor.page.get_by_role("img", name="160 seats: 158 available, 2 held")
+        expect(drawn).to_be_visible()
+        held = drawn.locator("g", has=visitor.page.locator('use[href="#hall-held"]'))
+        names = [each.text_content() for each in held.locator("title").all()]
+        assert names == ["Stalls, row 3, seat 5: held", "Stalls, row 3, seat 6: held"]
+        left, right = (each.bounding_box() for each in held.all())
+        assert left is not None
+        assert right is not None
+        assert left["y"] == right["y"]
+        assert 0 < left["x"] < right["x"] < width
+        assert right["x"] - left["x"] > left["width"] > 3, "side by side, and large enough to see"
+        picture(visitor, tmp_path, f"hall-{name}")
+        visitor.assert_fits_the_width()
+    visitor.assert_all_went_well()

@@ -2,11 +2,12 @@
 
 import time
 from concurrent.futures import Future
+from uuid import uuid4
 
 import pytest
 
 from holdfast.domain.catalogue import SaleTerms
-from holdfast.domain.ids import BlockId
+from holdfast.domain.ids import BlockId, HoldId
 from holdfast.domain.outcomes import Placed
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.values import Holder
@@ -325,3 +326,15 @@ def test_none_left_is_said_only_after_waiting_for_what_is_merely_locked(
         return
     winners = [isinstance(each, Placed) for each in (outcome, first.result(5).outcome)]
     assert sorted(winners) == [False, True]
+
+
+def test_a_request_that_is_sent_twice_at_once_finds_seats_once(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
+    command = venue.place(("seat", 2), hold_id=HoldId(uuid4()))
+    started = time.monotonic()
+    found = seats_of(venue, [engine.submit(command) for _ in range(10)])
+    assert time.monotonic() - started < 2
+    assert found == [["Stalls A 1", "Stalls A 2"]] * 10
+    assert list(world.holds(venue)) == [command.hold_id]

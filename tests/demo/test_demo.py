@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import stat
@@ -25,7 +27,12 @@ KEYS = {
     "session_id",
     "ga_ticket_type_id",
     "small_ticket_type_id",
+    "seated_ticket_type_id",
+    "block_ids",
+    "seat_ids",
 }
+# What the demo says to try ends with the closing quote of its body.
+PRINTED_COMMAND = re.compile(r"^  (curl .+?\}')$", re.MULTILINE | re.DOTALL)
 
 
 class Demo:
@@ -92,18 +99,18 @@ class Demo:
             time.sleep(0.1)
         assert not left
 
-    def hold(self, ticket_type: str, quantity: int) -> httpx.Response:
+    @property
+    def client(self) -> httpx.Client:
         facts = self.facts
-        return httpx.post(
-            f"{facts['base_url']}/api/holds",
-            headers={"Authorization": f"Bearer {facts['secret_key']}"},
-            json={
-                "session_id": facts["session_id"],
-                "ticket_type_id": facts[ticket_type],
-                "quantity": quantity,
-                "customer_email": "user@example.com",
-            },
-        )
+        headers = {"Authorization": f"Bearer {facts['secret_key']}"}
+        return httpx.Client(base_url=facts["base_url"], headers=headers)
+
+    def hold(self, ticket_type: str, quantity: int) -> httpx.Response:
+        return self.ask(ticket_type_id=self.facts[ticket_type], quantity=quantity)
+
+    def ask(self, email: str = "user@example.com", **wanted: Any) -> httpx.Response:
+        whose = {"session_id": self.facts["session_id"], "customer_email": email}
+        return self.client.post("/api/holds", json=whose | wanted)
 
 
 @pytest.fixture
@@ -137,21 +144,69 @@ def test_a_demo_from_the_first_start_to_a_crash_and_back(
     assert held.status_code == 201
     refused = demo.hold("small_ticket_type_id", 1)
     assert (refused.status_code, refused.json()["available_quantity"]) == (409, 0)
+    seats = facts["seat_ids"][:4]
+    assert demo.ask(seat_ids=seats).status_code == 201
 
     demo.end(signal.SIGKILL)
     demo.assert_nothing_is_left()
 
     demo.start().until_ready()
     assert demo.facts == facts, "the key, the ids and the admin's password stay"
-    again = httpx.get(
-        f"{facts['base_url']}/api/holds/{held.json()['hold_id']}",
-        headers={"Authorization": f"Bearer {facts['secret_key']}"},
-    )
+    again = demo.client.get(f"/api/holds/{held.json()['hold_id']}")
     assert again.json()["reference"] == held.json()["reference"]
     assert demo.hold("small_ticket_type_id", 1).status_code == 409
+    assert demo.ask("other@example.com", seat_ids=seats[:1]).status_code == 409
 
     assert demo.end(signal.SIGINT) == 0
     demo.assert_nothing_is_left()
+
+
+@pytest.fixture(scope="module")
+def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    demo = Demo(tmp_path_factory.mktemp("demo") / "home", free_port()).start()
+    try:
+        yield demo.until_ready()
+    finally:
+        demo.end(signal.SIGINT)
+
+
+def test_the_demo_has_a_hall_to_try(running_demo: Demo) -> None:
+    demo = running_demo
+    facts, client = demo.facts, demo.client
+    hall = client.get(f"/api/sessions/{facts['session_id']}/seats").json()
+    assert [block["id"] for block in hall["blocks"]] == facts["block_ids"]
+    rows = {
+        (block["name"], row["row"]): [row["id_prefix"] + end for end in row["ids"]]
+        for block in hall["blocks"]
+        for row in block["rows"]
+    }
+    assert 550 <= sum(map(len, rows.values())) <= 650
+    last_of_the_stalls = hall["blocks"][0]["rows"][-1]
+    assert last_of_the_stalls["accessible"]
+    assert last_of_the_stalls["companion"]
+    assert any(row["restricted_view"] for block in hall["blocks"] for row in block["rows"])
+    seats = {block["id"]: sum(len(row["ids"]) for row in block["rows"]) for block in hall["blocks"]}
+    capped = [block for block in hall["blocks"] if block["capacity"] is not None]
+    assert [block["capacity"] < seats[block["id"]] for block in capped] == [True]
+
+    shown = facts["seat_ids"]
+    assert len(set(shown)) == 40
+    assert sum(1 for ids in rows.values() if set(shown) & set(ids)) > 1
+    assert set(shown) <= {seat_id for ids in rows.values() for seat_id in ids}
+    for seat_id in shown:
+        assert demo.ask(seat_ids=[seat_id]).status_code == 201
+    assert facts["hall_url"] in demo.output.read_text()
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the printed commands need curl")
+def test_the_printed_commands_work_as_they_are(running_demo: Demo) -> None:
+    commands = PRINTED_COMMAND.findall(running_demo.output.read_text())
+    answers = [
+        json.loads(subprocess.run(command, shell=True, check=True, capture_output=True).stdout)
+        for command in commands
+    ]
+    assert [(answer["status"], answer["quantity"]) for answer in answers] == [("active", 2)] * 2
+    assert [answer["adjacent"] for answer in answers] == [None, True]
 
 
 def test_a_demo_refuses_a_taken_port_and_a_taken_home(

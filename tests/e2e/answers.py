@@ -36,3 +36,16 @@ def seconds_between(earlier: object, later: object) -> float:
 def without(answer: httpx.Response, *names: str) -> Json:
     """The fields of an answer but for those that differ every time."""
     return {name: value for name, value in answer.json().items() if name not in names}
+
+
+def placed(answer: httpx.Response) -> Json:
+    """A hold that was placed now."""
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def first_error(answer: httpx.Response) -> tuple[str, str]:
+    """Field and code of the first thing that is wrong."""
+    assert answer.status_code == 400, answer.text
+    error = answer.json()["errors"][0]
+    return error["field"], error["code"]

@@ -1,5 +1,6 @@
 """Who may do what: keys, scopes, and the wall between organizations."""
 
+import re
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -155,25 +156,35 @@ def test_a_new_key_works_at_once(platform: Platform, owner: Owner) -> None:
 def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
     platform: Platform, neighbour: Platform, owner: Owner
 ) -> None:
-    sale = neighbour.on_sale(5)
-    hold_id = neighbour.place(sale, 2).json()["hold_id"]
+    hall = neighbour.hall(1, 5, capacity=5)
+    held = {"session_id": hall.session_id, "seat_ids": hall.seat_ids[:2], "user_id": "user-1"}
+    hold_id = neighbour.made("/api/holds", held)["hold_id"]
     (pool,) = neighbour.client.get("/api/pools").json()["data"]
     before = owner.everything(neighbour.organization_id)
     theirs = {
         "hold_id": hold_id,
-        "session_id": sale.session_id,
-        "event_id": sale.event_id,
+        "session_id": hall.session_id,
+        "event_id": hall.event_id,
         "pool_id": pool["id"],
-        "ticket_type_id": sale.ticket_type_id,
+        "ticket_type_id": hall.ticket_type_id,
+        "block_id": hall.block_id,
+        "seat_id": hall.seat_ids[4],
     }
+    blocking = {"seat_ids": [hall.seat_ids[4]], "reason": "Mine"}
+    layout = {"name": "Mine", "rows": ["A"], "seats_per_row": 1}
     changes: dict[str, Json] = {
         "/api/events/{event_id}": {"name": "Mine"},
         "/api/sessions/{session_id}": {"name": "Mine"},
         "/api/pools/{pool_id}": {"total": 0},
         "/api/ticket-types/{ticket_type_id}": {"price": 0},
+        "/api/blocks/{block_id}": {"capacity": None},
+        "/api/sessions/{session_id}/seats": {"blocks": [layout]},
+        "/api/sessions/{session_id}/seats/block": blocking,
+        "/api/sessions/{session_id}/seats/unblock": blocking,
+        "/api/events/{event_id}/seats/{seat_id}/reserve": {"user_id": "user-2"},
     }
     with_id = [route for route in ROUTES if "{" in route.path]
-    assert len(with_id) == 11
+    assert len(with_id) == 20
     for route in with_id:
         body = changes.get(route.path, {}) if route.is_unsafe else None
         nobody = {name: str(uuid4()) for name in theirs}
@@ -181,11 +192,13 @@ def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
         unknown = platform.client.request(route.method, route.path.format(**nobody), json=body)
         assert foreign.status_code == unknown.status_code == 404, route
         assert without(foreign, "request_id") == without(unknown, "request_id")
-        mine = neighbour.client.request("GET", route.path.removesuffix("/release").format(**theirs))
-        assert mine.status_code == 200
+        read = re.sub("/(release|block|unblock|reserve)$", "", route.path)
+        assert neighbour.client.get(read.format(**theirs)).status_code == 200
     assert owner.everything(neighbour.organization_id) == before
     assert owner.status(hold_id) == "active"
-    assert neighbour.available(sale) == [3]
+    availability = f"/api/sessions/{hall.session_id}/availability"
+    (offered,) = neighbour.client.get(availability).json()["ticket_types"]
+    assert (offered["held"], offered["available"]) == (2, 3)
 
 
 def test_anothers_ids_in_a_body_look_like_ids_that_nobody_has(
@@ -209,7 +222,10 @@ def test_anothers_ids_in_a_body_look_like_ids_that_nobody_has(
 def test_anothers_rows_are_in_no_list(platform: Platform, neighbour: Platform) -> None:
     sale = neighbour.on_sale(5)
     neighbour.place(sale, customer_email="user@example.com")
+    neighbour.made("/api/blocks", {"session_id": sale.session_id, "name": "Stalls"})
     for path in (
+        "/api/blocks",
+        f"/api/blocks?session_id={sale.session_id}",
         "/api/events",
         "/api/sessions",
         f"/api/sessions?event_id={sale.event_id}",

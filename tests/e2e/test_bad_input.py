@@ -230,13 +230,21 @@ def test_a_price_is_a_whole_number_in_bounds(stall: Stall, raw: str) -> None:
     assert problem["error"] in {"invalid_price", "validation_error"}
 
 
-@pytest.mark.parametrize("quantity", [0, -3, 1.0, True, "2", None])
+@pytest.mark.parametrize("quantity", [0, -3, 1.0, True, "2"])
 def test_the_quantity_of_a_line_is_checked_too(stall: Stall, quantity: object) -> None:
     line = {"ticket_type_id": stall.sale.ticket_type_id, "quantity": quantity}
     good = {"ticket_type_id": stall.sale.ticket_type_id, "quantity": 1}
     answer = stall.place(ticket_type_id=..., quantity=..., lines=[good, line])
     problem = refused(answer, 400, "invalid_quantity")
     assert problem["errors"][0]["field"] == "lines[1].quantity"
+
+
+def test_a_line_without_a_quantity_or_of_null_is_told_that_it_is_required(stall: Stall) -> None:
+    line = {"ticket_type_id": stall.sale.ticket_type_id}
+    for wrong in (line, line | {"quantity": None}):
+        answer = stall.place(ticket_type_id=..., quantity=..., lines=[wrong])
+        (error,) = refused(answer, 400, "validation_error")["errors"]
+        assert (error["field"], error["code"]) == ("lines[0].quantity", "required")
 
 
 @pytest.mark.parametrize(

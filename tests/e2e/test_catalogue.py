@@ -8,7 +8,12 @@ from tests.e2e.answers import moment, problem_of
 from tests.e2e.owner import Owner
 from tests.support.platform import Json, Platform, Sale
 
-NO_POLICY = {"ttl_seconds": None, "quantity_max": None}
+NO_POLICY = {
+    "ttl_seconds": None,
+    "quantity_max": None,
+    "one_active_hold": None,
+    "refuse_orphans": None,
+}
 
 
 def pool_of(platform: Platform, sale: Sale) -> str:
@@ -29,7 +34,10 @@ def test_an_event_is_created_read_and_changed(platform: Platform) -> None:
         "id": event["id"],
         "name": "Gala",
         "currency": "EUR",
-        "hold_policy": {"ttl_seconds": 300, "quantity_max": None},
+        "status": "published",
+        "sale_starts_at": None,
+        "sale_ends_at": None,
+        "hold_policy": NO_POLICY | {"ttl_seconds": 300},
         "created_at": event["created_at"],
         "updated_at": event["created_at"],
     }
@@ -87,6 +95,7 @@ def test_a_ticket_type_is_created_read_and_changed(platform: Platform) -> None:
         "name": "Adult",
         "price": 4500,
         "currency": "EUR",
+        "is_seated": False,
         "pool_ids": [pool_id],
         "hold_policy": NO_POLICY,
         "created_at": made["created_at"],
@@ -99,7 +108,7 @@ def test_a_ticket_type_is_created_read_and_changed(platform: Platform) -> None:
     change = {"name": "Grown-up", "price": 0, "hold_policy": {"quantity_max": 4}}
     changed = platform.client.patch(path, json=change).json()
     assert (changed["name"], changed["price"]) == ("Grown-up", 0)
-    assert changed["hold_policy"] == {"ttl_seconds": None, "quantity_max": 4}
+    assert changed["hold_policy"] == NO_POLICY | {"quantity_max": 4}
     assert platform.client.get(path).json() == changed
 
 

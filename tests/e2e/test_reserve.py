@@ -210,9 +210,7 @@ def test_a_blocked_seat_is_not_available(hall: NamedHall) -> None:
     assert problem["current_status"] == "blocked"
 
 
-def test_a_sold_seat_is_not_available_not_even_to_its_buyer(
-    hall: NamedHall, owner: Owner
-) -> None:
+def test_a_sold_seat_is_not_available_not_even_to_its_buyer(hall: NamedHall, owner: Owner) -> None:
     reserved(hall, user_id="ann")
     owner.sell(hall.seat_ids[SEAT])
     for user_id in ("ann", "bob"):

@@ -1,17 +1,20 @@
 """The journal: one line per transition, and failed attempts written aside, bounded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.domain.ids import SeatId
 from holdfast.domain.outcomes import Placed
 from holdfast.engine import Admission
 from holdfast.ports.attempts import FailedAttempt
 from holdfast.ports.store import StoreUnavailable
 from holdfast.services import journal as journal_module
 from holdfast.services.journal import Journal
+from tests.contract.venues import Hall, Plan
 from tests.contract.worlds import MemoryWorld
 
 
@@ -91,3 +94,40 @@ def test_too_many_attempts_drop_the_oldest_and_say_so(
         stage.journal.run_once()
     assert len(stage.attempts.written) == 3
     assert {"event": "attempts.dropped", "count": 2, "log_level": "warning"} in logs
+
+
+class TestBlockedSeats:
+    """An operator's work: one line per call, and what was refused in the audit."""
+
+    @pytest.fixture
+    def hall(self) -> Stage:
+        stage = Stage()
+        plan = Plan({}, {}, hall=Hall({"Stalls": {"A": 3}}, {"seat": ()}))
+        stage.venue = stage.world.build(plan)
+        return stage
+
+    def test_a_call_is_one_line_however_many_seats_it_names(self, hall: Stage) -> None:
+        names = ("Stalls A 1", "Stalls A 2", "Stalls A 3")
+        with capture_logs() as logs:
+            hall.engine.submit(hall.venue.block(*names, reason="camera")).result(5)
+            hall.engine.submit(hall.venue.unblock(*names[:2])).result(5)
+            hall.engine.stop()
+        blocked, unblocked = (line for line in logs if line["event"].startswith("seat."))
+        assert (blocked["event"], blocked["seats"]) == ("seat.blocked", 3)
+        assert (blocked["reason"], blocked["actor"]) == ("camera", "test")
+        assert blocked["session_id"] == str(hall.venue.session_id)
+        assert (unblocked["event"], unblocked["seats"]) == ("seat.unblocked", 2)
+
+    def test_what_was_refused_is_written_aside(self, hall: Stage) -> None:
+        unknown = replace(hall.venue.block("Stalls A 1"), seat_ids=(SeatId(uuid4()),))
+        hall.engine.submit(unknown).result(5)
+        hall.engine.submit(replace(unknown, is_lifted=True)).result(5)
+        hall.engine.stop()
+        hall.journal.run_once()
+        written = [(each.action, each.code) for each in hall.attempts.written]
+        assert written == [
+            ("seat.block_failed", "invalid_seat"),
+            ("seat.unblock_failed", "invalid_seat"),
+        ]
+        assert {each.seat_id for each in hall.attempts.written} == set(unknown.seat_ids)
+        assert {each.hold_id for each in hall.attempts.written} == {None}

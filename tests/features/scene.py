@@ -23,6 +23,17 @@ STATUS_OF_ERROR = {
     "hold_expired": 409,
     "invalid_hold_state": 409,
     "idempotency_key_reused": 422,
+    "event_not_available": 400,
+    "event_unavailable": 400,
+    "event_sales_closed": 400,
+    "invalid_seat": 400,
+    "event_not_found": 404,
+    "seat_not_found": 404,
+    "seat_held_by_another_user": 409,
+    "seat_not_available": 409,
+    "block_at_capacity": 409,
+    "no_available_seats": 409,
+    "active_hold_exists": 409,
     "service_unavailable": 503,
 }
 

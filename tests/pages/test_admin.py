@@ -1,27 +1,17 @@
 """The admin pages show every organization to operators, and let them change nothing."""
 
-import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-import psycopg
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext, override_settings
-from uuid_utils.compat import uuid7
+from django.test.utils import CaptureQueriesContext
 
-from holdfast.bootstrap.database import ensure_admin, setup_django
-from holdfast.bootstrap.settings import Settings
+from holdfast.bootstrap.database import ensure_admin
+from tests.pages.conftest import NAME, PASSWORD
+from tests.pages.sales import EMAIL, Sale, list_of, page
 
-NAME, PASSWORD = "head-of-desk", "a long enough password"
-EMAIL = "bartholomew@example.com"
-# The real one takes its time on purpose.
-QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 MODELS = (
     "organization",
     "apikey",
@@ -29,130 +19,12 @@ MODELS = (
     "session",
     "tickettype",
     "pool",
+    "block",
+    "seat",
     "hold",
     "fact",
     "auditentry",
 )
-
-
-@dataclass(frozen=True)
-class Sale:
-    """One organization with a row in every table."""
-
-    owner: psycopg.Connection[Any]
-    organization_id: UUID
-    session_id: UUID
-    ticket_type_id: UUID
-    pool_id: UUID
-
-    def place(self, email: str | None = EMAIL, expires_in: int = 600, **values: Any) -> UUID:
-        now = datetime.now(UTC)
-        row = {
-            "organization_id": self.organization_id,
-            "id": uuid7(),
-            "session_id": self.session_id,
-            "reference": uuid4().hex[:8].upper(),
-            "customer_email": email,
-            "quantity": 2,
-            "total_minor": 5100,
-            "currency": "EUR",
-            "status": "active",
-            "version": 1,
-            "created_at": now - timedelta(hours=1),
-            "updated_at": now,
-            "held_at": now,
-            "expires_at": now + timedelta(seconds=expires_in),
-        } | values
-        insert(self.owner, "hold", **row)
-        key = {"organization_id": self.organization_id, "hold_id": row["id"]}
-        insert(
-            self.owner,
-            "hold_line",
-            **key,
-            position=0,
-            ticket_type_id=self.ticket_type_id,
-            quantity=2,
-            unit_price_minor=2550,
-            pool_ids=[self.pool_id],
-        )
-        payload = json.dumps({"customer_email": email, "quantity": 2})
-        insert(
-            self.owner,
-            "outbox",
-            **key,
-            event_id=uuid7(),
-            version=1,
-            type="hold.created",
-            occurred_at=now,
-            payload=payload,
-        )
-        insert(
-            self.owner,
-            "audit",
-            **key,
-            at=now,
-            action="hold.created",
-            actor=f"holder {email}",
-            request_id="request-1",
-            new=json.dumps({"status": "active"}),
-        )
-        return UUID(str(row["id"]))
-
-
-def insert(owner: psycopg.Connection[Any], table: str, **values: Any) -> None:
-    columns = ", ".join(values)
-    places = ", ".join(f"%({column})s" for column in values)
-    owner.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})".encode(), values)
-
-
-@pytest.fixture
-def sale(database_url: str) -> Iterator[Sale]:
-    setup_django(Settings(database_url=database_url))
-    with (
-        psycopg.connect(database_url, autocommit=True) as owner,
-        override_settings(PASSWORD_HASHERS=[QUICK_HASHER]),
-    ):
-        yield _new_sale(owner)
-    connections.close_all()
-
-
-def _new_sale(owner: psycopg.Connection[Any]) -> Sale:
-    organization, event, session, pool, ticket_type = (uuid7() for _ in range(5))
-    insert(owner, "organization", id=organization, name="Harbour Hall")
-    mine = {"organization_id": organization}
-    secret = uuid4().bytes * 2
-    key = {"name": "Web shop", "prefix": "hk_test_ab", "scopes": ["holds:read"]}
-    insert(owner, "api_key", **mine, id=uuid7(), secret_hash=secret, **key)
-    insert(owner, "event", **mine, id=event, name="Winter concerts", currency="EUR")
-    insert(owner, "session", **mine, id=session, event_id=event, name="Friday")
-    counters = {"total": 100, "held": 10, "sold": 5}
-    insert(owner, "pool", **mine, id=pool, session_id=session, name="Floor", **counters)
-    lapsed = datetime.now(UTC) - timedelta(minutes=1)
-    insert(owner, "pool_lapse", **mine, pool_id=pool, lapses_at=lapsed, units=4)
-    ticket = {"session_id": session, "name": "Adult", "price_minor": 2550}
-    insert(owner, "ticket_type", **mine, id=ticket_type, **ticket)
-    insert(owner, "ticket_type_pool", **mine, ticket_type_id=ticket_type, pool_id=pool)
-    return Sale(owner, *(UUID(str(row)) for row in (organization, session, ticket_type, pool)))
-
-
-@pytest.fixture
-def operator(sale: Sale) -> Client:
-    """A browser in which somebody is logged in."""
-    ensure_admin(NAME, PASSWORD)
-    client = Client(SERVER_NAME="localhost")
-    assert client.login(username=NAME, password=PASSWORD)
-    return client
-
-
-def page(client: Client, path: str, **query: object) -> str:
-    answer = client.get(f"/admin/holdfast/{path}", {name: str(query[name]) for name in query})
-    assert answer.status_code == 200, answer.content
-    return answer.content.decode()
-
-
-def list_of(client: Client, model: str, sale: Sale, **query: object) -> str:
-    column = "q" if model == "organization" else "organization__id__exact"
-    return page(client, f"{model}/", **{column: sale.organization_id}, **query)
 
 
 def id_of(model: str, sale: Sale) -> object:
@@ -217,6 +89,7 @@ def test_the_pages_act_as_the_operator_role(operator: Client) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_lists_and_pages_show_the_rows(operator: Client, sale: Sale, model: str) -> None:
     sale.place()
+    sale.seat("A", 1)
     row = id_of(model, sale)
     assert f"/admin/holdfast/{model}/{row}/change/" in list_of(operator, model, sale)
     assert "Harbour Hall" in page(operator, f"{model}/{row}/change/")
@@ -225,6 +98,7 @@ def test_lists_and_pages_show_the_rows(operator: Client, sale: Sale, model: str)
 @pytest.mark.parametrize("model", MODELS)
 def test_nothing_can_be_added_changed_or_deleted(operator: Client, sale: Sale, model: str) -> None:
     sale.place()
+    sale.seat("A", 1)
     row = id_of(model, sale)
     for path in ("add/", f"{row}/change/", f"{row}/delete/"):
         answer = operator.post(f"/admin/holdfast/{model}/{path}", {"name": "x", "post": "yes"})
@@ -316,11 +190,11 @@ def test_holds_are_found_by_reference_and_by_id(operator: Client, sale: Sale, mo
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_longer_list_needs_no_more_queries(operator: Client, sale: Sale, model: str) -> None:
-    sale.place()
+    sale.place(seat_id=sale.seat("A", 1))
     with CaptureQueriesContext(connection) as few:
         list_of(operator, model, sale)
-    for _ in range(5):
-        sale.place()
+    for number in range(2, 7):
+        sale.place(seat_id=sale.seat("A", number))
     with CaptureQueriesContext(connection) as many:
         list_of(operator, model, sale)
     assert len(many) == len(few)

@@ -56,10 +56,14 @@ DAMAGES = [
     f"UPDATE seat SET status = 'available', hold_id = NULL, held_until = NULL WHERE id = {HELD}",
     f"UPDATE seat SET held_until = held_until + interval '1s' WHERE id = {HELD}",
     f"UPDATE seat SET hold_id = gen_random_uuid() WHERE id = {HELD}",
-    "UPDATE seat SET status = 'held', hold_id = gen_random_uuid(), held_until = now(),"
-    " holder_key = gen_random_uuid(), locked_at = now() WHERE status = 'available'",
-    "UPDATE hold_line SET seat_id = (SELECT id FROM seat WHERE status = 'available' LIMIT 1)"
-    f" WHERE seat_id = {HELD}",
+    (
+        "UPDATE seat SET status = 'held', hold_id = gen_random_uuid(), held_until = now(),"
+        " holder_key = gen_random_uuid(), locked_at = now() WHERE status = 'available'"
+    ),
+    (
+        "UPDATE hold_line SET seat_id = (SELECT id FROM seat WHERE status = 'available' LIMIT 1)"
+        f" WHERE seat_id = {HELD}"
+    ),
     f"UPDATE hold_line SET seat_id = {SOLD} WHERE seat_id = {HELD}",
     "UPDATE pool SET total = held + sold - 1, held = held - 1 WHERE name = 'Stalls capacity'",
     "DELETE FROM outbox WHERE type = 'seat.held'",

@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.watchdog import Watchdog
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.values import EmailAddress
-from holdfast.ports.holds import HoldFilter
+from holdfast.ports.holds import HoldFilter, HoldOrder
 from holdfast.ports.paging import PageRequest
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
@@ -335,6 +335,32 @@ def test_a_page_of_any_status_reads_about_a_page(
     # Lapsed ones may all be read: there are few where a reaper is at work. Here are 5,000.
     has_lapsed = status in {HoldStatus.EXPIRED, HoldStatus.ACTIVE}
     assert touched(nodes) <= (LAPSED_SECONDS + 1 if has_lapsed else 100)
+
+
+@pytest.mark.parametrize("of_session", [False, True])
+def test_a_page_in_the_order_of_expiry_reads_about_a_page(
+    analyzed: Large, of_session: bool
+) -> None:
+    session_id = analyzed.venue.session_id if of_session else None
+    query, parameters = reading.list_query(
+        analyzed.organization_id,
+        HoldFilter(session_id=session_id),
+        PageRequest(20),
+        HoldOrder.EXPIRY,
+    )
+    nodes = analyzed.plan(analyzed.application, query, parameters, measured=True)
+    index = "hold_live_by_session" if of_session else "hold_live_by_expiry"
+    assert index in {node.get("Index Name") for node in nodes}
+    assert touched(nodes) <= 100
+
+
+def test_an_organization_with_few_holds_does_not_wade_through_those_of_others(
+    analyzed: Large,
+) -> None:
+    nobody = OrganizationId(uuid4())
+    query, parameters = reading.list_query(nobody, HoldFilter(), PageRequest(20), HoldOrder.EXPIRY)
+    nodes = analyzed.plan(analyzed.application, query, parameters, measured=True)
+    assert touched(nodes) <= 20
 
 
 def listed(large: Large, **only: Any) -> set[str]:

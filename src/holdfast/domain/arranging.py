@@ -12,6 +12,7 @@ from holdfast.domain.refusals import Refusal
 from holdfast.domain.seat import SeatPlace
 
 SEATS_PER_IMPORT_MAX = 50_000
+BLOCKS_PER_IMPORT_MAX = 1_000
 FLAWS_SHOWN_MAX = 100
 
 _COUNTED_BITS = 48

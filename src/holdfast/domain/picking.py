@@ -29,9 +29,32 @@ class Picked:
     lapsed: tuple[Hold, ...] = ()
 
 
+def own_hold(ledger: Ledger, command: PlaceHold) -> Placed | NeedsMore | None:
+    """Asking again for what one holds is no error, and was not made one by a sale that has ended
+    since: the answer is the hold that stands."""
+    if not all(isinstance(ask, SeatAsk) for ask in command.asks):
+        return None
+    seats = [ledger.seats.get(seat_id) for seat_id in command.named_seats]
+    keys = {
+        seat.hold_key
+        if seat is not None
+        and seat.session_id == command.session_id
+        and seat.is_held_by(command.holder.key, ledger.now)
+        else None
+        for seat in seats
+    }
+    key = keys.pop()
+    if key is None or keys:
+        return None
+    hold = ledger.holds.get(key)
+    if hold is None:
+        return NeedsMore(holds=frozenset({key}))
+    return Placed(hold, ledger.now, is_repeat=True)
+
+
 def pick_seats(
     ledger: Ledger, session: SessionCatalogue, command: PlaceHold
-) -> Picked | NeedsMore | Placed | Refusal:
+) -> Picked | NeedsMore | Refusal:
     picked = Picked()
     problem = _take_named(ledger, session, command, picked) or _take_found(
         ledger, session, command, picked
@@ -43,16 +66,13 @@ def pick_seats(
 
 def _take_named(
     ledger: Ledger, session: SessionCatalogue, command: PlaceHold, picked: Picked
-) -> NeedsMore | Placed | Refusal | None:
+) -> NeedsMore | Refusal | None:
     named = command.named_seats
     if not named:
         return None
     seats = [ledger.seats[seat_id] for seat_id in named if seat_id in ledger.seats]
     if len(seats) < len(named) or any(seat.session_id != session.session_id for seat in seats):
         return refusals.invalid_seat()
-    own = _own_hold(ledger, command, seats)
-    if own is not None:
-        return own
     contested = [seat for seat in seats if not seat.is_free(ledger.now)]
     if contested:
         return _refuse_contested(ledger, session, command, contested)
@@ -62,24 +82,6 @@ def _take_named(
             if refusal is not None:
                 return refusal
     return _refuse_orphans(ledger, session, named, picked)
-
-
-def _own_hold(
-    ledger: Ledger, command: PlaceHold, seats: Sequence[Seat]
-) -> NeedsMore | Placed | None:
-    """Asking again for what one holds is no error: the answer is the hold that stands."""
-    if not all(isinstance(ask, SeatAsk) for ask in command.asks):
-        return None
-    holders = {seat.hold_key for seat in seats}
-    is_own = all(seat.is_held_by(command.holder.key, ledger.now) for seat in seats)
-    if not is_own or len(holders) > 1:
-        return None
-    key = next(iter(holders))
-    assert key is not None
-    hold = ledger.holds.get(key)
-    if hold is None:
-        return NeedsMore(holds=frozenset({key}))
-    return Placed(hold, ledger.now, is_repeat=True)
 
 
 def _take_seats(

@@ -13,7 +13,7 @@ from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat
 from holdfast.domain.ids import BlockId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import Decision, NeedsMore, Outcome, Placed
-from holdfast.domain.picking import Picked, pick_seats
+from holdfast.domain.picking import Picked, own_hold, pick_seats
 from holdfast.domain.planning import seated_asks
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.transitions import Transition, units_by_pool
@@ -28,6 +28,9 @@ def place(ledger: Ledger, command: PlaceHold) -> Decision:
     session = ledger.sessions.get(command.session_key)
     if session is None:
         return Decision(refusals.invalid_session())
+    own = own_hold(ledger, command)
+    if own is not None:
+        return Decision(own)
     refusal = _refuse_sale(session, ledger.now) or _refuse_asks(session, command)
     if refusal is not None:
         return Decision(refusal)
@@ -121,6 +124,8 @@ def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None
         return refusals.invalid_ticket_type()
     if isinstance(ask, SeatAsk):
         return None if offer.is_seated else refusals.not_sold_here()
+    if ask.accessible and not offer.is_seated:
+        return refusals.has_no_seats()
     if ask.block_id is None:
         return None
     block = session.blocks.get(ask.block_id)
@@ -223,7 +228,7 @@ def _seat_line(
     place = ledger.seats[seat_id].place
     block = session.blocks[place.block_id]
     pools = session.offers[ticket_type_id].pool_ids
-    if block.capacity_pool_id is not None:
+    if block.capacity_pool_id is not None and block.capacity_pool_id not in pools:
         pools = (*pools, block.capacity_pool_id)
     price = session.price_in(place.block_id, ticket_type_id) if given_price is None else given_price
     seat = LineSeat(seat_id, place.block_id, block.name, place.row, place.number, place.position)

@@ -135,6 +135,10 @@ def not_seated_here() -> Refusal:
     )
 
 
+def has_no_seats() -> Refusal:
+    return Refusal(RefusalCode.INVALID_TICKET_TYPE, "This ticket type has no seats")
+
+
 def event_not_available() -> Refusal:
     return Refusal(RefusalCode.EVENT_NOT_AVAILABLE, "The event is not on sale")
 

@@ -16,6 +16,7 @@ from holdfast.domain import refusals
 from holdfast.domain.commands import IdempotencyKey, PlaceHold
 from holdfast.domain.decide import decide
 from holdfast.domain.footprint import Footprint, Needs, Resource, ResourceKind, Survey
+from holdfast.domain.ids import SessionKey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.outcomes import Decision, NeedsMore
 from holdfast.domain.planning import GroupPlan, needs_of
@@ -209,9 +210,21 @@ def _lock_and_read(
     ledger = group.lock_and_read(wanted, wait_for)
     ledger.seatings = survey.seatings
     for pending, footprint in planned:
-        if footprint.proposal is not None and isinstance(pending.command, PlaceHold):
-            ledger.proposals[pending.command.hold_key] = footprint.proposal
+        command, proposal = pending.command, footprint.proposal
+        # What was found, or not found, in a catalogue that has changed since counts for nothing.
+        if (
+            proposal is not None
+            and isinstance(command, PlaceHold)
+            and _is_current(ledger, survey, command.session_key)
+        ):
+            # A request that is repeated within the group has the same id: what its first was found.
+            ledger.proposals.setdefault(command.hold_key, proposal)
     return ledger
+
+
+def _is_current(ledger: Ledger, survey: Survey, key: SessionKey) -> bool:
+    now, then = ledger.sessions.get(key), survey.sessions.get(key)
+    return now is not None and then is not None and now.version == then.version
 
 
 def _decide_all(

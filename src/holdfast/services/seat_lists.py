@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from holdfast.domain.arranging import (
+    BLOCKS_PER_IMPORT_MAX,
     SEATS_PER_IMPORT_MAX,
     DraftBlock,
     DraftSeat,
@@ -107,12 +108,18 @@ class _Reading:
             return
         fields = dict(zip(columns, cells, strict=True))
         try:
-            block = _text(fields, "block", BLOCK_NAME_LENGTH_MAX)
+            block = self._block(fields)
             seat = _seat(Source(line, f"line {line}"), fields)
         except _Wrong as wrong:
             self.wrong(line, wrong.code, wrong.message)
         else:
             self._seats.setdefault(block, []).append(seat)
+
+    def _block(self, fields: dict[str, str]) -> str:
+        name = _text(fields, "block", BLOCK_NAME_LENGTH_MAX)
+        if name not in self._seats and len(self._seats) == BLOCKS_PER_IMPORT_MAX:
+            raise _Wrong("too_many", f"At most {BLOCKS_PER_IMPORT_MAX} blocks in one call")
+        return name
 
 
 def _header_problem(columns: Sequence[str]) -> tuple[str, str] | None:

@@ -1,7 +1,7 @@
 """Changes of blocks and seats, within the caller's transaction. All of them alter what the session
 sells, so each takes its lock exclusively."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from uuid import UUID
@@ -31,7 +31,6 @@ from holdfast.domain.catalogue_changes import (
     ChangeBlock,
     CreateBlock,
     CreatePool,
-    DraftedBlock,
     ImportSeats,
 )
 from holdfast.domain.ids import BlockId, OrganizationId, SessionId
@@ -136,14 +135,16 @@ def import_seats(connection: Connection, change: ImportSeats) -> CatalogueOutcom
     places: list[SeatPlace] = []
     imported: list[ImportedBlock] = []
     new_blocks: list[CreateBlock] = []
+    known_blocks = _known_blocks(connection, change)
+    known_seats = _known_seats(connection, change, known_blocks.values())
     for drafted in change.blocks:
-        block_id, known = _known_block(connection, drafted)
+        block_id = known_blocks.get(drafted.draft.name)
         if block_id is None:
             new_blocks.append(drafted.if_new)
             block_id = drafted.if_new.block_id
         else:
             flaws += drafted.draft.refuse_terms()
-        arrangement = Arrangement(block_id, known)
+        arrangement = Arrangement(block_id, known_seats.get(block_id, ()))
         arranged = arrangement.place_all(drafted.draft.seats, change.first_seat_id, len(places))
         flaws += arrangement.flaws
         places += arranged
@@ -160,17 +161,21 @@ def import_seats(connection: Connection, change: ImportSeats) -> CatalogueOutcom
     return ImportedSeats(session_id, tuple(imported))
 
 
-def _known_block(
-    connection: Connection, drafted: DraftedBlock
-) -> tuple[BlockId | None, list[KnownSeat]]:
-    """The block of this name and its seats, if there is one."""
-    new = drafted.if_new
-    block_id = _block_of_name(connection, new.organization_id, new.session_id, new.name)
-    if block_id is None:
-        return None, []
-    wanted = (new.organization_id, new.session_id, block_id)
-    rows = connection.execute(sql.KNOWN_SEATS, wanted).fetchall()
-    return block_id, [KnownSeat(*row) for row in rows]
+def _known_blocks(connection: Connection, change: ImportSeats) -> dict[str, BlockId]:
+    names = [drafted.draft.name for drafted in change.blocks]
+    wanted = (change.organization_id, change.session_id, names)
+    return dict(connection.execute(sql.BLOCKS_OF_NAMES, wanted).fetchall())
+
+
+def _known_seats(
+    connection: Connection, change: ImportSeats, block_ids: Collection[BlockId]
+) -> dict[BlockId, list[KnownSeat]]:
+    seats: dict[BlockId, list[KnownSeat]] = {block_id: [] for block_id in block_ids}
+    if seats:
+        wanted = (change.organization_id, change.session_id, list(block_ids))
+        for block_id, *seat in connection.execute(sql.KNOWN_SEATS, wanted):
+            seats[block_id].append(KnownSeat(*seat))
+    return seats
 
 
 def _block_of_name(

@@ -86,9 +86,12 @@ FROM unnest(%s::uuid[], %s::bigint[])
 
 # Tens of thousands of rows take longer than anything else that we do in one statement.
 IMPORT_PATIENCE = "SET LOCAL statement_timeout = '{milliseconds}ms'"
+BLOCKS_OF_NAMES = """
+SELECT name, id FROM block WHERE organization_id = %s AND session_id = %s AND name = ANY (%s)
+"""
 KNOWN_SEATS = """
-SELECT row_name, row_rank, number, position
-FROM seat WHERE organization_id = %s AND session_id = %s AND block_id = %s
+SELECT block_id, row_name, row_rank, number, position
+FROM seat WHERE organization_id = %s AND session_id = %s AND block_id = ANY (%s)
 """
 # Not COPY, which row-level security does not allow.
 INSERT_SEATS = """

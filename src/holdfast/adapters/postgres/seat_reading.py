@@ -80,8 +80,9 @@ class PostgresSeats:
     def occupancy(
         self, organization_id: OrganizationId, event_id: EventId
     ) -> EventOccupancy | None:
+        names = {"organization_id": organization_id, "event_id": event_id}
         with self._database.transaction(organization_id) as connection:
-            row = connection.execute(sql.OCCUPANCY, (organization_id, event_id)).fetchone()
+            row = connection.execute(sql.OCCUPANCY, names).fetchone()
         if row is None:
             return None
         at, sessions = row

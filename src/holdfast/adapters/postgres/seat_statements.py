@@ -26,13 +26,10 @@ _IS_HELD = "s.status = 'held' AND s.held_until > statement_timestamp()"
 _IS_AVAILABLE = "s.status = 'available' OR s.held_until <= statement_timestamp()"
 
 # The whole map in one snapshot, a row of seats in a row of the answer: the database puts the seats
-# together, so that nobody goes through tens of thousands of them one by one.
+# together, so that nobody goes through tens of thousands of them one by one. Materialized: a plan
+# made without statistics would go through all of them again for each block.
 SESSION_MAP = f"""
-SELECT {_VERSION}, b.id, b.name, p.total, r.*
-FROM session x
-LEFT JOIN block b ON b.organization_id = x.organization_id AND b.session_id = x.id
-LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
-LEFT JOIN (
+WITH seat_row AS MATERIALIZED (
     SELECT block_id, min(row_rank) AS rank, row_name, array_agg(id ORDER BY index),
         array_agg(number ORDER BY index), array_agg(x ORDER BY index),
         array_agg(y ORDER BY index), string_agg(letter, '' ORDER BY index),
@@ -51,7 +48,12 @@ LEFT JOIN (
         WHERE s.organization_id = %(organization_id)s AND s.session_id = %(session_id)s
     ) seats
     GROUP BY block_id, row_name
-) r ON r.block_id = b.id
+)
+SELECT {_VERSION}, b.id, b.name, p.total, r.*
+FROM session x
+LEFT JOIN block b ON b.organization_id = x.organization_id AND b.session_id = x.id
+LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
+LEFT JOIN seat_row r ON r.block_id = b.id
 WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY b.rank, b.id, r.rank, r.row_name
 """  # noqa: S608
@@ -67,8 +69,18 @@ WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY s.changed_xid, s.id
 """  # noqa: S608
 
-# One row: the event, and all that is in it as JSON, counted in one snapshot.
+# One row: the event, and all that is in it as JSON, counted in one snapshot and one pass.
 OCCUPANCY = f"""
+WITH counted AS MATERIALIZED (
+    SELECT s.block_id, count(*) FILTER (WHERE {_IS_AVAILABLE}) AS available,
+        count(*) FILTER (WHERE {_IS_HELD}) AS held,
+        count(*) FILTER (WHERE s.status = 'sold') AS sold,
+        count(*) FILTER (WHERE s.status = 'blocked') AS blocked
+    FROM session x
+    JOIN seat s ON s.organization_id = x.organization_id AND s.session_id = x.id
+    WHERE x.organization_id = %(organization_id)s AND x.event_id = %(event_id)s
+    GROUP BY s.block_id
+)
 SELECT statement_timestamp(), (
     SELECT json_agg(json_build_array(x.id, x.name, blocks.found, pools.found)
                     ORDER BY x.created_at, x.id)
@@ -79,14 +91,7 @@ SELECT statement_timestamp(), (
                         ORDER BY b.rank, b.id) AS found
         FROM block b
         LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
-        LEFT JOIN (
-            SELECT s.block_id, count(*) FILTER (WHERE {_IS_AVAILABLE}) AS available,
-                count(*) FILTER (WHERE {_IS_HELD}) AS held,
-                count(*) FILTER (WHERE s.status = 'sold') AS sold,
-                count(*) FILTER (WHERE s.status = 'blocked') AS blocked
-            FROM seat s WHERE s.organization_id = x.organization_id AND s.session_id = x.id
-            GROUP BY s.block_id
-        ) counted ON counted.block_id = b.id
+        LEFT JOIN counted ON counted.block_id = b.id
         WHERE b.organization_id = x.organization_id AND b.session_id = x.id
     ) blocks
     CROSS JOIN LATERAL (
@@ -101,5 +106,5 @@ SELECT statement_timestamp(), (
                 AND b.session_id = p.session_id AND b.capacity_pool_id = p.id)
     ) pools
     WHERE x.organization_id = e.organization_id AND x.event_id = e.id)
-FROM event e WHERE e.organization_id = %s AND e.id = %s
+FROM event e WHERE e.organization_id = %(organization_id)s AND e.id = %(event_id)s
 """  # noqa: S608

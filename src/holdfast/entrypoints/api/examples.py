@@ -18,13 +18,15 @@ from holdfast.domain.hold import Hold, HoldStatus, Line
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import EmailAddress, Holder, Money
 from holdfast.entrypoints.api import answers, structs
-from holdfast.entrypoints.api.example_values import EVENT as _EVENT
-from holdfast.entrypoints.api.example_values import HOLD as _HOLD
-from holdfast.entrypoints.api.example_values import NOW as _NOW
-from holdfast.entrypoints.api.example_values import ORGANIZATION as _ORGANIZATION
-from holdfast.entrypoints.api.example_values import POOL as _POOL
-from holdfast.entrypoints.api.example_values import SESSION as _SESSION
-from holdfast.entrypoints.api.example_values import TYPE as _TYPE
+from holdfast.entrypoints.api.example_values import (
+    EVENT,
+    HOLD,
+    NOW,
+    ORGANIZATION,
+    POOL,
+    SESSION,
+    TYPE,
+)
 from holdfast.entrypoints.api.hall_examples import HALL_ANSWERS, HALL_REQUESTS
 from holdfast.entrypoints.api.seat_examples import ASKING, SEAT_ANSWERS
 
@@ -34,40 +36,40 @@ _NEXT = "AAZJ7h6aAAABmPHCex58Op1SP4pvDAAG"
 _NO_POLICY = PolicyOverride()
 
 _event = answers.event_answer(
-    Event(_EVENT, "Winter Gala", "EUR", PolicyOverride(quantity_max=8), _NOW, _NOW)
+    Event(EVENT, "Winter Gala", "EUR", PolicyOverride(quantity_max=8), NOW, NOW)
 )
 _session = answers.session_answer(
-    Session(_SESSION, _EVENT, "Friday night", _NOW + timedelta(days=30), _NOW, _NOW)
+    Session(SESSION, EVENT, "Friday night", NOW + timedelta(days=30), NOW, NOW)
 )
-_pool = answers.pool_answer(PoolState(_POOL, _SESSION, "Floor", 500, 2, 0))
+_pool = answers.pool_answer(PoolState(POOL, SESSION, "Floor", 500, 2, 0))
 _ticket_type = answers.ticket_type_answer(
-    TicketType(_TYPE, _SESSION, "Floor", Money(4500, "EUR"), (_POOL,), _NO_POLICY, _NOW, _NOW)
+    TicketType(TYPE, SESSION, "Floor", Money(4500, "EUR"), (POOL,), _NO_POLICY, NOW, NOW)
 )
 _availability = answers.availability_answer(
     SessionAvailability(
-        _SESSION,
-        _EVENT,
-        _NOW,
-        (TicketTypeAvailability(_TYPE, "Floor", Money(4500, "EUR"), 500, 2, 0, 498),),
+        SESSION,
+        EVENT,
+        NOW,
+        (TicketTypeAvailability(TYPE, "Floor", Money(4500, "EUR"), 500, 2, 0, 498),),
     )
 )
 _hold = answers.hold_answer(
     Hold(
-        organization_id=_ORGANIZATION,
-        id=_HOLD,
-        session_id=_SESSION,
+        organization_id=ORGANIZATION,
+        id=HOLD,
+        session_id=SESSION,
         reference="K7M2QX",
         holder=Holder(EmailAddress("user@example.com")),
-        lines=(Line(_TYPE, 2, 4500, (_POOL,)),),
+        lines=(Line(TYPE, 2, 4500, (POOL,)),),
         currency="EUR",
         status=HoldStatus.ACTIVE,
         version=1,
-        created_at=_NOW,
-        updated_at=_NOW,
-        held_at=_NOW,
-        expires_at=_NOW + timedelta(minutes=10),
+        created_at=NOW,
+        updated_at=NOW,
+        held_at=NOW,
+        expires_at=NOW + timedelta(minutes=10),
     ),
-    _NOW,
+    NOW,
 )
 
 ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
@@ -100,19 +102,19 @@ REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
         "cancelled": structs.ChangeEventRequest(status=EventStatus.CANCELLED),
     },
     structs.CreateSessionRequest: {
-        "session": structs.CreateSessionRequest(_EVENT, "Friday night", _NOW + timedelta(days=30))
+        "session": structs.CreateSessionRequest(EVENT, "Friday night", NOW + timedelta(days=30))
     },
     structs.ChangeSessionRequest: {
-        "later": structs.ChangeSessionRequest(starts_at=_NOW + timedelta(days=31))
+        "later": structs.ChangeSessionRequest(starts_at=NOW + timedelta(days=31))
     },
-    structs.CreatePoolRequest: {"pool": structs.CreatePoolRequest(_SESSION, "Floor", 500)},
+    structs.CreatePoolRequest: {"pool": structs.CreatePoolRequest(SESSION, "Floor", 500)},
     structs.ChangePoolRequest: {"larger": structs.ChangePoolRequest(total=600)},
     structs.CreateTicketTypeRequest: {
-        "with its own pool": structs.CreateTicketTypeRequest(_SESSION, "Floor", 4500, capacity=500),
+        "with its own pool": structs.CreateTicketTypeRequest(SESSION, "Floor", 4500, capacity=500),
         "from a shared pool": structs.CreateTicketTypeRequest(
-            _SESSION, "Student", 2500, pool_ids=[_POOL]
+            SESSION, "Student", 2500, pool_ids=[POOL]
         ),
-        "seated": structs.CreateTicketTypeRequest(_SESSION, "Stalls", 4500, is_seated=True),
+        "seated": structs.CreateTicketTypeRequest(SESSION, "Stalls", 4500, is_seated=True),
     },
     **HALL_REQUESTS,
     structs.ChangeTicketTypeRequest: {"cheaper": structs.ChangeTicketTypeRequest(price=3900)},

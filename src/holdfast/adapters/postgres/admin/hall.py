@@ -2,13 +2,14 @@
 
 from html import escape
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Case, Count, F, QuerySet, TextField, Value, When
 from django.db.models.functions import Now
 from django.utils.safestring import mark_safe
 
-from holdfast.adapters.postgres.admin.drawing import Drawing, PlacedSeat, draw
-from holdfast.adapters.postgres.models import Seat, Session
+from holdfast.adapters.postgres.hall_drawing import Drawing, PlacedSeat, draw
+from holdfast.adapters.postgres.models import Block, Seat, Session
 from holdfast.domain.seat import SeatStatus
 
 # Above this many seats nobody hovers over single ones, and their names would be most of the page.
@@ -39,20 +40,25 @@ def hall_of(session: Session) -> dict[str, Any] | None:
         return None
     hall: dict[str, Any] = {"counts": counts, "total": total, "is_too_large": total > DRAWN_MAX}
     if total <= DRAWN_MAX:
-        drawing = draw(_placed(seats))
+        drawing = draw(_placed(session, seats))
         names = [_name(seat) for seat in drawing.seats] if total <= NAMED_MAX else None
         hall |= {"drawing": drawing, "seats": mark_safe(_markup(drawing, names))}  # noqa: S308
     return hall
 
 
-def _placed(seats: QuerySet[Seat]) -> list[PlacedSeat]:
+def _placed(session: Session, seats: QuerySet[Seat]) -> list[PlacedSeat]:
     """Row by row, the best block first, each row from left to right."""
-    rows = seats.annotate(status_now=seat_status_now()).order_by(
-        "block__rank", "block_id", "row_rank", "row_name", "position"
-    )
-    columns = ("block__name", "row_name", "row_rank", "number", "position", "x", "y")
+    columns = ("row_name", "row_rank", "number", "position", "x", "y")
     special = ("is_accessible", "is_companion", "is_restricted_view")
-    return [PlacedSeat(*row) for row in rows.values_list(*columns, *special, "status_now")]
+    ordered = seats.order_by("row_rank", "row_name", "position")
+    rows = list(ordered.values_list("block_id", *columns, *special, seat_status_now()))
+    # After the seats, so that the block of each is there.
+    own = {"organization_id": session.organization_id, "session_id": session.id}
+    names = dict(Block.objects.filter(**own).order_by("rank", "id").values_list("id", "name"))
+    in_block: dict[UUID, list[PlacedSeat]] = {block_id: [] for block_id in names}
+    for block_id, *values in rows:
+        in_block[block_id].append(PlacedSeat(names[block_id], *values))
+    return [seat for placed in in_block.values() for seat in placed]
 
 
 def _name(seat: PlacedSeat) -> str:
@@ -61,7 +67,7 @@ def _name(seat: PlacedSeat) -> str:
 
 
 def _markup(drawing: Drawing, names: list[str] | None) -> str:
-    """Written out by hand: a template takes seconds for so many."""
+    """Written out by hand, not by a template: there may be very many."""
     parts = []
     for index, (seat, (x, y)) in enumerate(zip(drawing.seats, drawing.points, strict=True)):
         shapes = [seat.status, *(mark.replace(" ", "-") for mark in seat.marks)]

@@ -15,6 +15,7 @@ from holdfast.adapters.postgres.admin.looking import (
     redacted,
     row_link,
     seat_link,
+    seat_name,
 )
 from holdfast.adapters.postgres.models import AuditEntry, Fact, Hold
 from holdfast.domain.transitions import FactType
@@ -23,11 +24,14 @@ from holdfast.domain.transitions import FactType
 class HistoryAdmin(GrowingTableAdmin):
     """Newest first within each organization."""
 
-    related = ("organization", "seat__block")
     list_filter = BY_ORGANIZATION
     ordering = ("-organization_id", "-seq")
     search_fields = ("hold_id",)
     search_help_text = "The whole reference or id of a hold"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(seat_name=seat_name())
+        return rows
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -36,16 +40,16 @@ class HistoryAdmin(GrowingTableAdmin):
             return queryset, False
         return queryset.filter(hold_named(search_term, id_column="hold_id")), False
 
-    @admin.display(description="Hold", empty_value="-")
-    def hold(self, row: Fact | AuditEntry) -> SafeString | None:
-        """None of a seat that was blocked or unblocked."""
+    @admin.display(description="Hold")
+    def hold(self, row: Fact | AuditEntry) -> SafeString | str:
+        """None where a seat was blocked or unblocked."""
         if row.hold_id is None:
-            return None
+            return "-"
         return row_link(Hold, row.hold_id, row.hold_id, row.organization_id)
 
-    @admin.display(description="Seat", empty_value="-")
-    def of_seat(self, row: Fact | AuditEntry) -> SafeString | None:
-        return seat_link(row.seat)
+    @admin.display(description="Seat")
+    def of_seat(self, row: Fact | AuditEntry) -> SafeString | str:
+        return seat_link(row)
 
 
 class FactTypeFilter(admin.SimpleListFilter):

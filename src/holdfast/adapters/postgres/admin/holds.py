@@ -29,6 +29,7 @@ from holdfast.adapters.postgres.admin.looking import (
     list_link,
     redacted,
     seat_link,
+    seat_name,
     table,
     uuid_or_none,
 )
@@ -171,18 +172,19 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
 
     @admin.display(description="Lines")
     def lines(self, hold: Hold) -> SafeString:
-        lines = HoldLine.objects.filter(organization_id=hold.organization_id, hold_id=hold.id)
+        own = {"organization_id": hold.organization_id, "hold_id": hold.id}
+        lines = HoldLine.objects.filter(**own).annotate(seat_name=seat_name())
         return table(
             ("Ticket type", "Seat", "Quantity", "Unit price", "Total"),
             (
                 (
                     line.ticket_type.name,
-                    seat_link(line.seat) or "-",
+                    seat_link(line),
                     line.quantity,
                     amount(line.unit_price_minor, hold.currency),
                     amount(line.quantity * line.unit_price_minor, hold.currency),
                 )
-                for line in lines.select_related("ticket_type", "seat__block").order_by("position")
+                for line in lines.select_related("ticket_type").order_by("position")
             ),
         )
 

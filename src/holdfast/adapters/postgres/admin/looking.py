@@ -10,7 +10,8 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.core.paginator import Paginator
-from django.db.models import Model, Q, QuerySet
+from django.db.models import F, Model, OuterRef, Q, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import Concat
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -93,9 +94,23 @@ def row_link(
     return link(f"{url}?organization={organization_id}" if organization_id else url, text)
 
 
-def seat_link(seat: Seat | None) -> SafeString | None:
-    """Where the seat is, as people say it."""
-    return None if seat is None else row_link(Seat, seat.id, f"{seat.block}, {seat}")
+def name_of(rows: QuerySet[Any], column: str) -> Subquery:
+    """The name of the row that a column points to. It is looked up for the rows that are shown; a
+    join would be planned for all of them, and badly as long as the tables have no statistics."""
+    own = {"organization_id": OuterRef("organization_id"), "id": OuterRef(column)}
+    return Subquery(rows.filter(**own).values("name"))
+
+
+def seat_name() -> Subquery:
+    """Where the seat of a row is, as people say it."""
+    own = {"organization_id": OuterRef("organization_id"), "id": OuterRef("seat_id")}
+    parts = (F("block__name"), Value(", row "), "row_name", Value(", seat "), "number")
+    named = Seat.objects.filter(**own).annotate(name=Concat(*parts, output_field=TextField()))
+    return Subquery(named.values("name"))
+
+
+def seat_link(row: Any) -> SafeString | str:
+    return "-" if row.seat_id is None else row_link(Seat, row.seat_id, row.seat_name)
 
 
 def in_a_row(links: Iterable[SafeString]) -> SafeString:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Q, QuerySet, TextField, Value
 from django.db.models.functions import Concat, Upper
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -18,6 +18,7 @@ from holdfast.adapters.postgres.admin.looking import (
     badge,
     in_a_row,
     list_link,
+    name_of,
     row_link,
     table,
     uuid_or_none,
@@ -30,6 +31,7 @@ from holdfast.adapters.postgres.models import (
     Hold,
     Pool,
     Seat,
+    Session,
     TicketType,
 )
 from holdfast.domain.seat import SeatStatus
@@ -66,13 +68,13 @@ class BlockAdmin(SessionRowAdmin):
         "more",
     )
 
-    @admin.display(description="Capacity", empty_value="all of its seats")
-    def capacity(self, block: Block) -> SafeString | None:
+    @admin.display(description="Capacity")
+    def capacity(self, block: Block) -> SafeString | str:
         pool = block.capacity_pool
-        return None if pool is None else row_link(Pool, pool.id, pool.total)
+        return "all of its seats" if pool is None else row_link(Pool, pool.id, pool.total)
 
-    @admin.display(description="Prices", empty_value="every seated ticket type at its own price")
-    def prices(self, block: Block) -> SafeString | None:
+    @admin.display(description="Prices")
+    def prices(self, block: Block) -> SafeString | str:
         own = {"organization_id": block.organization_id, "block_id": block.id}
         prices = BlockPrice.objects.filter(**own).select_related("ticket_type").order_by("rank")
         currency = block.session.event.currency
@@ -83,7 +85,9 @@ class BlockAdmin(SessionRowAdmin):
             )
             for price in prices
         ]
-        return table(("Ticket type", "Price"), rows) if rows else None
+        if not rows:
+            return "every seated ticket type at its own price"
+        return table(("Ticket type", "Price"), rows)
 
     @admin.display(description="Seats")
     def seats(self, block: Block) -> str:
@@ -140,11 +144,10 @@ class BlockFilter(admin.SimpleListFilter):
 
 
 @admin.register(Seat)
-class SeatAdmin(SessionRowAdmin, GrowingTableAdmin):
+class SeatAdmin(GrowingTableAdmin):
     """The holder of a seat is on the page of its hold. Seats of one import have ids that count up,
     so the order of their index is the order of the rows."""
 
-    related = ("organization", "session", "block")
     list_display = (
         "row_name",
         "number",
@@ -179,8 +182,13 @@ class SeatAdmin(SessionRowAdmin, GrowingTableAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        seats: QuerySet[Any] = super().get_queryset(request).annotate(status_now=seat_status_now())
-        return seats
+        names = {
+            "block_name": name_of(Block.objects.all(), "block_id"),
+            "session_name": name_of(Session.objects.all(), "session_id"),
+        }
+        seats = super().get_queryset(request)
+        named: QuerySet[Any] = seats.annotate(status_now=seat_status_now(), **names)
+        return named
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -191,33 +199,37 @@ class SeatAdmin(SessionRowAdmin, GrowingTableAdmin):
         if not words:
             return queryset, False
         named = queryset.annotate(
-            spaced=Upper(Concat("row_name", Value(" "), "number")),
+            spaced=Upper(Concat("row_name", Value(" "), "number", output_field=TextField())),
             printed=Upper(Concat("row_name", "number")),
         )
         row_or_number = Q(row_name__iexact=words) | Q(number__iexact=words)
         return named.filter(row_or_number | Q(spaced=words) | Q(printed=words)), False
 
     @admin.display(description="Block")
-    def in_block(self, seat: Seat) -> SafeString:
-        return row_link(Block, seat.block_id, seat.block)
+    def in_block(self, seat: Any) -> SafeString:
+        return row_link(Block, seat.block_id, seat.block_name)
+
+    @admin.display(description="Session")
+    def of_session(self, seat: Any) -> SafeString:
+        return row_link(Session, seat.session_id, seat.session_name)
 
     @admin.display(description="Status")
     def shown_status(self, seat: Any) -> SafeString:
         return badge(seat.status_now, _COLOUR_OF_STATUS.get(seat.status_now, ""))
 
-    @admin.display(description="Special", empty_value="-")
-    def special(self, seat: Seat) -> str | None:
+    @admin.display(description="Special")
+    def special(self, seat: Seat) -> str:
         marks = {
             "accessible": seat.is_accessible,
             "for a companion": seat.is_companion,
             "restricted view": seat.is_restricted_view,
         }
-        return ", ".join(mark for mark, is_so in marks.items() if is_so) or None
+        return ", ".join(mark for mark, is_so in marks.items() if is_so) or "-"
 
-    @admin.display(description="Hold", empty_value="-")
-    def hold(self, seat: Seat) -> SafeString | None:
+    @admin.display(description="Hold")
+    def hold(self, seat: Seat) -> SafeString | str:
         if seat.hold_id is None:
-            return None
+            return "-"
         return row_link(Hold, seat.hold_id, seat.hold_id, seat.organization_id)
 
     @admin.display(description="Blocked and unblocked")

@@ -5,7 +5,6 @@ from django.db import models
 
 from holdfast.adapters.postgres.models.base import OrganizationRow, Xid8Field, same_organization
 from holdfast.adapters.postgres.models.catalogue import Session, TicketType
-from holdfast.adapters.postgres.models.seats import Seat
 
 
 class Hold(OrganizationRow):
@@ -51,7 +50,6 @@ class HoldLine(OrganizationRow):
     unit_price_minor = models.BigIntegerField()
     pool_ids = ArrayField(models.UUIDField())
     seat_id = models.UUIDField(null=True)
-    seat = same_organization(Seat, "seat_id", optional=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "hold_line"
@@ -65,7 +63,6 @@ class Fact(OrganizationRow):
     event_id = models.UUIDField()
     hold_id = models.UUIDField(null=True)
     seat_id = models.UUIDField(null=True)
-    seat = same_organization(Seat, "seat_id", optional=True)
     version = models.IntegerField()
     type = models.TextField()
     occurred_at = models.DateTimeField()
@@ -84,7 +81,6 @@ class AuditEntry(OrganizationRow):
     action = models.TextField()
     hold_id = models.UUIDField(null=True)
     seat_id = models.UUIDField(null=True)
-    seat = same_organization(Seat, "seat_id", optional=True)
     actor = models.TextField()
     request_id = models.TextField()
     ip = models.GenericIPAddressField("IP address", null=True)

@@ -8,10 +8,12 @@ from math import ceil, dist
 from statistics import fmean, median
 from typing import NamedTuple
 
-ROOM_FOR_STAGE = 4.6
 ROOM_AT_SIDES = 2.4
 ROOM_AT_BOTTOM = 1.0
 ROOM_BETWEEN_BLOCKS = 2.5
+# Wider halls are shown smaller, so their letters have to be larger.
+LETTERS_MIN, LETTERS_PER_WIDTH = 0.8, 1 / 90
+PIXELS_MAX = 26
 
 Point = tuple[float, float]
 
@@ -53,19 +55,28 @@ class Drawing:
     points: Sequence[Point]
     rows: tuple[Label, ...]
     blocks: tuple[Label, ...]
-    # Larger in a larger hall, which is shown smaller.
-    row_text: float
-    block_text: float
+    letters: float
 
     @property
-    def middle(self) -> float:
-        return self.width / 2
+    def pixels(self) -> int:
+        """As wide as it may become: the seats of a small hall need not fill a screen."""
+        return round(self.width * PIXELS_MAX)
+
+    @property
+    def stage(self) -> Label:
+        return Label("STAGE", self.width / 2, self.letters)
 
     @property
     def stage_line(self) -> str:
         """Bent towards the seats."""
-        left, right = self.width * 0.25, self.width * 0.75
-        return f"M{left:.6g} 1.7Q{self.middle:.6g} 2.6 {right:.6g} 1.7"
+        left, right, y = self.width * 0.25, self.width * 0.75, self.letters * 2
+        return (
+            f"M{left:.6g} {y:.6g}q{(right - left) / 2:.6g} {self.letters:.6g} {right - left:.6g} 0"
+        )
+
+    @property
+    def block_letters(self) -> float:
+        return self.letters * 1.4
 
     @property
     def marks(self) -> list[str]:
@@ -87,20 +98,20 @@ def draw(seats: Sequence[PlacedSeat]) -> Drawing:
     points = _points(seats)
     pitch = _pitch(seats, points, rows)
     left, top = min(x for x, _ in points), min(y for _, y in points)
+    width = (max(x for x, _ in points) - left) / pitch + 2 * ROOM_AT_SIDES
+    letters = max(LETTERS_MIN, width * LETTERS_PER_WIDTH)
+    room_for_stage = 1 + 5 * letters
     points = [
-        ((x - left) / pitch + ROOM_AT_SIDES, (y - top) / pitch + ROOM_FOR_STAGE) for x, y in points
+        ((x - left) / pitch + ROOM_AT_SIDES, (y - top) / pitch + room_for_stage) for x, y in points
     ]
-    width = max(x for x, _ in points) + ROOM_AT_SIDES
-    row_text, block_text = max(0.8, width / 90), max(1.1, width / 45)
     return Drawing(
         width=width,
         height=max(y for _, y in points) + ROOM_AT_BOTTOM,
         seats=seats,
         points=points,
-        rows=tuple(_row_labels(rows, points, every=ceil(row_text))),
-        blocks=tuple(_block_labels(rows, points)),
-        row_text=row_text,
-        block_text=block_text,
+        rows=tuple(_row_labels(rows, points, letters)),
+        blocks=tuple(_block_labels(rows, points, letters)),
+        letters=letters,
     )
 
 
@@ -134,41 +145,47 @@ def _pitch(seats: Sequence[PlacedSeat], points: Sequence[Point], rows: Sequence[
         for one, other in pairwise(row.indexes)
     ]
     behind = [
-        dist(_centre(points, front), _centre(points, back))
+        dist(_centre(points, [front]), _centre(points, [back]))
         for front, back in pairwise(rows)
         if front.block == back.block
     ]
     return min((median(distances) for distances in (beside, behind) if distances), default=1) or 1
 
 
-def _centre(points: Sequence[Point], row: _Row) -> Point:
-    return fmean(points[i][0] for i in row.indexes), fmean(points[i][1] for i in row.indexes)
+def _centre(points: Sequence[Point], rows: Iterable[_Row]) -> Point:
+    seats = [points[index] for row in rows for index in row.indexes]
+    return fmean(x for x, _ in seats), fmean(y for _, y in seats)
 
 
-def _row_labels(rows: Iterable[_Row], points: Sequence[Point], *, every: int) -> Iterable[Label]:
-    """At both ends of each row, or of every so many where there is no room for all."""
+def _row_labels(rows: Iterable[_Row], points: Sequence[Point], letters: float) -> Iterable[Label]:
+    """At both ends of each row. Where letters are larger than seats: at the left, and not all."""
+    every = ceil(letters)
     for _, block in groupby(rows, key=lambda row: row.block):
         for row in list(block)[::every]:
             seats = [points[index] for index in row.indexes]
-            yield Label(row.name, *_before(seats))
-            if len(seats) > 1:
-                yield Label(row.name, *_before(seats[::-1]))
+            yield Label(row.name, *_before(seats, max(1, letters)))
+            if len(seats) > 1 and every == 1:
+                yield Label(row.name, *_before(seats[::-1], 1))
 
 
-def _before(seats: Sequence[Point]) -> Point:
+def _before(seats: Sequence[Point], distance: float) -> Point:
     """Where the row would go on, before the first of these."""
     (x, y), *others = seats
     if not others:
-        return x - 1, y
+        return x - distance, y
     next_x, next_y = others[0]
-    distance = dist(seats[0], others[0])
-    return x + (x - next_x) / distance, y + (y - next_y) / distance
+    scale = distance / dist(seats[0], others[0])
+    return x + (x - next_x) * scale, y + (y - next_y) * scale
 
 
-def _block_labels(rows: Iterable[_Row], points: Sequence[Point]) -> Iterable[Label]:
-    """In front of the middle of the first row; rows may be curved."""
+def _block_labels(rows: Iterable[_Row], points: Sequence[Point], letters: float) -> Iterable[Label]:
+    """In front of the middle of the first row; rows may be curved. Where letters are larger than
+    seats there is no room for them: then in the middle of the block."""
     for name, block in groupby(rows, key=lambda row: row.block):
-        front = next(block)
-        x, _ = _centre(points, front)
+        front, *others = block
+        if letters > 1:
+            yield Label(name, *_centre(points, [front, *others]))
+            continue
+        x, _ = _centre(points, [front])
         nearest = min((points[index] for index in front.indexes), key=lambda at: abs(at[0] - x))
         yield Label(name, x, nearest[1] - 1.4)

@@ -1,0 +1,131 @@
+"""One store with its engine and venue, as one of two sides that must behave alike."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from holdfast.domain.commands import Command
+from holdfast.domain.footprint import Needs, Survey
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import HoldId
+from holdfast.domain.outcomes import Expired, Outcome, Placed, Released, SeatsBlocked
+from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.engine import Admission, Limits
+from holdfast.ports.engine import Answer
+from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
+from tests.contract.venues import Plan, Venue
+from tests.contract.worlds import World
+
+# Slow machines may take their time: that is not what is compared.
+PATIENCE_SECONDS = 60
+
+
+@dataclass
+class Gate:
+    """Keeps an engine from its next group until it is opened. What arrives meanwhile is one group
+    then, however slow either side is: which seats are found depends on who is found seats with."""
+
+    store: Store
+    entered: threading.Event = field(default_factory=threading.Event)
+    is_open: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.is_open.set()
+
+    def connect(self) -> "_GatedConnection":
+        return _GatedConnection(self, self.store.connect())
+
+
+@dataclass
+class _GatedConnection:
+    gate: Gate
+    inner: StoreConnection
+
+    def survey(self, needs: Needs) -> Survey:
+        self.gate.entered.set()
+        assert self.gate.is_open.wait(PATIENCE_SECONDS)
+        return self.inner.survey(needs)
+
+    @contextmanager
+    def group(self) -> Iterator[Group]:
+        with self.inner.group() as group:
+            yield group
+
+    def resolve(self, token: CommitToken) -> CommitState:
+        return self.inner.resolve(token)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class Side:
+    def __init__(self, world: World, plan: Plan) -> None:
+        self.world = world
+        self.venue: Venue = world.build(plan)
+        self._bystander = world.venue({}, {})
+        self._gate = Gate(world.store)
+        self._engine = Admission(self._gate, Limits(deadline_seconds=PATIENCE_SECONDS))
+        self._engine.start()
+        self._names = {str(place.id): name for name, place in self.venue.places.items()}
+        self.placed: dict[HoldId, Hold] = {}
+
+    def run(self, commands: list[Command]) -> list[tuple[Any, ...]]:
+        """All of them in one group, in this order."""
+        self._gate.is_open.clear()
+        self._gate.entered.clear()
+        plug = self._engine.submit(self._bystander.expire(HoldId(uuid4())))
+        assert self._gate.entered.wait(PATIENCE_SECONDS)
+        futures = [self._engine.submit(command, self._render) for command in commands]
+        self._gate.is_open.set()
+        answers = [future.result(PATIENCE_SECONDS) for future in (plug, *futures)][1:]
+        for answer in answers:
+            if isinstance(answer.outcome, Placed):
+                self.placed[answer.outcome.hold.id] = answer.outcome.hold
+        return [self._shown(answer) for answer in answers]
+
+    def close(self) -> None:
+        self._engine.stop()
+        self.world.close()
+
+    def names_of(self, ids: Any) -> list[str]:
+        return [self._names[str(seat_id)] for seat_id in ids]
+
+    def _render(self, outcome: Outcome) -> bytes:
+        return repr(self._shown(Answer(outcome))).encode()
+
+    def _shown(self, answer: Answer) -> tuple[Any, ...]:
+        """What two stores must agree on: everything but the moments and the ids of their venues."""
+        match answer.outcome:
+            case Placed(hold=hold, is_repeat=is_repeat):
+                lines = [line.quantity for line in hold.lines]
+                seats = self.names_of(seat.id for seat in hold.seats)
+                return ("placed", hold.id, hold.status, hold.version, lines, seats, is_repeat)
+            case Released(hold=hold):
+                return ("released", hold.id, hold.status, hold.version)
+            case Expired() as expired:
+                return ("expired", sorted(expired.hold_ids))
+            case SeatsBlocked(changed=changed, unchanged=unchanged, ended=ended):
+                seats = self.names_of(seat.id for seat in changed)
+                return ("blocked", seats, self.names_of(unchanged), sorted(ended))
+            case Refusal(code=code, details=details):
+                assert code not in {RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.INTERNAL_ERROR}
+                return ("refused", code, self._translated(details))
+            case _:
+                return ("replayed", answer.body)
+
+    def _translated(self, value: Any, key: str = "") -> Any:
+        """Seats by name; seconds roughly, since the sides are not asked in the same instant."""
+        if isinstance(value, dict):
+            return {
+                name: self._translated(each, name)
+                for name, each in value.items()
+                if name != "expires_at"
+            }
+        if isinstance(value, list):
+            return [self._translated(each) for each in value]
+        if key == "expires_in" and value is not None:
+            return value // 100
+        return self._names.get(value, value) if isinstance(value, str) else value

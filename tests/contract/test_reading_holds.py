@@ -1,0 +1,146 @@
+"""Reading holds: the same answers from every store."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.ids import HoldId
+from holdfast.domain.outcomes import Placed
+from holdfast.domain.values import EmailAddress, Holder
+from holdfast.engine import Admission
+from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold
+from holdfast.ports.paging import PageRequest
+from holdfast.services import reading
+from tests.contract.venues import Venue
+from tests.contract.worlds import MemoryWorld, PostgresWorld, World
+
+ANN = Holder(EmailAddress("ann@example.com"), "ann")
+BOB = Holder(user_id="bob")
+SOON = timedelta(minutes=5)
+
+Place = Callable[[Holder], Hold]
+
+
+@pytest.fixture
+def reader(world: World) -> Iterator[HoldReader]:
+    if isinstance(world, MemoryWorld):
+        yield world.store
+        return
+    assert isinstance(world, PostgresWorld)
+    database = Database(world.url)
+    database.open()
+    yield PostgresHolds(database)
+    database.close()
+
+
+@pytest.fixture
+def venue(world: World) -> Venue:
+    return world.venue({"floor": 100}, {"standing": ("floor",)})
+
+
+@pytest.fixture
+def place(engine: Admission, venue: Venue) -> Place:
+    def place(holder: Holder) -> Hold:
+        command = venue.place(("standing", 2), holder=holder)
+        outcome = engine.submit(command).result(5).outcome
+        assert isinstance(outcome, Placed)
+        return outcome.hold
+
+    return place
+
+
+def listed(
+    reader: HoldReader,
+    venue: Venue,
+    only: HoldFilter,
+    order: HoldOrder = HoldOrder.NEWEST,
+    size: int = 100,
+) -> list[HoldId]:
+    """All of them, page by page."""
+    ids: list[HoldId] = []
+    page = reader.holds(venue.organization_id, only, PageRequest(size), order)
+    while True:
+        ids += [seen.hold.id for seen in page.items]
+        if page.next is None:
+            return ids
+        assert len(page.items) == size
+        page = reader.holds(venue.organization_id, only, PageRequest(size, page.next), order)
+
+
+def test_by_holder_and_reference(reader: HoldReader, venue: Venue, place: Place) -> None:
+    first, second = place(ANN), place(BOB)
+    assert listed(reader, venue, HoldFilter(user_id="ann")) == [first.id]
+    assert listed(reader, venue, HoldFilter(user_id="bob", email=ANN.email)) == []
+    assert listed(reader, venue, HoldFilter(reference=second.reference)) == [second.id]
+    assert listed(reader, venue, HoldFilter()) == [second.id, first.id]
+
+
+def test_lapsed_and_live_in_both_orders(
+    world: World, reader: HoldReader, venue: Venue, place: Place, engine: Admission
+) -> None:
+    lapsed = [place(ANN).id for _ in range(3)]
+    world.let_pass(venue, 601)
+    live = [place(BOB).id for _ in range(5)]
+    engine.submit(venue.release(live[2])).result(5)
+    left = [hold_id for hold_id in live if hold_id != live[2]]
+    gone = HoldFilter(is_lapsed=True)
+    assert listed(reader, venue, gone) == lapsed[::-1]
+    assert sorted(listed(reader, venue, gone, HoldOrder.EXPIRY)) == sorted(lapsed)
+    by_expiry = listed(reader, venue, HoldFilter(), HoldOrder.EXPIRY, size=2)
+    assert sorted(by_expiry) == sorted(left)
+    active = HoldFilter(status=HoldStatus.ACTIVE)
+    assert listed(reader, venue, active, HoldOrder.EXPIRY) == by_expiry
+
+
+def test_what_ends_next_comes_first(
+    world: World, reader: HoldReader, venue: Venue, place: Place
+) -> None:
+    ids = []
+    for _ in range(5):
+        ids.append(place(BOB).id)
+        world.let_pass(venue, 10)
+    assert listed(reader, venue, HoldFilter(), HoldOrder.EXPIRY, size=2) == ids
+    assert listed(reader, venue, HoldFilter(), HoldOrder.NEWEST, size=2) == ids[::-1]
+
+
+def test_statistics(
+    world: World, reader: HoldReader, venue: Venue, place: Place, engine: Admission
+) -> None:
+    place(ANN)
+    world.let_pass(venue, 601)
+    place(ANN)
+    world.let_pass(venue, 301)
+    place(BOB)
+    engine.submit(venue.release(place(BOB).id)).result(5)
+    for session_id in (None, venue.session_id):
+        counted = reader.statistics(venue.organization_id, session_id, SOON)
+        assert (counted.active, counted.lapsed) == (2, 1)
+        assert (counted.units, counted.expiring_soon) == (4, 1)
+    elsewhere = world.venue({"floor": 1}, {"standing": ("floor",)})
+    none = reader.statistics(venue.organization_id, elsewhere.session_id, SOON)
+    assert (none.active, none.lapsed, none.units) == (0, 0, 0)
+    foreign = reader.statistics(elsewhere.organization_id, None, SOON)
+    assert (foreign.active, foreign.lapsed) == (0, 0)
+
+
+def test_the_active_hold_of_a_holder_and_its_time(
+    world: World, reader: HoldReader, venue: Venue, place: Place
+) -> None:
+    def active(holder: Holder) -> object:
+        return reading.active_hold(reader, venue.organization_id, venue.session_id, holder)
+
+    assert active(ANN) is None
+    place(ANN)
+    newest = place(ANN)
+    found = reading.active_hold(reader, venue.organization_id, venue.session_id, ANN)
+    assert isinstance(found, SeenHold)
+    assert found.hold.id == newest.id
+    left = reading.remaining_time(found)
+    assert timedelta(seconds=590) < left <= timedelta(seconds=600)
+    assert active(Holder(ANN.email)) is None, "the same address without the user id is another"
+    assert active(BOB) is None
+    world.let_pass(venue, 601)
+    assert active(ANN) is None

@@ -1,0 +1,220 @@
+"""When an event sells: its state, the window of its sale, and the newer rules of its holds."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from tests.e2e.answers import problem_of
+from tests.e2e.owner import Owner
+from tests.support.platform import Json, Platform, Sale
+
+STATUSES = ("draft", "published", "live", "cancelled", "archived")
+LEGAL = {
+    ("draft", "published"),
+    ("draft", "cancelled"),
+    ("draft", "archived"),
+    ("published", "live"),
+    ("published", "cancelled"),
+    ("published", "archived"),
+    ("live", "cancelled"),
+    ("live", "archived"),
+    ("cancelled", "archived"),
+}
+# How an event gets there by legal steps alone.
+PATHS: dict[str, tuple[str, ...]] = {
+    "draft": (),
+    "published": ("published",),
+    "live": ("published", "live"),
+    "cancelled": ("cancelled",),
+    "archived": ("archived",),
+}
+
+
+def changed(platform: Platform, sale: Sale, **change: object) -> httpx.Response:
+    return platform.client.patch(f"/api/events/{sale.event_id}", json=change)
+
+
+def in_hours(hours: float) -> str:
+    moment = datetime.now(UTC) + timedelta(hours=hours)
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+@pytest.mark.parametrize("current", STATUSES)
+def test_a_state_may_become_only_what_follows_it(platform: Platform, current: str) -> None:
+    for wanted in STATUSES:
+        body = {"name": "Gala", "currency": "EUR", "status": "draft"}
+        event = platform.made("/api/events", body)
+        assert event["status"] == "draft"
+        path = f"/api/events/{event['id']}"
+        for step in PATHS[current]:
+            assert platform.client.patch(path, json={"status": step}).status_code == 200
+        answer = platform.client.patch(path, json={"status": wanted})
+        if wanted == current or (current, wanted) in LEGAL:
+            assert (answer.status_code, answer.json()["status"]) == (200, wanted)
+        else:
+            problem = problem_of(answer, 409, "invalid_event_state")
+            assert problem["current_status"] == current
+            assert platform.client.get(path).json()["status"] == current
+
+
+@pytest.mark.parametrize(
+    ("steps", "error"),
+    [
+        (("cancelled",), "event_unavailable"),
+        (("archived",), "event_not_available"),
+        (("live", "archived"), "event_not_available"),
+    ],
+)
+def test_nothing_is_sold_of_an_event_that_is_over(
+    platform: Platform, steps: tuple[str, ...], error: str
+) -> None:
+    sale = platform.on_sale(5)
+    before = platform.place(sale)
+    assert before.status_code == 201
+    for status in steps:
+        assert changed(platform, sale, status=status).status_code == 200
+    problem_of(platform.place(sale), 400, error)
+    # What was held before may still be let go.
+    released = platform.client.post(f"/api/holds/{before.json()['hold_id']}/release")
+    assert released.status_code == 200
+
+
+def test_a_draft_sells_nothing_until_it_is_published(platform: Platform) -> None:
+    body = {"name": "Gala", "currency": "EUR", "status": "draft"}
+    event = platform.made("/api/events", body)
+    session = platform.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
+    ticket = {"session_id": session["id"], "name": "Seat", "price": 1, "capacity": 5}
+    sale = Sale(event["id"], session["id"], (platform.made("/api/ticket-types", ticket)["id"],))
+    problem_of(platform.place(sale), 400, "event_not_available")
+    for status in ("published", "live"):
+        assert changed(platform, sale, status=status).status_code == 200
+        assert platform.place(sale).status_code == 201
+
+
+def test_the_window_of_the_sale_opens_and_closes(platform: Platform) -> None:
+    sale = platform.on_sale(5)
+    for window, is_open in (
+        ({"sale_starts_at": in_hours(1)}, False),
+        ({"sale_starts_at": in_hours(-1)}, True),
+        ({"sale_ends_at": in_hours(-0.5)}, False),
+        ({"sale_ends_at": in_hours(2)}, True),
+        ({"sale_starts_at": in_hours(1)}, False),
+        ({"sale_starts_at": None}, True),
+        ({"sale_ends_at": in_hours(-1)}, False),
+        ({"sale_ends_at": None}, True),
+    ):
+        answer = changed(platform, sale, **window)
+        assert answer.status_code == 200, answer.text
+        assert window.items() <= answer.json().items()
+        placed = platform.place(sale)
+        if is_open:
+            assert placed.status_code == 201, placed.text
+            platform.client.post(f"/api/holds/{placed.json()['hold_id']}/release")
+        else:
+            problem_of(placed, 400, "event_sales_closed")
+
+
+def test_a_window_is_given_at_once_and_in_any_time_zone(platform: Platform) -> None:
+    body = {
+        "name": "Gala",
+        "currency": "EUR",
+        "sale_starts_at": "2030-06-21T10:00:00+02:00",
+        "sale_ends_at": "2030-06-21T09:00:00Z",
+    }
+    event = platform.made("/api/events", body)
+    assert event["sale_starts_at"] == "2030-06-21T08:00:00Z"
+    assert event["sale_ends_at"] == "2030-06-21T09:00:00Z"
+
+
+def test_a_sale_ends_after_it_starts(platform: Platform, owner: Owner) -> None:
+    body: Json = {"name": "Gala", "currency": "EUR", "sale_starts_at": in_hours(1)}
+    event = platform.made("/api/events", body)
+    before = owner.everything(platform.organization_id)
+    path = f"/api/events/{event['id']}"
+    backwards = body | {"sale_ends_at": body["sale_starts_at"]}
+    for answer in (
+        platform.client.post("/api/events", json=backwards),
+        platform.client.patch(path, json={"sale_ends_at": in_hours(0.5)}),
+        platform.client.patch(
+            path, json={"sale_ends_at": in_hours(1), "sale_starts_at": in_hours(2)}
+        ),
+    ):
+        problem = problem_of(answer, 400, "invalid_sale_window")
+        assert problem["message"] == "sale_ends_at must be later than sale_starts_at"
+    assert platform.client.get(path).json() == event
+    assert owner.everything(platform.organization_id) == before
+    # Both ends may move past each other in one change.
+    moved = {"sale_starts_at": in_hours(-2), "sale_ends_at": in_hours(-1)}
+    assert moved.items() <= platform.client.patch(path, json=moved).json().items()
+
+
+def test_an_illegal_state_changes_nothing_else_either(platform: Platform) -> None:
+    sale = platform.on_sale(1)
+    before = platform.client.get(f"/api/events/{sale.event_id}").json()
+    answer = changed(platform, sale, status="draft", name="Ball", sale_ends_at=in_hours(1))
+    problem_of(answer, 409, "invalid_event_state")
+    assert platform.client.get(f"/api/events/{sale.event_id}").json() == before
+
+
+def test_the_newer_rules_of_holds_are_set_changed_and_left_to_the_event(
+    platform: Platform,
+) -> None:
+    body = {"name": "Gala", "currency": "EUR", "hold_policy": {"one_active_hold": True}}
+    event = platform.made("/api/events", body)
+    assert event["hold_policy"]["one_active_hold"] is True
+    assert event["hold_policy"]["refuse_orphans"] is None
+    path = f"/api/events/{event['id']}"
+    policy = {"hold_policy": {"refuse_orphans": False, "one_active_hold": None}}
+    after = platform.client.patch(path, json=policy).json()["hold_policy"]
+    assert (after["one_active_hold"], after["refuse_orphans"]) == (None, False)
+    session = platform.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
+    ticket = {"session_id": session["id"], "name": "Seat", "price": 1, "is_seated": True}
+    made = platform.made("/api/ticket-types", ticket | {"hold_policy": {"refuse_orphans": True}})
+    assert made["hold_policy"]["refuse_orphans"] is True
+    change = {"hold_policy": {"one_active_hold": False}}
+    changed = platform.client.patch(f"/api/ticket-types/{made['id']}", json=change).json()
+    assert changed["hold_policy"] == {
+        "ttl_seconds": None,
+        "quantity_max": None,
+        "one_active_hold": False,
+        "refuse_orphans": True,
+    }
+
+
+def test_one_live_hold_is_enough_for_anybody_where_the_policy_says_so(
+    platform: Platform,
+) -> None:
+    sale = platform.on_sale(5)
+    first = platform.place(sale, user_id="user-1", customer_email=None).json()
+    assert changed(platform, sale, hold_policy={"one_active_hold": True}).status_code == 200
+    second = platform.place(sale, user_id="user-1", customer_email=None)
+    problem = problem_of(second, 409, "active_hold_exists")
+    assert problem["hold_id"] == first["hold_id"]
+    assert 0 < problem["expires_in"] <= 600
+    assert platform.place(sale, user_id="user-2", customer_email=None).status_code == 201
+    assert changed(platform, sale, hold_policy={"one_active_hold": None}).status_code == 200
+    assert platform.place(sale, user_id="user-1", customer_email=None).status_code == 201
+
+
+def test_terms_change_under_a_rush_without_an_error(platform: Platform, owner: Owner) -> None:
+    sale = platform.on_sale(10_000)
+
+    def rush(_: int) -> list[int]:
+        return [platform.place(sale).status_code for _ in range(25)]
+
+    with ThreadPoolExecutor(8) as crowd:
+        rushing = [crowd.submit(rush, number) for number in range(8)]
+        changes = [
+            changed(platform, sale, sale_ends_at=in_hours(-1)).status_code,
+            changed(platform, sale, hold_policy={"ttl_seconds": 60}).status_code,
+            changed(platform, sale, sale_ends_at=None).status_code,
+            changed(platform, sale, status="live").status_code,
+        ]
+        statuses = [status for future in rushing for status in future.result()]
+    assert changes == [200] * 4
+    assert set(statuses) <= {201, 400}
+    assert 201 in statuses
+    owner.assert_counters_add_up(platform.organization_id)
+    assert platform.place(sale).json()["expires_in_seconds"] <= 60
