@@ -1,0 +1,63 @@
+"""Taking guards away, for the controls, and counting who gets in whose way."""
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from holdfast.adapters.postgres import group as group_module
+from holdfast.adapters.postgres import statements
+from holdfast.domain.footprint import Resource
+from holdfast.engine import Admission
+from holdfast.ports.store import Contended, Wanted
+from tests.contract.worlds import PostgresWorld
+
+TwoEngines = tuple[PostgresWorld, list[Admission]]
+ROUNDS_MAX = 100
+ROW_LOCK = "FOR NO KEY UPDATE SKIP LOCKED"
+
+
+def without(monkeypatch: pytest.MonkeyPatch, name: str, guard: str = ROW_LOCK) -> None:
+    """Take a guard out of a statement. OFFSET 0 keeps the shape of the plan."""
+    guarded: str = getattr(statements, name)
+    assert guard in guarded
+    monkeypatch.setattr(statements, name, guarded.replace(guard, "OFFSET 0"))
+    monkeypatch.setattr(group_module, "_WAITED_FOR", {})
+
+
+def contentions(world: PostgresWorld, resources: Iterable[Resource], rounds: int) -> int:
+    """Two transactions lock all of these and wait for one; how often one of them could not."""
+    wanted = Wanted(frozenset(resources))
+    contended = []
+
+    def lock_all() -> None:
+        connection = PostgresWorld(world.url).store.connect()
+        for _ in range(rounds):
+            try:
+                with connection.group() as group:
+                    group.lock_and_read(wanted, max(wanted.resources))
+            except Contended as error:
+                contended.append(error)
+                break
+        connection.close()
+
+    threads = [threading.Thread(target=lock_all, name=f"locker-{n}") for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(contended)
+
+
+def wait_in_two_orders(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Both transactions of `contentions` wait for every lock, one of them backwards."""
+
+    def one_forwards_one_backwards(resources: Any) -> list[Resource]:
+        is_backwards = threading.current_thread().name == "locker-1"
+        return sorted(resources, reverse=is_backwards)
+
+    waiting = getattr(statements, name).replace("SKIP LOCKED", "")
+    monkeypatch.setattr(statements, name, waiting)
+    monkeypatch.setattr(group_module, "_WAITED_FOR", {})
+    monkeypatch.setattr(group_module, "sorted", one_forwards_one_backwards, raising=False)
