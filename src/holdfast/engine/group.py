@@ -13,15 +13,12 @@ from uuid import UUID
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.commands import IdempotencyKey, PlaceHold
-from holdfast.domain.decide import decide
+from holdfast.domain.commands import PlaceHold
 from holdfast.domain.footprint import Footprint, Needs, Resource, ResourceKind, Survey
 from holdfast.domain.ids import SessionKey
-from holdfast.domain.ledger import Ledger, RecordedAnswer
-from holdfast.domain.outcomes import Decision, NeedsMore
+from holdfast.domain.ledger import Ledger
 from holdfast.domain.planning import GroupPlan, needs_of
 from holdfast.domain.refusals import Refusal
-from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
     RETRY_JITTER_SECONDS,
@@ -29,7 +26,8 @@ from holdfast.engine.limits import (
     SAME_KEY_WAIT_SECONDS,
 )
 from holdfast.engine.pending import Pending
-from holdfast.ports.engine import Answer, Observer
+from holdfast.engine.verdicts import Verdicts, decide_one
+from holdfast.ports.engine import Observer
 from holdfast.ports.store import (
     CommitState,
     CommitUnknown,
@@ -64,22 +62,6 @@ class GroupResult:
         self.again += other.again
 
 
-@dataclass(slots=True)
-class _Verdicts:
-    """What was decided in this attempt. It counts only once the group has committed."""
-
-    answers: list[tuple[Pending, Answer]] = field(default_factory=list)
-    again: list[Pending] = field(default_factory=list)
-    blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
-    transitions: list[Transition] = field(default_factory=list)
-    seat_transitions: list[SeatTransition] = field(default_factory=list)
-    recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
-
-    def keep(self, decision: Decision) -> None:
-        self.transitions += decision.transitions
-        self.seat_transitions += decision.seat_transitions
-
-
 class GroupRunner:
     """Runs groups on one connection, for one thread."""
 
@@ -99,7 +81,7 @@ class GroupRunner:
             pendings = _drop_late(pendings)
             if not pendings:
                 return GroupResult()
-            verdicts = _Verdicts()
+            verdicts = Verdicts()
             try:
                 self._attempt(pendings, verdicts, wait_for)
             except Contended as error:
@@ -125,7 +107,7 @@ class GroupRunner:
         return _give_up(pendings)
 
     def _attempt(
-        self, pendings: Sequence[Pending], verdicts: _Verdicts, wait_for: Resource | None
+        self, pendings: Sequence[Pending], verdicts: Verdicts, wait_for: Resource | None
     ) -> None:
         """Plan with an unlocked look, then one transaction."""
         needs = _needs_of_all(pendings)
@@ -145,7 +127,7 @@ class GroupRunner:
                 ledger.surveyed_pools = frozenset(pool_id for _, pool_id in needs.lapsed)
                 _decide_all(group, ledger, planned, verdicts)
 
-    def _conclude(self, verdicts: _Verdicts) -> GroupResult:
+    def _conclude(self, verdicts: Verdicts) -> GroupResult:
         """The group has committed (or had nothing to write): now, and only now, answer."""
         for pending, answer in verdicts.answers:
             pending.answer(answer)
@@ -231,7 +213,7 @@ def _decide_all(
     group: Group,
     ledger: Ledger,
     planned: Sequence[tuple[Pending, Footprint]],
-    verdicts: _Verdicts,
+    verdicts: Verdicts,
 ) -> None:
     """Decide one after the other, write, commit."""
     for pending, footprint in planned:
@@ -239,7 +221,7 @@ def _decide_all(
         if missed:
             verdicts.blocked.append((pending, min(missed)))
         else:
-            _decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
+            decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
     if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded:
         group.write_and_commit(
             GroupWrites(ledger, verdicts.transitions, verdicts.recorded, verdicts.seat_transitions)
@@ -286,67 +268,7 @@ def _drop_repeats(pendings: Sequence[Pending]) -> list[Pending]:
     return waiting
 
 
-def _decide_one(
-    ledger: Ledger, pending: Pending, verdicts: _Verdicts, *, is_survey_useful: bool
-) -> None:
-    """Decide on the ledger as the earlier commands of the group have left it. The decision is
-    applied only when it is complete, so an error here costs this one command."""
-    try:
-        replay = _replay(ledger, pending)
-        if replay is not None:
-            verdicts.answers.append((pending, replay))
-            return
-        decision = decide(ledger, pending.command)
-        body = None
-        if not isinstance(decision.outcome, NeedsMore) and pending.render is not None:
-            body = pending.render(decision.outcome)
-        ledger.apply(decision.transitions, decision.seat_transitions)
-    except Exception:
-        log.exception(
-            "command_failed",
-            command=type(pending.command).__name__,
-            request_id=pending.command.origin.request_id,
-        )
-        verdicts.answers.append((pending, Answer(refusals.internal_error())))
-        return
-    verdicts.keep(decision)
-    if isinstance(decision.outcome, NeedsMore):
-        has_moved = bool(decision.transitions) or is_survey_useful
-        _learn(pending, decision.outcome, has_moved)
-        verdicts.again.append(pending)
-        return
-    verdicts.answers.append((pending, Answer(decision.outcome, body)))
-    is_final = not (isinstance(decision.outcome, Refusal) and decision.outcome.code.is_retryable)
-    key = pending.command.idempotency
-    if key is not None and body is not None and is_final:
-        recorded = RecordedAnswer(key.fingerprint, body)
-        ledger.answers[key.organization_id, key.digest] = recorded
-        verdicts.recorded.append((key, recorded))
-
-
-def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
-    """A round that brought nothing counts against the command. One that made room, learnt
-    something or only lost against somebody quicker does not: the sale goes on, and the deadline is
-    bound enough."""
-    learnt = pending.learnt.and_(needs)
-    if learnt == pending.learnt and not (has_moved or needs.was_overtaken):
-        pending.rounds += 1
-    pending.learnt = learnt
-
-
-def _replay(ledger: Ledger, pending: Pending) -> Answer | None:
-    key = pending.command.idempotency
-    if key is None:
-        return None
-    recorded = ledger.answers.get((key.organization_id, key.digest))
-    if recorded is None:
-        return None
-    if recorded.fingerprint == key.fingerprint:
-        return Answer(None, recorded.body, is_replay=True)
-    return Answer(refusals.idempotency_key_reused())
-
-
-def _leftovers(verdicts: _Verdicts) -> GroupResult:
+def _leftovers(verdicts: Verdicts) -> GroupResult:
     """What waits on, and what runs again; each within its bound."""
     result = GroupResult()
     now = time.monotonic()

@@ -1,0 +1,94 @@
+"""Deciding one command of a group, and keeping what came of it until the group has committed."""
+
+from dataclasses import dataclass, field
+
+import structlog
+
+from holdfast.domain import refusals
+from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.decide import decide
+from holdfast.domain.footprint import Resource
+from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.outcomes import Decision, NeedsMore
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.transitions import SeatTransition, Transition
+from holdfast.engine.pending import Pending
+from holdfast.ports.engine import Answer
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What was decided in this attempt. It counts only once the group has committed."""
+
+    answers: list[tuple[Pending, Answer]] = field(default_factory=list)
+    again: list[Pending] = field(default_factory=list)
+    blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
+    seat_transitions: list[SeatTransition] = field(default_factory=list)
+    recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
+
+    def keep(self, decision: Decision) -> None:
+        self.transitions += decision.transitions
+        self.seat_transitions += decision.seat_transitions
+
+
+def decide_one(
+    ledger: Ledger, pending: Pending, verdicts: Verdicts, *, is_survey_useful: bool
+) -> None:
+    """Decide on the ledger as the earlier commands of the group have left it. The decision is
+    applied only when it is complete, so an error here costs this one command."""
+    try:
+        replay = _replay(ledger, pending)
+        if replay is not None:
+            verdicts.answers.append((pending, replay))
+            return
+        decision = decide(ledger, pending.command)
+        body = None
+        if not isinstance(decision.outcome, NeedsMore) and pending.render is not None:
+            body = pending.render(decision.outcome)
+        ledger.apply(decision.transitions, decision.seat_transitions)
+    except Exception:
+        log.exception(
+            "command_failed",
+            command=type(pending.command).__name__,
+            request_id=pending.command.origin.request_id,
+        )
+        verdicts.answers.append((pending, Answer(refusals.internal_error())))
+        return
+    verdicts.keep(decision)
+    if isinstance(decision.outcome, NeedsMore):
+        has_moved = bool(decision.transitions) or is_survey_useful
+        _learn(pending, decision.outcome, has_moved)
+        verdicts.again.append(pending)
+        return
+    verdicts.answers.append((pending, Answer(decision.outcome, body)))
+    is_final = not (isinstance(decision.outcome, Refusal) and decision.outcome.code.is_retryable)
+    key = pending.command.idempotency
+    if key is not None and body is not None and is_final:
+        recorded = RecordedAnswer(key.fingerprint, body)
+        ledger.answers[key.organization_id, key.digest] = recorded
+        verdicts.recorded.append((key, recorded))
+
+
+def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
+    """A round that brought nothing counts against the command. One that made room, learnt
+    something or only lost against somebody quicker does not: the sale goes on, and the deadline is
+    bound enough."""
+    learnt = pending.learnt.and_(needs)
+    if learnt == pending.learnt and not (has_moved or needs.was_overtaken):
+        pending.rounds += 1
+    pending.learnt = learnt
+
+
+def _replay(ledger: Ledger, pending: Pending) -> Answer | None:
+    key = pending.command.idempotency
+    if key is None:
+        return None
+    recorded = ledger.answers.get((key.organization_id, key.digest))
+    if recorded is None:
+        return None
+    if recorded.fingerprint == key.fingerprint:
+        return Answer(None, recorded.body, is_replay=True)
+    return Answer(refusals.idempotency_key_reused())
