@@ -2,21 +2,34 @@
 
 import time
 from collections import Counter
+from collections.abc import Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from holdfast.adapters.postgres.connecting import RECONNECT_PAUSE_SECONDS
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.commands import Origin, PlaceHold
+from holdfast.domain.commands import Ask, Origin, PlaceHold, SeatAsk
+from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Outcome, Placed
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
-from tests.contract.venues import Venue
+from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
 
 PLACES = 100_000
+# Of four commands one names a seat, one has two found for it, and two are for general admission;
+# when the hall is full, all are.
+ROWS, SEATS_IN_ROW = 20, 50
+HALL = Hall(
+    {
+        "Stalls": {f"R{number}": SEATS_IN_ROW for number in range(ROWS)},
+        "Balcony": {f"B{number}": SEATS_IN_ROW for number in range(ROWS)},
+    },
+    {"seat": ()},
+    capacities={"Balcony": ROWS * SEATS_IN_ROW - 1},
+)
 REPEATED_AT_ONCE = 1_000
 # The engine's deadline, the time to resolve an unknown commit, and some air.
 BOUND_SECONDS = 15.0
@@ -37,7 +50,9 @@ class Arena:
 
     def __post_init__(self) -> None:
         self.world = PostgresWorld(self.url)
-        self.venue: Venue = self.world.venue({"floor": PLACES}, {"standing": ("floor",)})
+        self.venue: Venue = self.world.build(
+            Plan({"floor": PLACES}, {"standing": ("floor",)}, hall=HALL)
+        )
         self.engine = Admission(PostgresStore(self.engine_url), self.limits)
         self.engine.start()
         self.commands: list[PlaceHold] = []
@@ -51,10 +66,19 @@ class Arena:
         """New commands, each with a key of its own."""
         first = len(self.commands)
         for number in range(first, first + count):
-            command = self.venue.place(("standing", 1), key=self.venue.key())
+            command = self.venue.place(self._ask(number), key=self.venue.key())
             origin = Origin("test", f"request-{number}", "127.0.0.1", "pytest")
             self.commands.append(replace(command, origin=origin))
         return self.submit(range(first, first + count))
+
+    def _ask(self, number: int) -> Ask | SeatAsk:
+        turn, kind = divmod(number, 4)
+        if kind == 1 and turn < ROWS * SEATS_IN_ROW:
+            row, seat = divmod(turn, SEATS_IN_ROW)
+            return self.venue.these(f"Stalls R{row} {seat + 1}")
+        if kind == 2 and 2 * turn < ROWS * SEATS_IN_ROW - 2:
+            return self.venue.some("seat", 2, block="Balcony")
+        return self.venue.some("standing", 1)
 
     def submit(self, numbers: range) -> list[Future[Answer]]:
         return [self.engine.submit(self.commands[number], render) for number in numbers]
@@ -81,9 +105,10 @@ class Arena:
             case _:
                 return "replayed"
 
-    def assert_nothing_lost_and_nothing_twice(self) -> None:
+    def assert_nothing_lost_and_nothing_twice(self, besides: Set[HoldId] = frozenset()) -> None:
         """Counters equal rows; every answer that a client saw is in the database; whoever repeats a
-        key gets the answer that it missed; no key had two effects; the next group works."""
+        key gets the answer that it missed; no key had two effects; the next group works. Holds
+        besides those of the bursts are named."""
         self.world.close()  # its connection may have been a victim too
         assert_sound(self.url)
         in_database = {
@@ -104,8 +129,8 @@ class Arena:
         assert set(repeated) <= {"replayed", "placed"}, repeated
         assert len(self.seen) == len(self.commands)
         assert len(set(self.seen.values())) == len(self.commands)
-        held = self.world.pool(self.venue.pools["floor"]).held
-        assert held == len(self.commands), "one hold per key"
+        ids = {command.hold_id for command in self.commands}
+        assert ids | besides == set(self.world.holds(self.venue)), "one hold per key"
         assert self.answered(self.burst(3), len(self.commands) - 3) == {"placed": 3}
         assert_sound(self.url)
 

@@ -5,11 +5,13 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from urllib.parse import urlsplit
 
-# Our groups write this fact with every new hold, in the same exchange as COMMIT.
-WRITING = b"hold.created"
+# Our groups write such a fact in the same exchange as COMMIT.
+FACTS = (b"hold.created", b"seat.blocked")
 COMMITTED = b"COMMIT\x00"
 
 
@@ -18,6 +20,13 @@ class Fault(Enum):
     CUT_IN_COMMIT = auto()  # they reach it, and the connection is cut at once
     SWALLOW_ANSWER = auto()  # the server commits and says so; nobody hears it
     STALL_ANSWERS = auto()  # the server commits; its answers stay on the way
+
+
+@dataclass
+class _Link:
+    """One connection. Looking ahead ends with a COMMIT too; only one that has written matters."""
+
+    has_written: bool = False
 
 
 class Proxy:
@@ -72,9 +81,10 @@ class Proxy:
                 server.settimeout(None)
                 with self._lock:
                     self._open |= {client, server}
+                link = _Link()
                 for source, target, act in (
-                    (client, server, self._on_request),
-                    (server, client, self._on_answer),
+                    (client, server, partial(self._on_request, link)),
+                    (server, client, partial(self._on_answer, link)),
                 ):
                     threading.Thread(
                         target=self._pass_on, args=(source, target, act), daemon=True
@@ -95,14 +105,17 @@ class Proxy:
         with self._lock:
             self._open -= {source, target}
 
-    def _on_request(self, data: bytes, server: socket.socket) -> bool:
-        if WRITING in data and self._take(Fault.CUT_BEFORE_COMMIT):
+    def _on_request(self, link: _Link, data: bytes, server: socket.socket) -> bool:
+        is_writing = any(fact in data for fact in FACTS)
+        link.has_written |= is_writing
+        if is_writing and self._take(Fault.CUT_BEFORE_COMMIT):
             return False
         server.sendall(data)
-        return not (WRITING in data and self._take(Fault.CUT_IN_COMMIT))
+        return not (is_writing and self._take(Fault.CUT_IN_COMMIT))
 
-    def _on_answer(self, data: bytes, client: socket.socket) -> bool:
-        if COMMITTED in data and self._fault is not None:
+    def _on_answer(self, link: _Link, data: bytes, client: socket.socket) -> bool:
+        if COMMITTED in data and link.has_written:
+            link.has_written = False
             if self._take(Fault.SWALLOW_ANSWER):
                 return False
             if self._take(Fault.STALL_ANSWERS):

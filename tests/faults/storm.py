@@ -8,7 +8,6 @@ import argparse
 import random
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -54,6 +53,7 @@ class Storm:
             self.restart,
             self.kill,
             self.lock_the_pool,
+            self.lock_some_seats,
         ]
         number = 0
         while time.monotonic() - self.started < seconds:
@@ -115,17 +115,15 @@ class Storm:
         seconds = self.dice.uniform(0.1, 2.0)
         self.say(f"a stranger locked the pool for {seconds:.1f} s")
         pool_id = self.arena.venue.pools["floor"]
-        locked = threading.Event()
+        with self.arena.world.locked_by_a_stranger(self.arena.venue, pool_id):
+            time.sleep(seconds)
 
-        def stranger() -> None:
-            with self.arena.world.locked_by_a_stranger(self.arena.venue, pool_id):
-                locked.set()
-                time.sleep(seconds)
-
-        thread = threading.Thread(target=stranger)
-        thread.start()
-        locked.wait(5)
-        thread.join()
+    def lock_some_seats(self, _futures: list[Future[Answer]]) -> None:
+        seconds = self.dice.uniform(0.1, 2.0)
+        names = self.dice.sample(list(self.arena.venue.places), 200)
+        self.say(f"a stranger locked {len(names)} seats for {seconds:.1f} s")
+        with self.arena.world.seats_locked_by_a_stranger(self.arena.venue, *names):
+            time.sleep(seconds)
 
     def calm(self) -> None:
         self.proxy.close()

@@ -8,9 +8,10 @@ import pytest
 
 from holdfast.adapters.postgres import watchdog
 from holdfast.adapters.postgres.store import PostgresConnection
-from holdfast.domain.outcomes import Placed
+from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.engine import Limits
 from holdfast.ports.store import CommitState
+from tests.contract.worlds import SeatSeen
 from tests.faults.arena import UNAVAILABLE, Arena
 from tests.faults.proxy import Fault, Proxy
 from tests.support.auditing import rows
@@ -44,6 +45,41 @@ def test_a_connection_cut_around_commit_loses_and_doubles_nothing(
     told = arena.answered(arena.burst(40), 5)
     assert proxy.faulted.is_set()
     assert told == {"placed": 40}, "the outcome was found out, and everyone told"
+    arena.assert_nothing_lost_and_nothing_twice()
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANSWER]
+)
+def test_a_seat_hold_cut_around_commit_is_found_out_by_its_hold(
+    through_proxy: Callable[..., tuple[Arena, Proxy]], fault: Fault
+) -> None:
+    """Neither a key nor a counter helps here: the seat has no pool, and nobody repeats."""
+    arena, proxy = through_proxy()
+    proxy.fault_next(fault)
+    command = arena.venue.seats("Stalls R3 7", "Stalls R3 8")
+    outcome = arena.engine.submit(command).result(15).outcome
+    assert proxy.faulted.is_set()
+    assert isinstance(outcome, Placed)
+    seats = arena.world.seats(arena.venue)
+    assert seats["Stalls R3 7"] == seats["Stalls R3 8"] == SeatSeen("held", command.hold_id, 2)
+    assert len(arena.world.facts(arena.venue)) == 3
+    arena.assert_nothing_lost_and_nothing_twice(besides={command.hold_id})
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANSWER]
+)
+def test_a_blocking_cut_around_commit_is_found_out_by_its_seats(
+    through_proxy: Callable[..., tuple[Arena, Proxy]], fault: Fault
+) -> None:
+    arena, proxy = through_proxy()
+    proxy.fault_next(fault)
+    outcome = arena.engine.submit(arena.venue.block("Stalls R3 7")).result(15).outcome
+    assert proxy.faulted.is_set()
+    assert isinstance(outcome, SeatsBlocked)
+    assert (len(outcome.changed), outcome.unchanged) == (1, ())
+    assert [fact.type for fact in arena.world.facts(arena.venue)] == ["seat.blocked"]
     arena.assert_nothing_lost_and_nothing_twice()
 
 

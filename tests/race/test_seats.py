@@ -65,7 +65,7 @@ def test_of_a_thousand_who_want_one_seat_exactly_one_gets_it(two_engines: TwoEng
     for outcome in outcomes:
         if isinstance(outcome, Refusal):
             assert outcome.details["expires_in"] in range(570, 601)
-            assert winner.holder.user_id not in str(outcome)
+            assert str(winner.holder.user_id) not in str(outcome)
     assert_sound(world.url)
 
 
@@ -177,14 +177,14 @@ def test_two_hundred_who_want_the_best_get_different_seats_until_all_are_gone(
     assert len(names) == len(set(names)), "no seat twice"
     for hold in holds:
         assert hold.is_adjacent is really_adjacent(venue, hold)
-    # Nothing was given back, so whoever was refused found fewer seats than were left at the end.
+    # Nothing was given back, so at the end fewer are left than anybody asked for in vain.
     left = SEATS - len(names)
     refused = [
         size for size, outcome in zip(sizes, outcomes, strict=True) if isinstance(outcome, Refusal)
     ]
     assert all(size > left for size in refused)
     assert set(kinds(outcomes)) <= {"Placed", "insufficient_inventory", "no_available_seats"}
-    assert sum(hold.is_adjacent is True for hold in holds) > 0.8 * len(holds)
+    assert sum(hold.is_adjacent is True for hold in holds) > len(holds) / 2
     assert_sound(world.url)
 
 
