@@ -223,6 +223,8 @@ def test_the_search_goes_on_where_a_block_is_full(world: World, engine: Admissio
     last = placed(engine, venue.place(("seat", 1)))
     assert venue.names_of(last)[0].startswith("Stalls")
     refusal = refused(engine, venue.place(("seat", 1)))
+    assert refusal.code is RefusalCode.NO_AVAILABLE_SEATS, "nobody asked for the block"
+    refusal = refused(engine, venue.place(venue.some("seat", 1, block="Stalls")))
     assert refusal.code is RefusalCode.BLOCK_AT_CAPACITY
 
 

@@ -1,30 +1,29 @@
 """Seats that people pick by name: what the engine promises of them, whatever store it stands on."""
 
+import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.catalogue import EventStatus, SaleTerms
+from holdfast.domain.catalogue import SaleTerms
 from holdfast.domain.commands import SeatAsk
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldId, SeatId
 from holdfast.domain.outcomes import Placed
-from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
-from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
+from tests.contract.venues import STRANGER, Hall, Plan, Venue
 from tests.contract.worlds import SeatSeen, World
 
 HALL = Hall({"Stalls": {"A": 6, "B": 6}, "Balcony": {"C": 4}}, {"seat": (), "child": ()})
 
 
-def theatre(world: World, **policy: bool) -> Venue:
-    plan = Plan({"floor": 10}, {"standing": ("floor",)}, HoldPolicy(**policy), HALL)
-    return world.build(plan)
+def theatre(world: World) -> Venue:
+    return world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=HALL))
 
 
 def test_a_hold_of_seats_names_them_and_takes_them(world: World, engine: Admission) -> None:
@@ -289,113 +288,6 @@ def test_a_seated_ticket_type_may_have_a_quota(world: World, engine: Admission) 
     assert world.seats(venue)["Stalls A 3"] == SeatSeen("available", None, 3)
 
 
-NOW = datetime.now(UTC)
-
-
-@pytest.mark.parametrize(
-    ("sale", "code"),
-    [
-        (SaleTerms(EventStatus.DRAFT), RefusalCode.EVENT_NOT_AVAILABLE),
-        (SaleTerms(EventStatus.ARCHIVED), RefusalCode.EVENT_NOT_AVAILABLE),
-        (SaleTerms(EventStatus.CANCELLED), RefusalCode.EVENT_UNAVAILABLE),
-        (SaleTerms(starts_at=NOW + timedelta(hours=1)), RefusalCode.EVENT_SALES_CLOSED),
-        (SaleTerms(ends_at=NOW - timedelta(hours=1)), RefusalCode.EVENT_SALES_CLOSED),
-        (SaleTerms(EventStatus.LIVE, NOW - timedelta(hours=1), NOW + timedelta(hours=1)), None),
-    ],
-)
-def test_nothing_is_held_of_what_is_not_on_sale(
-    world: World, engine: Admission, sale: SaleTerms, code: RefusalCode | None
-) -> None:
-    venue = world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=HALL, sale=sale))
-    commands = [venue.seats("Stalls A 1"), venue.place(("seat", 1)), venue.place(("standing", 1))]
-    outcomes = [ask(engine, command) for command in commands]
-    codes = [outcome.code if isinstance(outcome, Refusal) else None for outcome in outcomes]
-    assert codes == [code] * 3
-
-
-def test_one_live_hold_per_session_where_the_policy_says_so(
-    world: World, engine: Admission
-) -> None:
-    venue = theatre(world, one_active_hold=True)
-    first = placed(engine, venue.seats("Stalls A 1"))
-    for command in (venue.seats("Stalls A 2"), venue.place(("standing", 1))):
-        refusal = refused(engine, command)
-        assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
-        assert refusal.details["hold_id"] == str(first.id)
-        assert refusal.details["expires_in"] in range(590, 601)
-    assert placed(engine, venue.seats("Stalls A 1")).id == first.id, "one's own seat is no error"
-    placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
-    ask(engine, venue.release(first.id))
-    placed(engine, venue.seats("Stalls A 3"))
-    world.let_pass(venue, 601)
-    placed(engine, venue.seats("Stalls A 4"))
-
-
-def test_one_live_hold_also_when_two_are_asked_for_at_once(world: World, engine: Admission) -> None:
-    venue = theatre(world, one_active_hold=True)
-    by_user = Holder(user_id="user-1")
-    won = []
-    for holder in (BUYER, by_user):
-        futures = [engine.submit(venue.place(("seat", 1), holder=holder)) for _ in range(5)]
-        outcomes = [future.result(10).outcome for future in futures]
-        assert [isinstance(outcome, Placed) for outcome in outcomes] == [True] + [False] * 4
-        won += [outcome.hold.id for outcome in outcomes if isinstance(outcome, Placed)]
-    first = won[0]
-    futures = [
-        engine.submit(venue.release(first)),
-        *(engine.submit(venue.place(("seat", 1))) for _ in range(2)),
-    ]
-    _, *outcomes = [future.result(10).outcome for future in futures]
-    assert [isinstance(outcome, Placed) for outcome in outcomes] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("taken", "names", "left"),
-    [
-        ((), "A2", ("A1",)),
-        ((), "A5", ("A6",)),
-        ((), "A1 A3", ("A2",)),
-        ((), "A1 A2", ()),
-        (("A1", "A2", "A3"), "A4 A5", ()),  # three are free: one is left whatever is done
-        (("A1", "A2", "A3"), "A5", ("A4", "A6")),
-        (("A3",), "A1", ()),
-    ],
-)
-def test_selections_that_leave_one_seat_alone_may_be_refused(
-    world: World, engine: Admission, taken: tuple[str, ...], names: str, left: tuple[str, ...]
-) -> None:
-    def full(name: str) -> str:
-        return f"Stalls {name[0]} {name[1]}"
-
-    venue = theatre(world, refuse_orphans=True)
-    if taken:
-        engine.submit(venue.block(*map(full, taken))).result(10)
-    command = venue.seats(*map(full, names.split()))
-    if not left:
-        placed(engine, command)
-        return
-    refusal = refused(engine, command)
-    assert refusal.code is RefusalCode.ORPHAN_SEAT
-    orphans = refusal.details["orphan_seats"]
-    assert orphans == [str(seat_id) for seat_id in venue.seat_ids(*map(full, left))]
-    placed(engine, venue.place(("standing", 1)))
-
-
-def test_without_that_policy_a_seat_may_be_left_alone(world: World, engine: Admission) -> None:
-    placed(engine, theatre(world).seats("Stalls A 2"))
-
-
-def test_a_lapsed_neighbour_counts_as_free_when_orphans_are_refused(
-    world: World, engine: Admission
-) -> None:
-    venue = theatre(world, refuse_orphans=True)
-    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
-    refused(engine, venue.seats("Stalls A 4"))
-    world.let_pass(venue, 601)
-    assert refused(engine, venue.seats("Stalls A 2")).code is RefusalCode.ORPHAN_SEAT
-    placed(engine, venue.seats("Stalls A 3", "Stalls A 4"))
-
-
 def test_an_id_that_comes_again_with_other_seats_is_another_request(
     world: World, engine: Admission
 ) -> None:
@@ -432,3 +324,39 @@ def _facts_of(hold: Hold, version: int, of_hold: str, of_seat: str) -> list[tupl
         (f"hold.{of_hold}", hold.id, version, None),
         *((f"seat.{of_seat}", hold.id, version, seat.id) for seat in hold.seats),
     ]
+
+
+def test_own_seats_among_others_are_told_as_ones_own(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    mine = placed(engine, venue.seats("Stalls A 1"))
+    refusal = refused(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
+    assert refusal.details["hold_id"] == str(mine.id)
+    placed(engine, venue.seats("Stalls A 3", holder=STRANGER))
+    refusal = refused(engine, venue.seats("Stalls A 1", "Stalls A 3"))
+    assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
+
+
+def test_a_user_is_the_same_person_whatever_address_comes_along(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    first = Holder(EmailAddress("one@example.com"), "user-1")
+    mine = placed(engine, venue.seats("Stalls A 1", holder=first))
+    again = placed(engine, venue.seats("Stalls A 1", holder=Holder(user_id="user-1")))
+    assert again.id == mine.id
+    by_address = Holder(EmailAddress("one@example.com"))
+    refusal = refused(engine, venue.seats("Stalls A 1", holder=by_address))
+    assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
+
+
+def test_ones_own_seat_is_no_error_after_the_sale_has_ended(
+    world: World, engine: Admission
+) -> None:
+    sale = SaleTerms(ends_at=datetime.now(UTC) + timedelta(seconds=2))
+    venue = world.build(Plan({}, {}, hall=HALL, sale=sale))
+    mine = placed(engine, venue.seats("Stalls A 1"))
+    time.sleep(2)
+    refusal = refused(engine, venue.seats("Stalls A 2"))
+    assert refusal.code is RefusalCode.EVENT_SALES_CLOSED
+    assert placed(engine, venue.seats("Stalls A 1")).id == mine.id

@@ -181,23 +181,31 @@ def _refuse_contested(
     ledger: Ledger, session: SessionCatalogue, command: PlaceHold, contested: Sequence[Seat]
 ) -> Refusal:
     """Every seat that is in the way, and how long it will be; never who has it."""
-    details: dict[str, JsonValue] = {"contested_seats": [_contested(ledger, s) for s in contested]}
+    details: dict[str, JsonValue] = {
+        "contested_seats": [_contested(ledger, session, seat) for seat in contested]
+    }
     if command.wants_alternative:
         details["alternative"] = _alternative(ledger, session, command)
     gone = [seat for seat in contested if seat.held_until is None]
     if gone:
         details["current_status"] = gone[0].status.value
         return refusals.seat_not_available(details)
+    own = contested[0].hold_id
+    if all(seat.is_held_by(command.holder.key, ledger.now) for seat in contested):
+        return refusals.active_hold_exists(
+            str(own), contested[0].remaining_seconds(ledger.now), details
+        )
     latest = max(seat.held_until for seat in contested if seat.held_until is not None)
     details["expires_at"] = iso(latest)
     details["expires_in"] = int((latest - ledger.now).total_seconds())
     return refusals.seat_held_by_another_user(details)
 
 
-def _contested(ledger: Ledger, seat: Seat) -> JsonValue:
+def _contested(ledger: Ledger, session: SessionCatalogue, seat: Seat) -> JsonValue:
     until = seat.held_until
     return {
         "seat_id": str(seat.id),
+        "block_name": session.blocks[seat.place.block_id].name,
         "row": seat.place.row,
         "seat_number": seat.place.number,
         "status": seat.status.value,

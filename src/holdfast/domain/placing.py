@@ -166,7 +166,7 @@ def _refuse_holder(
         hold
         for hold in ledger.holds.values()
         if (hold.organization_id, hold.session_id) == session.key
-        and hold.holder.is_same_as(command.holder)
+        and hold.holder.is_person(command.holder)
     )
     latest = {hold.key: hold for hold in (*known, *here)}
     for hold in latest.values():

@@ -305,5 +305,7 @@ def _shortage(seating: Seating, free: FreeSeats, search: Search, is_certain: boo
         available = count_available(seating.plan, free, search, lambda row: ~row.accessible)
         return Proposal((), search.accessible, available, is_certain)
     unlimited = count_available(seating.plan, free, replace(search, limits={}))
-    full = next(iter(search.limits), None) if unlimited >= search.quantity else None
+    # Of several blocks none is to blame: the buyer did not care which.
+    is_full = len(search.blocks) == 1 and unlimited >= search.quantity
+    full = next(iter(search.blocks)) if is_full else None
     return Proposal((), search.quantity, available, is_certain, full)

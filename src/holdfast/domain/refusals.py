@@ -71,7 +71,6 @@ _RETRYABLE = frozenset(
         RefusalCode.INSUFFICIENT_INVENTORY,
         RefusalCode.ORPHAN_SEAT,
         RefusalCode.EVENT_NOT_AVAILABLE,
-        RefusalCode.EVENT_UNAVAILABLE,
         RefusalCode.EVENT_SALES_CLOSED,
         RefusalCode.SEAT_HELD_BY_ANOTHER_USER,
         RefusalCode.SEAT_NOT_AVAILABLE,
@@ -203,11 +202,13 @@ def orphan_seat(seats: list[JsonValue]) -> Refusal:
     )
 
 
-def active_hold_exists(hold_id: str, expires_in: int) -> Refusal:
+def active_hold_exists(
+    hold_id: str, expires_in: int, details: Mapping[str, JsonValue] | None = None
+) -> Refusal:
     return Refusal(
         RefusalCode.ACTIVE_HOLD_EXISTS,
         "You already have an active hold for this session",
-        {"hold_id": hold_id, "expires_in": expires_in},
+        {"hold_id": hold_id, "expires_in": expires_in, **(details or {})},
     )
 
 

@@ -60,14 +60,15 @@ def active_hold(
     reader: HoldReader, organization_id: OrganizationId, session_id: SessionId, holder: Holder
 ) -> SeenHold | Refusal | None:
     """The live hold that this holder has in a session: the newest, where there are several."""
-    only = HoldFilter(session_id, HoldStatus.ACTIVE, holder.email, holder.user_id)
+    email = holder.email if holder.user_id is None else None
+    only = HoldFilter(session_id, HoldStatus.ACTIVE, email, holder.user_id)
     page = PageRequest(PAGE_SIZE_MAX)
     while True:
         seen = holds(reader, organization_id, only, page, HoldOrder.NEWEST)
         if isinstance(seen, Refusal):
             return seen
         # An address alone also finds the holds of those who gave a user id besides.
-        own = next((each for each in seen.items if each.hold.holder.is_same_as(holder)), None)
+        own = next((each for each in seen.items if each.hold.holder.is_person(holder)), None)
         if own is not None or seen.next is None:
             return own
         page = PageRequest(PAGE_SIZE_MAX, seen.next)

@@ -251,7 +251,7 @@ class MemoryGroup:
                 hold
                 for hold in store.stored_holds.values()
                 if (hold.organization_id, hold.session_id) == session_key
-                and hold.holder.is_same_as(holder)
+                and hold.holder.is_person(holder)
                 and hold.is_active(ledger.now)
             )
         for hold_key in wanted.new_holds:

@@ -137,7 +137,7 @@ class _Reading:
             ledger.holdings[holding.session_key, holding.holder.key] = tuple(
                 hold
                 for hold in map(rows.hold_from_row, found)
-                if hold.holder.is_same_as(holding.holder)
+                if hold.holder.is_person(holding.holder)
             )
         for organization_id, digest, fingerprint, body in self._answers or ():
             ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
@@ -176,10 +176,11 @@ class _Reading:
 
 def _read_holding(connection: Connection, holding: Holding) -> Cursor:
     holder = holding.holder
-    if holder.email is not None:
-        parameters = (*holding.session_key, holder.email.normalized)
-        return connection.execute(sql.HOLDINGS_BY_EMAIL, parameters)
-    return connection.execute(sql.HOLDINGS_BY_USER, (*holding.session_key, holder.user_id))
+    if holder.user_id is not None:
+        return connection.execute(sql.HOLDINGS_BY_USER, (*holding.session_key, holder.user_id))
+    assert holder.email is not None
+    parameters = (*holding.session_key, holder.email.normalized)
+    return connection.execute(sql.HOLDINGS_BY_EMAIL, parameters)
 
 
 def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource]:

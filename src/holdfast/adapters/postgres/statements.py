@@ -98,7 +98,7 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# The live holds of a holder: by the address where there is one, since the index is narrow.
+# The live holds of a person: by the user id where there is one, as Holder.key tells people apart.
 HOLDINGS_BY_EMAIL = f"""
 SELECT {HOLD_COLUMNS} FROM hold h
 WHERE h.organization_id = %s AND h.session_id = %s AND h.email_key = %s AND h.status = 'active'
