@@ -21,6 +21,7 @@ from holdfast.domain.planning import GroupPlan, needs_of
 from holdfast.domain.refusals import Refusal
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
+    FRUITLESS_ROUNDS_MAX,
     RETRY_JITTER_SECONDS,
     ROUNDS_MAX,
     SAME_KEY_WAIT_SECONDS,
@@ -282,7 +283,7 @@ def _leftovers(verdicts: Verdicts) -> GroupResult:
             continue
         result.blocked.append((pending, resource))
     for pending in verdicts.again:
-        if pending.rounds < ROUNDS_MAX:
+        if pending.fruitless_rounds < FRUITLESS_ROUNDS_MAX and pending.rounds < ROUNDS_MAX:
             result.again.append(pending)
         else:
             pending.refuse(refusals.service_unavailable())

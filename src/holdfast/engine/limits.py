@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-# A command that keeps needing more than was locked is given up after so many rounds.
-ROUNDS_MAX = 3
+# A command that keeps needing more than was locked is given up after so many rounds that brought
+# nothing, and after so many in all: whatever goes wrong, it does not spin until its deadline.
+FRUITLESS_ROUNDS_MAX = 3
+ROUNDS_MAX = 100
 # Tries of one group that loses against other transactions, or whose connection breaks.
 ATTEMPTS_MAX = 3
 # How long a request waits for another one with the same key before it is told to come back.

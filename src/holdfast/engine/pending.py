@@ -22,6 +22,7 @@ class Pending:
     future: Future[Answer] = field(default_factory=Future)
     submitted_at: float = field(default_factory=time.monotonic)
     rounds: int = 0
+    fruitless_rounds: int = 0
     learnt: NeedsMore = NOTHING_MORE  # what earlier rounds found to be missing
     same_key_since: float | None = None  # since when another request with its key is in the way
 

@@ -78,7 +78,8 @@ def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
     bound enough."""
     learnt = pending.learnt.and_(needs)
     if learnt == pending.learnt and not (has_moved or needs.was_overtaken):
-        pending.rounds += 1
+        pending.fruitless_rounds += 1
+    pending.rounds += 1
     pending.learnt = learnt
 
 
