@@ -44,10 +44,11 @@ class _GatedConnection:
     gate: Gate
     inner: StoreConnection
 
-    def survey(self, needs: Needs) -> Survey:
+    def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
+        """Patient always: nobody is to be sent elsewhere until the seats have been read."""
         self.gate.entered.set()
         assert self.gate.is_open.wait(PATIENCE_SECONDS)
-        return self.inner.survey(needs)
+        return self.inner.survey(needs, is_patient=True)
 
     @contextmanager
     def group(self) -> Iterator[Group]:

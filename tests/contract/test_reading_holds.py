@@ -14,7 +14,7 @@ from holdfast.engine import Admission
 from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold
 from holdfast.ports.paging import PageRequest
 from holdfast.services import reading
-from tests.contract.venues import Venue
+from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import MemoryWorld, PostgresWorld, World
 
 ANN = Holder(EmailAddress("ann@example.com"), "ann")
@@ -118,12 +118,34 @@ def test_statistics(
     for session_id in (None, venue.session_id):
         counted = reader.statistics(venue.organization_id, session_id, SOON)
         assert (counted.active, counted.lapsed) == (2, 1)
-        assert (counted.units, counted.expiring_soon) == (4, 1)
+        assert (counted.tickets, counted.expiring_soon) == (4, 1)
     elsewhere = world.venue({"floor": 1}, {"standing": ("floor",)})
     none = reader.statistics(venue.organization_id, elsewhere.session_id, SOON)
-    assert (none.active, none.lapsed, none.units) == (0, 0, 0)
+    assert (none.active, none.lapsed, none.tickets) == (0, 0, 0)
     foreign = reader.statistics(elsewhere.organization_id, None, SOON)
     assert (foreign.active, foreign.lapsed) == (0, 0)
+
+
+def test_statistics_tell_seats_from_tickets(
+    world: World, reader: HoldReader, engine: Admission
+) -> None:
+    """Seats of holds that have lapsed, or were let go, are nobody's."""
+    hall = Hall({"Stalls": {"A": 9}}, {"seat": ()})
+    venue = world.build(Plan({"floor": 9}, {"standing": ("floor",)}, hall=hall))
+
+    def hold(*asks: tuple[str, int]) -> Hold:
+        outcome = engine.submit(venue.place(*asks)).result(5).outcome
+        assert isinstance(outcome, Placed)
+        return outcome.hold
+
+    hold(("seat", 1))
+    world.let_pass(venue, 601)
+    hold(("seat", 2), ("standing", 4))
+    hold(("standing", 1))
+    engine.submit(venue.release(hold(("seat", 3)).id)).result(5)
+    for session_id in (None, venue.session_id):
+        counted = reader.statistics(venue.organization_id, session_id, SOON)
+        assert (counted.active, counted.tickets, counted.seats) == (2, 7, 2)
 
 
 def test_the_active_hold_of_a_holder_and_its_time(

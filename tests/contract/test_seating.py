@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -122,12 +123,15 @@ def test_sold_and_blocked_seats_say_what_they_are(world: World, engine: Admissio
 def test_asking_again_for_ones_own_seats_is_no_error(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 1", "Stalls A 2", "Stalls A 3"))
-    for names in (("Stalls A 1", "Stalls A 2", "Stalls A 3"), ("Stalls A 3",)):
-        again = ask(engine, venue.seats(*names))
+    upper = Holder(EmailAddress("BUYER@example.com"))
+    for command in (
+        venue.seats("Stalls A 1", "Stalls A 2", "Stalls A 3"),
+        venue.seats("Stalls A 3", "Stalls A 2", "Stalls A 1", holder=upper),
+        replace(venue.seats("Stalls A 3"), is_reservation=True),
+    ):
+        again = ask(engine, command)
         assert isinstance(again, Placed)
         assert (again.hold, again.is_repeat) == (hold, True)
-    upper = Holder(EmailAddress("BUYER@example.com"))
-    assert placed(engine, venue.seats("Stalls A 1", holder=upper)).id == hold.id
     assert len(world.facts(venue)) == 4
     refusal = refused(engine, venue.seats("Stalls A 1", holder=STRANGER))
     assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
@@ -360,3 +364,43 @@ def test_ones_own_seat_is_no_error_after_the_sale_has_ended(
     refusal = refused(engine, venue.seats("Stalls A 2"))
     assert refusal.code is RefusalCode.EVENT_SALES_CLOSED
     assert placed(engine, venue.seats("Stalls A 1")).id == mine.id
+
+
+@pytest.mark.parametrize("what", ["fewer", "type", "price", "id"])
+def test_asking_for_something_else_is_not_answered_with_what_one_has(
+    world: World, engine: Admission, what: str
+) -> None:
+    venue = theatre(world)
+    mine = placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+    both = ("Stalls A 1", "Stalls A 2")
+    other = {
+        "fewer": venue.seats("Stalls A 1"),
+        "type": venue.place(venue.these(*both, ticket_type="child")),
+        "price": venue.place(venue.these(*both, price=1)),
+        "id": venue.seats(*both, hold_id=HoldId(uuid4())),
+    }[what]
+    refusal = refused(engine, other)
+    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
+    assert refusal.details["hold_id"] == str(mine.id)
+
+
+def test_ones_own_seats_are_not_among_the_contested(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    placed(engine, venue.seats("Stalls A 1"))
+    placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
+    refusal = refused(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+    contested = refusal.details["contested_seats"]
+    assert isinstance(contested, list)
+    assert [seat["seat_number"] for seat in contested if isinstance(seat, dict)] == ["2"]
+
+
+def test_an_alternative_keeps_to_the_capacity_of_its_block(world: World, engine: Admission) -> None:
+    hall = Hall({"Front": {"A": 5}, "Back": {"B": 3}}, {"seat": ()}, capacities={"Front": 1})
+    venue = world.build(Plan({}, {}, hall=hall))
+    placed(engine, venue.seats("Front A 1"))
+    wish = venue.seats("Front A 1", holder=STRANGER, wants_alternative=True)
+    offered = refused(engine, wish).details["alternative"]
+    assert isinstance(offered, dict)
+    names = [name for name, place in venue.places.items() if [str(place.id)] == offered["seat_ids"]]
+    assert names[0].startswith("Back")
+    placed(engine, venue.seats(*names, holder=STRANGER))

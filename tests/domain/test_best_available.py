@@ -273,8 +273,8 @@ def together(room: Room, search: Search) -> tuple[Spot, ...] | None:
             wasted = sum(not (place.is_accessible or place.is_companion) for place in places)
             from_middle = abs(first.bit - (row.width - search.quantity) / 2)
             order = (
-                tier_number,
                 leaves_one_alone(room, run),
+                tier_number,
                 first.row,
                 wasted if search.accessible else 0,
                 from_middle,

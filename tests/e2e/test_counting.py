@@ -103,6 +103,17 @@ class TestOccupancy:
         assert (pool["available"], pool["held"]) == (4, 0)
         assert answer["seats"]["percent_available"] == 0.0, "of no seats at all"
 
+    def test_a_capacity_that_was_taken_away_looks_like_no_free_places(
+        self, platform: Platform
+    ) -> None:
+        hall = build_hall(platform, rows={"Box": {"A": 3}}, blocks={"Box": {"capacity": 2}})
+        path = f"/api/blocks/{hall.block_ids['Box']}"
+        assert platform.client.patch(path, json={"capacity": None}).status_code == 200
+        floor = {"session_id": hall.session_id, "name": "Floor", "price": 1, "capacity": 8}
+        platform.made("/api/ticket-types", floor)
+        (session,) = occupancy(hall)["sessions"]
+        assert [pool["name"] for pool in session["pools"]] == ["Floor"]
+
     def test_an_event_without_sessions_is_empty(self, platform: Platform) -> None:
         event = platform.made("/api/events", {"name": "Play", "currency": "EUR"})
         answer = platform.client.get(f"/api/events/{event['id']}/occupancy").json()
@@ -129,6 +140,7 @@ class TestStats:
         assert {name: value for name, value in stats(unreaped).items() if name != "at"} == {
             "active_holds": 0,
             "expired_holds": 0,
+            "total_held_tickets": 0,
             "total_held_seats": 0,
             "holds_expiring_soon": 0,
         }
@@ -139,20 +151,23 @@ class TestStats:
         hall.best(3)
         unreaped_owner.let_pass(unreaped.organization_id, 301)
         hall.best(2)
+        assert unreaped.place(sale, 3).status_code == 201
         released = unreaped.place(sale, 4).json()
         unreaped.client.post(f"/api/holds/{released['hold_id']}/release")
         found = stats(unreaped)
         moment(found.pop("at"))
         assert found == {
-            "active_holds": 2,
+            "active_holds": 3,
             "expired_holds": 2,
+            "total_held_tickets": 8,
             "total_held_seats": 5,
             "holds_expiring_soon": 1,
         }
         of_hall = stats(unreaped, session_id=hall.session_id)
         assert (of_hall["active_holds"], of_hall["expired_holds"]) == (2, 0)
         of_sale = stats(unreaped, session_id=sale.session_id)
-        assert (of_sale["active_holds"], of_sale["expired_holds"]) == (0, 2)
+        assert (of_sale["active_holds"], of_sale["expired_holds"]) == (1, 2)
+        assert (of_sale["total_held_tickets"], of_sale["total_held_seats"]) == (3, 0)
         assert stats(unreaped, session_id=str(uuid4()))["active_holds"] == 0
 
     def test_others_are_not_counted(self, platform: Platform, neighbour: Platform) -> None:

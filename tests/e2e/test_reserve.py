@@ -83,11 +83,31 @@ def test_ones_own_seat_again_is_no_error_but_the_same_reservation(hall: NamedHal
     again = hall.reserve(SEAT, customer_email="ann@example.com", source="scanner")
     assert again.status_code == 200
     data = again.json()["data"]
-    for name in ("hold_id", "held_until", "status", "message"):
+    for name in ("hold_id", "held_until", "status"):
         assert data[name] == first[name]
     assert again.headers["cache-control"] == "no-cache, no-store"
     stranger = hall.reserve(SEAT, customer_email="bob@example.com")
     problem_of(stranger, 409, "seat_held_by_another_user")
+
+
+@pytest.mark.parametrize(
+    ("passed", "left"),
+    [
+        (0, {"4 minutes"}),
+        (150, {"2 minutes"}),
+        (200, {f"{left} seconds" for left in range(90, 101)}),
+    ],
+)
+def test_the_message_of_ones_own_seat_tells_what_is_left(
+    unreaped: Platform, unreaped_owner: Owner, passed: int, left: set[str]
+) -> None:
+    hall = build_hall(unreaped, event=FIVE_MINUTES)
+    reserved(hall, user_id="ann")
+    unreaped_owner.let_pass(unreaped.organization_id, passed + 1)
+    again = hall.reserve(SEAT, user_id="ann")
+    assert again.status_code == 200
+    messages = {f"Seat reserved for {each}. Proceed to checkout." for each in left}
+    assert again.json()["data"]["message"] in messages
 
 
 def test_of_a_hold_with_several_seats_the_one_asked_for_is_shown(hall: NamedHall) -> None:
@@ -260,6 +280,12 @@ def test_without_a_key_it_is_401(hall: NamedHall) -> None:
 def test_failed_attempts_are_in_the_audit_log(hall: NamedHall, owner: Owner) -> None:
     reserved(hall)
     problem_of(hall.reserve(SEAT), 409, "seat_held_by_another_user")
-    assert owner.failed_attempts(hall.platform.organization_id) == [
+    organization_id = hall.platform.organization_id
+    assert owner.failed_attempts(organization_id) == [
         ("hold.create_failed", "seat_held_by_another_user")
     ]
+    assert owner.rows(
+        "SELECT action FROM audit WHERE organization_id = %s AND seat_id = %s",
+        organization_id,
+        hall.seat_ids[SEAT],
+    ) == [("hold.create_failed",)]

@@ -201,7 +201,7 @@ def test_a_wrong_list_imports_nothing(
 @pytest.mark.parametrize(
     ("column", "values"),
     [
-        ("position", ["0", "-1", "1.5", "10001", "one", "9" * 50, "\u0663"]),
+        ("position", ["0", "-1", "1.5", "2001", "one", "9" * 50, "\u0663"]),
         ("x", ["one", "nan", "inf", "1e9", "1000001", "1_0"]),
         ("y", ["-1000001", "--1"]),
         ("accessible", ["maybe", "2", "t"]),
@@ -237,6 +237,42 @@ def test_every_wrong_line_is_counted_and_the_first_hundred_are_shown(
     assert problem["error_count"] == 151
     assert problem["message"] == "Nothing was imported: 151 error(s); here are the first 100"
     assert labels(owner, session_id) == []
+
+
+def numbered(first: int, last: int) -> list[str]:
+    return [f"Stalls,A,{number}" for number in range(first, last + 1)]
+
+
+def test_a_row_has_a_thousand_seats(platform: Platform, owner: Owner) -> None:
+    session_id = platform.on_sale().session_id
+    too_many = send_csv(platform, session_id, "\n".join([HEADER, *numbered(1, 1002)]))
+    assert errors_of(too_many) == [("line 1002", "too_many"), ("line 1003", "too_many")]
+    assert labels(owner, session_id) == []
+    most = f"{HEADER},position\nStalls,B,x,1999\n" + ",\n".join([*numbered(1, 999), ""])
+    assert send_csv(platform, session_id, most).json()["seats_added"] == 1000
+    one_more = send_csv(platform, session_id, "\n".join([HEADER, *numbered(1000, 1001)]))
+    assert errors_of(one_more) == [("line 3", "too_many")], "those that are there count too"
+    described = {"name": "Stalls", "rows": ["B"], "seats_per_row": 1000, "aisles_after": [1]}
+    assert errors_of(send_layouts(platform, session_id, described)) == [
+        ("blocks[0].rows", "too_many")
+    ]
+    assert len(labels(owner, session_id)) == 1000
+
+
+def test_a_position_that_was_not_written_has_the_same_limit(
+    platform: Platform, owner: Owner
+) -> None:
+    """The last position is 2000; the seat next to it would be one further."""
+    session_id = platform.on_sale().session_id
+    lines = f"{HEADER},position\nStalls,A,1,1999\nStalls,A,2,\n"
+    answer = send_csv(platform, session_id, f"{lines}Stalls,A,3,\n")
+    assert errors_of(answer) == [("line 4", "invalid_value")]
+    assert "from 1 to 2000" in answer.json()["errors"][0]["message"]
+    assert labels(owner, session_id) == []
+    assert send_csv(platform, session_id, lines).status_code == 201
+    assert labels(owner, session_id) == ["Stalls A1@1999", "Stalls A2@2000"]
+    answer = send_csv(platform, session_id, f"{HEADER}\nStalls,A,3\n")
+    assert errors_of(answer) == [("line 2", "invalid_value")]
 
 
 def test_what_is_there_already_is_not_imported_twice(platform: Platform, owner: Owner) -> None:

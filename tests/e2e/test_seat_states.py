@@ -48,9 +48,11 @@ class TestOneSeat:
             "companion": False,
             "restricted_view": False,
             "x": 10.5,
-            "y": 3.0,
+            "y": 3,
+            "blocked_reason": None,
             "hold_id": None,
         }
+        assert '"y":3,' in platform.client.get(hall.seat_path("Stalls A 1")).text, "as in the map"
         second = hall.read("Stalls A 2")
         assert (second["accessible"], second["companion"]) == (False, True)
         assert second["restricted_view"] is True
@@ -113,6 +115,7 @@ class TestBlocking:
             "ended_holds": [],
         }
         assert hall.status("Stalls A 1") == "blocked"
+        assert hall.read("Stalls A 1")["blocked_reason"] == "Camera"
         again = hall.block("Stalls A 2", "Stalls A 3").json()
         assert again["blocked"] == hall.seats("Stalls A 3")
         assert again["unchanged"] == hall.seats("Stalls A 2")
@@ -123,6 +126,7 @@ class TestBlocking:
             "unchanged": hall.seats("Stalls A 4"),
             "ended_holds": [],
         }
+        assert hall.read("Stalls A 1")["blocked_reason"] is None
         placed(hall.hold("Stalls A 1"))
         facts = owner.rows(
             "SELECT type, count(*) FROM outbox WHERE organization_id = %s AND hold_id IS NULL"

@@ -39,8 +39,8 @@ class FaultyConnection:
     store: FaultyStore
     inner: MemoryConnection
 
-    def survey(self, needs: Needs) -> Survey:
-        return self.inner.survey(needs)
+    def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
+        return self.inner.survey(needs, is_patient=is_patient)
 
     @contextmanager
     def group(self) -> Iterator["FaultyGroup"]:

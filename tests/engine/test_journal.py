@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.domain.commands import SeatAsk
 from holdfast.domain.ids import SeatId
 from holdfast.domain.outcomes import Placed
 from holdfast.engine import Admission
@@ -14,7 +15,7 @@ from holdfast.ports.attempts import FailedAttempt
 from holdfast.ports.store import StoreUnavailable
 from holdfast.services import journal as journal_module
 from holdfast.services.journal import Journal
-from tests.contract.venues import Hall, Plan
+from tests.contract.venues import STRANGER, Hall, Plan
 from tests.contract.worlds import MemoryWorld
 
 
@@ -96,15 +97,45 @@ def test_too_many_attempts_drop_the_oldest_and_say_so(
     assert {"event": "attempts.dropped", "count": 2, "log_level": "warning"} in logs
 
 
+@pytest.fixture
+def hall() -> Stage:
+    stage = Stage()
+    plan = Plan({}, {}, hall=Hall({"Stalls": {"A": 3}}, {"seat": ()}))
+    stage.venue = stage.world.build(plan)
+    return stage
+
+
+class TestRefusedSeats:
+    """A buyer who did not get a seat: the audit says which."""
+
+    def test_the_seat_that_was_in_the_way_is_told(self, hall: Stage) -> None:
+        names = ("Stalls A 1", "Stalls A 2")
+        hall.engine.submit(hall.venue.seats(names[1], holder=STRANGER)).result(5)
+        hall.engine.submit(hall.venue.seats(*names)).result(5)
+        hall.engine.stop()
+        hall.journal.run_once()
+        (attempt,) = hall.attempts.written
+        assert attempt.code == "seat_held_by_another_user"
+        assert attempt.seat_id == hall.venue.places[names[1]].id
+
+    def test_where_none_was_in_the_way_the_first_that_was_named(self, hall: Stage) -> None:
+        nowhere = (SeatId(uuid4()), SeatId(uuid4()))
+        hall.engine.submit(hall.venue.place(SeatAsk(nowhere))).result(5)
+        hall.engine.stop()
+        hall.journal.run_once()
+        (attempt,) = hall.attempts.written
+        assert (attempt.code, attempt.seat_id) == ("invalid_seat", nowhere[0])
+
+    def test_where_none_was_named_there_is_none(self, stage: Stage) -> None:
+        stage.place(3)
+        stage.engine.stop()
+        stage.journal.run_once()
+        (attempt,) = stage.attempts.written
+        assert attempt.seat_id is None
+
+
 class TestBlockedSeats:
     """An operator's work: one line per call, and what was refused in the audit."""
-
-    @pytest.fixture
-    def hall(self) -> Stage:
-        stage = Stage()
-        plan = Plan({}, {}, hall=Hall({"Stalls": {"A": 3}}, {"seat": ()}))
-        stage.venue = stage.world.build(plan)
-        return stage
 
     def test_a_call_is_one_line_however_many_seats_it_names(self, hall: Stage) -> None:
         names = ("Stalls A 1", "Stalls A 2", "Stalls A 3")

@@ -128,7 +128,10 @@ def test_control_without_the_watchdog_nobody_is_answered(
     with pytest.raises(TimeoutError):
         futures[0].result(8)
     proxy.resume()
-    assert arena.answered(futures) == {"placed": 3}
+    # Those that were decided before the silence are answered now; the others were due long ago.
+    answered = arena.answered(futures)
+    assert answered.total() == 3
+    assert answered.keys() <= {"placed", "service_unavailable"}
 
 
 def test_every_connection_cut_at_once_and_again(

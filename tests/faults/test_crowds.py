@@ -37,9 +37,12 @@ def pool_of(url: str, sale: Sale) -> str:
 
 
 def test_a_pool_locked_by_a_stranger_delays_nobody_else(
-    platform: Platform, server: RunningServer
+    make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:
     """For five seconds; holds of other pools and of other organizations do not wait."""
+    # A database of its own: in the shared one others write rows that no hold has ever led to.
+    server = make_server(fresh_database_url).start()
+    platform = new_platform(server.base_url, server.database_url)
     mine = platform.on_sale(100)
     beside = platform.on_sale(100)
     neighbour = new_platform(server.base_url, server.database_url)

@@ -29,7 +29,8 @@ LOAD = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
     total_minor, currency, status, version, created_at, updated_at, held_at, expires_at)
 SELECT %(organization)s, gen_random_uuid(), (%(sessions)s::uuid[])[1 + n %% 20], 'R' || n,
-    'buyer' || n %% 4000 || '@example.com', 'user' || n %% 4000, 1, 4500, 'EUR',
+    'buyer' || n %% 4000 || '@example.com',
+    CASE WHEN n %% 8 <> 2 THEN 'user' || n %% 4000 END, 1, 4500, 'EUR',
     CASE WHEN n %% 2 = 0 THEN 'active' ELSE 'expired' END, 1,
     now() - make_interval(secs => n), now(), now(),
     CASE WHEN n %% 4 = 0 THEN now() - make_interval(secs => n) + interval '1 second'
@@ -253,12 +254,14 @@ def test_only_seats_that_changed_are_looked_at_again(large: Large) -> None:
 def test_a_holders_live_holds_are_found_without_wading_through_others(
     large: Large, name: str
 ) -> None:
+    is_by_email = name == "HOLDINGS_BY_EMAIL"
     row = large.owner.execute(
         "SELECT organization_id, session_id, email_key, user_id FROM hold"
-        " WHERE status = 'active' LIMIT 1"
+        " WHERE status = 'active' AND expires_at > now() AND (user_id IS NULL) = %s LIMIT 1",
+        [is_by_email],
     ).fetchone()
     assert row is not None
-    holder = row[2] if name == "HOLDINGS_BY_EMAIL" else row[3]
+    holder = row[2] if is_by_email else row[3]
     query = getattr(statements, name)
     nodes = large.plan(large.engine, query, (*row[:2], holder), measured=True)
     assert nodes[0]["Actual Rows"] > 0

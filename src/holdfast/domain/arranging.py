@@ -13,6 +13,8 @@ from holdfast.domain.seat import SeatPlace
 
 SEATS_PER_IMPORT_MAX = 50_000
 BLOCKS_PER_IMPORT_MAX = 1_000
+SEATS_PER_ROW_MAX = 1_000
+POSITION_MAX = 2_000  # leaves room for aisles
 FLAWS_SHOWN_MAX = 100
 
 _COUNTED_BITS = 48
@@ -104,6 +106,22 @@ class _Row:
         self.positions.add(position)
         self.last = position
 
+    def flaw_of(self, seat: DraftSeat, position: int) -> Flaw | None:
+        """What keeps a seat from being added here."""
+        if seat.number in self.numbers:
+            message = "There is a seat of this number in this row already"
+            return Flaw(seat.source, "duplicate", message)
+        if position in self.positions:
+            message = "There is a seat at this position of this row already"
+            return Flaw(seat.source, "duplicate", message)
+        if len(self.numbers) == SEATS_PER_ROW_MAX:
+            message = f"At most {SEATS_PER_ROW_MAX} seats in one row"
+            return Flaw(seat.source, "too_many", message)
+        if not 1 <= position <= POSITION_MAX:
+            message = f"Its position in the row is {position}; it must be from 1 to {POSITION_MAX}"
+            return Flaw(seat.source, "invalid_value", message)
+        return None
+
 
 class Arrangement:
     """The rows of one block while seats are added to it, and what was wrong with some of them."""
@@ -125,13 +143,9 @@ class Arrangement:
             row = self._rows[seat.row] = _Row(self._ranks)
             self._ranks += 1
         position = row.last + 1 if seat.position is None else seat.position
-        if seat.number in row.numbers:
-            message = "There is a seat of this number in this row already"
-            self.flaws.append(Flaw(seat.source, "duplicate", message))
-            return None
-        if position in row.positions:
-            message = "There is a seat at this position of this row already"
-            self.flaws.append(Flaw(seat.source, "duplicate", message))
+        flaw = row.flaw_of(seat, position)
+        if flaw is not None:
+            self.flaws.append(flaw)
             return None
         row.add(seat.number, position)
         return SeatPlace(

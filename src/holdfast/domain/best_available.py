@@ -3,6 +3,7 @@ alone; else together; else in rows as near to each other as can be."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from holdfast.domain.ids import BlockId
 from holdfast.domain.seating import FreeSeats, Row, SeatPlan, Spot
@@ -21,10 +22,11 @@ class Search:
 
 def best_available(plan: SeatPlan, free: FreeSeats, search: Search) -> tuple[Spot, ...] | None:
     """The best seats there are, or None where there are too few."""
-    for withheld in _withheld(plan, free, search):
-        found = _together(plan, free, search, withheld)
-        if found:
-            return found
+    for minds_orphans in (True, False):
+        for withheld in _withheld(plan, free, search):
+            found = _together(plan, free, search, withheld, minds_orphans)
+            if found:
+                return found
     if count_available(plan, free, search) < search.quantity:
         return None
     for withheld in _withheld(plan, free, search):
@@ -63,7 +65,8 @@ def _withheld(plan: SeatPlan, free: FreeSeats, search: Search) -> Iterator[Withh
     """Good views first. Accessible places and those of companions are kept for people who ask for
     them until nothing else is left."""
     if not search.accessible:
-        yield lambda row: row.special | row.restricted
+        if plan.has_restricted_views:
+            yield lambda row: row.special | row.restricted
         yield lambda row: row.special
         if count_available(plan, free, search, lambda row: row.special) >= search.quantity:
             return
@@ -71,12 +74,11 @@ def _withheld(plan: SeatPlan, free: FreeSeats, search: Search) -> Iterator[Withh
 
 
 def _together(
-    plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld
+    plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld, minds_orphans: bool
 ) -> tuple[Spot, ...]:
-    """The first row that has so many side by side without leaving a single seat alone, or else the
-    first that has them at all."""
+    """The first row that has so many side by side, without leaving a single seat alone if that is
+    minded."""
     wanted, longest = search.quantity, free.longest
-    second_best: tuple[Spot, ...] = ()
     for number in plan.rows_in(search.blocks):
         if longest[number] < wanted:
             continue
@@ -84,20 +86,14 @@ def _together(
         starts = _starts(everything & ~withheld(row), wanted)
         if not starts or search.limits.get(row.block_id, wanted) < wanted:
             continue
-        leaves_left = (everything & ~(everything << 1)) << 1
-        leaves_right = (everything & ~(everything >> 1)) >> wanted
-        start = _choose_start(row, starts & ~(leaves_left | leaves_right), search)
+        if minds_orphans:
+            leaves_left = (everything & ~(everything << 1)) << 1
+            leaves_right = (everything & ~(everything >> 1)) >> wanted
+            starts &= ~(leaves_left | leaves_right)
+        start = _choose_start(row, starts, search)
         if start is not None:
-            return _side_by_side(number, start, wanted)
-        if not second_best:
-            start = _choose_start(row, starts, search)
-            if start is not None:
-                second_best = _side_by_side(number, start, wanted)
-    return second_best
-
-
-def _side_by_side(number: int, start: int, count: int) -> tuple[Spot, ...]:
-    return tuple(Spot(number, start + offset) for offset in range(count))
+            return tuple(Spot(number, start + offset) for offset in range(wanted))
+    return ()
 
 
 def _choose_start(row: Row, starts: int, search: Search) -> int | None:
@@ -138,7 +134,7 @@ def _near(plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld) -
 def _window(plan: SeatPlan, search: Search, rows: Rows, block: BlockId) -> Sequence[int]:
     if search.limits.get(block, search.quantity) < search.quantity:
         return ()
-    own = [number for number in rows if plan.rows[number].block_id == block]
+    own = plan.rows_of.get(block, ())
     counts = [rows[number].bit_count() for number in own]
     accessible = [(rows[number] & plan.rows[number].accessible).bit_count() for number in own]
     best: Sequence[int] = ()
@@ -157,7 +153,7 @@ def _window(plan: SeatPlan, search: Search, rows: Rows, block: BlockId) -> Seque
 
 def _take(plan: SeatPlan, search: Search, rows: Rows) -> tuple[Spot, ...]:
     """First the accessible places that were asked for, then the longest runs, so that as many as
-    can be sit next to each other."""
+    can be sit next to each other, and rather three and two than four and one alone."""
     taken: list[Spot] = []
     left = dict(search.limits)
     used: dict[int, int] = dict.fromkeys(rows, 0)
@@ -176,23 +172,25 @@ def _take(plan: SeatPlan, search: Search, rows: Rows) -> tuple[Spot, ...]:
         take(number, _bits(mask & plan.rows[number].accessible), search.accessible)
     if len(taken) < search.accessible:
         return ()
-    runs = [
+    runs = sorted(
         (-run.bit_count(), number, run)
         for number, mask in rows.items()
         for run in _runs(mask & ~used[number])
-    ]
-    for _, number, run in sorted(runs):
-        take(number, _bits(run), search.quantity)
+    )
+    for (length, number, run), (following, _, _) in pairwise([*runs, (0, 0, 0)]):
+        missing = search.quantity - len(taken)
+        leaves_one_alone = missing + length == 1 and length < -2 and following < -1
+        take(number, _bits(run), search.quantity - (2 if leaves_one_alone else 0))
     return tuple(taken) if len(taken) == search.quantity else ()
 
 
 def _starts(free: int, wanted: int) -> int:
     """The bits at which a run of so many free places begins."""
-    starts = free
-    for offset in range(1, wanted):
-        starts &= free >> offset
-        if not starts:
-            break
+    starts, length = free, 1
+    while starts and length < wanted:
+        more = min(length, wanted - length)
+        starts &= starts >> more
+        length += more
     return starts
 
 
@@ -205,7 +203,8 @@ def _bits(mask: int) -> Iterator[int]:
 
 def _runs(mask: int) -> Iterator[int]:
     while mask:
-        run = _run_around(mask, (mask & -mask).bit_length() - 1)
+        # Adding its lowest bit carries through the lowest run and clears it.
+        run = mask & ~(mask + (mask & -mask))
         yield run
         mask &= ~run
 

@@ -78,6 +78,8 @@ class PlaceHold:
     is_id_from_client: bool = False
     remarks: Remarks = NO_REMARKS
     wants_alternative: bool = False  # where seats are taken: offer the next best ones
+    # One seat, whatever else its holder has: a larger hold that has it is the answer too.
+    is_reservation: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:

@@ -29,12 +29,14 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
+from holdfast.domain.refusals import Refusal
 from holdfast.domain.seating import Seating
 from holdfast.domain.values import Holder
 
 
 class ResourceKind(IntEnum):
     SESSION = 10
+    SEATING = 11  # never locked: the line of those who wait until the seats have been read
     IDEMPOTENCY_KEY = 20
     HOLD_ID = 21
     HOLDER = 22
@@ -58,13 +60,16 @@ class Resource(NamedTuple):
 class Proposal:
     """The seats that the look ahead found, for each best-available ask in its order; or none, and
     how many were looked for and are there. It is uncertain where seats that others of the group may
-    take were left out. `full_block` has seats enough, and not the capacity."""
+    take were left out. `full_block` has seats enough, and not the capacity; `limits` are what was
+    believed of such blocks."""
 
     seats: tuple[tuple[SeatId, ...], ...] = ()
     requested: int = 0
     available: int = 0
     is_certain: bool = True
     full_block: BlockId | None = None
+    is_accessible_short: bool = False
+    limits: Mapping[BlockId, int] = field(default_factory=dict)
 
     @property
     def is_short(self) -> bool:
@@ -87,6 +92,8 @@ class Footprint:
     optional: frozenset[Resource] = frozenset()
     proposal: Proposal | None = None
     holding: Holding | None = None
+    awaits: Resource | None = None  # something that has to be there before anything is planned
+    refusal: Refusal | None = None  # it is too large to be decided at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,8 @@ class Survey:
     lapsed: Mapping[PoolId, tuple[Hold, ...]] = field(default_factory=dict)
     seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
     blocks_of: Mapping[SeatId, BlockId] = field(default_factory=dict)
+    # Sessions whose seats are not in memory yet: reading them takes longer than others should wait.
+    unread: frozenset[SessionKey] = frozenset()
 
 
 def seats_to_survey(needs: Needs, sessions: Mapping[SessionKey, SessionCatalogue]) -> SeatNeeds:

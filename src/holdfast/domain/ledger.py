@@ -49,7 +49,7 @@ class Ledger:
     # What the unlocked look ahead saw and proposed. Hints, to be checked against what is locked.
     surveyed_pools: frozenset[PoolId] = frozenset()
     seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
-    proposals: dict[HoldKey, Proposal] = field(default_factory=dict)
+    proposal: Proposal | None = None  # to the command that is decided just now
     # Sessions of which this group has freed seats: the look ahead cannot know of those.
     freed: set[SessionKey] = field(default_factory=set)
 

@@ -1,21 +1,20 @@
 """Which seats a hold gets: those it names, or those that were found for it. Under lock."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from holdfast.domain import refusals
-from holdfast.domain.best_available import Search, best_available, orphans
+from holdfast.domain.best_available import orphans
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import PlaceHold, SeatAsk
-from holdfast.domain.facts import iso
+from holdfast.domain.contesting import capacity_left, free_now, refuse_contested
+from holdfast.domain.footprint import Proposal
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import SeatId, TicketTypeId
+from holdfast.domain.ids import HoldKey, SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import NeedsMore, Placed
-from holdfast.domain.planning import seated_asks
+from holdfast.domain.proposing import seated_asks
 from holdfast.domain.refusals import Refusal
-from holdfast.domain.seat import Seat
-from holdfast.domain.seating import FreeSeats, Seating
 from holdfast.domain.values import JsonValue
 
 
@@ -32,24 +31,36 @@ class Picked:
 def own_hold(ledger: Ledger, command: PlaceHold) -> Placed | NeedsMore | None:
     """Asking again for what one holds is no error, and was not made one by a sale that has ended
     since: the answer is the hold that stands."""
-    if not all(isinstance(ask, SeatAsk) for ask in command.asks):
+    if command.is_id_from_client or not all(isinstance(ask, SeatAsk) for ask in command.asks):
         return None
-    seats = [ledger.seats.get(seat_id) for seat_id in command.named_seats]
-    keys = {
-        seat.hold_key
-        if seat is not None
-        and seat.session_id == command.session_id
-        and seat.is_held_by(command.holder.key, ledger.now)
-        else None
-        for seat in seats
-    }
+    keys = {_own_hold_key(ledger, command, seat_id) for seat_id in command.named_seats}
     key = keys.pop()
     if key is None or keys:
         return None
     hold = ledger.holds.get(key)
     if hold is None:
         return NeedsMore(holds=frozenset({key}))
-    return Placed(hold, ledger.now, is_repeat=True)
+    return Placed(hold, ledger.now, is_repeat=True) if _is_what_is_held(command, hold) else None
+
+
+def _own_hold_key(ledger: Ledger, command: PlaceHold, seat_id: SeatId) -> HoldKey | None:
+    seat = ledger.seats.get(seat_id)
+    if seat is None or seat.session_id != command.session_id:
+        return None
+    return seat.hold_key if seat.is_held_by(command.holder.key, ledger.now) else None
+
+
+def _is_what_is_held(command: PlaceHold, hold: Hold) -> bool:
+    """The very seats, at the price and of the type that were named, if they were."""
+    lines = {line.seat.id: line for line in hold.lines if line.seat is not None}
+    is_complete = len(hold.lines) == len(command.named_seats)
+    return (is_complete or command.is_reservation) and all(
+        ask.ticket_type_id in {None, lines[seat_id].ticket_type_id}
+        and ask.unit_price_minor in {None, lines[seat_id].unit_price_minor}
+        for ask in command.asks
+        if isinstance(ask, SeatAsk)
+        for seat_id in ask.seat_ids
+    )
 
 
 def pick_seats(
@@ -73,9 +84,13 @@ def _take_named(
     seats = [ledger.seats[seat_id] for seat_id in named if seat_id in ledger.seats]
     if len(seats) < len(named) or any(seat.session_id != session.session_id for seat in seats):
         return refusals.invalid_seat()
-    contested = [seat for seat in seats if not seat.is_free(ledger.now)]
-    if contested:
-        return _refuse_contested(ledger, session, command, contested)
+    taken = [seat for seat in seats if not seat.is_free(ledger.now)]
+    others = [seat for seat in taken if not seat.is_held_by(command.holder.key, ledger.now)]
+    if others:
+        return refuse_contested(ledger, session, command, others)
+    if taken:
+        left = taken[0].remaining_seconds(ledger.now)
+        return refusals.active_hold_exists(str(taken[0].hold_id), left)
     for position, ask in enumerate(command.asks):
         if isinstance(ask, SeatAsk):
             refusal = _take_seats(ledger, session, ask, position, picked)
@@ -103,16 +118,11 @@ def _take_found(
     asks = seated_asks(command, session)
     if not asks:
         return None
-    proposal = ledger.proposals.get(command.hold_key)
+    proposal = ledger.proposal
     if proposal is None:
         return NeedsMore()  # the catalogue has changed since the look ahead
     if proposal.is_short:
-        if session.key in ledger.freed or not proposal.is_certain:
-            return NeedsMore(was_overtaken=True)
-        if proposal.full_block is not None:
-            name = session.blocks[proposal.full_block].name
-            return refusals.block_at_capacity(name, proposal.available)
-        return refusals.not_enough_seats(proposal.requested, proposal.available)
+        return _refuse_shortage(ledger, session, proposal)
     found = [seat_id for seats in proposal.seats for seat_id in seats]
     locked = frozenset(seat_id for seat_id in found if seat_id not in ledger.seats)
     if locked:
@@ -123,6 +133,28 @@ def _take_found(
         picked.seats[position] = seats
         picked.type_of.update(dict.fromkeys(seats, ask.ticket_type_id))
     return None
+
+
+def _refuse_shortage(
+    ledger: Ledger, session: SessionCatalogue, proposal: Proposal
+) -> NeedsMore | Refusal:
+    """Only when nothing can have changed since the look: neither by this group nor in the blocks
+    that were passed over for their capacity."""
+    if session.key in ledger.freed or not proposal.is_certain:
+        return NeedsMore(was_overtaken=True)
+    grown = {
+        block_id: left
+        for block_id, limit in proposal.limits.items()
+        if (left := capacity_left(ledger, session, block_id)) > limit
+    }
+    if grown:
+        return NeedsMore(block_limits=grown)
+    if proposal.full_block is not None:
+        name = session.blocks[proposal.full_block].name
+        return refusals.block_at_capacity(name, proposal.available)
+    return refusals.not_enough_seats(
+        proposal.requested, proposal.available, accessible=proposal.is_accessible_short
+    )
 
 
 def _vacate(ledger: Ledger, picked: Picked) -> NeedsMore | None:
@@ -151,7 +183,7 @@ def _refuse_orphans(
     seating = ledger.seatings.get(session.key)
     if seating is None:
         return NeedsMore()  # the policy has changed since the look ahead
-    free = _free_now(ledger, seating)
+    free = free_now(ledger, seating)
     chosen: dict[int, int] = {}
     for seat_id in named:
         spot = seating.plan.spots.get(seat_id)
@@ -163,90 +195,3 @@ def _refuse_orphans(
         row = seating.plan.rows[number]
         left += [str(row.places[bit].id) for bit in orphans(free.masks[number], mask)]
     return refusals.orphan_seat(left) if left else None
-
-
-def _free_now(ledger: Ledger, seating: Seating) -> FreeSeats:
-    """What the look ahead saw, corrected by what is locked."""
-    free = seating.free.copy()
-    for seat in ledger.seats.values():
-        spot = seating.plan.spots.get(seat.id)
-        if spot is not None and seat.is_free(ledger.now):
-            free.give_back(spot)
-        elif spot is not None:
-            free.take(spot)
-    return free
-
-
-def _refuse_contested(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, contested: Sequence[Seat]
-) -> Refusal:
-    """Every seat that is in the way, and how long it will be; never who has it."""
-    details: dict[str, JsonValue] = {
-        "contested_seats": [_contested(ledger, session, seat) for seat in contested]
-    }
-    if command.wants_alternative:
-        details["alternative"] = _alternative(ledger, session, command)
-    gone = [seat for seat in contested if seat.held_until is None]
-    if gone:
-        details["current_status"] = gone[0].status.value
-        return refusals.seat_not_available(details)
-    own = contested[0].hold_id
-    if all(seat.is_held_by(command.holder.key, ledger.now) for seat in contested):
-        return refusals.active_hold_exists(
-            str(own), contested[0].remaining_seconds(ledger.now), details
-        )
-    latest = max(seat.held_until for seat in contested if seat.held_until is not None)
-    details["expires_at"] = iso(latest)
-    details["expires_in"] = int((latest - ledger.now).total_seconds())
-    return refusals.seat_held_by_another_user(details)
-
-
-def _contested(ledger: Ledger, session: SessionCatalogue, seat: Seat) -> JsonValue:
-    until = seat.held_until
-    return {
-        "seat_id": str(seat.id),
-        "block_name": session.blocks[seat.place.block_id].name,
-        "row": seat.place.row,
-        "seat_number": seat.place.number,
-        "status": seat.status.value,
-        "expires_at": None if until is None else iso(until),
-        "expires_in": None if until is None else seat.remaining_seconds(ledger.now),
-    }
-
-
-def _alternative(ledger: Ledger, session: SessionCatalogue, command: PlaceHold) -> JsonValue:
-    """The next best offer of the same size: in the same block, or else in any that sells it."""
-    seating = ledger.seatings.get(session.key)
-    if seating is None:
-        return None
-    free, count = _free_now(ledger, seating), len(command.named_seats)
-    first = next(ask for ask in command.asks if isinstance(ask, SeatAsk))
-    own_block = ledger.seats[first.seat_ids[0]].place.block_id
-    wanted = first.ticket_type_id or session.default_type_in(own_block)
-    selling = {
-        block_id
-        for block_id, block in session.blocks.items()
-        if wanted is not None and block.sells(wanted)
-    }
-    for blocks in (selling & {own_block}, selling):
-        spots = best_available(seating.plan, free, Search(count, frozenset(blocks)))
-        if spots:
-            places = [seating.plan.place(spot) for spot in spots]
-            return {
-                "seat_ids": [str(place.id) for place in places],
-                "seats": [
-                    {
-                        "seat_id": str(place.id),
-                        "block_name": session.blocks[place.block_id].name,
-                        "row": place.row,
-                        "seat_number": place.number,
-                    }
-                    for place in places
-                ],
-                "adjacent": _are_adjacent([spot.row for spot in spots], [s.bit for s in spots]),
-            }
-    return None
-
-
-def _are_adjacent(rows: Iterable[int], bits: Sequence[int]) -> bool:
-    return len(set(rows)) == 1 and max(bits) - min(bits) == len(bits) - 1

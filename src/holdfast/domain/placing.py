@@ -14,7 +14,7 @@ from holdfast.domain.ids import BlockId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import Decision, NeedsMore, Outcome, Placed
 from holdfast.domain.picking import Picked, own_hold, pick_seats
-from holdfast.domain.planning import seated_asks
+from holdfast.domain.proposing import seated_asks
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.transitions import Transition, units_by_pool
 
@@ -28,12 +28,13 @@ def place(ledger: Ledger, command: PlaceHold) -> Decision:
     session = ledger.sessions.get(command.session_key)
     if session is None:
         return Decision(refusals.invalid_session())
-    own = own_hold(ledger, command)
-    if own is not None:
-        return Decision(own)
-    refusal = _refuse_sale(session, ledger.now) or _refuse_asks(session, command)
-    if refusal is not None:
-        return Decision(refusal)
+    outcome = (
+        _refuse_status(session)
+        or own_hold(ledger, command)
+        or _refuse_asks(session, command, ledger.now)
+    )
+    if outcome is not None:
+        return Decision(outcome)
     picked = pick_seats(ledger, session, command)
     if not isinstance(picked, Picked):
         return Decision(picked)
@@ -94,18 +95,19 @@ def _are_met_by(command: PlaceHold, hold: Hold) -> bool:
     return not lines
 
 
-def _refuse_sale(session: SessionCatalogue, now: datetime) -> Refusal | None:
+def _refuse_status(session: SessionCatalogue) -> Refusal | None:
     match session.sale.status:
         case EventStatus.DRAFT | EventStatus.ARCHIVED:
             return refusals.event_not_available()
         case EventStatus.CANCELLED:
             return refusals.event_unavailable()
-        case _ if not session.sale.is_within_window(now):
-            return refusals.event_sales_closed()
-    return None
+        case _:
+            return None
 
 
-def _refuse_asks(session: SessionCatalogue, command: PlaceHold) -> Refusal | None:
+def _refuse_asks(session: SessionCatalogue, command: PlaceHold, now: datetime) -> Refusal | None:
+    if not session.sale.is_within_window(now):
+        return refusals.event_sales_closed()
     for ask in command.asks:
         refusal = _refuse_ask(session, ask)
         if refusal is not None:
@@ -307,11 +309,14 @@ def _short_of_stock(
 def _refuse_line(
     ledger: Ledger, session: SessionCatalogue, hold: Hold, line: Line, short: list[PoolId]
 ) -> Decision:
-    available = min(ledger.available(pool_id) for pool_id in line.pool_ids)
     block = _full_block(session, line, short)
     if block is None:
+        available = min(ledger.available(pool_id) for pool_id in line.pool_ids)
         return Decision(refusals.insufficient_inventory(available))
-    proposal = ledger.proposals.get(hold.key)
+    capacity_pool_id = session.blocks[block].capacity_pool_id
+    assert capacity_pool_id is not None
+    available = ledger.available(capacity_pool_id)
+    proposal = ledger.proposal
     found = {seat_id for seats in (proposal.seats if proposal else ()) for seat_id in seats}
     if any(seat.id in found for seat in hold.seats if seat.block_id == block):
         # They were found for the buyer: the next search knows what the block has left.

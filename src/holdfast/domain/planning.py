@@ -4,10 +4,10 @@ Best-available is planned here, on seats read without locks: each command of the
 of its own, so that nobody waits for anybody. Whether they are really free is decided under lock.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from holdfast.domain.best_available import Search, best_available, count_available
+from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import (
     SEATS_PER_HOLD_MAX,
@@ -26,11 +26,17 @@ from holdfast.domain.footprint import (
     Resource,
     ResourceKind,
     Survey,
+    seats_to_survey,
 )
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import BlockId, HoldKey, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.outcomes import NOTHING_MORE, NeedsMore
-from holdfast.domain.seating import FreeSeats, Seating, Spot
+from holdfast.domain.proposing import claim, propose, seated_asks
+from holdfast.domain.seating import FreeSeats
+
+# A seat takes about a tenth of a millisecond to free, and everybody waits for the group that does.
+SEATS_FREED_AT_ONCE_MAX = 500
+SEATS_FREED_BY_BLOCKING_MAX = 2000
 
 _SESSION, _POOL, _SEAT = ResourceKind.SESSION, ResourceKind.POOL, ResourceKind.SEAT
 
@@ -74,15 +80,22 @@ class GroupPlan:
             case BlockSeats():
                 required = {Resource(_SESSION, command.organization_id, command.session_id)}
                 required |= _seats(command.organization_id, command.seat_ids)
+                freed = _seats_of(self._known(learnt.holds))
+                if freed > SEATS_FREED_BY_BLOCKING_MAX:
+                    refusal = refusals.too_many_seats(freed)
+                    return Footprint(frozenset(), refusal=refusal)
                 required |= self._holds(learnt.holds)
             case ReleaseHold():
                 required = self._holds((command.hold_key,))
             case _:
-                required = self._holds(command.hold_keys)
+                required = _resources_of(_as_many_as_are_quick(self._known(command.hold_keys)))
         return Footprint(frozenset(required | _key_of(command)))
 
     def _footprint_of_place(self, command: PlaceHold, learnt: NeedsMore) -> Footprint:
         organization_id = command.organization_id
+        if command.session_key in self.survey.unread and self._needs_seating(command):
+            awaits = Resource(ResourceKind.SEATING, organization_id, command.session_id)
+            return Footprint(frozenset(), awaits=awaits)
         required = {Resource(_SESSION, organization_id, command.session_id)} | _key_of(command)
         if command.is_id_from_client:
             required.add(Resource(ResourceKind.HOLD_ID, organization_id, command.hold_id))
@@ -99,13 +112,16 @@ class GroupPlan:
                 key = holding.holder.key
                 required.add(Resource(ResourceKind.HOLDER, organization_id, key))
             proposal = self._propose(command, session, learnt)
+            optional |= _pools_of_alternatives(command, session)
         if proposal is not None:
             proposed = {seat_id for seats in proposal.seats for seat_id in seats}
-            awaited = proposed & learnt.locked_seats
-            required |= _seats(organization_id, awaited)
-            required |= self._block_pools(command.session_key, proposed)
+            required |= _seats(organization_id, proposed & learnt.locked_seats)
+            required |= self._block_pools(command.session_key, proposed, proposal.limits)
             optional |= _seats(organization_id, proposed)
         return Footprint(frozenset(required), frozenset(optional - required), proposal, holding)
+
+    def _needs_seating(self, command: PlaceHold) -> bool:
+        return bool(seats_to_survey(needs_of(command), self.survey.sessions).seatings)
 
     def _pools_of_place(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
         pools: set[PoolId] = set()
@@ -155,29 +171,27 @@ class GroupPlan:
         limits = dict(learnt.block_limits)
         for seat_id in command.named_seats:
             if seat_id in seating.plan.spots:
-                _claim(seating, free, limits, seating.plan.spots[seat_id])
+                claim(seating, free, limits, seating.plan.spots[seat_id])
+        proposal = None
+        if asks:
+            proposal, free = propose(
+                seating, free, asks, session, limits=limits, locked=learnt.locked_seats
+            )
         is_certain = session.key not in self._claimed
-        found: dict[int, tuple[SeatId, ...]] = {}
-        for positions, search in _searches(asks, session, limits):
-            spots = _find(seating, free, search, learnt.locked_seats)
-            if spots is None:
-                return _shortage(seating, free, search, is_certain)
-            ids = [seating.plan.place(spot).id for spot in spots]
-            for spot in spots:
-                _claim(seating, free, limits, spot)
-            for position in positions:
-                count = asks[position].quantity
-                found[position], ids = tuple(ids[:count]), ids[count:]
+        if proposal is not None and proposal.is_short:
+            return replace(proposal, is_certain=is_certain, limits=learnt.block_limits)
         self._free[session.key] = free
         self._claimed.add(session.key)
-        if not asks:
-            return None
-        return Proposal(tuple(found[position] for position in range(len(asks))))
+        return proposal
 
-    def _block_pools(self, session_key: SessionKey, seat_ids: Iterable[SeatId]) -> set[Resource]:
+    def _block_pools(
+        self, session_key: SessionKey, seat_ids: Iterable[SeatId], limited: Iterable[BlockId]
+    ) -> set[Resource]:
+        """Of the blocks that are proposed, and of those that were passed over for their capacity:
+        whether they still lack it is decided under lock."""
         session = self.survey.sessions[session_key]
         plan = self.survey.seatings[session_key].plan
-        blocks = {plan.place(plan.spots[seat_id]).block_id for seat_id in seat_ids}
+        blocks = {plan.place(plan.spots[seat_id]).block_id for seat_id in seat_ids} | set(limited)
         pools = {
             session.blocks[block_id].capacity_pool_id
             for block_id in blocks
@@ -188,39 +202,32 @@ class GroupPlan:
         }
 
     def _lapsed(self, pools: Iterable[PoolId]) -> set[Resource]:
-        resources: set[Resource] = set()
-        for pool_id in pools:
-            for hold in self.survey.lapsed.get(pool_id, ()):
-                resources |= resources_of_hold(hold)
-        return resources
+        lapsed = [hold for pool_id in pools for hold in self.survey.lapsed.get(pool_id, ())]
+        return _resources_of(_as_many_as_are_quick(lapsed))
 
     def _holds(self, keys: Iterable[HoldKey]) -> set[Resource]:
-        resources: set[Resource] = set()
-        for key in keys:
-            hold = self.survey.holds.get(key)
-            if hold is not None:
-                resources |= resources_of_hold(hold)
-        return resources
+        return _resources_of(self._known(keys))
+
+    def _known(self, keys: Iterable[HoldKey]) -> list[Hold]:
+        return [hold for key in keys if (hold := self.survey.holds.get(key)) is not None]
 
 
-def seated_asks(command: PlaceHold, session: SessionCatalogue) -> list[tuple[int, Ask]]:
-    """The asks for which seats are to be found, each with its position."""
-    return [
-        (position, ask)
-        for position, ask in enumerate(command.asks)
-        if isinstance(ask, Ask)
-        and ask.ticket_type_id in session.offers
-        and session.offers[ask.ticket_type_id].is_seated
-    ]
+def _resources_of(holds: Iterable[Hold]) -> set[Resource]:
+    return set[Resource]().union(*map(resources_of_hold, holds))
 
 
-def blocks_for(ask: Ask, session: SessionCatalogue) -> frozenset[BlockId]:
-    """The blocks in which this ask can be met."""
-    return frozenset(
-        block_id
-        for block_id, block in session.blocks.items()
-        if block.sells(ask.ticket_type_id) and ask.block_id in {None, block_id}
-    )
+def _seats_of(holds: Iterable[Hold]) -> int:
+    return sum(len(hold.seats) for hold in holds)
+
+
+def _as_many_as_are_quick(holds: Iterable[Hold]) -> Iterator[Hold]:
+    """Holds that may as well end later, up to so many seats at a time: others wait meanwhile."""
+    seats = 0
+    for hold in holds:
+        seats += len(hold.seats)
+        if seats > SEATS_FREED_AT_ONCE_MAX and seats > len(hold.seats):
+            return
+        yield hold
 
 
 def resources_of_hold(hold: Hold) -> set[Resource]:
@@ -248,64 +255,22 @@ def _key_of(command: Command) -> set[Resource]:
 
 
 def _holding(command: PlaceHold, session: SessionCatalogue) -> Holding | None:
-    is_one_only = any(offer.policy.one_active_hold for offer in session.offers.values())
+    """Seats named without a ticket type may be of any seated one."""
+    asked = {ask.ticket_type_id for ask in command.asks}
+    is_one_only = any(
+        offer.policy.one_active_hold
+        for ticket_type_id, offer in session.offers.items()
+        if ticket_type_id in asked or (None in asked and offer.is_seated)
+    )
     return Holding(session.key, command.holder) if is_one_only else None
 
 
-def _claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: Spot) -> None:
-    """What is claimed for a hold is neither free nor within the capacity for its other asks."""
-    free.take(spot)
-    block_id = seating.plan.rows[spot.row].block_id
-    if block_id in limits:
-        limits[block_id] = max(0, limits[block_id] - 1)
-
-
-def _searches(
-    asks: list[Ask], session: SessionCatalogue, limits: Mapping[BlockId, int]
-) -> list[tuple[list[int], Search]]:
-    """Asks that can be met in the same blocks are met together, so that two adults and two children
-    sit side by side. Those with the fewest blocks come first: the others can go elsewhere."""
-    together: dict[frozenset[BlockId], list[int]] = {}
-    for position, ask in enumerate(asks):
-        together.setdefault(blocks_for(ask, session), []).append(position)
-    return [
-        (
-            positions,
-            Search(
-                quantity=sum(asks[position].quantity for position in positions),
-                blocks=blocks,
-                accessible=sum(asks[position].accessible for position in positions),
-                limits=limits,
-            ),
-        )
-        for blocks, positions in sorted(together.items(), key=lambda item: len(item[0]))
-    ]
-
-
-def _find(
-    seating: Seating, free: FreeSeats, search: Search, locked: frozenset[SeatId]
-) -> tuple[Spot, ...] | None:
-    """Without the seats that others have locked, if there are enough; else with them, to be waited
-    for."""
-    unlocked = free
-    if locked:
-        unlocked = free.copy()
-        for seat_id in locked:
-            if seat_id in seating.plan.spots:
-                unlocked.take(seating.plan.spots[seat_id])
-    found = best_available(seating.plan, unlocked, search)
-    if found is None and locked:
-        found = best_available(seating.plan, free, search)
-    return found
-
-
-def _shortage(seating: Seating, free: FreeSeats, search: Search, is_certain: bool) -> Proposal:
-    available = count_available(seating.plan, free, search)
-    if available >= search.quantity:  # then it is the accessible ones that are too few
-        available = count_available(seating.plan, free, search, lambda row: ~row.accessible)
-        return Proposal((), search.accessible, available, is_certain)
-    unlimited = count_available(seating.plan, free, replace(search, limits={}))
-    # Of several blocks none is to blame: the buyer did not care which.
-    is_full = len(search.blocks) == 1 and unlimited >= search.quantity
-    full = next(iter(search.blocks)) if is_full else None
-    return Proposal((), search.quantity, available, is_certain, full)
+def _pools_of_alternatives(command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
+    """What the blocks have left that another offer may be made of."""
+    if not command.wants_alternative:
+        return set()
+    return {
+        Resource(_POOL, command.organization_id, block.capacity_pool_id)
+        for block in session.blocks.values()
+        if block.capacity_pool_id is not None
+    }

@@ -2,7 +2,8 @@
 
 Refusal
 |-- about the ask          invalid_session, invalid_ticket_type, invalid_seat, invalid_block,
-|                          quantity_above_maximum, orphan_seat, invalid_seats
+|                          quantity_above_maximum, orphan_seat, invalid_seats,
+|                          too_many_seats
 |-- about the catalogue    invalid_event_state, invalid_sale_window, duplicate_block,
 |                          capacity_in_use
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
@@ -43,6 +44,7 @@ class RefusalCode(StrEnum):
     BLOCK_NOT_FOUND = "block_not_found"
     DUPLICATE_BLOCK = "duplicate_block"
     INVALID_SEATS = "invalid_seats"
+    TOO_MANY_SEATS = "too_many_seats"
     QUANTITY_ABOVE_MAXIMUM = "quantity_above_maximum"
     INSUFFICIENT_INVENTORY = "insufficient_inventory"
     EVENT_NOT_FOUND = "event_not_found"
@@ -177,11 +179,12 @@ def seat_not_available(details: Mapping[str, JsonValue]) -> Refusal:
     return Refusal(RefusalCode.SEAT_NOT_AVAILABLE, "Seat is not available", details)
 
 
-def not_enough_seats(requested: int, available: int) -> Refusal:
+def not_enough_seats(requested: int, available: int, *, accessible: bool = False) -> Refusal:
     code = RefusalCode.INSUFFICIENT_INVENTORY if available else RefusalCode.NO_AVAILABLE_SEATS
+    seats = "accessible seats" if accessible else "seats"
     return Refusal(
         code,
-        f"Not enough seats available. Requested: {requested}, Available: {available}",
+        f"Not enough {seats} available. Requested: {requested}, Available: {available}",
         {"requested_quantity": requested, "available_quantity": available},
     )
 
@@ -194,6 +197,14 @@ def block_at_capacity(block_name: str, available: int) -> Refusal:
     )
 
 
+def too_many_seats(seats: int) -> Refusal:
+    return Refusal(
+        RefusalCode.TOO_MANY_SEATS,
+        f"This would end holds of {seats} seats in all. Name fewer seats in one call.",
+        {"seats": seats},
+    )
+
+
 def orphan_seat(seats: list[JsonValue]) -> Refusal:
     return Refusal(
         RefusalCode.ORPHAN_SEAT,
@@ -202,13 +213,11 @@ def orphan_seat(seats: list[JsonValue]) -> Refusal:
     )
 
 
-def active_hold_exists(
-    hold_id: str, expires_in: int, details: Mapping[str, JsonValue] | None = None
-) -> Refusal:
+def active_hold_exists(hold_id: str, expires_in: int) -> Refusal:
     return Refusal(
         RefusalCode.ACTIVE_HOLD_EXISTS,
         "You already have an active hold for this session",
-        {"hold_id": hold_id, "expires_in": expires_in, **(details or {})},
+        {"hold_id": hold_id, "expires_in": expires_in},
     )
 
 

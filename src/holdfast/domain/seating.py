@@ -40,6 +40,8 @@ class SeatPlan:
 
     rows: tuple[Row, ...]
     spots: Mapping[SeatId, Spot]
+    rows_of: Mapping[BlockId, tuple[int, ...]]
+    has_restricted_views: bool
     _rows_in: dict[frozenset[BlockId], tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     def place(self, spot: Spot) -> SeatPlace:
@@ -49,7 +51,7 @@ class SeatPlan:
         """The rows of these blocks, remembered: few combinations are ever asked for."""
         known = self._rows_in.get(blocks)
         if known is None:
-            known = tuple(n for n, row in enumerate(self.rows) if row.block_id in blocks)
+            known = tuple(sorted(n for block in blocks for n in self.rows_of.get(block, ())))
             self._rows_in[blocks] = known
         return known
 
@@ -92,14 +94,19 @@ def make_plan(places: Iterable[SeatPlace], block_ranks: Mapping[BlockId, int]) -
     for place in places:
         key = (block_ranks[place.block_id], place.block_id, place.row_rank, place.row)
         by_row.setdefault(key, []).append(place)
-    rows: list[Row] = []
+    rows = tuple(_row(by_row[key]) for key in sorted(by_row))
     spots: dict[SeatId, Spot] = {}
-    for key in sorted(by_row):
-        row = _row(by_row[key])
+    rows_of: dict[BlockId, list[int]] = {}
+    for number, row in enumerate(rows):
+        rows_of.setdefault(row.block_id, []).append(number)
         for bit, place in row.places.items():
-            spots[place.id] = Spot(len(rows), bit)
-        rows.append(row)
-    return SeatPlan(tuple(rows), spots)
+            spots[place.id] = Spot(number, bit)
+    return SeatPlan(
+        rows,
+        spots,
+        {block_id: tuple(numbers) for block_id, numbers in rows_of.items()},
+        any(row.restricted for row in rows),
+    )
 
 
 def _row(places: Sequence[SeatPlace]) -> Row:
@@ -126,10 +133,20 @@ def _mask(bits: Iterable[int]) -> int:
 
 
 def _longest_run(mask: int) -> int:
-    length = 0
-    while mask:
-        mask &= mask >> 1
-        length += 1
+    """By doubling, since a row may be long: where runs of 1, 2, 4 ... begin, and then, from the
+    longest of these on, how much can be added."""
+    if not mask:
+        return 0
+    ladder, length = [mask], 1
+    while longer := ladder[-1] & ladder[-1] >> length:
+        ladder.append(longer)
+        length *= 2
+    starts = ladder[-1]
+    for power in reversed(range(len(ladder) - 1)):
+        longer = starts & ladder[power] >> length
+        if longer:
+            starts = longer
+            length += 1 << power
     return length
 
 

@@ -13,9 +13,15 @@ from uuid import UUID
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.commands import PlaceHold
-from holdfast.domain.footprint import Footprint, Needs, Resource, ResourceKind, Survey
-from holdfast.domain.ids import SessionKey
+from holdfast.domain.commands import Command, PlaceHold
+from holdfast.domain.footprint import (
+    Footprint,
+    Needs,
+    Proposal,
+    Resource,
+    ResourceKind,
+    Survey,
+)
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.planning import GroupPlan, needs_of
 from holdfast.domain.refusals import Refusal
@@ -28,7 +34,7 @@ from holdfast.engine.limits import (
 )
 from holdfast.engine.pending import Pending
 from holdfast.engine.verdicts import Verdicts, decide_one
-from holdfast.ports.engine import Observer
+from holdfast.ports.engine import Answer, Observer
 from holdfast.ports.store import (
     CommitState,
     CommitUnknown,
@@ -112,21 +118,23 @@ class GroupRunner:
     ) -> None:
         """Plan with an unlocked look, then one transaction."""
         needs = _needs_of_all(pendings)
-        survey = self._connection.survey(needs)
+        survey = self._connection.survey(needs, is_patient=wait_for is not None)
         plan = GroupPlan(survey)
         planned: list[tuple[Pending, Footprint]] = []
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
-            line = self._line_for(footprint.required)
-            if line is None:
-                planned.append((pending, footprint))
-            else:
+            line = footprint.awaits or self._line_for(footprint.required)
+            if footprint.refusal is not None:
+                verdicts.answers.append((pending, Answer(footprint.refusal)))
+            elif line is not None:
                 verdicts.blocked.append((pending, line))
+            else:
+                planned.append((pending, footprint))
         if planned:
             with self._connection.group() as group:
                 ledger = _lock_and_read(group, planned, survey, wait_for)
                 ledger.surveyed_pools = frozenset(pool_id for _, pool_id in needs.lapsed)
-                _decide_all(group, ledger, planned, verdicts)
+                _decide_all(group, ledger, planned, survey, verdicts)
 
     def _conclude(self, verdicts: Verdicts) -> GroupResult:
         """The group has committed (or had nothing to write): now, and only now, answer."""
@@ -192,28 +200,26 @@ def _lock_and_read(
     )
     ledger = group.lock_and_read(wanted, wait_for)
     ledger.seatings = survey.seatings
-    for pending, footprint in planned:
-        command, proposal = pending.command, footprint.proposal
-        # What was found, or not found, in a catalogue that has changed since counts for nothing.
-        if (
-            proposal is not None
-            and isinstance(command, PlaceHold)
-            and _is_current(ledger, survey, command.session_key)
-        ):
-            # A request that is repeated within the group has the same id: what its first was found.
-            ledger.proposals.setdefault(command.hold_key, proposal)
     return ledger
 
 
-def _is_current(ledger: Ledger, survey: Survey, key: SessionKey) -> bool:
-    now, then = ledger.sessions.get(key), survey.sessions.get(key)
-    return now is not None and then is not None and now.version == then.version
+def _proposal_to(
+    command: Command, footprint: Footprint, ledger: Ledger, survey: Survey
+) -> Proposal | None:
+    """What was found, or not found, in a catalogue that has changed since counts for nothing."""
+    if footprint.proposal is None or not isinstance(command, PlaceHold):
+        return None
+    now = ledger.sessions.get(command.session_key)
+    then = survey.sessions.get(command.session_key)
+    is_current = now is not None and then is not None and now.version == then.version
+    return footprint.proposal if is_current else None
 
 
 def _decide_all(
     group: Group,
     ledger: Ledger,
     planned: Sequence[tuple[Pending, Footprint]],
+    survey: Survey,
     verdicts: Verdicts,
 ) -> None:
     """Decide one after the other, write, commit."""
@@ -222,6 +228,7 @@ def _decide_all(
         if missed:
             verdicts.blocked.append((pending, min(missed)))
         else:
+            ledger.proposal = _proposal_to(pending.command, footprint, ledger, survey)
             decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
     if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded:
         group.write_and_commit(

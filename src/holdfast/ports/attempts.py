@@ -13,8 +13,8 @@ from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
     """What was tried, by whom, and the code of the refusal. `at` is this machine's clock: it tells
-    a person when, and decides nothing. Of several seats that were named, the first stands for
-    all."""
+    a person when, and decides nothing. Of several seats that were named, the one that was in the
+    way stands for all, or else the first."""
 
     at: datetime
     action: str

@@ -37,12 +37,14 @@ class HoldOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HoldStatistics:
-    """`active` holds are live, and have `units` places among them, some of them `expiring_soon`;
-    `lapsed` ones wait for somebody to write down that they have expired."""
+    """`active` holds are live, some of them `expiring_soon`; they have `tickets` among them, of
+    which `seats` are very seats. `lapsed` ones wait for somebody to write down that they have
+    expired."""
 
     active: int
     lapsed: int
-    units: int
+    tickets: int
+    seats: int
     expiring_soon: int
     at: datetime
 

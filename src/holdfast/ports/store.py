@@ -139,8 +139,10 @@ class Group(Protocol):
 class StoreConnection(Protocol):
     """One connection, used by one thread. It reconnects by itself."""
 
-    def survey(self, needs: Needs) -> Survey:
-        """An unlocked look ahead, to learn what to lock."""
+    def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
+        """An unlocked look ahead, to learn what to lock. What takes long to read for the first
+        time (the seats of a large hall) is read only by those who are patient; for the others it is
+        named in `unread`."""
         ...
 
     def group(self) -> AbstractContextManager[Group]: ...

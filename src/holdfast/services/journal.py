@@ -6,10 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from uuid import UUID
 
 import structlog
 
 from holdfast.domain.commands import BlockSeats, Command, Origin, PlaceHold, ReleaseHold
+from holdfast.domain.ids import SeatId
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.transitions import FactType, SeatTransition, Transition
 from holdfast.ports.attempts import AttemptLog, FailedAttempt
@@ -57,6 +59,7 @@ class Journal:
         match command:
             case PlaceHold():
                 action, hold_id = "hold.create_failed", command.hold_id
+                seat_id = _seat_in_question(command, refusal)
             case ReleaseHold():
                 action, hold_id = "hold.release_failed", command.hold_id
             case BlockSeats():
@@ -103,6 +106,14 @@ class Journal:
             kept = batch[-room:] if room else []
             self._waiting.extendleft(reversed(kept))
             self._dropped += len(batch) - len(kept)
+
+
+def _seat_in_question(command: PlaceHold, refusal: Refusal) -> SeatId | None:
+    """Who asks later why they did not get a seat names the one that was in the way."""
+    match refusal.details:
+        case {"contested_seats": [{"seat_id": str(contested)}, *_]}:
+            return SeatId(UUID(contested))
+    return next(iter(command.named_seats), None)
 
 
 def _log_blocked(seat_transitions: Sequence[SeatTransition]) -> None:

@@ -74,4 +74,5 @@ def reserve_command(
         origin=origin,
         idempotency=idempotency,
         remarks=reservation.remarks,
+        is_reservation=True,
     )

@@ -7,6 +7,7 @@ from io import StringIO
 
 from holdfast.domain.arranging import (
     BLOCKS_PER_IMPORT_MAX,
+    POSITION_MAX,
     SEATS_PER_IMPORT_MAX,
     DraftBlock,
     DraftSeat,
@@ -19,7 +20,6 @@ from holdfast.domain.refusals import Refusal
 from holdfast.domain.seat import SEAT_LABEL_LENGTH_MAX
 
 BLOCK_NAME_LENGTH_MAX = 200
-POSITION_MAX = 10_000
 COORDINATE_MAX = 1_000_000
 
 REQUIRED_COLUMNS = ("block", "row", "number")

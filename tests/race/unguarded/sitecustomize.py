@@ -4,3 +4,5 @@ this first when its directory is on PYTHONPATH."""
 from holdfast.adapters.postgres import statements
 
 statements.LOCK_SEATS = statements.LOCK_SEATS.replace("FOR NO KEY UPDATE SKIP LOCKED", "")
+# What was read is acted upon a moment later, so that two processes surely meet.
+statements.CLOCK += ", pg_sleep(0.02)"

@@ -118,7 +118,8 @@ class MemoryStore:
         return HoldStatistics(
             active=len(live),
             lapsed=sum(hold.is_lapsed(now) for hold in holds),
-            units=sum(hold.quantity for hold in live),
+            tickets=sum(hold.quantity for hold in live),
+            seats=sum(len(hold.seats) for hold in live),
             expiring_soon=sum(hold.expires_at <= now + soon for hold in live),
             at=now,
         )
@@ -162,7 +163,8 @@ def _matches(hold: Hold, only: HoldFilter, now: datetime) -> bool:
 class MemoryConnection:
     store: MemoryStore
 
-    def survey(self, needs: Needs) -> Survey:
+    def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
+        del is_patient  # nothing here takes long
         store = self.store
         with store.changed:
             now = store.clock()

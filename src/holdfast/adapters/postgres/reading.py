@@ -17,6 +17,7 @@ from holdfast.adapters.postgres.connecting import (
     translated,
 )
 from holdfast.adapters.postgres.rows import hold_from_row
+from holdfast.adapters.postgres.seat_statements import HOLD_STATISTICS, OF_SESSION
 from holdfast.adapters.postgres.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
@@ -116,7 +117,7 @@ class PostgresHolds:
     def statistics(
         self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
     ) -> HoldStatistics:
-        query = sql.HOLD_STATISTICS + (sql.OF_SESSION if session_id else "")
+        query = HOLD_STATISTICS.format(of_session=OF_SESSION if session_id else "")
         names = {"organization_id": organization_id, "session_id": session_id, "soon": soon}
         with self._database.transaction(organization_id) as connection:
             row = connection.execute(query, names).fetchone()

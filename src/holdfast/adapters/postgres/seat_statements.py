@@ -69,7 +69,8 @@ WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY s.changed_xid, s.id
 """  # noqa: S608
 
-# One row: the event, and all that is in it as JSON, counted in one snapshot and one pass.
+# One row: the event, and all that is in it as JSON, counted in one snapshot and one pass. A pool
+# that nobody draws from has no places for sale: a capacity taken away from a block leaves one.
 OCCUPANCY = f"""
 WITH counted AS MATERIALIZED (
     SELECT s.block_id, count(*) FILTER (WHERE {_IS_AVAILABLE}) AS available,
@@ -101,10 +102,31 @@ SELECT statement_timestamp(), (
                                 AND l.lapses_at <= statement_timestamp()), 0), p.sold)
                         ORDER BY p.created_at, p.id) AS found
         FROM pool p
-        WHERE p.organization_id = x.organization_id AND p.session_id = x.id AND NOT EXISTS (
+        WHERE p.organization_id = x.organization_id AND p.session_id = x.id AND EXISTS (
+            SELECT FROM ticket_type_pool t
+            WHERE t.organization_id = p.organization_id AND t.pool_id = p.id
+        ) AND NOT EXISTS (
             SELECT FROM block b WHERE b.organization_id = p.organization_id
                 AND b.session_id = p.session_id AND b.capacity_pool_id = p.id)
     ) pools
     WHERE x.organization_id = e.organization_id AND x.event_id = e.id)
 FROM event e WHERE e.organization_id = %(organization_id)s AND e.id = %(event_id)s
 """  # noqa: S608
+
+# All holds that nobody has ended, counted by one clock. Their seats are counted where they stand,
+# in the sessions that have a live hold: the lines of hundreds of thousands of holds take seconds.
+HOLD_STATISTICS = f"""
+WITH unended AS MATERIALIZED (
+    SELECT session_id, quantity, expires_at, expires_at > statement_timestamp() AS is_live
+    FROM hold WHERE organization_id = %(organization_id)s AND status = 'active' {{of_session}}
+)
+SELECT count(*) FILTER (WHERE is_live), count(*) FILTER (WHERE NOT is_live),
+    coalesce(sum(quantity) FILTER (WHERE is_live), 0), (
+        SELECT count(*) FROM (SELECT DISTINCT session_id FROM unended WHERE is_live) busy
+        JOIN seat s ON s.organization_id = %(organization_id)s AND s.session_id = busy.session_id
+        WHERE {_IS_HELD}),
+    count(*) FILTER (WHERE is_live AND expires_at <= statement_timestamp() + %(soon)s),
+    statement_timestamp()
+FROM unended
+"""  # noqa: S608
+OF_SESSION = "AND session_id = %(session_id)s"

@@ -99,13 +99,18 @@ CROSS JOIN LATERAL (
 """
 
 # The live holds of a person: by the user id where there is one, as Holder.key tells people apart.
+# One is enough to say that there is one; a few more, should this group end it.
 HOLDINGS_BY_EMAIL = f"""
 SELECT {HOLD_COLUMNS} FROM hold h
-WHERE h.organization_id = %s AND h.session_id = %s AND h.email_key = %s AND h.status = 'active'
+WHERE h.organization_id = %s AND h.session_id = %s AND h.email_key = %s AND h.user_id IS NULL
+    AND h.status = 'active' AND h.expires_at > statement_timestamp()
+LIMIT 5
 """  # noqa: S608
 HOLDINGS_BY_USER = f"""
 SELECT {HOLD_COLUMNS} FROM hold h
-WHERE h.organization_id = %s AND h.session_id = %s AND h.user_id = %s AND h.status = 'active'
+WHERE h.organization_id = %s AND h.session_id = %s AND h.user_id = %s
+    AND h.status = 'active' AND h.expires_at > statement_timestamp()
+LIMIT 5
 """  # noqa: S608
 
 # Under the session's lock the version tells whether what we know of its catalogue still holds.
@@ -222,7 +227,7 @@ CROSS JOIN LATERAL (
 
 # All places of a session. The snapshot is taken first: what it cannot see is asked for again, and
 # seeing a seat twice does no harm.
-SNAPSHOT = "SELECT pg_current_snapshot()::text, statement_timestamp()"
+SNAPSHOT = "SELECT pg_current_snapshot()::text, statement_timestamp(), pg_postmaster_start_time()"
 SEAT_PLACES = """
 SELECT id, block_id, row_name, row_rank, number, position, x, y, is_accessible, is_companion,
     is_restricted_view, status, held_until
@@ -238,7 +243,7 @@ WHERE organization_id = %(organization_id)s AND session_id = %(session_id)s
     AND changed_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
     AND NOT pg_visible_in_snapshot(changed_xid, %(snapshot)s::pg_snapshot)
 """
-NOW = "SELECT statement_timestamp()"
+NOW = "SELECT statement_timestamp(), pg_postmaster_start_time()"
 
 # The counters are written as they were decided: the row is locked, nobody else has moved them.
 UPDATE_POOLS = """
@@ -383,18 +388,6 @@ LAPSED = """(
     WHERE organization_id = %(organization_id)s AND status = 'active'
         AND expires_at <= statement_timestamp()
     OFFSET 0)"""
-
-# All holds that nobody has ended, counted in one pass by one clock.
-HOLD_STATISTICS = """
-SELECT count(*) FILTER (WHERE expires_at > statement_timestamp()),
-    count(*) FILTER (WHERE expires_at <= statement_timestamp()),
-    coalesce(sum(quantity) FILTER (WHERE expires_at > statement_timestamp()), 0),
-    count(*) FILTER (WHERE expires_at > statement_timestamp()
-                     AND expires_at <= statement_timestamp() + %(soon)s),
-    statement_timestamp()
-FROM hold WHERE organization_id = %(organization_id)s AND status = 'active'
-"""
-OF_SESSION = " AND session_id = %(session_id)s"
 
 LAPSED_HOLDS = "SELECT organization_id, session_id, id FROM holdfast_lapsed_holds(%s)"
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"

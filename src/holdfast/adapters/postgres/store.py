@@ -47,10 +47,9 @@ class PostgresConnection:
         self._link = link
         self._offers = offers
         self._seat_maps = seat_maps
-        self._followed_on: Connection | None = None
         self._references = ReferenceNumbers()
 
-    def survey(self, needs: Needs) -> Survey:
+    def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
         """Costs nothing where all that is needed is the catalogue of a session that is known."""
         sessions = self._offers.known(needs.sessions)
         unknown = [key for key in needs.sessions if key not in sessions]
@@ -68,28 +67,28 @@ class PostgresConnection:
                 for session_key, pool_id in needs.lapsed
             }
             seats = seats_to_survey(needs, sessions)
-            seatings = self._seatings(connection, seats, sessions)
+            seatings = self._seatings(connection, seats, sessions, is_patient)
             blocks_of = _blocks_of(connection, seats)
             connection.execute(sql.COMMIT)
-        return Survey(sessions, holds, lapsed, seatings, blocks_of)
+        unread = seats.seatings - seatings.keys()
+        return Survey(sessions, holds, lapsed, seatings, blocks_of, unread)
 
     def _seatings(
         self,
         connection: Connection,
         needs: SeatNeeds,
         sessions: dict[SessionKey, SessionCatalogue],
+        is_patient: bool,
     ) -> dict[SessionKey, Seating]:
-        if needs.seatings and connection is not self._followed_on:
-            self._seat_maps.forget()
-            self._followed_on = connection
-        return {
-            key: self._seat_maps.seating(
-                connection,
-                key,
-                {block_id: block.rank for block_id, block in sessions[key].blocks.items()},
-            )
-            for key in sorted(needs.seatings)
-        }
+        seatings = {}
+        for key in sorted(needs.seatings):
+            ranks = {block_id: block.rank for block_id, block in sessions[key].blocks.items()}
+            seating = self._seat_maps.follow(connection, key, ranks)
+            if seating is None and is_patient:
+                seating = self._seat_maps.load(connection, key, ranks)
+            if seating is not None:
+                seatings[key] = seating
+        return seatings
 
     @contextmanager
     def group(self) -> Iterator[PostgresGroup]:

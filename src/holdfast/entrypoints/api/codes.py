@@ -78,6 +78,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.INVALID_SEAT: Kind(400, "Invalid seat"),
     RefusalCode.INVALID_BLOCK: Kind(400, "Invalid block"),
     RefusalCode.INVALID_SEATS: Kind(400, "Invalid seats"),
+    RefusalCode.TOO_MANY_SEATS: Kind(409, "Too many seats at once"),
     RefusalCode.INVALID_SALE_WINDOW: Kind(400, "Invalid sale window"),
     RefusalCode.QUANTITY_ABOVE_MAXIMUM: Kind(400, "Quantity above the maximum"),
     RefusalCode.EVENT_NOT_AVAILABLE: Kind(400, "Event not on sale"),

@@ -4,7 +4,11 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.arranging import BLOCKS_PER_IMPORT_MAX, SEATS_PER_IMPORT_MAX
+from holdfast.domain.arranging import (
+    BLOCKS_PER_IMPORT_MAX,
+    SEATS_PER_IMPORT_MAX,
+    SEATS_PER_ROW_MAX,
+)
 from holdfast.domain.ids import SessionId, TicketTypeId
 from holdfast.domain.layout import Numbering
 from holdfast.domain.seat import SEAT_LABEL_LENGTH_MAX
@@ -12,7 +16,6 @@ from holdfast.entrypoints.api.structs import AN_ID, Amount, Capacity, Name, Requ
 
 RANK_MAX = 1_000_000
 TYPES_PER_BLOCK_MAX = 100
-SEATS_PER_ROW_MAX = 1_000
 COORDINATE_MAX = 1_000_000
 
 

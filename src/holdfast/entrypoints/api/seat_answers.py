@@ -8,7 +8,6 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.hold import Hold
 from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.domain.seat import SeatStatus
@@ -47,7 +46,8 @@ class ReservedAnswer(AnswerShape, frozen=True):
 
 
 class SeatAnswer(AnswerShape, frozen=True):
-    """A seat at this moment. `hold_id` is for the one who holds it; to all others it is null."""
+    """A seat at this moment. `hold_id` is for the one who holds it; to all others it is null.
+    `blocked_reason` is why an operator took the seat out of the sale; null unless it is blocked."""
 
     seat_id: UUID
     event_id: UUID
@@ -67,6 +67,7 @@ class SeatAnswer(AnswerShape, frozen=True):
     restricted_view: bool
     x: float
     y: float
+    blocked_reason: str | None
     hold_id: UUID | None
 
 
@@ -141,11 +142,13 @@ class SeatMapAnswer(AnswerShape, frozen=True, omit_defaults=True):
 
 
 class StatsAnswer(AnswerShape, frozen=True):
-    """Holds at one moment, `at`. Of `active_holds`, `holds_expiring_soon` end within five minutes;
+    """Holds at one moment, `at`. `active_holds` have `total_held_tickets` among them, of which
+    `total_held_seats` are assigned seats; `holds_expiring_soon` of them end within five minutes.
     `expired_holds` have lapsed and wait for cleanup, which nobody has to wait for."""
 
     active_holds: int
     expired_holds: int
+    total_held_tickets: int
     total_held_seats: int
     holds_expiring_soon: int
     at: Moment
@@ -168,16 +171,23 @@ def reserved_answer(event_id: EventId, seat_id: SeatId, outcome: object) -> Rese
             held_until=utc(hold.expires_at),
             held_until_unix=int(hold.expires_at.timestamp()),
             expires_in_seconds=hold.remaining_seconds(outcome.at),
-            message=f"Seat reserved for {_duration(hold)}. Proceed to checkout.",
+            message=f"Seat reserved for {_duration(outcome)}. Proceed to checkout.",
         )
     )
 
 
-def _duration(hold: Hold) -> str:
-    """How long the hold lasts in all, by its policy; its end is rounded up to a whole second."""
-    seconds = int((hold.expires_at - hold.held_at).total_seconds())
-    minutes, rest = divmod(seconds, SECONDS_PER_MINUTE)
-    count, unit = (seconds, "second") if rest else (minutes, "minute")
+def _duration(placed: Placed) -> str:
+    """How long the hold lasts in all, by its policy; its end is rounded up to a whole second. Of
+    one that stood already, what is left of it."""
+    hold = placed.hold
+    if placed.is_repeat:
+        seconds = hold.remaining_seconds(placed.at)
+        is_in_minutes = seconds >= 2 * SECONDS_PER_MINUTE
+    else:
+        seconds = int((hold.expires_at - hold.held_at).total_seconds())
+        is_in_minutes = seconds % SECONDS_PER_MINUTE == 0
+    unit = "minute" if is_in_minutes else "second"
+    count = seconds // SECONDS_PER_MINUTE if is_in_minutes else seconds
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
@@ -203,8 +213,9 @@ def seat_answer(seen: SeenSeat, asking: Holder | None) -> SeatAnswer:
         accessible=place.is_accessible,
         companion=place.is_companion,
         restricted_view=place.is_restricted_view,
-        x=place.x,
-        y=place.y,
+        x=_shortest(place.x),
+        y=_shortest(place.y),
+        blocked_reason=seat.blocked_reason,
         hold_id=seat.hold_id if is_own else None,
     )
 
@@ -241,7 +252,8 @@ def stats_answer(statistics: HoldStatistics) -> StatsAnswer:
     return StatsAnswer(
         active_holds=statistics.active,
         expired_holds=statistics.lapsed,
-        total_held_seats=statistics.units,
+        total_held_tickets=statistics.tickets,
+        total_held_seats=statistics.seats,
         holds_expiring_soon=statistics.expiring_soon,
         at=utc(statistics.at),
     )
@@ -273,9 +285,13 @@ def _common_prefix(texts: Sequence[str]) -> str:
 
 
 def _coordinates(values: Sequence[float]) -> list[float] | float:
+    shortest = list(map(_shortest, values))
+    return shortest[0] if len(set(shortest)) == 1 else shortest
+
+
+def _shortest(value: float) -> float:
     """A whole number is written as one: it is shorter, and JSON knows only one kind of number."""
-    shortest = [int(value) if value.is_integer() else value for value in values]
-    return shortest[0] if len(set(shortest)) == 1 else list(shortest)
+    return int(value) if value.is_integer() else value
 
 
 def _unix(moment: datetime | None) -> int | None:

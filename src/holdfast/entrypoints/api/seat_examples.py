@@ -97,7 +97,7 @@ SEAT_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     seat_answers.SeatsUnblockedAnswer: seat_answers.unblocked_answer(
         SESSION, SeatsBlocked((_FREE,), (), (), NOW)
     ),
-    seat_answers.StatsAnswer: seat_answers.stats_answer(HoldStatistics(5, 2, 12, 1, NOW)),
+    seat_answers.StatsAnswer: seat_answers.stats_answer(HoldStatistics(5, 2, 12, 9, 1, NOW)),
     OccupancyAnswer: occupancy_answer(_OCCUPANCY),
 }
 

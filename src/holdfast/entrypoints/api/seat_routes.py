@@ -82,7 +82,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         body=structs.BlockSeatsRequest,
         answer=SeatsBlockedAnswer,
         not_found=refusals.session_not_found(),
-        refusals=(_C.INVALID_SEAT,),
+        refusals=(_C.INVALID_SEAT, _C.TOO_MANY_SEATS),
     ),
     Route(
         method="POST",

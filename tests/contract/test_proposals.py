@@ -1,0 +1,158 @@
+"""Seats that are found for several asks, in crowded groups and in halls with limits: nobody gets
+less than was asked for, and nobody is refused what there is."""
+
+import threading
+import time
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from holdfast.adapters.postgres.seat_maps import SeatMaps
+from holdfast.domain import planning
+from holdfast.domain.ids import HoldId
+from holdfast.domain.outcomes import Expired, Placed
+from holdfast.domain.refusals import RefusalCode
+from holdfast.engine import Admission
+from tests.contract.asking import ask, placed, refused
+from tests.contract.sides import Side
+from tests.contract.venues import BUYER, STRANGER, Hall, Plan
+from tests.contract.worlds import PostgresWorld, World
+
+HALL = Hall({"Stalls": {"A": 6, "B": 6}}, {"seat": (), "child": ("quota",)})
+PLAN = Plan({"quota": 0}, {}, hall=HALL)
+
+
+@pytest.fixture
+def side(world: World) -> Iterator[Side]:
+    """A burst is one group here."""
+    side = Side(world, PLAN)
+    yield side
+    side.close()
+
+
+def test_two_requests_with_one_id_each_get_what_they_asked_for(side: Side) -> None:
+    hold_id = HoldId(uuid4())
+    first = side.venue.place(("child", 2), hold_id=hold_id)
+    second = side.venue.place(("seat", 3), hold_id=hold_id, holder=STRANGER)
+    refusal, outcome = side.run([first, second])
+    assert refusal[:2] == ("refused", RefusalCode.INSUFFICIENT_INVENTORY)
+    assert outcome[0] == "placed"
+    assert len(side.placed[hold_id].seats) == 3
+
+
+def test_a_quota_of_one_type_is_no_limit_of_the_block(world: World, engine: Admission) -> None:
+    hall = Hall(
+        {"X": {"A": 5}, "Y": {"B": 1}},
+        {"few": ("quota",), "many": ()},
+        capacities={"X": 2},
+    )
+    for asks in ((("few", 1), ("many", 2)), (("many", 2), ("few", 1))):
+        venue = world.build(Plan({"quota": 1}, {}, hall=hall))
+        assert len(placed(engine, venue.place(*asks)).seats) == 3
+
+
+def test_one_ask_leaves_the_other_the_block_that_it_needs(world: World, engine: Admission) -> None:
+    """Two sets of blocks that cross: whoever goes first takes the only seat of the other."""
+    hall = Hall(
+        {"Y": {"A": 1}, "X": {"B": 1}, "Z": {"C": 1}},
+        {"a": (), "b": ()},
+        sold_in={"Y": ("a", "b"), "X": ("a",), "Z": ("b",)},
+    )
+    venue = world.build(Plan({}, {}, hall=hall))
+    placed(engine, venue.seats("Z C 1", holder=STRANGER))
+    hold = placed(engine, venue.place(("a", 1), ("b", 1)))
+    assert venue.names_of(hold) == ["X B 1", "Y A 1"]
+
+
+def test_who_asked_for_the_accessible_place_gets_it(world: World, engine: Admission) -> None:
+    hall = Hall(
+        {"Stalls": {"A": 4}},
+        {"adult": (), "wheelchair": ()},
+        accessible=frozenset({"Stalls A 1"}),
+    )
+    venue = world.build(Plan({}, {}, hall=hall))
+    asks = (venue.some("adult", 2), venue.some("wheelchair", 1, accessible=1))
+    hold = placed(engine, venue.place(*asks))
+    of_type = {venue.name_of(line.seat.id): line.ticket_type_id for line in hold.lines if line.seat}
+    assert of_type["Stalls A 1"] == venue.ticket_types["wheelchair"]
+    refusal = refused(engine, venue.place(venue.some("adult", 1, accessible=1)))
+    assert refusal.message == "Not enough accessible seats available. Requested: 1, Available: 0"
+
+
+def test_a_shortage_counts_all_that_was_asked_for(world: World, engine: Admission) -> None:
+    venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 5}}, {"seat": (), "child": ()})))
+    refusal = refused(engine, venue.place(("seat", 4), ("child", 4)))
+    assert refusal.details == {"requested_quantity": 8, "available_quantity": 5}
+
+
+def test_a_capacity_that_came_free_meanwhile_counts(world: World, engine: Admission) -> None:
+    """The buyer learns that X is full, and waits for the only seat of Y. Then X has room again."""
+    hall = Hall({"X": {"A": 2}, "Y": {"B": 1}}, {"seat": ()}, capacities={"X": 1})
+    venue = world.build(Plan({}, {}, hall=hall))
+    first = placed(engine, venue.seats("X A 1", holder=STRANGER))
+    with world.seats_locked_by_a_stranger(venue, "Y B 1"):
+        waiting = engine.submit(venue.place(("seat", 1), holder=BUYER))
+        time.sleep(0.3)
+        ask(engine, venue.release(first.id))
+    outcome = waiting.result(10).outcome
+    assert isinstance(outcome, Placed), outcome
+
+
+def test_blocking_does_not_free_half_the_hall_at_once(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "SEATS_FREED_BY_BLOCKING_MAX", 5)
+    venue = world.build(PLAN)
+    placed(engine, venue.place(("seat", 3)))
+    placed(engine, venue.place(("seat", 3), holder=STRANGER))
+    names = list(venue.places)
+    refusal = refused(engine, venue.block(*names))
+    assert refusal.code is RefusalCode.TOO_MANY_SEATS
+    assert {seat.status for seat in world.seats(venue).values()} == {"available", "held"}
+    monkeypatch.setattr(planning, "SEATS_FREED_BY_BLOCKING_MAX", 6)
+    ask(engine, venue.block(*names))
+    assert {seat.status for seat in world.seats(venue).values()} == {"blocked"}
+
+
+def test_holds_expire_so_many_seats_at_a_time(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "SEATS_FREED_AT_ONCE_MAX", 4)
+    venue = world.build(PLAN)
+    holds = [placed(engine, venue.place(("seat", 2), holder=STRANGER)).id for _ in range(5)]
+    world.let_pass(venue, 601)
+    counts = []
+    for _ in range(3):
+        outcome = ask(engine, venue.expire(*holds))
+        assert isinstance(outcome, Expired)
+        counts.append(len(outcome.hold_ids))
+        holds = [hold_id for hold_id in holds if hold_id not in outcome.hold_ids]
+    assert counts == [2, 2, 1]
+
+
+def test_reading_a_large_hall_for_the_first_time_keeps_nobody_else_waiting(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = PostgresWorld(database_url)
+    engine = Admission(world.store)
+    engine.start()
+    loading, loaded = threading.Event(), threading.Event()
+    load = SeatMaps.load
+
+    def slowly(*arguments: object) -> object:
+        loading.set()
+        assert loaded.wait(10)
+        return load(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SeatMaps, "load", slowly)
+    hall, elsewhere = world.build(PLAN), world.venue({"floor": 5}, {"standing": ("floor",)})
+    waiting = engine.submit(hall.place(("seat", 2)))
+    assert loading.wait(10)
+    placed(engine, elsewhere.place(("standing", 1)))
+    placed(engine, hall.seats("Stalls A 1", holder=STRANGER))
+    assert not waiting.done()
+    loaded.set()
+    assert isinstance(waiting.result(10).outcome, Placed)
+    engine.stop()
+    world.close()
