@@ -9,7 +9,7 @@ from bench.placing import figure_of
 from bench.results import Figure
 from bench.rounds import Plan
 
-CLIENTS = 4
+CLIENTS = 64
 
 HALF_TAKEN = """
 UPDATE seat SET status = 'held', hold_id = id, holder_key = id, locked_at = now(),

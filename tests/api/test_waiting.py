@@ -16,7 +16,7 @@ from holdfast.domain.outcomes import Outcome
 from holdfast.domain.refusals import Refusal, RefusalCode, hold_not_found
 from holdfast.entrypoints.api import waiting
 from holdfast.entrypoints.api.problems import Problem
-from holdfast.entrypoints.api.waiting import BlockingCalls, EngineAnswers
+from holdfast.entrypoints.api.waiting import BlockingCalls, EngineAnswers, FreshLookups
 from holdfast.ports.engine import Answer, Render
 
 ANSWER = Answer(hold_not_found())
@@ -199,6 +199,57 @@ def test_a_call_that_hangs_keeps_its_room_until_it_is_done(
         release.set()
         await asyncio.sleep(0.05)
         assert await calls.run(release.wait, 5)
+        calls.close()
+
+    asyncio.run(scenario())
+
+
+def test_who_asks_while_it_is_looked_up_shares_the_next_look() -> None:
+    """Few look-ups for many, and no answer that is older than its question."""
+
+    async def scenario() -> None:
+        started: list[int] = []
+        go_on = threading.Event()
+
+        def look_up(_: str) -> int:
+            started.append(len(started) + 1)
+            assert go_on.wait(10)
+            return started[-1]
+
+        calls = BlockingCalls(10)
+        lookups = FreshLookups(calls, look_up)
+        first = asyncio.ensure_future(lookups.get("hall"))
+        while not started:
+            await asyncio.sleep(0.01)
+        later = [asyncio.ensure_future(lookups.get("hall")) for _ in range(100)]
+        await asyncio.sleep(0.05)
+        later[0].cancel()  # hanging up takes nothing from the others
+        assert started == [1]
+        go_on.set()
+        assert await first == 1
+        assert {await each for each in later[1:]} == {2}
+        assert started == [1, 2]
+        assert await lookups.get("hall") == 3
+        calls.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_look_that_fails_fails_for_those_who_shared_it_alone() -> None:
+    async def scenario() -> None:
+        outcomes = iter((ValueError("away"), None))
+
+        def look_up(_: str) -> str:
+            problem = next(outcomes)
+            if problem is not None:
+                raise problem
+            return "there"
+
+        calls = BlockingCalls(10)
+        lookups = FreshLookups(calls, look_up)
+        with pytest.raises(ValueError, match="away"):
+            await lookups.get("hall")
+        assert await lookups.get("hall") == "there"
         calls.close()
 
     asyncio.run(scenario())

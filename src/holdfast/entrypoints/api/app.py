@@ -7,10 +7,12 @@ from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.docs import documents
 from holdfast.entrypoints.api.middleware import Edge
 from holdfast.entrypoints.api.routing import Router
+from holdfast.entrypoints.api.seat_maps import MapWriter
 from holdfast.entrypoints.api.waiting import (
     GRACE_SECONDS,
     BlockingCalls,
     EngineAnswers,
+    FreshLookups,
     SharedLookups,
 )
 from holdfast.services.authenticating import Authenticator
@@ -34,6 +36,7 @@ class Api:
             seats=container.seats,
             seat_finder=seat_finder,
             seat_lookups=SharedLookups(self._blocking, seat_finder.find),
+            maps=FreshLookups(self._blocking, MapWriter(container.seats).write),
         )
         bearer = Bearer(Authenticator(container.keys), self._blocking)
         self._edge = Edge(Router(context, bearer, documents()))

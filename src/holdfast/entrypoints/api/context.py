@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 
-from holdfast.domain.ids import SessionId
+from holdfast.domain.ids import SessionId, SessionKey
 from holdfast.domain.refusals import Refusal
-from holdfast.entrypoints.api.waiting import BlockingCalls, EngineAnswers, SharedLookups
+from holdfast.entrypoints.api.seat_maps import WrittenMap
+from holdfast.entrypoints.api.waiting import (
+    BlockingCalls,
+    EngineAnswers,
+    FreshLookups,
+    SharedLookups,
+)
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.seats import SeatReader
@@ -20,3 +26,4 @@ class Context:
     seats: SeatReader
     seat_finder: SeatFinder
     seat_lookups: SharedLookups[SeatPath, SessionId | Refusal]
+    maps: FreshLookups[SessionKey, WrittenMap | Refusal]

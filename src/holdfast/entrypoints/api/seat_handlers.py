@@ -1,7 +1,6 @@
 """Handlers of seats: read what is asked, call one service, map the answer."""
 
 from functools import partial
-from hashlib import blake2b
 
 from msgspec import UnsetType
 
@@ -24,12 +23,12 @@ from holdfast.entrypoints.api.replies import Show, render, reply_to, reply_to_re
 from holdfast.entrypoints.api.seat_answers import (
     blocked_answer,
     changes_answer,
-    map_answer,
     reserved_answer,
     seat_answer,
     stats_answer,
     unblocked_answer,
 )
+from holdfast.entrypoints.api.seat_maps import tag_of
 from holdfast.entrypoints.api.seat_structs import (
     BlockSeatsRequest,
     ReserveRequest,
@@ -98,21 +97,23 @@ async def _change_blocking(
 
 
 async def get_seat_map(context: Context, call: Call, query: SeatMapQuery) -> Reply:
-    # A large map takes a while to write down too, so all of it happens off the event loop.
-    reply = await context.blocking.run(_map_reply, context, call, query)
-    if reply.status != 200:
-        return reply
-    tag = b'"%s"' % blake2b(reply.body, digest_size=16).hexdigest().encode()
+    if not isinstance(query.since, UnsetType):
+        reply = await context.blocking.run(_changes_reply, context, call, query.since)
+        return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
+    key = (call.principal.organization_id, SessionId(call.path_id))
+    written = await context.maps.get(key)
+    if isinstance(written, Refusal):
+        return refusal_reply(written, call.request_id)
+    return _tagged(call, Reply(200, written.body), written.tag)
+
+
+def _tagged(call: Call, reply: Reply, tag: bytes) -> Reply:
     reply = reply._replace(headers=((b"etag", tag),), standing_headers=_ASKED_AGAIN)
     return reply._replace(status=NOT_MODIFIED) if is_known_tag(call, tag) else reply
 
 
-def _map_reply(context: Context, call: Call, query: SeatMapQuery) -> Reply:
+def _changes_reply(context: Context, call: Call, since: int) -> Reply:
     organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
-    since = query.since
-    if isinstance(since, UnsetType):
-        seats = reading.session_map(context.seats, organization_id, session_id)
-        return reply_to_reading(call, seats, map_answer)
     changes = reading.seat_changes(context.seats, organization_id, session_id, since)
     if not isinstance(changes, Refusal) and since > changes.version:
         # Versions only rise: this one is not from here, and what came before it would be missed.

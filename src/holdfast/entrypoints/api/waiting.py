@@ -153,3 +153,31 @@ class SharedLookups(Generic[K, T]):
             pending.add_done_callback(lambda _: self._pending.pop(key, None))
         # Others may wait for the same answer: one that is cancelled leaves it running.
         return await asyncio.shield(pending)
+
+
+class FreshLookups(Generic[K, T]):
+    """Calls that ask for the same thing while it is looked up share the look-up after that one: few
+    look-ups for many, and nobody gets an answer that is older than the question."""
+
+    def __init__(self, blocking: BlockingCalls, look_up: Callable[[K], T]) -> None:
+        self._blocking = blocking
+        self._look_up = look_up
+        self._running: dict[K, asyncio.Task[T]] = {}
+        self._next: dict[K, asyncio.Task[T]] = {}
+
+    async def get(self, key: K) -> T:
+        following = self._next.get(key)
+        if following is None:
+            following = asyncio.ensure_future(self._run(key, self._running.get(key)))
+            self._next[key] = following
+        return await asyncio.shield(following)
+
+    async def _run(self, key: K, before: asyncio.Task[T] | None) -> T:
+        if before is not None:
+            await asyncio.wait({before})
+        own = self._running[key] = self._next.pop(key)
+        try:
+            return await self._blocking.run(self._look_up, key)
+        finally:
+            if self._running.get(key) is own:
+                del self._running[key]
