@@ -98,18 +98,23 @@ class SessionCatalogue:
     event_id: EventId
     sale: SaleTerms = ALWAYS_ON_SALE
     blocks: Mapping[BlockId, SeatBlock] = field(default_factory=dict)
+    # What every command asks of the session, worked out once.
+    has_seats: bool = field(init=False)
+    has_capped_blocks: bool = field(init=False)
+    minds_orphans: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        seated = [offer for offer in self.offers.values() if offer.is_seated]
+        capped = (block.capacity_pool_id is not None for block in self.blocks.values())
+        object.__setattr__(self, "has_seats", bool(seated))
+        object.__setattr__(self, "has_capped_blocks", any(capped))
+        object.__setattr__(
+            self, "minds_orphans", any(offer.policy.refuse_orphans for offer in seated)
+        )
 
     @property
     def key(self) -> SessionKey:
         return (self.organization_id, self.session_id)
-
-    @property
-    def has_capped_blocks(self) -> bool:
-        return any(block.capacity_pool_id is not None for block in self.blocks.values())
-
-    @property
-    def minds_orphans(self) -> bool:
-        return any(offer.policy.refuse_orphans for offer in self.offers.values() if offer.is_seated)
 
     def default_type_in(self, block_id: BlockId) -> TicketTypeId | None:
         """What a seat of this block is when nobody says: the first ticket type sold there."""

@@ -1,6 +1,6 @@
 """What can be asked of the engine. A command is a small immutable value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from holdfast.domain.hold import NO_REMARKS, Remarks
@@ -81,20 +81,19 @@ class PlaceHold:
     # One seat, whatever else its holder has: a larger hold that has it is the answer too.
     is_reservation: bool = False
 
+    named_seats: tuple[SeatId, ...] = field(init=False)
+
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:
             raise InvalidValue("invalid_lines", f"A hold has from 1 to {LINES_MAX} lines")
-        named = self.named_seats
+        named = tuple(
+            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
+        )
+        object.__setattr__(self, "named_seats", named)
         if len(set(named)) != len(named):
             raise InvalidValue("duplicate_seat", "A seat is named twice")
         if len(named) > SEATS_PER_HOLD_MAX:
             raise InvalidValue("invalid_lines", f"A hold has at most {SEATS_PER_HOLD_MAX} seats")
-
-    @property
-    def named_seats(self) -> tuple[SeatId, ...]:
-        return tuple(
-            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
-        )
 
     @property
     def hold_key(self) -> HoldKey:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.commands import Ask, PlaceHold, SeatAsk
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import (
     BlockId,
@@ -27,7 +28,6 @@ from holdfast.domain.ids import (
     PoolId,
     SeatId,
     SessionKey,
-    TicketTypeId,
 )
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.seating import Seating
@@ -98,15 +98,13 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the unlocked look ahead has to find. Of `types` and `seats` it depends on the catalogue
-    whether anything is to be looked up: see `seats_to_survey`."""
+    """What the unlocked look ahead has to find. Whether the holds that are to be placed need a look
+    at seats depends on the catalogue: see `seats_to_survey`."""
 
     sessions: frozenset[SessionKey] = frozenset()
     holds: frozenset[HoldKey] = frozenset()
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
-    types: frozenset[tuple[SessionKey, TicketTypeId]] = frozenset()
-    seats: frozenset[tuple[SessionKey, SeatId]] = frozenset()
-    alternatives: frozenset[SessionKey] = frozenset()
+    places: tuple[PlaceHold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +131,25 @@ class Survey:
 def seats_to_survey(needs: Needs, sessions: Mapping[SessionKey, SessionCatalogue]) -> SeatNeeds:
     """General admission and seats picked by hand cost no look at the seats, unless a block has a
     capacity or the policy wants to see the neighbours."""
-    seatings = {key for key in needs.alternatives if key in sessions}
-    for key, ticket_type_id in needs.types:
-        session = sessions.get(key)
-        offer = session.offers.get(ticket_type_id) if session else None
-        if offer is not None and offer.is_seated:
-            seatings.add(key)
-    blocks_of = set()
-    for key, seat_id in needs.seats:
-        session = sessions.get(key)
-        if session is None:
+    seatings: set[SessionKey] = set()
+    blocks_of: set[tuple[SessionKey, SeatId]] = set()
+    for command in needs.places:
+        session = sessions.get(command.session_key)
+        if session is None or not session.has_seats:
             continue
-        if session.minds_orphans:
-            seatings.add(key)
+        if (
+            command.wants_alternative
+            or (command.named_seats and session.minds_orphans)
+            or any(_is_to_be_found(ask, session) for ask in command.asks)
+        ):
+            seatings.add(session.key)
         if session.has_capped_blocks:
-            blocks_of.add((key, seat_id))
+            blocks_of.update((session.key, seat_id) for seat_id in command.named_seats)
     return SeatNeeds(frozenset(seatings), frozenset(blocks_of))
+
+
+def _is_to_be_found(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
+    if isinstance(ask, SeatAsk):
+        return False
+    offer = session.offers.get(ask.ticket_type_id)
+    return offer is not None and offer.is_seated

@@ -11,7 +11,6 @@ from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import (
     SEATS_PER_HOLD_MAX,
-    Ask,
     BlockSeats,
     Command,
     PlaceHold,
@@ -29,7 +28,15 @@ from holdfast.domain.footprint import (
     seats_to_survey,
 )
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import BlockId, HoldKey, OrganizationId, PoolId, SeatId, SessionKey
+from holdfast.domain.ids import (
+    BlockId,
+    HoldKey,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionKey,
+    TicketTypeId,
+)
 from holdfast.domain.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.proposing import claim, propose, seated_asks
 from holdfast.domain.seating import FreeSeats
@@ -49,11 +56,7 @@ def needs_of(command: Command, learnt: NeedsMore = NOTHING_MORE) -> Needs:
                 sessions=frozenset({session}),
                 holds=learnt.holds,
                 lapsed=frozenset((session, pool_id) for pool_id in learnt.lapsed_pools),
-                types=frozenset(
-                    (session, ask.ticket_type_id) for ask in command.asks if isinstance(ask, Ask)
-                ),
-                seats=frozenset((session, seat_id) for seat_id in command.named_seats),
-                alternatives=frozenset({session} if command.wants_alternative else ()),
+                places=(command,),
             )
         case BlockSeats():
             return Needs(sessions=frozenset({command.session_key}), holds=learnt.holds)
@@ -162,10 +165,12 @@ class GroupPlan:
     def _propose(
         self, command: PlaceHold, session: SessionCatalogue, learnt: NeedsMore
     ) -> Proposal | None:
-        asks = [ask for _, ask in seated_asks(command, session)]
         seating = self.survey.seatings.get(session.key)
+        if seating is None:
+            return None
+        asks = [ask for _, ask in seated_asks(command, session)]
         wanted = sum(ask.quantity for ask in asks) + len(command.named_seats)
-        if seating is None or not 0 < wanted <= SEATS_PER_HOLD_MAX:
+        if not 0 < wanted <= SEATS_PER_HOLD_MAX:
             return None
         free = self._free.get(session.key, seating.free).copy()
         limits = dict(learnt.block_limits)
@@ -255,14 +260,17 @@ def _key_of(command: Command) -> set[Resource]:
 
 
 def _holding(command: PlaceHold, session: SessionCatalogue) -> Holding | None:
+    if not any(_is_one_only(ask.ticket_type_id, session) for ask in command.asks):
+        return None
+    return Holding(session.key, command.holder)
+
+
+def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
     """Seats named without a ticket type may be of any seated one."""
-    asked = {ask.ticket_type_id for ask in command.asks}
-    is_one_only = any(
-        offer.policy.one_active_hold
-        for ticket_type_id, offer in session.offers.items()
-        if ticket_type_id in asked or (None in asked and offer.is_seated)
-    )
-    return Holding(session.key, command.holder) if is_one_only else None
+    if ticket_type_id is not None:
+        offer = session.offers.get(ticket_type_id)
+        return offer is not None and offer.policy.one_active_hold
+    return any(offer.policy.one_active_hold for offer in session.offers.values() if offer.is_seated)
 
 
 def _pools_of_alternatives(command: PlaceHold, session: SessionCatalogue) -> set[Resource]:

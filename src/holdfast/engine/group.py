@@ -242,9 +242,7 @@ def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
         sessions=frozenset().union(*(need.sessions for need in needs)),
         holds=frozenset().union(*(need.holds for need in needs)),
         lapsed=frozenset().union(*(need.lapsed for need in needs)),
-        types=frozenset().union(*(need.types for need in needs)),
-        seats=frozenset().union(*(need.seats for need in needs)),
-        alternatives=frozenset().union(*(need.alternatives for need in needs)),
+        places=tuple(place for need in needs for place in need.places),
     )
 
 
