@@ -102,7 +102,7 @@ def test_a_capacity_that_came_free_meanwhile_counts(world: World, engine: Admiss
 def test_blocking_does_not_free_half_the_hall_at_once(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SEATS_FREED_BY_BLOCKING_MAX", 5)
+    monkeypatch.setattr(planning, "SEATS_FREED_BY_ONE_MAX", 5)
     venue = world.build(PLAN)
     placed(engine, venue.place(("seat", 3)))
     placed(engine, venue.place(("seat", 3), holder=STRANGER))
@@ -110,9 +110,22 @@ def test_blocking_does_not_free_half_the_hall_at_once(
     refusal = refused(engine, venue.block(*names))
     assert refusal.code is RefusalCode.TOO_MANY_SEATS
     assert {seat.status for seat in world.seats(venue).values()} == {"available", "held"}
-    monkeypatch.setattr(planning, "SEATS_FREED_BY_BLOCKING_MAX", 6)
+    monkeypatch.setattr(planning, "SEATS_FREED_BY_ONE_MAX", 6)
     ask(engine, venue.block(*names))
     assert {seat.status for seat in world.seats(venue).values()} == {"blocked"}
+
+
+def test_taking_a_seat_does_not_end_holds_of_half_the_hall(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "SEATS_FREED_BY_ONE_MAX", 3)
+    venue = world.build(PLAN)
+    old = placed(engine, venue.place(("seat", 4), holder=STRANGER))
+    world.let_pass(venue, 601)
+    wanted = venue.names_of(old)[0]
+    assert refused(engine, venue.seats(wanted)).code is RefusalCode.SERVICE_UNAVAILABLE
+    ask(engine, venue.expire(old.id))
+    placed(engine, venue.seats(wanted))
 
 
 def test_holds_expire_so_many_seats_at_a_time(

@@ -49,7 +49,6 @@ class NeedsMore:
     holds           stand on seats that are asked for
     locked_seats    somebody else has locked: best-available looks elsewhere first
     block_limits    what a block with a capacity has left
-    seating         the rule needs to see the neighbours too
     was_overtaken   the look ahead was out of date; the next one will not be
     """
 
@@ -57,7 +56,6 @@ class NeedsMore:
     holds: frozenset[HoldKey] = frozenset()
     locked_seats: frozenset[SeatId] = frozenset()
     block_limits: Mapping[BlockId, int] = field(default_factory=dict)
-    seating: bool = False
     was_overtaken: bool = False
 
     def and_(self, other: "NeedsMore") -> "NeedsMore":
@@ -66,7 +64,6 @@ class NeedsMore:
             holds=self.holds | other.holds,
             locked_seats=self.locked_seats | other.locked_seats,
             block_limits={**self.block_limits, **other.block_limits},
-            seating=self.seating or other.seating,
         )
 
 

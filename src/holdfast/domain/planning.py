@@ -43,7 +43,7 @@ from holdfast.domain.seating import FreeSeats
 
 # A seat takes about a tenth of a millisecond to free, and everybody waits for the group that does.
 SEATS_FREED_AT_ONCE_MAX = 500
-SEATS_FREED_BY_BLOCKING_MAX = 2000
+SEATS_FREED_BY_ONE_MAX = 2000
 
 _SESSION, _POOL, _SEAT = ResourceKind.SESSION, ResourceKind.POOL, ResourceKind.SEAT
 
@@ -84,7 +84,7 @@ class GroupPlan:
                 required = {Resource(_SESSION, command.organization_id, command.session_id)}
                 required |= _seats(command.organization_id, command.seat_ids)
                 freed = _seats_of(self._known(learnt.holds))
-                if freed > SEATS_FREED_BY_BLOCKING_MAX:
+                if freed > SEATS_FREED_BY_ONE_MAX:
                     refusal = refusals.too_many_seats(freed)
                     return Footprint(frozenset(), refusal=refusal)
                 required |= self._holds(learnt.holds)
@@ -99,6 +99,9 @@ class GroupPlan:
         if command.session_key in self.survey.unread and self._needs_seating(command):
             awaits = Resource(ResourceKind.SEATING, organization_id, command.session_id)
             return Footprint(frozenset(), awaits=awaits)
+        if _seats_of(self._known(learnt.holds)) > SEATS_FREED_BY_ONE_MAX:
+            # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
+            return Footprint(frozenset(), refusal=refusals.service_unavailable())
         required = {Resource(_SESSION, organization_id, command.session_id)} | _key_of(command)
         if command.is_id_from_client:
             required.add(Resource(ResourceKind.HOLD_ID, organization_id, command.hold_id))

@@ -17,6 +17,8 @@ ORDERED_PARTS_MAX = 4
 
 def seated_asks(command: PlaceHold, session: SessionCatalogue) -> list[tuple[int, Ask]]:
     """The asks for which seats are to be found, each with its position."""
+    if not session.has_seats:
+        return []
     return [
         (position, ask)
         for position, ask in enumerate(command.asks)
@@ -162,13 +164,11 @@ def _shortage(
         available = count_available(plan, free, search)
         if available < part.quantity:
             full = _full_block(seating, free, search)
-            return Proposal((), part.quantity, available, full_block=full, limits=limits)
+            return Proposal((), part.quantity, available, full_block=full)
         accessible = count_available(plan, free, search, lambda row: ~row.accessible)
         if accessible < part.accessible:
-            return Proposal(
-                (), part.accessible, accessible, is_accessible_short=True, limits=limits
-            )
-    return Proposal((), everything.quantity, 0, limits=limits)
+            return Proposal((), part.accessible, accessible, is_accessible_short=True)
+    return Proposal((), everything.quantity, 0)
 
 
 def _full_block(seating: Seating, free: FreeSeats, search: Search) -> BlockId | None:
