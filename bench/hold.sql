@@ -8,18 +8,21 @@ SELECT set_config('holdfast.organizations', '{@organization@}', true);
 SELECT fingerprint FROM idempotency WHERE organization_id = '@organization@'
     AND digest = ('b0000000-0000-4000-8004-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid;
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
-        currency, status, version, created_at, updated_at, held_at, expires_at)
+        currency, status, version, created_at, updated_at, held_at, expires_at, warn_at, due_at)
     VALUES ('@organization@', ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid,
         '@session@', to_hex(:n::bigint), 'buyer' || :n::bigint || '@example.com', 1, 4500, 'EUR',
         'active', 1,
-        now(), now(), now(), date_trunc('second', now()) + interval '601 seconds');
+        now(), now(), now(), date_trunc('second', now()) + interval '601 seconds',
+        date_trunc('second', now()) + interval '541 seconds',
+        date_trunc('second', now()) + interval '541 seconds');
 INSERT INTO hold_line VALUES ('@organization@',
     ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid, 0,
     ('b0000000-0000-4000-8002-' || lpad(to_hex(:pool::bigint), 12, '0'))::uuid, 1, 4500,
     ARRAY[('b0000000-0000-4000-8001-' || lpad(to_hex(:pool::bigint), 12, '0'))::uuid]);
-INSERT INTO outbox (organization_id, event_id, hold_id, version, type, occurred_at, payload)
+INSERT INTO outbox (organization_id, event_id, hold_id, version, type, partition, occurred_at, payload)
     VALUES ('@organization@', gen_random_uuid(),
-        ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid, 1, 'hold.created', now(),
+        ('b0000000-0000-4000-8003-' || lpad(to_hex(:n::bigint), 12, '0'))::uuid, 1, 'hold.created',
+        :n::bigint % 8, now(),
         jsonb_build_object('hold_id', :n::bigint, 'session_id', '@session@', 'ticket_type_id', '@session@',
             'quantity', 1, 'customer_email', 'buyer' || :n::bigint || '@example.com',
             'expires_at', now()));

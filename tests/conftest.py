@@ -1,4 +1,5 @@
-"""One private PostgreSQL for the whole run, one server on it, and a platform per test."""
+"""One private PostgreSQL, RabbitMQ and Valkey for the whole run, one server, and a platform per
+test."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -6,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.adapters.embedded import EmbeddedPostgres
+from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedValkey
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings
+from tests.support import debian
 from tests.support.databases import DatabaseFactory
 from tests.support.platform import Platform, new_platform
+from tests.support.rabbit import RabbitBroker, find_rabbit
 from tests.support.servers import RunningServer
 
 # What the shell of the person who runs the tests has set must not lead them astray.
@@ -19,6 +22,7 @@ for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
 configure_logs(Settings(holdfast_log_format="console"))
 os.environ.pop("DATABASE_URL", None)
 os.environ.pop("REDIS_URL", None)
+os.environ.pop("AMQP_URL", None)
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +43,30 @@ def database_url(databases: DatabaseFactory) -> str:
 def fresh_database_url(databases: DatabaseFactory) -> str:
     """A migrated database of this test's own."""
     return databases.fresh()
+
+
+@pytest.fixture(scope="session")
+def rabbit(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RabbitBroker]:
+    """One private RabbitMQ for the whole run; each test takes a `new_vhost()` of it."""
+    debian.announce(request.config, "Starting RabbitMQ, fetched where it is missing ...")
+    installation = find_rabbit()
+    if installation is None:
+        debian.unavailable(
+            "RabbitMQ is not here and cannot be fetched: `apt-get install rabbitmq-server`"
+        )
+    broker = RabbitBroker(tmp_path_factory.mktemp("rabbit"), installation)
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]:
+    """One private Valkey for the whole run; a test that needs it empty empties it."""
+    with EmbeddedValkey(tmp_path_factory.mktemp("valkey")) as valkey:
+        yield valkey
 
 
 @pytest.fixture(scope="session")

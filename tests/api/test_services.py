@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
-from holdfast.domain.commands import EXPIRE_BATCH_MAX, Command, ExpireHolds
+from holdfast.domain.commands import DUE_BATCH_MAX, Command, ExpireHolds
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SessionId
 from holdfast.domain.outcomes import Expired
 from holdfast.domain.policy import PolicyChange, PolicyOverride
@@ -148,11 +148,11 @@ def lapsed(organization: int, session: int, count: int) -> tuple[LapsedHold, ...
 
 class TestReaper:
     def test_it_submits_one_session_at_a_time_in_bounded_batches(self) -> None:
-        found = lapsed(1, 1, EXPIRE_BATCH_MAX + 1) + lapsed(1, 2, 1) + lapsed(2, 1, 1)
+        found = lapsed(1, 1, DUE_BATCH_MAX + 1) + lapsed(1, 2, 1) + lapsed(2, 1, 1)
         engine = StubEngine()
         assert Reaper(StubHousekeeping(found), engine).run_once() == Reaped(131, 131)
         sizes = [len(command.hold_ids) for command in engine.commands]
-        assert sizes == [EXPIRE_BATCH_MAX, 1, 1, 1]
+        assert sizes == [DUE_BATCH_MAX, 1, 1, 1]
         assert len({command.origin.request_id for command in engine.commands}) == 1
 
     def test_a_full_run_that_moved_on_asks_for_another(self) -> None:

@@ -1,8 +1,6 @@
 """Chromium, driven by Playwright."""
 
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,12 +19,11 @@ from playwright.sync_api import (
 
 from holdfast.bootstrap.database import ensure_admin, setup_django
 from holdfast.bootstrap.settings import Settings
+from tests.support import debian
 from tests.support.servers import RunningServer
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
 TIMEOUT_MS = 20_000
-# Both together end before the test's own timeout does.
-UPDATE_SECONDS_MAX, INSTALL_SECONDS_MAX = 50, 110
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -43,38 +40,13 @@ OPERATOR, PASSWORD = "operator-in-the-browser", "a long enough password"
 def chromium(request: pytest.FixtureRequest) -> str:
     """The system's Chromium, installed where it is missing and may be."""
     found = shutil.which("chromium")
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        capture = request.config.pluginmanager.getplugin("capturemanager")
-        assert capture is not None
-        with capture.global_and_fixture_disabled():
-            print("\nInstalling Chromium for the tests of the pages ...", flush=True)  # noqa: T201
-        _install()
+    if found is None:
+        debian.announce(request.config, "Installing Chromium for the tests of the pages ...")
+        debian.install("chromium")
         found = shutil.which("chromium")
     if found is None:
         pytest.skip("Chromium is not here and cannot be installed: `apt-get install chromium`")
     return found
-
-
-def _install() -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command, seconds_max in (
-        (["apt-get", "update"], UPDATE_SECONDS_MAX),
-        (
-            ["apt-get", "install", "-y", "--no-install-recommends", "chromium"],
-            INSTALL_SECONDS_MAX,
-        ),
-    ):
-        try:
-            subprocess.run(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=True,
-                timeout=seconds_max,
-            )
-        except (OSError, subprocess.SubprocessError):
-            return
 
 
 @pytest.fixture(scope="package")

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.hold import Hold, HoldStatus, Line
 from holdfast.domain.ids import HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.placing import expiry
+from holdfast.domain.placing import rounded_up
 from holdfast.domain.values import EmailAddress, Holder
 
 NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)
@@ -97,8 +97,8 @@ def test_a_hold_adds_up() -> None:
 
 
 def test_an_expiry_is_a_whole_second_and_never_early() -> None:
-    assert expiry(NOW, 600) == END
-    assert expiry(NOW + timedelta(microseconds=1), 600) == END + timedelta(seconds=1)
+    assert rounded_up(NOW) == NOW
+    assert rounded_up(NOW + timedelta(microseconds=1)) == NOW + timedelta(seconds=1)
 
 
 def test_versions_only_rise() -> None:

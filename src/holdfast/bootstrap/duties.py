@@ -13,11 +13,11 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """Something to do every so often. It says whether there is more to do at once."""
+    """Something to do again and again. It says how many seconds to wait before the next time."""
 
     name: str
-    interval_seconds: float
-    run_once: Callable[[], bool]
+    run_once: Callable[[], float]
+    after_error_seconds: float = 1.0
 
 
 class DutyThread:
@@ -37,11 +37,11 @@ class DutyThread:
             self._thread.join(timeout_seconds)
 
     def _run(self) -> None:
-        has_more = False
-        while not self._stopped.wait(0 if has_more else self._duty.interval_seconds):
+        wait_seconds = 0.0
+        while not self._stopped.wait(wait_seconds):
             try:
-                has_more = self._duty.run_once()
+                wait_seconds = self._duty.run_once()
             except Exception:
-                has_more = False
+                wait_seconds = self._duty.after_error_seconds
                 with contextlib.suppress(Exception):
                     log.exception("duty_failed", duty=self._duty.name)

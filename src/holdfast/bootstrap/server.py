@@ -66,9 +66,9 @@ class Server:
         reaper = Reaper(holds, self._admission)
         pruner = Pruner(holds, settings.holdfast_answers_kept_hours * SECONDS_PER_HOUR)
         return (
-            Duty("reaper", settings.holdfast_reaper_seconds, lambda: reaper.run_once().may_be_more),
-            Duty("pruner", PRUNER_SECONDS, lambda: pruner.run_once() >= FULL_RUN),
-            Duty("journal", JOURNAL_SECONDS, self._journal.run_once),
+            Duty("reaper", lambda: reaper.tend(settings.holdfast_reaper_seconds)),
+            Duty("pruner", lambda: 0.0 if pruner.run_once() >= FULL_RUN else PRUNER_SECONDS),
+            Duty("journal", lambda: 0.0 if self._journal.run_once() else JOURNAL_SECONDS),
         )
 
     def dependencies(self) -> list[Dependency]:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 import psycopg
@@ -34,6 +35,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     redis_url: Annotated[
         str | None,
         Meta(description="Redis or Valkey. It is only ever a hint: Holdfast works without it."),
+    ] = None
+    amqp_url: Annotated[
+        str | None,
+        Meta(
+            description="RabbitMQ 3.10 or newer: facts are published there, orders are read from "
+            "there, and Celery works through it. Unset, facts go to Redis where there is one."
+        ),
     ] = None
     holdfast_home: Annotated[
         str, Meta(description="Where the embedded services keep their data.", min_length=1)
@@ -92,9 +100,78 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             le=300,
         ),
     ] = 10
+    holdfast_duties: Annotated[
+        Literal["threads", "none"],
+        Meta(
+            description="`threads`: the server does the background duties itself. `none`: workers "
+            "do them (`holdfast worker`, `relay`, `consume`)."
+        ),
+    ] = "threads"
     holdfast_reaper_seconds: Annotated[
-        int, Meta(description="How often the reaper looks for lapsed holds.", ge=1, le=3600)
+        int,
+        Meta(
+            description="The reaper wakes when the next hold is due, and at least this often.",
+            ge=1,
+            le=3600,
+        ),
     ] = 1
+    holdfast_reaper_beat_seconds: Annotated[
+        int,
+        Meta(
+            description="How often Celery Beat sends a reaper, as a backstop.",
+            ge=1,
+            le=3600,
+        ),
+    ] = 30
+    holdfast_grace_seconds: Annotated[
+        int,
+        Meta(
+            description="A hold that is still active this long after its end counts as an orphan "
+            "in `holdfast audit`.",
+            ge=1,
+            le=86400,
+        ),
+    ] = 120
+    holdfast_audit_minutes: Annotated[
+        int,
+        Meta(description="How often the books are audited in the background; 0: never.", ge=0),
+    ] = 60
+    holdfast_facts_queue: Annotated[
+        str,
+        Meta(
+            description="The queue on RabbitMQ that gets every fact. `none`: no such queue; then "
+            "facts that no other queue is bound to wait in the outbox.",
+            min_length=1,
+        ),
+    ] = "holdfast.facts"
+    holdfast_facts_kept_days: Annotated[
+        int, Meta(description="How long facts that were relayed can be polled.", ge=1, le=3650)
+    ] = 30
+    holdfast_receipts_kept_days: Annotated[
+        int,
+        Meta(description="How long a message that comes again is recognized.", ge=1, le=3650),
+    ] = 30
+    holdfast_notifier: Annotated[
+        Literal["none", "console", "smtp"],
+        Meta(description="How buyers are told of a confirmed order and of a hold about to end."),
+    ] = "none"
+    holdfast_smtp_url: Annotated[
+        str | None,
+        Meta(
+            description="The mail server: `smtp://user:password@host:587` (STARTTLS where it is "
+            "offered) or `smtps://...`."
+        ),
+    ] = None
+    holdfast_mail_from: Annotated[
+        str, Meta(description="The sender of those mails.", min_length=3)
+    ] = "tickets@localhost"
+    holdfast_payments: Annotated[
+        Literal["trust", "demo"],
+        Meta(
+            description="`trust`: who has a secret key and says that it was paid, is believed. "
+            "`demo`: only payments of the demo provider count."
+        ),
+    ] = "trust"
     holdfast_answers_kept_hours: Annotated[
         int, Meta(description="How long the answer to an idempotency key is kept.", ge=24, le=8760)
     ] = 24
@@ -121,6 +198,8 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     owner_url = values.get("holdfast_owner_database_url")
     _check_url("HOLDFAST_OWNER_DATABASE_URL", owner_url, ("postgresql", "postgres"))
     _check_url("REDIS_URL", values.get("redis_url"), ("redis", "rediss"))
+    _check_url("AMQP_URL", values.get("amqp_url"), ("amqp", "amqps"))
+    _check_url("HOLDFAST_SMTP_URL", values.get("holdfast_smtp_url"), ("smtp", "smtps"))
     return Settings(**values)
 
 
@@ -157,8 +236,10 @@ def _check_url(variable: str, url: object, schemes: tuple[str, ...]) -> None:
     try:
         if "postgresql" in schemes:
             port = conninfo_to_dict(url).get("port")
-        else:
+        elif "redis" in schemes:
             port = parse_url(url).get("port")  # type: ignore[no-untyped-call]
+        else:
+            port = urlsplit(url).port
         is_valid = all(1 <= int(one) <= 65535 for one in str(port or 5432).split(","))
     except (psycopg.Error, ValueError):
         is_valid = False

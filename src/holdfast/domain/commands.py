@@ -6,6 +6,7 @@ from uuid import UUID
 from holdfast.domain.hold import NO_REMARKS, Remarks
 from holdfast.domain.ids import (
     BlockId,
+    CheckoutId,
     HoldId,
     HoldKey,
     OrganizationId,
@@ -14,13 +15,16 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
+from holdfast.domain.order import Purchase, checkout_id_of, revival_id
+from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.seat import BLOCKED_REASON_LENGTH_MAX
 from holdfast.domain.values import Holder, InvalidValue, Quantity
 
 LINES_MAX = 50
 SEATS_PER_HOLD_MAX = 250
 SEATS_PER_BLOCKING_MAX = 1000
-EXPIRE_BATCH_MAX = 128
+DUE_BATCH_MAX = 128
+HOLDS_PER_CHECKOUT_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,16 @@ class IdempotencyKey:
     organization_id: OrganizationId
     digest: UUID
     fingerprint: bytes
+    # The command comes from a message: what is kept is a receipt of that, not an answer.
+    receipt: "Receipt | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Which of our consumers has taken in which message."""
+
+    consumer: str
+    event_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,24 +133,104 @@ class ReleaseHold:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireHolds:
-    """Write down that these holds have lapsed; those that have not are left alone."""
+class ExtendHold:
+    """Make a live hold last `seconds` longer. Its holder may within the policy; an operator beyond
+    it. With `holder`, only if the hold is theirs."""
+
+    organization_id: OrganizationId
+    hold_id: HoldId
+    seconds: int
+    origin: Origin
+    holder: Holder | None = None
+    is_operator: bool = False
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seconds <= TTL_SECONDS_MAX:
+            raise InvalidValue(
+                "invalid_seconds", f"A hold is extended by 1 to {TTL_SECONDS_MAX} seconds"
+            )
+
+    @property
+    def hold_key(self) -> HoldKey:
+        return (self.organization_id, self.hold_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StartCheckout:
+    """The holder goes to pay for these holds: each is extended, once, as its policy says."""
+
+    organization_id: OrganizationId
+    hold_ids: tuple[HoldId, ...]
+    origin: Origin
+    holder: Holder | None = None
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        _check_holds(self.hold_ids)
+
+    @property
+    def checkout_id(self) -> CheckoutId:
+        return checkout_id_of(self.hold_ids)
+
+    @property
+    def hold_keys(self) -> tuple[HoldKey, ...]:
+        return tuple((self.organization_id, hold_id) for hold_id in self.hold_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertHolds:
+    """These holds are paid: make one order of all of them, or of none."""
+
+    organization_id: OrganizationId
+    hold_ids: tuple[HoldId, ...]
+    purchase: Purchase
+    origin: Origin
+    checkout_id: CheckoutId | None = None
+    holder: Holder | None = None
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        _check_holds(self.hold_ids)
+
+    @property
+    def hold_keys(self) -> tuple[HoldKey, ...]:
+        return tuple((self.organization_id, hold_id) for hold_id in self.hold_ids)
+
+    @property
+    def revival_keys(self) -> tuple[HoldKey, ...]:
+        return tuple((self.organization_id, revival_id(hold_id)) for hold_id in self.hold_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _DueHolds:
+    """Holds of one organization of which something is due. Where it is not, they are left alone."""
 
     organization_id: OrganizationId
     hold_ids: tuple[HoldId, ...]
     origin: Origin
 
     def __post_init__(self) -> None:
-        assert 1 <= len(self.hold_ids) <= EXPIRE_BATCH_MAX
+        assert 1 <= len(self.hold_ids) <= DUE_BATCH_MAX
 
     @property
     def idempotency(self) -> IdempotencyKey | None:
-        """Expiring twice is harmless by nature."""
+        """Doing it twice is harmless by nature."""
         return None
 
     @property
     def hold_keys(self) -> tuple[HoldKey, ...]:
         return tuple((self.organization_id, hold_id) for hold_id in self.hold_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireHolds(_DueHolds):
+    """Write down that these holds have lapsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarnHolds(_DueHolds):
+    """Tell the holders of these holds that the end is near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +263,20 @@ class BlockSeats:
         return (self.organization_id, self.session_id)
 
 
-Command = PlaceHold | ReleaseHold | ExpireHolds | BlockSeats
+def _check_holds(hold_ids: tuple[HoldId, ...]) -> None:
+    if not 1 <= len(hold_ids) <= HOLDS_PER_CHECKOUT_MAX:
+        raise InvalidValue("invalid_holds", f"Name from 1 to {HOLDS_PER_CHECKOUT_MAX} holds")
+    if len(set(hold_ids)) != len(hold_ids):
+        raise InvalidValue("duplicate_hold", "A hold is named twice")
+
+
+Command = (
+    PlaceHold
+    | ReleaseHold
+    | ExtendHold
+    | StartCheckout
+    | ConvertHolds
+    | ExpireHolds
+    | WarnHolds
+    | BlockSeats
+)

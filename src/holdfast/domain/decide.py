@@ -3,9 +3,21 @@ touches nothing, so an error in it costs one command and leaves the rest of the 
 
 from holdfast.domain import refusals
 from holdfast.domain.blocking import block_seats
-from holdfast.domain.commands import BlockSeats, Command, ExpireHolds, PlaceHold, ReleaseHold
+from holdfast.domain.commands import (
+    BlockSeats,
+    Command,
+    ConvertHolds,
+    ExpireHolds,
+    ExtendHold,
+    PlaceHold,
+    ReleaseHold,
+    StartCheckout,
+    WarnHolds,
+)
+from holdfast.domain.converting import convert
+from holdfast.domain.extending import extend, start_checkout
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.outcomes import Decision, Expired, NeedsMore, Released
+from holdfast.domain.outcomes import Decision, Expired, NeedsMore, Released, Warned
 from holdfast.domain.placing import place
 from holdfast.domain.transitions import Transition
 
@@ -16,9 +28,17 @@ def decide(ledger: Ledger, command: Command) -> Decision:
             return place(ledger, command)
         case ReleaseHold():
             return _release(ledger, command)
+        case ExtendHold():
+            return extend(ledger, command)
+        case StartCheckout():
+            return start_checkout(ledger, command)
+        case ConvertHolds():
+            return convert(ledger, command)
         case BlockSeats():
             return block_seats(ledger, command)
-        case _:
+        case WarnHolds():
+            return _warn(ledger, command)
+        case ExpireHolds():
             return _expire(ledger, command)
 
 
@@ -46,3 +66,14 @@ def _expire(ledger: Ledger, command: ExpireHolds) -> Decision:
             transitions.append(Transition(hold, hold.expired(ledger.now), command.origin))
     expired = tuple(transition.after.id for transition in transitions)
     return Decision(Expired(expired, ledger.now), tuple(transitions))
+
+
+def _warn(ledger: Ledger, command: WarnHolds) -> Decision:
+    known = (ledger.holds.get(key) for key in dict.fromkeys(command.hold_keys))
+    transitions = tuple(
+        Transition(hold, hold.warned(ledger.now), command.origin)
+        for hold in known
+        if hold is not None and hold.can_warn(ledger.now)
+    )
+    warned = tuple(transition.after.id for transition in transitions)
+    return Decision(Warned(warned, ledger.now), transitions)

@@ -92,6 +92,7 @@ class Footprint:
     optional: frozenset[Resource] = frozenset()
     proposal: Proposal | None = None
     holding: Holding | None = None
+    new_holds: tuple[HoldKey, ...] = ()  # holds that it may make: each needs a reference
     awaits: Resource | None = None  # something that has to be there before anything is planned
     refusal: Refusal | None = None  # it is too large to be decided at all
 

@@ -4,23 +4,29 @@
        |----> expired          its time was up
        '----> cancelled        let go by its holder or an operator
 
+While it is active it may be extended, and its holder is warned once before the end.
+
 Lapsed and expired are two facts: a hold is *lapsed* from `expires_at` on, whatever its row says;
 it is *expired* once a command has written that down. Ask by intent (`can_convert(now)`), never by
 comparing the status.
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from holdfast.domain.ids import (
     BlockId,
+    CheckoutId,
     HoldId,
     HoldKey,
+    OrderId,
     OrganizationId,
     PoolId,
     SeatId,
     SessionId,
+    SessionKey,
     TicketTypeId,
 )
 from holdfast.domain.values import Holder, Money
@@ -96,10 +102,23 @@ class Hold:
     cancelled_at: datetime | None = None
     expired_at: datetime | None = None
     remarks: Remarks = NO_REMARKS
+    warn_at: datetime | None = None  # None: it was warned, or its policy does not want it
+    checkout_id: CheckoutId | None = None  # the checkout that it is or was in
+    order_id: OrderId | None = None  # what it became when it was paid
+    revives: HoldId | None = None  # the lapsed hold whose late payment it stands for
 
     @property
     def key(self) -> HoldKey:
         return (self.organization_id, self.id)
+
+    @property
+    def session_key(self) -> SessionKey:
+        return (self.organization_id, self.session_id)
+
+    @property
+    def due_at(self) -> datetime:
+        """When somebody has to do something about it: warn its holder, or write down its end."""
+        return self.warn_at or self.expires_at
 
     @property
     def quantity(self) -> int:
@@ -150,6 +169,12 @@ class Hold:
     def can_release(self, now: datetime) -> bool:
         return self.is_active(now)
 
+    def can_extend(self, now: datetime) -> bool:
+        return self.is_active(now)
+
+    def can_warn(self, now: datetime) -> bool:
+        return self.is_active(now) and self.warn_at is not None and self.warn_at <= now
+
     def occupies_places(self) -> bool:
         """Its units are counted as held, lapsed or not."""
         return self.status is HoldStatus.ACTIVE
@@ -165,24 +190,45 @@ class Hold:
 
     def expired(self, now: datetime) -> "Hold":
         assert self.can_expire(now)
-        return self._ended(HoldStatus.EXPIRED, now, expired_at=now)
+        return self._changed(now, status=HoldStatus.EXPIRED, expired_at=now, warn_at=None)
 
     def released(self, now: datetime) -> "Hold":
         assert self.can_release(now)
-        return self._ended(HoldStatus.CANCELLED, now, cancelled_at=now)
+        return self._changed(now, status=HoldStatus.CANCELLED, cancelled_at=now, warn_at=None)
 
-    def _ended(
-        self,
-        status: HoldStatus,
-        now: datetime,
-        expired_at: datetime | None = None,
-        cancelled_at: datetime | None = None,
-    ) -> "Hold":
-        return replace(
-            self,
-            status=status,
-            version=self.version + 1,
-            updated_at=now,
-            expired_at=expired_at,
-            cancelled_at=cancelled_at,
+    def converted(self, now: datetime, order_id: OrderId) -> "Hold":
+        assert self.can_convert(now)
+        return self._changed(
+            now, status=HoldStatus.CONVERTED, confirmed_at=now, order_id=order_id, warn_at=None
         )
+
+    def extended(self, now: datetime, until: datetime, warning_seconds: int) -> "Hold":
+        """Never shorter than before. Who was warned already is warned again before the new end."""
+        assert self.can_extend(now)
+        assert until > self.expires_at
+        return self._changed(
+            now, expires_at=until, warn_at=warning_time(now, until, warning_seconds)
+        )
+
+    def checked_out(
+        self, now: datetime, checkout_id: CheckoutId, until: datetime, warning_seconds: int
+    ) -> "Hold":
+        """In a checkout, and extended by it where `until` is later than its end."""
+        if until > self.expires_at:
+            extended = self.extended(now, until, warning_seconds)
+            return replace(extended, checkout_id=checkout_id)
+        assert self.can_extend(now)
+        return self._changed(now, checkout_id=checkout_id)
+
+    def warned(self, now: datetime) -> "Hold":
+        assert self.can_warn(now)
+        return self._changed(now, warn_at=None)
+
+    def _changed(self, now: datetime, **changes: Any) -> "Hold":
+        return replace(self, version=self.version + 1, updated_at=now, **changes)
+
+
+def warning_time(now: datetime, expires_at: datetime, warning_seconds: int) -> datetime | None:
+    """A hold that lasts no longer than the warning would come before its end is not warned."""
+    warn_at = expires_at - timedelta(seconds=warning_seconds)
+    return warn_at if warning_seconds and warn_at > now else None

@@ -11,6 +11,9 @@ PoolId = NewType("PoolId", UUID)
 BlockId = NewType("BlockId", UUID)
 SeatId = NewType("SeatId", UUID)
 HoldId = NewType("HoldId", UUID)
+CheckoutId = NewType("CheckoutId", UUID)
+OrderId = NewType("OrderId", UUID)
+TicketId = NewType("TicketId", UUID)
 ApiKeyId = NewType("ApiKeyId", UUID)
 
 # A client may choose a hold's id, so two organizations may choose the same one.

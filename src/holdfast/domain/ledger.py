@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.commands import Receipt
 from holdfast.domain.footprint import Proposal, Resource
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SeatId, SessionKey
@@ -43,6 +44,8 @@ class Ledger:
     # Live holds by session and holder, for those whose policy allows only one.
     holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
+    # Messages that have had their effect already.
+    receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
     references: dict[HoldKey, str] = field(default_factory=dict)
     # Locked by someone else: whatever needs one of these is not decided in this group.
     skipped: frozenset[Resource] = frozenset()
@@ -87,7 +90,7 @@ class Ledger:
         }
         seats: dict[SeatId, Seat] = {}
         for transition in transitions:
-            for seat in transition.after.seats:
+            for seat in transition.after.seats if transition.moves_seats else ():
                 before = seats.get(seat.id) or self.seats[seat.id]
                 seats[seat.id] = seat_after(before, transition)
         seats |= {each.after.id: each.after for each in seat_transitions}

@@ -5,7 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import BlockId, HoldId, HoldKey, PoolId, SeatId
+from holdfast.domain.ids import (
+    BlockId,
+    CheckoutId,
+    HoldId,
+    HoldKey,
+    OrderId,
+    PoolId,
+    SeatId,
+    SessionKey,
+)
+from holdfast.domain.order import Checkout, Order
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.seat import Seat
 from holdfast.domain.transitions import SeatTransition, Transition
@@ -25,7 +35,52 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
+class Extended:
+    hold: Hold
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CheckoutStarted:
+    """`is_repeat`: these very holds are in this checkout already."""
+
+    checkout_id: CheckoutId
+    holds: tuple[Hold, ...]
+    at: datetime
+    is_repeat: bool = False
+
+    @property
+    def expires_at(self) -> datetime:
+        return min(hold.expires_at for hold in self.holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """`holds` are those that the order was made of: for a late payment, the ones that stand for
+    the lapsed ones."""
+
+    order: Order
+    holds: tuple[Hold, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyConverted:
+    """They were made this order before. Its tickets are not locked here: who needs them reads
+    them."""
+
+    order_id: OrderId
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Expired:
+    hold_ids: tuple[HoldId, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
     hold_ids: tuple[HoldId, ...]
     at: datetime
 
@@ -45,14 +100,14 @@ class SeatsBlocked:
 class NeedsMore:
     """The footprint was too small, or others were quicker. What is learnt goes into the next plan:
 
-    lapsed_pools    have lapsed holds that would make room
+    lapsed          pools that have lapsed holds which would make room
     holds           stand on seats that are asked for
     locked_seats    somebody else has locked: best-available looks elsewhere first
     block_limits    what a block with a capacity has left
     was_overtaken   the look ahead was out of date; the next one will not be
     """
 
-    lapsed_pools: frozenset[PoolId] = frozenset()
+    lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
     holds: frozenset[HoldKey] = frozenset()
     locked_seats: frozenset[SeatId] = frozenset()
     block_limits: Mapping[BlockId, int] = field(default_factory=dict)
@@ -60,7 +115,7 @@ class NeedsMore:
 
     def and_(self, other: "NeedsMore") -> "NeedsMore":
         return NeedsMore(
-            lapsed_pools=self.lapsed_pools | other.lapsed_pools,
+            lapsed=self.lapsed | other.lapsed,
             holds=self.holds | other.holds,
             locked_seats=self.locked_seats | other.locked_seats,
             block_limits={**self.block_limits, **other.block_limits},
@@ -69,7 +124,18 @@ class NeedsMore:
 
 NOTHING_MORE = NeedsMore()
 
-Outcome = Placed | Released | Expired | SeatsBlocked | Refusal
+Outcome = (
+    Placed
+    | Released
+    | Extended
+    | CheckoutStarted
+    | Converted
+    | AlreadyConverted
+    | Expired
+    | Warned
+    | SeatsBlocked
+    | Refusal
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +143,5 @@ class Decision:
     outcome: Outcome | NeedsMore
     transitions: tuple[Transition, ...] = ()
     seat_transitions: tuple[SeatTransition, ...] = ()
+    checkout: Checkout | None = None
+    order: Order | None = None

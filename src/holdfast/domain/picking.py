@@ -1,6 +1,6 @@
 """Which seats a hold gets: those it names, or those that were found for it. Under lock."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.domain import refusals
@@ -158,18 +158,25 @@ def _refuse_shortage(
 
 
 def _vacate(ledger: Ledger, picked: Picked) -> NeedsMore | None:
+    lapsed = lapsed_on(ledger, picked.type_of)
+    if isinstance(lapsed, NeedsMore):
+        return lapsed
+    picked.lapsed = lapsed
+    return None
+
+
+def lapsed_on(ledger: Ledger, seat_ids: Iterable[SeatId]) -> tuple[Hold, ...] | NeedsMore:
     """The lapsed holds on these seats are to be expired: they and all their places are needed."""
     keys = {
         key
-        for seat_id in picked.type_of
+        for seat_id in seat_ids
         if ledger.seats[seat_id].is_lapsed(ledger.now)
         and (key := ledger.seats[seat_id].hold_key) is not None
     }
     known = [hold for key in keys if (hold := ledger.holds.get(key)) is not None]
     if len(known) < len(keys) or not all(map(ledger.knows_places_of, known)):
         return NeedsMore(holds=frozenset(keys))
-    picked.lapsed = tuple(sorted(known, key=lambda hold: (hold.expires_at, hold.id)))
-    return None
+    return tuple(sorted(known, key=lambda hold: (hold.expires_at, hold.id)))
 
 
 def _refuse_orphans(

@@ -4,12 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import EventStatus, SessionCatalogue
 from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, Origin, PlaceHold, SeatAsk
-from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat
+from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat, warning_time
 from holdfast.domain.ids import BlockId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import Decision, NeedsMore, Outcome, Placed
@@ -56,7 +56,7 @@ def _place(
     vacated = tuple(
         Transition(lapsed, lapsed.expired(ledger.now), command.origin) for lapsed in picked.lapsed
     )
-    room = _make_room(ledger, demand, vacated, command.origin)
+    room = make_room(ledger, demand, vacated, command.origin)
     if room.short_pools:
         return _short_of_stock(ledger, session, hold, demand, room)
     placed = Transition(None, hold, command.origin)
@@ -182,7 +182,10 @@ def _new_hold(
 ) -> Hold:
     lines = _lines(ledger, session, command, picked)
     # Several ticket types in one hold: the shortest time of them is the time of the hold.
-    ttl_seconds = min(session.offers[line.ticket_type_id].policy.ttl_seconds for line in lines)
+    policies = [session.offers[line.ticket_type_id].policy for line in lines]
+    ttl_seconds = min(policy.ttl_seconds for policy in policies)
+    expires_at = rounded_up(ledger.now) + timedelta(seconds=ttl_seconds)
+    warning_seconds = max(policy.warning_seconds for policy in policies)
     return Hold(
         organization_id=command.organization_id,
         id=command.hold_id,
@@ -196,8 +199,9 @@ def _new_hold(
         created_at=ledger.now,
         updated_at=ledger.now,
         held_at=ledger.now,
-        expires_at=expiry(ledger.now, ttl_seconds),
+        expires_at=expires_at,
         remarks=command.remarks,
+        warn_at=warning_time(ledger.now, expires_at, warning_seconds),
     )
 
 
@@ -237,23 +241,23 @@ def _seat_line(
     return Line(ticket_type_id, 1, price, pools, seat)
 
 
-def expiry(now: datetime, ttl_seconds: int) -> datetime:
-    """A whole second, rounded up: the buyer never gets less than what was promised."""
-    return datetime.fromtimestamp(math.ceil(now.timestamp()) + ttl_seconds, UTC)
+def rounded_up(moment: datetime) -> datetime:
+    """Times are whole seconds: the buyer never gets less than what was promised."""
+    return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
+class Room:
     evictions: tuple[Transition, ...]
     short_pools: frozenset[PoolId]
 
 
-def _make_room(
+def make_room(
     ledger: Ledger,
     demand: Mapping[PoolId, int],
     vacated: tuple[Transition, ...],
     origin: Origin,
-) -> _Room:
+) -> Room:
     """Expire lapsed holds, oldest first and only as many as needed, until the demand fits. What was
     vacated already counts. All of a pool's lapsed holds have to be known, or the oldest might be
     passed over."""
@@ -265,7 +269,7 @@ def _make_room(
     for transition in vacated:
         _give_back(missing, transition)
     if not missing or not ledger.surveyed_pools.issuperset(missing):
-        return _Room((), frozenset(missing))
+        return Room((), frozenset(missing))
     evictions: list[Transition] = []
     gone = {transition.after.key for transition in vacated}
     for lapsed in ledger.lapsed_holds():
@@ -277,7 +281,7 @@ def _make_room(
         _give_back(missing, evictions[-1])
         if not missing or len(evictions) == EVICTIONS_MAX:
             break
-    return _Room(tuple(evictions), frozenset(missing))
+    return Room(tuple(evictions), frozenset(missing))
 
 
 def _give_back(missing: dict[PoolId, int], transition: Transition) -> None:
@@ -293,12 +297,13 @@ def _short_of_stock(
     session: SessionCatalogue,
     hold: Hold,
     demand: Mapping[PoolId, int],
-    room: _Room,
+    room: Room,
 ) -> Decision:
     """Too little is free. If lapsed holds that this group has not locked would make up for it,
     ask for them and keep what was evicted meanwhile: it is progress for the next round."""
     if all(ledger.available(pool_id) >= units for pool_id, units in demand.items()):
-        return Decision(NeedsMore(lapsed_pools=room.short_pools), room.evictions)
+        lapsed = frozenset((session.key, pool_id) for pool_id in room.short_pools)
+        return Decision(NeedsMore(lapsed=lapsed), room.evictions)
     for line in hold.lines:
         short = [pool for pool in line.pool_ids if demand[pool] > ledger.available(pool)]
         if short:

@@ -13,9 +13,14 @@ from holdfast.domain.commands import (
     SEATS_PER_HOLD_MAX,
     BlockSeats,
     Command,
+    ConvertHolds,
+    ExpireHolds,
+    ExtendHold,
     PlaceHold,
     ReleaseHold,
     SeatAsk,
+    StartCheckout,
+    WarnHolds,
 )
 from holdfast.domain.footprint import (
     Footprint,
@@ -55,13 +60,16 @@ def needs_of(command: Command, learnt: NeedsMore = NOTHING_MORE) -> Needs:
             return Needs(
                 sessions=frozenset({session}),
                 holds=learnt.holds,
-                lapsed=frozenset((session, pool_id) for pool_id in learnt.lapsed_pools),
+                lapsed=learnt.lapsed,
                 places=(command,),
             )
         case BlockSeats():
             return Needs(sessions=frozenset({command.session_key}), holds=learnt.holds)
-        case ReleaseHold():
+        case ReleaseHold() | ExtendHold():
             return Needs(holds=frozenset({command.hold_key}))
+        case ConvertHolds():
+            keys = {*command.hold_keys, *command.revival_keys}
+            return Needs(holds=frozenset(keys | learnt.holds), lapsed=learnt.lapsed)
         case _:
             return Needs(holds=frozenset(command.hold_keys))
 
@@ -88,9 +96,16 @@ class GroupPlan:
                     refusal = refusals.too_many_seats(freed)
                     return Footprint(frozenset(), refusal=refusal)
                 required |= self._holds(learnt.holds)
-            case ReleaseHold():
+            case ReleaseHold() | ExtendHold():
                 required = self._holds((command.hold_key,))
-            case _:
+            case StartCheckout():
+                required = self._holds(command.hold_keys)
+            case ConvertHolds():
+                return self._footprint_of_convert(command, learnt)
+            case WarnHolds():
+                # Nothing of its places changes: nobody has to wait for a warning.
+                required = _without_places(self._holds(command.hold_keys))
+            case ExpireHolds():
                 required = _resources_of(_as_many_as_are_quick(self._known(command.hold_keys)))
         return Footprint(frozenset(required | _key_of(command)))
 
@@ -107,7 +122,7 @@ class GroupPlan:
             required.add(Resource(ResourceKind.HOLD_ID, organization_id, command.hold_id))
             required.add(Resource(ResourceKind.HOLD, organization_id, command.hold_id))
         required |= _seats(organization_id, command.named_seats) | self._holds(learnt.holds)
-        optional = self._lapsed(learnt.lapsed_pools)
+        optional = self._lapsed(learnt.lapsed)
         proposal = holding = None
         session = self.survey.sessions.get(command.session_key)
         if session is not None:
@@ -124,7 +139,24 @@ class GroupPlan:
             required |= _seats(organization_id, proposed & learnt.locked_seats)
             required |= self._block_pools(command.session_key, proposed, proposal.limits)
             optional |= _seats(organization_id, proposed)
-        return Footprint(frozenset(required), frozenset(optional - required), proposal, holding)
+        return Footprint(
+            frozenset(required),
+            frozenset(optional - required),
+            proposal,
+            holding,
+            (command.hold_key,),
+        )
+
+    def _footprint_of_convert(self, command: ConvertHolds, learnt: NeedsMore) -> Footprint:
+        holds = self._known((*command.hold_keys, *learnt.holds))
+        if _seats_of(holds) > SEATS_FREED_BY_ONE_MAX:
+            return Footprint(frozenset(), refusal=refusals.service_unavailable())
+        required = _resources_of(holds) | _key_of(command)
+        required |= {Resource(ResourceKind.HOLD, *key) for key in command.revival_keys}
+        optional = self._lapsed(learnt.lapsed)
+        return Footprint(
+            frozenset(required), frozenset(optional - required), new_holds=command.revival_keys
+        )
 
     def _needs_seating(self, command: PlaceHold) -> bool:
         return bool(seats_to_survey(needs_of(command), self.survey.sessions).seatings)
@@ -209,8 +241,8 @@ class GroupPlan:
             Resource(_POOL, session_key[0], pool_id) for pool_id in pools if pool_id is not None
         }
 
-    def _lapsed(self, pools: Iterable[PoolId]) -> set[Resource]:
-        lapsed = [hold for pool_id in pools for hold in self.survey.lapsed.get(pool_id, ())]
+    def _lapsed(self, pools: Iterable[tuple[SessionKey, PoolId]]) -> set[Resource]:
+        lapsed = [hold for _, pool_id in pools for hold in self.survey.lapsed.get(pool_id, ())]
         return _resources_of(_as_many_as_are_quick(lapsed))
 
     def _holds(self, keys: Iterable[HoldKey]) -> set[Resource]:
@@ -236,6 +268,10 @@ def _as_many_as_are_quick(holds: Iterable[Hold]) -> Iterator[Hold]:
         if seats > SEATS_FREED_AT_ONCE_MAX and seats > len(hold.seats):
             return
         yield hold
+
+
+def _without_places(resources: Iterable[Resource]) -> set[Resource]:
+    return {each for each in resources if each.kind in {ResourceKind.SESSION, ResourceKind.HOLD}}
 
 
 def resources_of_hold(hold: Hold) -> set[Resource]:

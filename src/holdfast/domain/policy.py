@@ -1,15 +1,27 @@
 """How long a hold lasts and how much it may hold. The nearest policy wins, field by field."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum, auto
-from typing import TypeVar
 
 from holdfast.domain.values import QUANTITY_MAX, InvalidValue
 
 TTL_SECONDS_DEFAULT = 600
 TTL_SECONDS_MAX = 7 * 24 * 3600
+LIFETIME_SECONDS_DEFAULT = 1200
+CHECKOUT_EXTENSION_SECONDS_DEFAULT = 300
+WARNING_SECONDS_DEFAULT = 60
+WARNING_SECONDS_MAX = 3600
+DAY_SECONDS = 24 * 3600
 
-T = TypeVar("T")
+# The whole numbers of a policy: the least and the most.
+POLICY_BOUNDS = {
+    "ttl_seconds": (1, TTL_SECONDS_MAX),
+    "quantity_max": (1, QUANTITY_MAX),
+    "checkout_extension_seconds": (0, DAY_SECONDS),
+    "lifetime_max_seconds": (1, TTL_SECONDS_MAX),
+    "warning_seconds": (0, WARNING_SECONDS_MAX),
+    "late_payment_seconds": (0, DAY_SECONDS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +32,18 @@ class PolicyOverride:
     quantity_max: int | None = None
     one_active_hold: bool | None = None
     refuse_orphans: bool | None = None
+    checkout_extension_seconds: int | None = None
+    lifetime_max_seconds: int | None = None
+    warning_seconds: int | None = None
+    late_payment_seconds: int | None = None
 
     def __post_init__(self) -> None:
-        _check("ttl_seconds", self.ttl_seconds, TTL_SECONDS_MAX)
-        _check("quantity_max", self.quantity_max, QUANTITY_MAX)
+        for field, (least, most) in POLICY_BOUNDS.items():
+            value = getattr(self, field)
+            if value is not None and not least <= value <= most:
+                raise InvalidValue(
+                    "invalid_policy", f"{field} must be a whole number from {least} to {most}"
+                )
 
 
 class Unchanged(Enum):
@@ -43,13 +63,15 @@ class PolicyChange:
     quantity_max: int | Unchanged | None = UNCHANGED
     one_active_hold: bool | Unchanged | None = UNCHANGED
     refuse_orphans: bool | Unchanged | None = UNCHANGED
+    checkout_extension_seconds: int | Unchanged | None = UNCHANGED
+    lifetime_max_seconds: int | Unchanged | None = UNCHANGED
+    warning_seconds: int | Unchanged | None = UNCHANGED
+    late_payment_seconds: int | Unchanged | None = UNCHANGED
 
     def applied_to(self, override: PolicyOverride) -> PolicyOverride:
-        return PolicyOverride(
-            _changed(self.ttl_seconds, override.ttl_seconds),
-            _changed(self.quantity_max, override.quantity_max),
-            _changed(self.one_active_hold, override.one_active_hold),
-            _changed(self.refuse_orphans, override.refuse_orphans),
+        said = {name: getattr(self, name) for name in POLICY_FIELDS}
+        return replace(
+            override, **{name: value for name, value in said.items() if value is not UNCHANGED}
         )
 
 
@@ -61,14 +83,19 @@ class HoldPolicy:
     quantity_max: int = QUANTITY_MAX
     one_active_hold: bool = False  # a holder has at most one live hold of a session
     refuse_orphans: bool = False  # hand-picked seats may not leave a single seat alone
+    # Checkout makes a hold last this much longer, once.
+    checkout_extension_seconds: int = CHECKOUT_EXTENSION_SECONDS_DEFAULT
+    lifetime_max_seconds: int = LIFETIME_SECONDS_DEFAULT  # extensions end here; operators may go on
+    warning_seconds: int = WARNING_SECONDS_DEFAULT  # told so long before the end; 0: not at all
+    # A payment that comes so late still gets its places, if they are still free. 0: never.
+    late_payment_seconds: int = 0
 
     def overridden_by(self, override: PolicyOverride) -> "HoldPolicy":
-        return HoldPolicy(
-            _nearer(override.ttl_seconds, self.ttl_seconds),
-            _nearer(override.quantity_max, self.quantity_max),
-            _nearer(override.one_active_hold, self.one_active_hold),
-            _nearer(override.refuse_orphans, self.refuse_orphans),
-        )
+        said = {name: getattr(override, name) for name in POLICY_FIELDS}
+        return replace(self, **{name: value for name, value in said.items() if value is not None})
+
+
+POLICY_FIELDS = tuple(field.name for field in fields(HoldPolicy))
 
 
 def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:
@@ -77,16 +104,3 @@ def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:
     for override in overrides:
         policy = policy.overridden_by(override)
     return policy
-
-
-def _nearer(override: T | None, wider: T) -> T:
-    return wider if override is None else override
-
-
-def _changed(change: T | Unchanged | None, current: T | None) -> T | None:
-    return current if isinstance(change, Unchanged) else change
-
-
-def _check(field: str, value: int | None, maximum: int) -> None:
-    if value is not None and not 1 <= value <= maximum:
-        raise InvalidValue("invalid_policy", f"{field} must be a whole number from 1 to {maximum}")

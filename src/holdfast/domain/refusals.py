@@ -12,13 +12,18 @@ Refusal
 |                          seat_held_by_another_user, seat_not_available
 |                                                                      (a retry may help)
 |-- about the holder       active_hold_exists                          (a retry may help)
-|-- about the hold         hold_not_found, hold_expired, invalid_hold_state
+|-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
+|                          extension_limit_reached
+|-- about paying           expired_before_checkout, empty_cart, different_holders,
+|                          different_currencies, too_many_attendees, checkout_not_found,
+|                          order_not_found, payment_refused, already_paid
 |-- about repeating        idempotency_key_reused, request_in_progress (the latter: a retry helps)
 '-- about ourselves        service_unavailable, internal_error         (a retry may help)
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from holdfast.domain.values import JsonValue
@@ -57,6 +62,16 @@ class RefusalCode(StrEnum):
     HOLD_NOT_FOUND = "hold_not_found"
     HOLD_EXPIRED = "hold_expired"
     INVALID_HOLD_STATE = "invalid_hold_state"
+    EXTENSION_LIMIT_REACHED = "extension_limit_reached"
+    EXPIRED_BEFORE_CHECKOUT = "expired_before_checkout"
+    EMPTY_CART = "empty_cart"
+    DIFFERENT_HOLDERS = "different_holders"
+    DIFFERENT_CURRENCIES = "different_currencies"
+    TOO_MANY_ATTENDEES = "too_many_attendees"
+    CHECKOUT_NOT_FOUND = "checkout_not_found"
+    ORDER_NOT_FOUND = "order_not_found"
+    PAYMENT_REFUSED = "payment_refused"
+    ALREADY_PAID = "already_paid"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
     SERVICE_UNAVAILABLE = "service_unavailable"
@@ -80,6 +95,8 @@ _RETRYABLE = frozenset(
         RefusalCode.BLOCK_AT_CAPACITY,
         RefusalCode.ACTIVE_HOLD_EXISTS,
         RefusalCode.CAPACITY_IN_USE,
+        RefusalCode.EMPTY_CART,
+        RefusalCode.PAYMENT_REFUSED,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,
         RefusalCode.INTERNAL_ERROR,
@@ -289,8 +306,71 @@ def hold_not_found() -> Refusal:
     return Refusal(RefusalCode.HOLD_NOT_FOUND, "Hold not found")
 
 
-def hold_expired() -> Refusal:
-    return Refusal(RefusalCode.HOLD_EXPIRED, "The hold has expired")
+def hold_expired(lapsed: Sequence[str] = ()) -> Refusal:
+    """`lapsed` are the holds in question, where there are several."""
+    details: dict[str, JsonValue] = {"lapsed_hold_ids": list(lapsed)} if lapsed else {}
+    return Refusal(RefusalCode.HOLD_EXPIRED, "The hold has expired", details)
+
+
+def extension_limit_reached(expires_at: datetime) -> Refusal:
+    return Refusal(
+        RefusalCode.EXTENSION_LIMIT_REACHED,
+        "The hold cannot be extended any further",
+        {"expires_at": expires_at.isoformat().replace("+00:00", "Z")},
+    )
+
+
+def expired_before_checkout(lapsed: Sequence[str]) -> Refusal:
+    return Refusal(
+        RefusalCode.EXPIRED_BEFORE_CHECKOUT,
+        "The hold expired before checkout. Select again what is still free.",
+        {"lapsed_hold_ids": list(lapsed)},
+    )
+
+
+def empty_cart() -> Refusal:
+    return Refusal(RefusalCode.EMPTY_CART, "Nothing is held that could be paid for")
+
+
+def different_holders() -> Refusal:
+    return Refusal(
+        RefusalCode.DIFFERENT_HOLDERS, "The holds belong to different people: pay for each's apart"
+    )
+
+
+def different_currencies() -> Refusal:
+    return Refusal(
+        RefusalCode.DIFFERENT_CURRENCIES,
+        "The holds are in different currencies: pay for each apart",
+    )
+
+
+def too_many_attendees(tickets: int) -> Refusal:
+    return Refusal(
+        RefusalCode.TOO_MANY_ATTENDEES,
+        f"There are more attendees than tickets ({tickets})",
+        {"tickets": tickets},
+    )
+
+
+def checkout_not_found() -> Refusal:
+    return Refusal(RefusalCode.CHECKOUT_NOT_FOUND, "Checkout not found")
+
+
+def order_not_found() -> Refusal:
+    return Refusal(RefusalCode.ORDER_NOT_FOUND, "Order not found")
+
+
+def payment_refused(reason: str) -> Refusal:
+    return Refusal(RefusalCode.PAYMENT_REFUSED, f"The payment was refused: {reason}")
+
+
+def already_paid(order_id: str) -> Refusal:
+    return Refusal(
+        RefusalCode.ALREADY_PAID,
+        "This was paid for already, with another payment reference",
+        {"order_id": order_id},
+    )
 
 
 def invalid_hold_state(status: str) -> Refusal:

@@ -100,6 +100,10 @@ class Seat:
             SeatStatus.HELD, hold_id=hold_id, holder_key=holder_key, held_until=until, locked_at=now
         )
 
+    def extended(self, until: datetime) -> "Seat":
+        assert self.status is SeatStatus.HELD
+        return replace(self, held_until=until, version=self.version + 1)
+
     def released(self) -> "Seat":
         assert self.status is SeatStatus.HELD
         return self._changed(SeatStatus.AVAILABLE)

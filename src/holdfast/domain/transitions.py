@@ -16,9 +16,13 @@ from holdfast.domain.seat import Seat
 
 class FactType(StrEnum):
     HOLD_CREATED = "hold.created"
+    HOLD_EXTENDED = "hold.extended"
+    HOLD_CHANGED = "hold.changed"
+    HOLD_EXPIRING = "hold.expiring"
     HOLD_EXPIRED = "hold.expired"
     HOLD_CANCELLED = "hold.cancelled"
     HOLD_CONVERTED = "hold.converted"
+    ORDER_CONFIRMED = "order.confirmed"
     SEAT_HELD = "seat.held"
     SEAT_RELEASED = "seat.released"
     SEAT_SOLD = "seat.sold"
@@ -51,11 +55,30 @@ class Transition:
 
     @property
     def fact_type(self) -> FactType:
-        return _FACT_OF_STATUS[self.after.status]
+        before, after = self.before, self.after
+        if before is None or before.status is not after.status:
+            return _FACT_OF_STATUS[after.status]
+        if before.expires_at != after.expires_at:
+            return FactType.HOLD_EXTENDED
+        is_warning = before.warn_at is not None and after.warn_at is None
+        return FactType.HOLD_EXPIRING if is_warning else FactType.HOLD_CHANGED
 
     @property
-    def seat_fact_type(self) -> FactType:
+    def seat_fact_type(self) -> FactType | None:
+        """None where its seats stay what they are."""
+        if self.before is not None and self.before.status is self.after.status:
+            return None
         return _SEAT_FACT_OF_STATUS[self.after.status]
+
+    @property
+    def moves_seats(self) -> bool:
+        """Whether the rows of its seats change: their state, or how long they are held."""
+        before, after = self.before, self.after
+        return (
+            before is None
+            or before.status is not after.status
+            or before.expires_at != after.expires_at
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +142,8 @@ def seat_after(seat: Seat, transition: Transition) -> Seat:
     """What becomes of a seat of a hold that changes."""
     hold = transition.after
     if hold.occupies_places():
+        if transition.before is not None:
+            return seat.extended(hold.expires_at)
         return seat.held(hold.id, hold.holder.key, hold.expires_at, hold.updated_at)
     return seat.sold() if hold.is_converted() else seat.released()
 

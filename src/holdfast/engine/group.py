@@ -191,10 +191,11 @@ def _lock_and_read(
             *(footprint.required for _, footprint in planned),
             *(footprint.optional for _, footprint in planned),
         ),
-        new_holds=[
-            pending.command.hold_key
+        new_holds=[key for _, footprint in planned for key in footprint.new_holds],
+        receipts=[
+            (key.organization_id, key.receipt)
             for pending, _ in planned
-            if isinstance(pending.command, PlaceHold)
+            if (key := pending.command.idempotency) is not None and key.receipt is not None
         ],
         holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
     )
@@ -232,7 +233,14 @@ def _decide_all(
             decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
     if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded:
         group.write_and_commit(
-            GroupWrites(ledger, verdicts.transitions, verdicts.recorded, verdicts.seat_transitions)
+            GroupWrites(
+                ledger,
+                verdicts.transitions,
+                verdicts.recorded,
+                verdicts.seat_transitions,
+                verdicts.checkouts,
+                verdicts.orders,
+            )
         )
 
 

@@ -9,7 +9,8 @@ from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.decide import decide
 from holdfast.domain.footprint import Resource
 from holdfast.domain.ledger import Ledger, RecordedAnswer
-from holdfast.domain.outcomes import Decision, NeedsMore
+from holdfast.domain.order import Checkout, Order
+from holdfast.domain.outcomes import AlreadyConverted, Decision, NeedsMore, Outcome
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.pending import Pending
@@ -27,11 +28,17 @@ class Verdicts:
     blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
     seat_transitions: list[SeatTransition] = field(default_factory=list)
+    checkouts: list[Checkout] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
 
     def keep(self, decision: Decision) -> None:
         self.transitions += decision.transitions
         self.seat_transitions += decision.seat_transitions
+        if decision.checkout is not None:
+            self.checkouts.append(decision.checkout)
+        if decision.order is not None:
+            self.orders.append(decision.order)
 
 
 def decide_one(
@@ -46,7 +53,10 @@ def decide_one(
             return
         decision = decide(ledger, pending.command)
         body = None
-        if not isinstance(decision.outcome, NeedsMore) and pending.render is not None:
+        # An order that was made before is read by whoever answers.
+        if pending.render is not None and not isinstance(
+            decision.outcome, NeedsMore | AlreadyConverted
+        ):
             body = pending.render(decision.outcome)
         ledger.apply(decision.transitions, decision.seat_transitions)
     except Exception:
@@ -64,9 +74,24 @@ def decide_one(
         verdicts.again.append(pending)
         return
     verdicts.answers.append((pending, Answer(decision.outcome, body)))
-    is_final = not (isinstance(decision.outcome, Refusal) and decision.outcome.code.is_retryable)
+    _record(ledger, pending, decision.outcome, body, verdicts)
+
+
+def _record(
+    ledger: Ledger, pending: Pending, outcome: Outcome, body: bytes | None, verdicts: Verdicts
+) -> None:
+    """Keep the answer for those who ask again, or the receipt of a message that had its effect."""
     key = pending.command.idempotency
-    if key is not None and body is not None and is_final:
+    if key is None:
+        return
+    is_refusal = isinstance(outcome, Refusal)
+    if key.receipt is not None:
+        if not is_refusal:
+            ledger.receipts.add((key.organization_id, key.receipt))
+            verdicts.recorded.append((key, RecordedAnswer(key.fingerprint, b"")))
+        return
+    is_final = not (isinstance(outcome, Refusal) and outcome.code.is_retryable)
+    if body is not None and is_final:
         recorded = RecordedAnswer(key.fingerprint, body)
         ledger.answers[key.organization_id, key.digest] = recorded
         verdicts.recorded.append((key, recorded))
@@ -87,6 +112,8 @@ def _replay(ledger: Ledger, pending: Pending) -> Answer | None:
     key = pending.command.idempotency
     if key is None:
         return None
+    if (key.organization_id, key.receipt) in ledger.receipts:
+        return Answer(None, is_replay=True)
     recorded = ledger.answers.get((key.organization_id, key.digest))
     if recorded is None:
         return None

@@ -10,6 +10,10 @@ from holdfast.domain.ids import ApiKeyId, OrganizationId
 class Scope(StrEnum):
     HOLDS_READ = "holds:read"
     HOLDS_WRITE = "holds:write"
+    HOLDS_OPERATE = "holds:operate"  # beyond what the policy allows a holder
+    ORDERS_READ = "orders:read"
+    FACTS_READ = "facts:read"
+    AUDIT_READ = "audit:read"
     CATALOGUE_READ = "catalogue:read"
     CATALOGUE_WRITE = "catalogue:write"
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.ids import HoldId, OrganizationId, SessionId
-from holdfast.domain.values import EmailAddress
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId
+from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.paging import Page, PageRequest
 
 
@@ -50,10 +50,14 @@ class HoldStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class LapsedHold:
+class DueHold:
+    """Its end is to be written down, or else its holder is to be warned."""
+
     organization_id: OrganizationId
     session_id: SessionId
     hold_id: HoldId
+    is_lapsed: bool
+    quantity: int
 
 
 class HoldReader(Protocol):
@@ -69,6 +73,12 @@ class HoldReader(Protocol):
         order: HoldOrder = HoldOrder.NEWEST,
     ) -> Page[SeenHold]: ...
 
+    def live_holds(
+        self, organization_id: OrganizationId, event_id: EventId, holder: Holder
+    ) -> tuple[Hold, ...]:
+        """Of a person, oldest first."""
+        ...
+
     def statistics(
         self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
     ) -> HoldStatistics: ...
@@ -77,8 +87,12 @@ class HoldReader(Protocol):
 class Housekeeping(Protocol):
     """What the background duties ask, over all organizations."""
 
-    def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
+    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         """Oldest first, found without a lock."""
+        ...
+
+    def seconds_until_due(self) -> float | None:
+        """Until the next hold is due, by the database's clock; None when there is none."""
         ...
 
     def prune_answers(self, kept_seconds: int, limit: int) -> int:

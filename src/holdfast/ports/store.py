@@ -7,11 +7,20 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from holdfast.domain.commands import IdempotencyKey
-from holdfast.domain.facts import AuditRecord, Fact, audit_of, facts_of, seat_audit, seat_fact
+from holdfast.domain.commands import IdempotencyKey, Receipt
+from holdfast.domain.facts import (
+    AuditRecord,
+    Fact,
+    audit_of,
+    facts_of,
+    order_fact,
+    seat_audit,
+    seat_fact,
+)
 from holdfast.domain.footprint import Holding, Needs, Resource, Survey
 from holdfast.domain.ids import EventId, HoldKey, OrganizationId, SessionId
 from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.order import Checkout, Order
 from holdfast.domain.seat import Seat
 from holdfast.domain.transitions import SeatTransition, Transition
 
@@ -78,6 +87,8 @@ class GroupWrites:
     transitions: Sequence[Transition]
     answers: Sequence[tuple[IdempotencyKey, RecordedAnswer]]
     seat_transitions: Sequence[SeatTransition] = ()
+    checkouts: Sequence[Checkout] = ()
+    orders: Sequence[Order] = ()
 
     def witness(self) -> Witness | None:
         """A row that exists in this version only if the group has committed."""
@@ -91,7 +102,9 @@ class GroupWrites:
 
     def changed_seats(self) -> list[Seat]:
         """The seats that are not as they were, each as the group leaves it."""
-        ids = {seat.id for each in self.transitions for seat in each.after.seats}
+        ids = {
+            seat.id for each in self.transitions if each.moves_seats for seat in each.after.seats
+        }
         ids |= {each.after.id for each in self.seat_transitions}
         return [self.ledger.seats[seat_id] for seat_id in sorted(ids)]
 
@@ -102,13 +115,25 @@ class GroupWrites:
         for transition in self.transitions:
             hold = transition.after
             yield from facts_of(transition, self.event_of(hold.organization_id, hold.session_id))
+        yield from self._order_facts()
         for blocking in self.seat_transitions:
             seat = blocking.after
             event_id = self.event_of(seat.organization_id, seat.session_id)
             yield seat_fact(blocking, event_id, self.ledger.now)
 
+    def _order_facts(self) -> Iterator[Fact]:
+        if not self.orders:
+            return
+        versions = {
+            (each.after.organization_id, each.after.id): each.after.version
+            for each in self.transitions
+        }
+        for order in self.orders:
+            yield order_fact(order, versions[order.organization_id, order.hold_ids[0]])
+
     def audit(self) -> Iterator[AuditRecord]:
-        yield from map(audit_of, self.transitions)
+        for transition in self.transitions:
+            yield from audit_of(transition)
         yield from map(seat_audit, self.seat_transitions)
 
 
@@ -119,6 +144,7 @@ class Wanted:
     resources: frozenset[Resource]
     new_holds: Sequence[HoldKey] = ()
     holdings: Sequence[Holding] = ()
+    receipts: Sequence[tuple[OrganizationId, Receipt]] = ()
 
 
 class Group(Protocol):

@@ -10,7 +10,16 @@ from uuid import UUID
 
 import structlog
 
-from holdfast.domain.commands import BlockSeats, Command, Origin, PlaceHold, ReleaseHold
+from holdfast.domain.commands import (
+    BlockSeats,
+    Command,
+    ConvertHolds,
+    ExtendHold,
+    Origin,
+    PlaceHold,
+    ReleaseHold,
+    StartCheckout,
+)
 from holdfast.domain.ids import SeatId
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.transitions import FactType, SeatTransition, Transition
@@ -58,10 +67,16 @@ class Journal:
         hold_id, seat_id = None, None
         match command:
             case PlaceHold():
-                action, hold_id = "hold.create_failed", command.hold_id
-                seat_id = _seat_in_question(command, refusal)
+                hold_id, seat_id = command.hold_id, _seat_in_question(command, refusal)
+                action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
             case ReleaseHold():
                 action, hold_id = "hold.release_failed", command.hold_id
+            case ExtendHold():
+                action, hold_id = "hold.extend_failed", command.hold_id
+            case StartCheckout():
+                action, hold_id = "checkout.start_failed", command.hold_ids[0]
+            case ConvertHolds():
+                action, hold_id = "hold.convert_failed", command.hold_ids[0]
             case BlockSeats():
                 action = "seat.unblock_failed" if command.is_lifted else "seat.block_failed"
                 seat_id = command.seat_ids[0]

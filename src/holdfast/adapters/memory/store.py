@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.commands import Receipt
 from holdfast.domain.facts import AuditRecord, Fact
 from holdfast.domain.footprint import (
     Needs,
@@ -19,8 +20,11 @@ from holdfast.domain.footprint import (
 )
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import (
+    CheckoutId,
+    EventId,
     HoldId,
     HoldKey,
+    OrderId,
     OrganizationId,
     PoolId,
     SeatId,
@@ -28,13 +32,15 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.ledger import Ledger, RecordedAnswer
+from holdfast.domain.order import Checkout, Order
 from holdfast.domain.placing import EVICTIONS_MAX
 from holdfast.domain.pool import Pool
 from holdfast.domain.reference import reference_of
 from holdfast.domain.seat import Seat
 from holdfast.domain.seating import Seating, SeatMap, make_plan
-from holdfast.domain.transitions import lapse_moves
-from holdfast.ports.holds import HoldFilter, HoldOrder, HoldStatistics, LapsedHold, SeenHold
+from holdfast.domain.transitions import lapse_moves, pool_moves
+from holdfast.domain.values import Holder
+from holdfast.ports.holds import DueHold, HoldFilter, HoldOrder, HoldStatistics, SeenHold
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Wanted
 
@@ -52,6 +58,9 @@ class MemoryStore:
     seats: dict[SeatId, Seat] = field(default_factory=dict)
     stored_holds: dict[HoldKey, Hold] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
+    receipts: set[tuple[OrganizationId, Receipt]] = field(default_factory=set)
+    checkouts: dict[tuple[OrganizationId, CheckoutId], Checkout] = field(default_factory=dict)
+    orders: dict[tuple[OrganizationId, OrderId], Order] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
     audit: list[AuditRecord] = field(default_factory=list)
     reference_count: int = 0
@@ -124,14 +133,42 @@ class MemoryStore:
             at=now,
         )
 
-    def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
+    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         with self.changed:
             now = self.clock()
-            lapsed = [hold for hold in self.stored_holds.values() if hold.is_lapsed(now)]
-        lapsed.sort(key=lambda hold: hold.expires_at)
+            due = [
+                hold
+                for hold in self.stored_holds.values()
+                if hold.is_lapsed(now) or hold.can_warn(now)
+            ]
+        due.sort(key=lambda hold: (hold.due_at, hold.id))
         return tuple(
-            LapsedHold(hold.organization_id, hold.session_id, hold.id) for hold in lapsed[:limit]
+            DueHold(
+                hold.organization_id, hold.session_id, hold.id, hold.is_lapsed(now), hold.quantity
+            )
+            for hold in due[:limit]
         )
+
+    def seconds_until_due(self) -> float | None:
+        with self.changed:
+            now = self.clock()
+            due = [hold.due_at for hold in self.stored_holds.values() if hold.occupies_places()]
+        return min((moment - now).total_seconds() for moment in due) if due else None
+
+    def live_holds(
+        self, organization_id: OrganizationId, event_id: EventId, holder: Holder
+    ) -> tuple[Hold, ...]:
+        with self.changed:
+            now = self.clock()
+            live = [
+                hold
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id
+                and self.sessions[hold.session_key].event_id == event_id
+                and hold.holder.is_person(holder)
+                and hold.is_active(now)
+            ]
+        return tuple(sorted(live, key=lambda hold: (hold.created_at, hold.id)))
 
     def available(self, pool_id: PoolId) -> int:
         with self.changed:
@@ -256,6 +293,7 @@ class MemoryGroup:
                 and hold.holder.is_person(holder)
                 and hold.is_active(ledger.now)
             )
+        ledger.receipts |= store.receipts.intersection(wanted.receipts)
         for hold_key in wanted.new_holds:
             ledger.references[hold_key] = self._next_reference()
         return ledger
@@ -325,9 +363,8 @@ class MemoryGroup:
         with store.changed:
             for transition in writes.transitions:
                 store.stored_holds[transition.after.key] = transition.after
-                for line in transition.after.lines:
-                    for pool_id in line.pool_ids:
-                        store.pools[pool_id] = writes.ledger.pools[pool_id]
+            for pool_id in pool_moves(writes.transitions):
+                store.pools[pool_id] = writes.ledger.pools[pool_id]
             for seat in writes.changed_seats():
                 store.seats[seat.id] = seat
             store.facts += writes.facts()
@@ -337,5 +374,12 @@ class MemoryGroup:
                 buckets[second] = buckets.get(second, 0) + units
                 if not buckets[second]:
                     del buckets[second]
+            for checkout in writes.checkouts:
+                store.checkouts[checkout.organization_id, checkout.id] = checkout
+            for order in writes.orders:
+                store.orders[order.organization_id, order.id] = order
             for key, recorded in writes.answers:
-                store.answers[key.organization_id, key.digest] = recorded
+                if key.receipt is not None:
+                    store.receipts.add((key.organization_id, key.receipt))
+                else:
+                    store.answers[key.organization_id, key.digest] = recorded

@@ -11,6 +11,7 @@ from holdfast.adapters.postgres.connecting import Connection, Link, begin
 from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
+from holdfast.domain.commands import Receipt
 from holdfast.domain.footprint import Holding, Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
@@ -32,6 +33,7 @@ class PostgresGroup:
         self._offers = offers
         self._references = references
         self._transaction_id = 0
+        self._position = 0  # in the log of facts
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
@@ -43,9 +45,10 @@ class PostgresGroup:
                 begin(connection, organizations)
                 if wait_for is not None and wait_for.kind in _WAITED_FOR:
                     connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
-                reading = _Reading(connection, ordered, wanted.holdings)
+                reading = _Reading(connection, ordered, wanted)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
+            self._position = reading.position
             self._check_versions(connection, ledger, reading.session_versions())
             for key in wanted.new_holds:
                 ledger.references[key] = self._references.take(connection)
@@ -68,7 +71,7 @@ class PostgresGroup:
         with self._link.exchange() as connection:
             try:
                 with connection.pipeline():
-                    _write(connection, writes)
+                    _write(connection, writes, str(self._position))
                     commit = connection.execute(sql.COMMIT)
             except psycopg.Error as error:
                 if connection.closed or not _is_certainly_rolled_back(error):
@@ -95,9 +98,7 @@ def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
 class _Reading:
     """The statements of the first round trip, sent together; their results, read afterwards."""
 
-    def __init__(
-        self, connection: Connection, ordered: Sequence[Resource], holdings: Sequence[Holding]
-    ) -> None:
+    def __init__(self, connection: Connection, ordered: Sequence[Resource], wanted: Wanted) -> None:
         self._connection = connection
         self._advisory = [resource for resource in ordered if not resource.kind.is_row]
         self._pools = _of_kind(ordered, ResourceKind.POOL)
@@ -114,10 +115,13 @@ class _Reading:
         self._hold_rows = execute(sql.LOCK_HOLDS, _names(self._holds)) if self._holds else None
         # Whatever is read below is read when the locks are held.
         self._existing = execute(sql.EXISTING_HOLDS, _names(self._holds)) if self._holds else None
-        self._holdings = [(holding, _read_holding(connection, holding)) for holding in holdings]
+        self._holdings = [
+            (holding, _read_holding(connection, holding)) for holding in wanted.holdings
+        ]
         self._versions = execute(sql.SESSION_VERSIONS, _names(sessions)) if sessions else None
         self._lapsed = execute(sql.LAPSED_UNITS, _names(self._pools)) if self._pools else None
         self._answers = execute(sql.RECORDED_ANSWERS, _names(keys)) if keys else None
+        self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
         self._clock = execute(sql.CLOCK)
 
     def ledger(self) -> Ledger:
@@ -125,14 +129,19 @@ class _Reading:
         assert clock is not None
         ledger = Ledger(now=clock[0])
         self.transaction_id: int = clock[1]
+        self.position = self.transaction_id
         for organization_id, pool_id, total, held, sold in self._pool_rows or ():
             ledger.pools[pool_id] = Pool(organization_id, pool_id, total, held, sold)
         for pool_id, second, units in self._lapsed or ():
             ledger.lapse.setdefault(pool_id, {})[second] = units
-        for seat in map(rows.seat_from_row, self._seat_rows or ()):
+        for row in self._seat_rows or ():
+            seat = rows.seat_from_row(row)
             ledger.seats[seat.id] = seat
-        for hold in map(rows.hold_from_row, self._hold_rows or ()):
+            self.position = max(self.position, row[-1])
+        for row in self._hold_rows or ():
+            hold = rows.hold_from_row(row)
             ledger.holds[hold.key] = hold
+            self.position = max(self.position, row[-1])
         for holding, found in self._holdings:
             ledger.holdings[holding.session_key, holding.holder.key] = tuple(
                 hold
@@ -141,6 +150,8 @@ class _Reading:
             )
         for organization_id, digest, fingerprint, body in self._answers or ():
             ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
+        for organization_id, consumer, event_id in self._receipts or ():
+            ledger.receipts.add((organization_id, Receipt(consumer, event_id)))
         ledger.skipped = self._skipped(ledger)
         return ledger
 
@@ -183,6 +194,15 @@ def _read_holding(connection: Connection, holding: Holding) -> Cursor:
     return connection.execute(sql.HOLDINGS_BY_EMAIL, parameters)
 
 
+def _read_receipts(connection: Connection, wanted: Wanted) -> Cursor:
+    return connection.execute(sql.RECEIPTS, rows.columns(map(_receipt_row, wanted.receipts)))
+
+
+def _receipt_row(taken_in: tuple[OrganizationId, Receipt]) -> rows.Row:
+    organization_id, receipt = taken_in
+    return (organization_id, receipt.consumer, receipt.event_id)
+
+
 def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource]:
     return [resource for resource in resources if resource.kind is kind]
 
@@ -194,27 +214,55 @@ def _names(resources: Sequence[Resource]) -> tuple[str, str]:
     )
 
 
-def _write(connection: Connection, writes: GroupWrites) -> None:
+def _write(connection: Connection, writes: GroupWrites, position: str) -> None:
     """Everything in a handful of set-based statements."""
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger, transitions)
-        _write_holds(connection, writes)
+        _write_holds(connection, writes, position)
     seats = writes.changed_seats()
     if seats:
         connection.execute(sql.UPDATE_SEATS, rows.columns(map(rows.changed_seat_row, seats)))
     if transitions or seats:
         facts = rows.columns(map(rows.fact_row, writes.facts()))
-        connection.execute(sql.INSERT_FACTS, (now, *facts))
+        connection.execute(sql.INSERT_FACTS, (now, position, *facts))
         entries = rows.columns(map(rows.audit_row, writes.audit()))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
+    if writes.checkouts or writes.orders:
+        _write_orders(connection, writes)
     if writes.answers:
-        answers = rows.columns(
-            (key.organization_id, key.digest, answer.fingerprint, answer.body)
-            for key, answer in writes.answers
-        )
-        connection.execute(sql.INSERT_ANSWERS, (now, *answers))
+        _write_answers(connection, writes)
+
+
+def _write_orders(connection: Connection, writes: GroupWrites) -> None:
+    now = writes.ledger.now
+    if writes.checkouts:
+        checkouts = rows.columns(map(rows.checkout_row, writes.checkouts))
+        connection.execute(sql.INSERT_CHECKOUTS, (now, *checkouts))
+    if writes.orders:
+        orders = rows.columns(map(rows.order_row, writes.orders))
+        connection.execute(sql.INSERT_ORDERS, (now, *orders))
+        tickets = (ticket for order in writes.orders for ticket in rows.ticket_rows(order))
+        connection.execute(sql.INSERT_TICKETS, rows.columns(tickets))
+
+
+def _write_answers(connection: Connection, writes: GroupWrites) -> None:
+    now = writes.ledger.now
+    answers = [
+        (key.organization_id, key.digest, answer.fingerprint, answer.body)
+        for key, answer in writes.answers
+        if key.receipt is None
+    ]
+    receipts = [
+        _receipt_row((key.organization_id, key.receipt))
+        for key, _ in writes.answers
+        if key.receipt is not None
+    ]
+    if answers:
+        connection.execute(sql.INSERT_ANSWERS, (now, *rows.columns(answers)))
+    if receipts:
+        connection.execute(sql.INSERT_RECEIPTS, (now, *rows.columns(receipts)))
 
 
 def _write_pools(connection: Connection, writes: GroupWrites) -> None:
@@ -241,7 +289,7 @@ def _write_lapse(connection: Connection, ledger: Ledger, transitions: Sequence[T
         connection.execute(sql.DELETE_EMPTY_LAPSE, columns[:3])
 
 
-def _write_holds(connection: Connection, writes: GroupWrites) -> None:
+def _write_holds(connection: Connection, writes: GroupWrites, position: str) -> None:
     now = writes.ledger.now
     new = [transition.after for transition in writes.transitions if transition.before is None]
     # A hold may change more than once in a group; its last state is the one to write.
@@ -257,6 +305,5 @@ def _write_holds(connection: Connection, writes: GroupWrites) -> None:
         lines = (line for hold in new for line in rows.line_rows(hold))
         connection.execute(sql.INSERT_LINES, rows.columns(lines))
     if changed:
-        connection.execute(
-            sql.UPDATE_HOLDS, rows.columns(map(rows.changed_hold_row, changed.values()))
-        )
+        columns = rows.columns(map(rows.changed_hold_row, changed.values()))
+        connection.execute(sql.UPDATE_HOLDS, (position, *columns))

@@ -23,10 +23,11 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
-from holdfast.domain.policy import PolicyOverride, nearest_policy
+from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride, nearest_policy
 from holdfast.domain.values import Money
 
 SESSIONS_KEPT_MAX = 10_000
+_POLICY = len(POLICY_FIELDS)
 
 
 class OfferCache:
@@ -66,7 +67,11 @@ def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey
         block_rows = connection.execute(sql.SESSION_BLOCKS, wanted)
     sessions = session_rows.fetchall()
     terms = {
-        (row[0], row[1]): (row[3], PolicyOverride(*row[8:12]), PolicyOverride(*row[12:16]))
+        (row[0], row[1]): (
+            row[3],
+            PolicyOverride(*row[8:-_POLICY]),
+            PolicyOverride(*row[-_POLICY:]),
+        )
         for row in sessions
     }
     offers: dict[SessionKey, dict[TicketTypeId, Offer]] = {key: {} for key in terms}
@@ -74,8 +79,8 @@ def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey
         currency, *wider = terms[row[0], row[1]]
         offers[row[0], row[1]][row[2]] = Offer(
             Money(row[3], currency),
-            tuple(row[9] or ()),
-            nearest_policy(*wider, PolicyOverride(*row[5:9])),
+            tuple(row[-1] or ()),
+            nearest_policy(*wider, PolicyOverride(*row[5:-1])),
             row[4],
         )
     blocks: dict[SessionKey, dict[BlockId, SeatBlock]] = {key: {} for key in terms}

@@ -19,9 +19,10 @@ from holdfast.adapters.postgres.connecting import (
 from holdfast.adapters.postgres.rows import hold_from_row
 from holdfast.adapters.postgres.seat_statements import HOLD_STATISTICS, OF_SESSION
 from holdfast.adapters.postgres.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
-from holdfast.domain.hold import HoldStatus
-from holdfast.domain.ids import HoldId, OrganizationId, SessionId
-from holdfast.ports.holds import HoldFilter, HoldOrder, HoldStatistics, LapsedHold, SeenHold
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId
+from holdfast.domain.values import Holder
+from holdfast.ports.holds import DueHold, HoldFilter, HoldOrder, HoldStatistics, SeenHold
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.store import StoreUnavailable
 
@@ -124,10 +125,30 @@ class PostgresHolds:
         assert row is not None
         return HoldStatistics(*row)
 
-    def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
+    def live_holds(
+        self, organization_id: OrganizationId, event_id: EventId, holder: Holder
+    ) -> tuple[Hold, ...]:
+        by_user = holder.user_id is not None
+        query = sql.LIVE_HOLDS_BY_USER if by_user else sql.LIVE_HOLDS_BY_EMAIL
+        email = holder.email.normalized if holder.email else None
+        names = {
+            "organization_id": organization_id,
+            "event_id": event_id,
+            "user_id": holder.user_id,
+            "email": email,
+        }
+        with self._database.transaction(organization_id) as connection:
+            return tuple(map(hold_from_row, connection.execute(query, names)))
+
+    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         with self._database.transaction() as connection:
-            rows = connection.execute(sql.LAPSED_HOLDS, (limit,)).fetchall()
-        return tuple(LapsedHold(*row) for row in rows)
+            rows = connection.execute(sql.DUE_HOLDS, (limit,)).fetchall()
+        return tuple(DueHold(*row) for row in rows)
+
+    def seconds_until_due(self) -> float | None:
+        with self._database.transaction() as connection:
+            row = connection.execute(sql.SECONDS_UNTIL_DUE).fetchone()
+        return None if row is None or row[0] is None else float(row[0])
 
     def prune_answers(self, kept_seconds: int, limit: int) -> int:
         with self._database.transaction() as connection:

@@ -27,9 +27,11 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
+from holdfast.domain.order import Checkout, Order
 from holdfast.domain.seat import Seat, SeatPlace, SeatStatus
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.attempts import FailedAttempt
+from holdfast.ports.facts import PARTITIONS
 
 Row = tuple[Any, ...]
 
@@ -37,7 +39,7 @@ _json = msgspec.json.Encoder()
 
 
 def hold_from_row(row: Row) -> Hold:
-    """A row of HOLD_COLUMNS."""
+    """A row of HOLD_COLUMNS, whatever follows them."""
     return Hold(
         organization_id=OrganizationId(row[0]),
         id=HoldId(row[1]),
@@ -55,7 +57,11 @@ def hold_from_row(row: Row) -> Hold:
         cancelled_at=row[14],
         expired_at=row[15],
         remarks=_remarks(row[16], row[17], row[18]),
-        lines=tuple(_line_from_json(line) for line in row[19]),
+        warn_at=row[19],
+        checkout_id=row[20],
+        order_id=row[21],
+        revives=row[22],
+        lines=tuple(_line_from_json(line) for line in row[23]),
     )
 
 
@@ -97,11 +103,11 @@ def _line_from_json(line: Sequence[Any]) -> Line:
         quantity,
         unit_price_minor,
         tuple(PoolId(UUID(pool_id)) for pool_id in pool_ids),
-        None if seat is None else _line_seat(*seat),
+        None if seat is None else line_seat(*seat),
     )
 
 
-def _line_seat(seat_id: str, block_id: str, block_name: str, row: str, *numbered: Any) -> LineSeat:
+def line_seat(seat_id: str, block_id: str, block_name: str, row: str, *numbered: Any) -> LineSeat:
     return LineSeat(SeatId(UUID(seat_id)), BlockId(UUID(block_id)), block_name, row, *numbered)
 
 
@@ -143,9 +149,13 @@ def new_hold_row(hold: Hold) -> Row:
         hold.total.minor,
         hold.currency,
         hold.expires_at,
+        hold.due_at,
+        hold.warn_at,
         hold.remarks.source.value,
         hold.remarks.cart_token,
         hold.remarks.notes,
+        hold.checkout_id,
+        hold.revives,
     )
 
 
@@ -171,13 +181,59 @@ def changed_hold_row(hold: Hold) -> Row:
         hold.version,
         hold.updated_at,
         hold.expires_at,
+        hold.due_at,
+        hold.warn_at,
         hold.confirmed_at,
         hold.cancelled_at,
         hold.expired_at,
+        hold.checkout_id,
+        hold.order_id,
     )
 
 
+def checkout_row(checkout: Checkout) -> Row:
+    return (checkout.organization_id, checkout.id, array(checkout.hold_ids))
+
+
+def order_row(order: Order) -> Row:
+    email = order.holder.email
+    return (
+        order.organization_id,
+        order.id,
+        order.checkout_id,
+        array(order.hold_ids),
+        email.value if email else None,
+        order.holder.user_id,
+        order.total.minor,
+        order.total.currency,
+        order.payment_reference,
+    )
+
+
+def ticket_rows(order: Order) -> Iterable[Row]:
+    for position, ticket in enumerate(order.tickets):
+        attendee = ticket.attendee
+        email = attendee.email if attendee else None
+        yield (
+            order.organization_id,
+            ticket.id,
+            order.id,
+            position,
+            ticket.hold_id,
+            ticket.session_id,
+            ticket.ticket_type_id,
+            ticket.seat.id if ticket.seat else None,
+            ticket.unit_price_minor,
+            ticket.code,
+            attendee.name if attendee else None,
+            email.value if email else None,
+        )
+
+
 def fact_row(fact: Fact) -> Row:
+    """The facts of one hold, and of one seat that nobody holds, are all in one partition."""
+    subject = fact.hold_id or fact.seat_id
+    assert subject is not None
     return (
         fact.organization_id,
         uuid7(),
@@ -185,6 +241,7 @@ def fact_row(fact: Fact) -> Row:
         fact.seat_id,
         fact.version,
         fact.type.value,
+        subject.int % PARTITIONS,
         _json.encode(fact.payload).decode(),
     )
 
@@ -193,7 +250,7 @@ def audit_row(record: AuditRecord) -> Row:
     origin = record.origin
     return (
         record.organization_id,
-        record.action.value,
+        record.action,
         record.hold_id,
         record.seat_id,
         origin.actor,

@@ -4,6 +4,14 @@ Look-ups by several keys are lateral: one index probe per key, in the order of t
 the order of the locks. A join would leave both to the planner.
 """
 
+from holdfast.domain.policy import POLICY_FIELDS
+
+
+def policy_of(table: str) -> str:
+    """The columns of a level of the policy, in the order of PolicyOverride."""
+    return ", ".join(f"{table}.{field}" for field in POLICY_FIELDS)
+
+
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
@@ -39,7 +47,8 @@ AWAIT_HOLD = "SELECT FROM hold WHERE organization_id = %s AND id = %s FOR NO KEY
 HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
 h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
-h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes,
+h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.warn_at, h.checkout_id,
+h.order_id, h.revives,
 (SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.pool_ids,
                                   CASE WHEN l.seat_id IS NOT NULL THEN (
      SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
@@ -57,7 +66,7 @@ s.held_until, s.locked_at, s.blocked_reason, s.version
 
 # (4) seats.
 LOCK_SEATS = f"""
-SELECT {SEAT_COLUMNS}
+SELECT {SEAT_COLUMNS}, s.changed_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT * FROM seat
@@ -68,7 +77,7 @@ CROSS JOIN LATERAL (
 
 # (5) holds. Their lines never change, so they may be read in the same statement.
 LOCK_HOLDS = f"""
-SELECT {HOLD_COLUMNS}
+SELECT {HOLD_COLUMNS}, h.changed_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT * FROM hold
@@ -185,25 +194,23 @@ LIMIT %(limit)s
 """  # noqa: S608
 
 # The catalogue of a session, nearest policy last.
-SESSION_CATALOGUE = """
+SESSION_CATALOGUE = f"""
 SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
-    e.sale_ends_at, o.ttl_seconds, o.quantity_max, o.one_active_hold, o.refuse_orphans,
-    e.ttl_seconds, e.quantity_max, e.one_active_hold, e.refuse_orphans
+    e.sale_ends_at, {policy_of("o")}, {policy_of("e")}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 JOIN session s ON s.organization_id = wanted.organization_id AND s.id = wanted.id
 JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
 JOIN organization o ON o.id = s.organization_id
-"""
+"""  # noqa: S608
 
-SESSION_OFFERS = """
-SELECT t.organization_id, t.session_id, t.id, t.price_minor, t.is_seated, t.ttl_seconds,
-    t.quantity_max, t.one_active_hold, t.refuse_orphans,
+SESSION_OFFERS = f"""
+SELECT t.organization_id, t.session_id, t.id, t.price_minor, t.is_seated, {policy_of("t")},
     (SELECT array_agg(p.pool_id ORDER BY p.pool_id) FROM ticket_type_pool p
      WHERE p.organization_id = t.organization_id AND p.ticket_type_id = t.id)
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 JOIN ticket_type t ON t.organization_id = wanted.organization_id AND t.session_id = wanted.id
 ORDER BY t.created_at, t.id
-"""
+"""  # noqa: S608
 
 SESSION_BLOCKS = """
 SELECT b.organization_id, b.session_id, b.id, b.name, b.rank, b.capacity_pool_id,
@@ -280,11 +287,12 @@ WHERE pool_lapse.organization_id = moved.organization_id
 
 INSERT_HOLDS = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
-    total_minor, currency, expires_at, source, cart_token, notes, status, version, created_at,
-    updated_at, held_at)
+    total_minor, currency, expires_at, due_at, warn_at, source, cart_token, notes, checkout_id,
+    revives, status, version, created_at, updated_at, held_at)
 SELECT *, 'active', 1, %s, %s, %s
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::integer[],
-    %s::bigint[], %s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[])
+    %s::bigint[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::text[],
+    %s::text[], %s::text[], %s::uuid[], %s::uuid[])
 """
 
 # Arrays of arrays must be rectangular, so the pools of a line travel as text.
@@ -313,22 +321,56 @@ WHERE seat.organization_id = changed.organization_id AND seat.id = changed.id
 """
 
 UPDATE_HOLDS = """
-UPDATE hold SET status = ended.status, version = ended.version, updated_at = ended.updated_at,
-    expires_at = ended.expires_at, confirmed_at = ended.confirmed_at,
-    cancelled_at = ended.cancelled_at, expired_at = ended.expired_at
+UPDATE hold SET status = changed.status, version = changed.version,
+    updated_at = changed.updated_at, expires_at = changed.expires_at, due_at = changed.due_at,
+    warn_at = changed.warn_at, confirmed_at = changed.confirmed_at,
+    cancelled_at = changed.cancelled_at, expired_at = changed.expired_at,
+    checkout_id = changed.checkout_id, order_id = changed.order_id, changed_xid = %s::text::xid8
 FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::timestamptz[],
-    %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[])
-    AS ended (organization_id, id, status, version, updated_at, expires_at, confirmed_at,
-        cancelled_at, expired_at)
-WHERE hold.organization_id = ended.organization_id AND hold.id = ended.id
+    %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[],
+    %s::timestamptz[], %s::uuid[], %s::uuid[])
+    AS changed (organization_id, id, status, version, updated_at, expires_at, due_at, warn_at,
+        confirmed_at, cancelled_at, expired_at, checkout_id, order_id)
+WHERE hold.organization_id = changed.organization_id AND hold.id = changed.id
 """
 
+# The same holds are the same checkout: going there again finds it made.
+INSERT_CHECKOUTS = """
+INSERT INTO checkout (organization_id, id, hold_ids, created_at)
+SELECT organization_id, id, hold_ids::uuid[], %s
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS made (organization_id, id, hold_ids)
+ON CONFLICT DO NOTHING
+"""
+
+INSERT_ORDERS = """
+INSERT INTO purchase_order (organization_id, id, checkout_id, hold_ids, customer_email, user_id,
+    total_minor, currency, payment_reference, created_at)
+SELECT organization_id, id, checkout_id, hold_ids::uuid[], customer_email, user_id, total_minor,
+    currency, payment_reference, %s
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::bigint[],
+    %s::text[], %s::text[])
+    AS made (organization_id, id, checkout_id, hold_ids, customer_email, user_id, total_minor,
+        currency, payment_reference)
+"""
+
+INSERT_TICKETS = """
+INSERT INTO ticket (organization_id, id, order_id, position, hold_id, session_id, ticket_type_id,
+    seat_id, unit_price_minor, code, attendee_name, attendee_email)
+SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::smallint[], %s::uuid[], %s::uuid[],
+    %s::uuid[], %s::uuid[], %s::bigint[], %s::text[], %s::text[], %s::text[])
+"""
+
+# The position in the log is the transaction's own number, or that of the last facts of the same
+# holds and seats where that is higher: a transaction may get its number long before it gets a lock.
+# It is never lower than the number of the transaction, so nobody reads past it too early.
 INSERT_FACTS = """
-INSERT INTO outbox (organization_id, event_id, hold_id, seat_id, version, type, occurred_at,
-    payload)
-SELECT organization_id, event_id, hold_id, seat_id, version, type, %s, payload::jsonb
-FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::integer[], %s::text[], %s::text[])
-    AS fact (organization_id, event_id, hold_id, seat_id, version, type, payload)
+INSERT INTO outbox (organization_id, event_id, hold_id, seat_id, version, type, partition,
+    occurred_at, xid, payload)
+SELECT organization_id, event_id, hold_id, seat_id, version, type, partition, %s, %s::text::xid8,
+    payload::jsonb
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::integer[], %s::text[],
+    %s::smallint[], %s::text[])
+    AS fact (organization_id, event_id, hold_id, seat_id, version, type, partition, payload)
 """
 
 INSERT_AUDIT = """
@@ -361,6 +403,22 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::bytea[])
     AS answer (organization_id, digest, fingerprint, body)
 """
 
+INSERT_RECEIPTS = """
+INSERT INTO inbox (organization_id, consumer, event_id, received_at)
+SELECT organization_id, consumer, event_id, %s
+FROM unnest(%s::uuid[], %s::text[], %s::uuid[]) AS taken_in (organization_id, consumer, event_id)
+"""
+RECEIPTS = """
+SELECT i.organization_id, i.consumer, i.event_id
+FROM unnest(%s::uuid[], %s::text[], %s::uuid[]) AS wanted (organization_id, consumer, event_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM inbox
+    WHERE organization_id = wanted.organization_id AND consumer = wanted.consumer
+        AND event_id = wanted.event_id
+    OFFSET 0
+) i
+"""
+
 # After a connection was lost in COMMIT: what became of that transaction, and, because a crashed
 # server hands out the same number again, whether a row is there that only it can have written.
 TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
@@ -372,6 +430,22 @@ SELECT_HOLD = f"""
 SELECT {HOLD_COLUMNS}, statement_timestamp()
 FROM hold h WHERE h.organization_id = %s AND h.id = %s
 """  # noqa: S608
+
+# What a person holds of an event and could pay for, oldest first.
+_LIVE_OF_EVENT = f"""
+SELECT {HOLD_COLUMNS}
+FROM session s
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = s.organization_id AND session_id = s.id AND {{of_holder}}
+        AND status = 'active' AND expires_at > statement_timestamp()
+    OFFSET 0
+) h
+WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
+ORDER BY h.created_at, h.id
+"""  # noqa: S608
+LIVE_HOLDS_BY_USER = _LIVE_OF_EVENT.format(of_holder="user_id = %(user_id)s")
+LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder="email_key = %(email)s AND user_id IS NULL")
 
 # A page is merged from parts, one per status: each is read in the order of an index and stops at
 # the size of the page.
@@ -389,6 +463,9 @@ LAPSED = """(
         AND expires_at <= statement_timestamp()
     OFFSET 0)"""
 
-LAPSED_HOLDS = "SELECT organization_id, session_id, id FROM holdfast_lapsed_holds(%s)"
+DUE_HOLDS = """
+SELECT organization_id, session_id, id, is_lapsed, quantity FROM holdfast_due_holds(%s)
+"""
+SECONDS_UNTIL_DUE = "SELECT holdfast_seconds_until_due()"
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
 FIND_API_KEY = "SELECT organization_id, id, scopes FROM holdfast_find_api_key(%s)"

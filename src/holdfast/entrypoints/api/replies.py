@@ -8,7 +8,18 @@ import msgspec
 
 from holdfast.domain.arranging import ImportedSeats
 from holdfast.domain.catalogue import Block, Event, PoolState, Session, TicketType
-from holdfast.domain.outcomes import Expired, Outcome, Placed, Released, SeatsBlocked
+from holdfast.domain.outcomes import (
+    AlreadyConverted,
+    CheckoutStarted,
+    Converted,
+    Expired,
+    Extended,
+    Outcome,
+    Placed,
+    Released,
+    SeatsBlocked,
+    Warned,
+)
 from holdfast.domain.refusals import Refusal
 from holdfast.entrypoints.api.answers import (
     PageAnswer,
@@ -39,7 +50,7 @@ _encode = msgspec.json.Encoder().encode
 def answer_of(outcome: AnyOutcome) -> object:
     """How an outcome is shown, unless its route has a way of its own."""
     match outcome:
-        case Placed() | Released():
+        case Placed() | Released() | Extended():
             return hold_answer(outcome.hold, outcome.at)
         case Event():
             return event_answer(outcome)
@@ -53,7 +64,9 @@ def answer_of(outcome: AnyOutcome) -> object:
             return block_answer(outcome)
         case ImportedSeats():
             return import_answer(outcome)
-        case Expired() | SeatsBlocked() | Refusal():
+        case CheckoutStarted() | Converted() | AlreadyConverted():
+            raise AssertionError("its route has a way of its own")
+        case Expired() | Warned() | SeatsBlocked() | Refusal():
             raise AssertionError("nobody is answered with this")
 
 

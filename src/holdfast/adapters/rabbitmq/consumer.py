@@ -1,0 +1,108 @@
+"""Messages on their way in, through RabbitMQ."""
+
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+
+import structlog
+
+from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
+from holdfast.adapters.rabbitmq.connecting import BROKER_ERRORS, Connection, connected
+from holdfast.adapters.rabbitmq.messages import (
+    QUEUE_HEADER,
+    REASON_HEADER,
+    RawMessage,
+    from_raw,
+    to_raw,
+)
+from holdfast.adapters.rabbitmq.topology import DEAD, declare
+from holdfast.ports.deliveries import REFUSED, handle_until_settled, pause_seconds
+from holdfast.ports.facts import Handled, Handler, Message, PublishFailed
+
+# A lost connection counts as a delivery of everything that was on its way: let that be only the
+# message that is being handled, not innocent ones behind it.
+PREFETCH = 1
+LOOK_EVERY_SECONDS = 0.25
+LINK_ERRORS: tuple[type[Exception], ...] = (*BROKER_ERRORS, PublishFailed)
+
+_log = structlog.get_logger("holdfast.rabbitmq")
+
+
+class RabbitConsumer:
+    def __init__(self, url: str, queue: str) -> None:
+        self._url = url
+        self._queue = queue
+
+    def run(self, handler: Handler, stopped: threading.Event) -> None:
+        """Until it is stopped, through any number of lost connections."""
+        failures = 0
+        while not stopped.is_set():
+            try:
+                with connected(self._url) as connection:
+                    link = _Link(connection, self._queue, stopped)
+                    failures = 0
+                    link.consume(handler)
+            except LINK_ERRORS as error:
+                _log.warning("consumer.lost", queue=self._queue, problem=type(error).__name__)
+                stopped.wait(pause_seconds(failures))
+                failures += 1
+
+
+class _Link:
+    """One connection of the consumer, for as long as it lasts."""
+
+    def __init__(self, connection: Connection, queue: str, stopped: threading.Event) -> None:
+        self._connection = connection
+        self._queue = queue
+        self._stopped = stopped
+        self._arrived: deque[RawMessage] = deque()
+        self._publishing = ConfirmingChannel(connection)
+        self._channel = self._publishing.channel
+        declare(self._channel)
+        self._channel.basic_qos(0, PREFETCH, False)
+        self._channel.basic_consume(queue, callback=self._arrived.append)
+
+    def consume(self, handler: Handler) -> None:
+        while self._pause(0 if self._arrived else LOOK_EVERY_SECONDS):
+            if self._arrived:
+                self._deliver(self._arrived.popleft(), handler)
+
+    def _deliver(self, raw: RawMessage, handler: Handler) -> None:
+        message = from_raw(raw)
+        try:
+            handled = handle_until_settled(handler, message, self._pause)
+        except Exception:
+            _log.exception("message.failed", queue=self._queue, message_id=str(message.id))
+            self._pause(pause_seconds(_failures_of(raw)))
+            # The broker counts, and puts it aside after a few times.
+            self._channel.basic_reject(raw.delivery_tag, requeue=True)
+            return
+        if handled is Handled.AGAIN:  # we are being stopped
+            return
+        if handled is Handled.DEAD:
+            self._put_aside(message)
+        self._channel.basic_ack(raw.delivery_tag)
+
+    def _put_aside(self, message: Message) -> None:
+        _log.warning("message.put_aside", queue=self._queue, message_id=str(message.id))
+        notes = {QUEUE_HEADER: self._queue, REASON_HEADER: REFUSED}
+        raw = to_raw(self._channel, message, notes)
+        self._publishing.publish([Letter(raw, DEAD, message.type)])
+
+    def _pause(self, seconds: float) -> bool:
+        """Listen for so long, so that the connection lives; False when we are being stopped."""
+        until = time.monotonic() + seconds
+        while not self._stopped.is_set() and (remaining := until - time.monotonic()) > 0:
+            had_arrived = len(self._arrived)
+            with suppress(TimeoutError):
+                self._connection.drain_events(timeout=min(remaining, LOOK_EVERY_SECONDS))
+            self._connection.heartbeat_tick()
+            if len(self._arrived) > had_arrived:
+                break
+        return not self._stopped.is_set()
+
+
+def _failures_of(raw: RawMessage) -> int:
+    headers = raw.properties.get("application_headers") or {}
+    return int(headers.get("x-delivery-count", 0))

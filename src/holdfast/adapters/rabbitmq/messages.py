@@ -1,0 +1,61 @@
+"""Messages as RabbitMQ carries them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.adapters.rabbitmq.connecting import Channel
+from holdfast.ports.deliveries import TOO_OFTEN, message_id
+from holdfast.ports.facts import DeadLetter, Message
+
+PERSISTENT = 2
+# The broker's headers and our own notes begin like this; they are no part of the message.
+ASIDE = "x-"
+QUEUE_HEADER, REASON_HEADER = "x-holdfast-queue", "x-holdfast-reason"
+# What the broker itself writes on what it puts aside.
+DEATH_QUEUE_HEADER, DEATH_REASON_HEADER = "x-first-death-queue", "x-first-death-reason"
+DEATH_REASONS = {"delivery_limit": TOO_OFTEN}
+
+# A message of the library beneath kombu, which has no types.
+RawMessage = Any
+
+
+def to_raw(channel: Channel, message: Message, notes: Mapping[str, str] = {}) -> RawMessage:
+    return channel.prepare_message(
+        message.body,
+        content_type="application/json",
+        headers={**message.headers, **notes},
+        properties={
+            "delivery_mode": PERSISTENT,
+            "message_id": str(message.id),
+            "type": message.type,
+        },
+    )
+
+
+def from_raw(raw: RawMessage) -> Message:
+    """Whatever others send is a message; its handler judges the body."""
+    # The library decodes what says its encoding.
+    body = raw.body.encode() if isinstance(raw.body, str) else bytes(raw.body)
+    return Message(
+        id=message_id(raw.properties.get("message_id"), body),
+        type=raw.properties.get("type") or raw.delivery_info["routing_key"],
+        body=body,
+        headers={
+            name: str(value) for name, value in _headers(raw).items() if not name.startswith(ASIDE)
+        },
+    )
+
+
+def dead_letter_from_raw(raw: RawMessage) -> DeadLetter:
+    headers = _headers(raw)
+    death = headers.get(DEATH_REASON_HEADER, "unknown")
+    return DeadLetter(
+        message=from_raw(raw),
+        queue=headers.get(QUEUE_HEADER) or headers.get(DEATH_QUEUE_HEADER, ""),
+        reason=headers.get(REASON_HEADER) or DEATH_REASONS.get(death, death),
+    )
+
+
+def _headers(raw: RawMessage) -> Mapping[str, Any]:
+    headers: Mapping[str, Any] = raw.properties.get("application_headers") or {}
+    return headers

@@ -1,0 +1,88 @@
+"""What the consumers of the streams put aside: to look at it, and to send it on its way again."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from uuid import UUID
+
+from holdfast.adapters.redis.streams import (
+    BROKER_ERRORS,
+    FACTS,
+    GROUP_FIELD,
+    INBOUND,
+    QUEUE_FIELD,
+    REASON_FIELD,
+    Client,
+    Fields,
+    connect,
+    dead_letters_of,
+    from_fields,
+    to_fields,
+)
+from holdfast.ports.deliveries import message_id
+from holdfast.ports.facts import DeadLetter, Message, PublishFailed
+
+PAGE_SIZE = 100
+# Both or neither, and once even if two people ask for it at the same time.
+SEND_BACK = """
+if redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))
+return 1
+"""
+
+
+class ValkeyDeadLetters:
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def peek(self, limit: int) -> list[DeadLetter]:
+        try:
+            with closing(connect(self._url)) as client:
+                return [
+                    _letter(fields)
+                    for stream in (FACTS, INBOUND)
+                    for _, fields in client.xrange(dead_letters_of(stream), count=limit)
+                ][:limit]
+        except BROKER_ERRORS as error:
+            raise PublishFailed(type(error).__name__) from error
+
+    def replay(self, message_id: UUID | None = None) -> int:
+        try:
+            with closing(connect(self._url)) as client:
+                return sum(
+                    _send_back(client, stream, entry_id, letter)
+                    for stream in (FACTS, INBOUND)
+                    for entry_id, letter in _all_now(client, stream)
+                    if message_id in {None, letter.message.id}
+                )
+        except BROKER_ERRORS as error:
+            raise PublishFailed(type(error).__name__) from error
+
+
+def _all_now(client: Client, stream: str) -> Iterator[tuple[bytes, DeadLetter]]:
+    """No more than there are now: what comes back at once must not be taken for ever."""
+    newest = client.xrevrange(dead_letters_of(stream), count=1)
+    after = "-"
+    while newest:
+        page = client.xrange(dead_letters_of(stream), after, newest[0][0], count=PAGE_SIZE)
+        if not page:
+            return
+        for entry_id, fields in page:
+            yield entry_id, _letter(fields)
+        after = f"({page[-1][0].decode()}"
+
+
+def _send_back(client: Client, stream: str, entry_id: bytes, letter: DeadLetter) -> bool:
+    fields = to_fields(letter.message, **{GROUP_FIELD: letter.queue})
+    flat = [part for field in fields.items() for part in field]
+    return bool(client.eval(SEND_BACK, 2, dead_letters_of(stream), stream, entry_id, *flat))
+
+
+def _letter(fields: Fields) -> DeadLetter:
+    """What is no message is shown as far as it goes."""
+    body = fields.get(b"body", b"")
+    nameless = Message(message_id(None, body), fields.get(b"type", b"").decode(), body, {})
+    return DeadLetter(
+        message=from_fields(fields) or nameless,
+        queue=fields.get(QUEUE_FIELD.encode(), b"").decode(),
+        reason=fields.get(REASON_FIELD.encode(), b"").decode(),
+    )

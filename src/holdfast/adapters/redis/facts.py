@@ -1,0 +1,224 @@
+"""Facts on their way out and messages on their way in, through a stream of Valkey or Redis: for
+those who have no RabbitMQ."""
+
+import threading
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from uuid import uuid4
+
+import redis
+import structlog
+
+from holdfast.adapters.redis.streams import (
+    BROKER_ERRORS,
+    FACTS,
+    GROUP_FIELD,
+    QUEUE_FIELD,
+    REASON_FIELD,
+    Fields,
+    connect,
+    dead_letters_of,
+    from_fields,
+    to_fields,
+)
+from holdfast.ports.deliveries import (
+    DELIVERIES_MAX,
+    MALFORMED,
+    REFUSED,
+    TOO_OFTEN,
+    handle_until_settled,
+    pause_seconds,
+)
+from holdfast.ports.facts import Handled, Handler, Message, PublishFailed
+
+# So many are read at once; they are handled one by one.
+READ_COUNT = 16
+READ_WAIT_MS = 500
+# Who has not finished a message after so long is taken for dead.
+CLAIM_AFTER_SECONDS = 60.0
+
+_log = structlog.get_logger("holdfast.valkey")
+
+
+class ValkeyPublisher:
+    """The stream keeps about `maxlen` messages, read or not."""
+
+    def __init__(self, url: str, maxlen: int, *, stream: str = FACTS) -> None:
+        self._client = connect(url)
+        self._maxlen = maxlen
+        self._stream = stream
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        try:
+            with self._client.pipeline(transaction=False) as pipeline:
+                for message in messages:
+                    pipeline.xadd(
+                        self._stream, to_fields(message), maxlen=self._maxlen, approximate=True
+                    )
+                pipeline.execute()
+        except BROKER_ERRORS as error:
+            raise PublishFailed(type(error).__name__) from error
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A message in the stream, and how often it was delivered so far, this time included."""
+
+    id: bytes
+    fields: Fields
+    deliveries: int
+
+
+class ValkeyConsumer:
+    """One of the consumers of a group. What is of none of its types it leaves to other groups."""
+
+    def __init__(
+        self,
+        url: str,
+        group: str,
+        types: Collection[str],
+        *,
+        stream: str = FACTS,
+        claim_after_seconds: float = CLAIM_AFTER_SECONDS,
+    ) -> None:
+        self._client = connect(url)
+        self._group = group
+        self._types = frozenset(types)
+        self._stream = stream
+        self._claim_after_ms = int(claim_after_seconds * 1_000)
+        self._name = uuid4().hex
+
+    def run(self, handler: Handler, stopped: threading.Event) -> None:
+        failures = 0
+        while not stopped.is_set():
+            try:
+                self._make_group()
+                while not stopped.is_set():
+                    for entry in self._abandoned() + self._fresh():
+                        self._deliver(entry, handler, stopped)
+                    failures = 0
+            except BROKER_ERRORS as error:
+                _log.warning("consumer.lost", queue=self._group, problem=type(error).__name__)
+                stopped.wait(pause_seconds(failures))
+                failures += 1
+        with suppress(*BROKER_ERRORS):
+            self._leave()
+        self._client.close()
+
+    def _make_group(self) -> None:
+        """It begins with the oldest message that there is."""
+        try:
+            self._client.xgroup_create(self._stream, self._group, id="0", mkstream=True)
+        except redis.ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+
+    def _abandoned(self) -> list[_Entry]:
+        """What a consumer that died had not finished, or one that stopped had not begun."""
+        _, claimed, *_ = self._client.xautoclaim(
+            self._stream, self._group, self._name, self._claim_after_ms, count=READ_COUNT
+        )
+        return [_Entry(id_, fields, self._deliveries_of(id_)) for id_, fields in claimed]
+
+    def _fresh(self) -> list[_Entry]:
+        answer = self._client.xreadgroup(
+            self._group, self._name, {self._stream: ">"}, count=READ_COUNT, block=READ_WAIT_MS
+        )
+        return [_Entry(id_, fields, 1) for _, entries in answer or () for id_, fields in entries]
+
+    def _deliveries_of(self, entry_id: bytes) -> int:
+        pending = self._client.xpending_range(self._stream, self._group, entry_id, entry_id, 1)
+        return int(pending[0]["times_delivered"]) if pending else 1
+
+    def _deliver(self, entry: _Entry, handler: Handler, stopped: threading.Event) -> None:
+        message = from_fields(entry.fields)
+        if message is None:
+            self._put_aside(entry, MALFORMED)
+        elif not self._is_for_us(entry, message):
+            self._done(entry)
+        else:
+            self._try(entry, message, handler, stopped)
+
+    def _is_for_us(self, entry: _Entry, message: Message) -> bool:
+        group = entry.fields.get(GROUP_FIELD.encode(), self._group.encode())
+        return message.type in self._types and group == self._group.encode()
+
+    def _try(
+        self, entry: _Entry, message: Message, handler: Handler, stopped: threading.Event
+    ) -> None:
+        for attempt in range(entry.deliveries, DELIVERIES_MAX + 1):
+            if stopped.is_set():
+                self._give_back(entry, attempt - 1)
+                return
+            self._keep(entry, attempt)
+            match self._handled(entry, message, handler, stopped):
+                case Handled.DONE:
+                    self._done(entry)
+                    return
+                case Handled.DEAD:
+                    self._put_aside(entry, REFUSED)
+                    return
+                case Handled.AGAIN:  # we are being stopped
+                    self._give_back(entry, attempt - 1)
+                    return
+            stopped.wait(pause_seconds(attempt - 1))
+        self._put_aside(entry, TOO_OFTEN)
+
+    def _handled(
+        self, entry: _Entry, message: Message, handler: Handler, stopped: threading.Event
+    ) -> Handled | None:
+        """None when the handler raised."""
+
+        def pause(seconds: float) -> bool:
+            stopped.wait(seconds)
+            self._keep(entry)
+            return not stopped.is_set()
+
+        try:
+            return handle_until_settled(handler, message, pause)
+        except Exception:
+            _log.exception("message.failed", queue=self._group, message_id=str(message.id))
+            return None
+
+    def _done(self, entry: _Entry) -> None:
+        self._client.xack(self._stream, self._group, entry.id)
+
+    def _keep(self, entry: _Entry, deliveries: int | None = None) -> None:
+        """Show that we live and are at it, and for the how-manieth time: should we die of it, the
+        next one knows."""
+        self._claim(entry, idle=0, deliveries=deliveries)
+
+    def _give_back(self, entry: _Entry, deliveries: int) -> None:
+        """Let the next one take it at once."""
+        self._claim(entry, idle=self._claim_after_ms, deliveries=deliveries)
+
+    def _claim(self, entry: _Entry, idle: int, deliveries: int | None) -> None:
+        self._client.xclaim(
+            self._stream,
+            self._group,
+            self._name,
+            min_idle_time=0,
+            message_ids=[entry.id],
+            idle=idle,
+            retrycount=deliveries,
+            justid=True,
+        )
+
+    def _put_aside(self, entry: _Entry, reason: str) -> None:
+        _log.warning("message.put_aside", queue=self._group, reason=reason)
+        notes = {QUEUE_FIELD.encode(): self._group.encode(), REASON_FIELD.encode(): reason.encode()}
+        with self._client.pipeline(transaction=True) as pipeline:
+            pipeline.xadd(dead_letters_of(self._stream), {**entry.fields, **notes})
+            pipeline.xack(self._stream, self._group, entry.id)
+            pipeline.execute()
+
+    def _leave(self) -> None:
+        """With a consumer goes what it has not finished, so only one that has finished all of it
+        may go."""
+        for consumer in self._client.xinfo_consumers(self._stream, self._group):
+            if consumer["name"] == self._name.encode() and consumer["pending"] == 0:
+                self._client.xgroup_delconsumer(self._stream, self._group, self._name)

@@ -1,0 +1,148 @@
+"""Paid holds become an order: all of them, or none.
+
+A payment may come after the end of a hold. Where the policy allows it and the places are still
+free, a new hold with the same lines and prices stands for the lapsed one and is converted at once:
+so an expired hold stays expired, and nobody's place is taken.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from holdfast.domain import refusals
+from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.commands import ConvertHolds
+from holdfast.domain.extending import is_of, refuse_mixture
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.ids import OrderId, PoolId
+from holdfast.domain.ledger import Ledger
+from holdfast.domain.order import make_order, revival_id
+from holdfast.domain.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
+from holdfast.domain.picking import lapsed_on
+from holdfast.domain.placing import make_room, rounded_up
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.transitions import Transition, units_by_pool
+
+
+def convert(ledger: Ledger, command: ConvertHolds) -> Decision:
+    holds = [ledger.holds[key] for key in command.hold_keys if key in ledger.holds]
+    if len(holds) < len(command.hold_ids) or not all(is_of(hold, command.holder) for hold in holds):
+        return Decision(refusals.hold_not_found())
+    orders = {_order_of(ledger, hold) for hold in holds}
+    if len(orders) == 1 and (order_id := next(iter(orders))) is not None:
+        return Decision(AlreadyConverted(order_id, ledger.now))
+    refusal = _refuse(ledger, command, holds)
+    if refusal is not None:
+        return Decision(refusal)
+    if not all(map(ledger.knows_places_of, holds)):
+        return Decision(NeedsMore())
+    revived = _revive(ledger, command, [hold for hold in holds if hold.is_expired(ledger.now)])
+    if not isinstance(revived, _Revived):
+        return Decision(revived)
+    return _convert(ledger, command, holds, revived)
+
+
+def _convert(
+    ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold], revived: "_Revived"
+) -> Decision:
+    stand_ins = {hold.revives: hold for hold in revived.holds}
+    paid = [stand_ins.get(hold.id, hold) for hold in holds]
+    created = [Transition(None, hold, command.origin) for hold in revived.holds]
+    converted = [
+        Transition(hold, hold.converted(ledger.now, command.purchase.order_id), command.origin)
+        for hold in paid
+    ]
+    after = tuple(each.after for each in converted)
+    order = make_order(after, command.purchase, ledger.now, command.checkout_id)
+    return Decision(
+        Converted(order, after, ledger.now),
+        (*revived.ended, *created, *converted),
+        order=order,
+    )
+
+
+def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
+    """What the hold, or the one that stands for it, became."""
+    stand_in = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
+    return hold.order_id or (None if stand_in is None else stand_in.order_id)
+
+
+def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
+    for hold in holds:
+        if hold.is_cancelled() or _order_of(ledger, hold) is not None:
+            return refusals.invalid_hold_state(hold.status.value)
+        if ledger.sessions[hold.session_key].sale.status is EventStatus.CANCELLED:
+            return refusals.event_unavailable()
+    tickets = sum(hold.quantity for hold in holds)
+    if len(command.purchase.attendees) > tickets:
+        return refusals.too_many_attendees(tickets)
+    return refuse_mixture(holds) or _refuse_late(ledger, holds)
+
+
+def _refuse_late(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
+    lapsed = [hold for hold in holds if hold.is_expired(ledger.now)]
+    if all(_may_be_late(ledger, hold) for hold in lapsed):
+        return None
+    return refusals.hold_expired([str(hold.id) for hold in lapsed])
+
+
+def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
+    offers = ledger.sessions[hold.session_key].offers
+    seconds = min(offers[line.ticket_type_id].policy.late_payment_seconds for line in hold.lines)
+    return ledger.now < hold.expires_at + timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Revived:
+    """The holds that stand for lapsed ones, and those that had to end for them."""
+
+    holds: tuple[Hold, ...] = ()
+    ended: tuple[Transition, ...] = ()
+
+
+def _revive(
+    ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]
+) -> _Revived | NeedsMore | Refusal:
+    if not lapsed:
+        return _Revived()
+    gone = refusals.hold_expired([str(hold.id) for hold in lapsed])
+    seats = [ledger.seats[seat.id] for hold in lapsed for seat in hold.seats]
+    if not all(seat.is_free(ledger.now) for seat in seats):
+        return gone
+    in_the_way = lapsed_on(ledger, [seat.id for seat in seats])
+    if isinstance(in_the_way, NeedsMore):
+        return in_the_way
+    ending = {hold.key: hold for hold in (*lapsed, *in_the_way) if hold.is_lapsed(ledger.now)}
+    vacated = tuple(
+        Transition(hold, hold.expired(ledger.now), command.origin) for hold in ending.values()
+    )
+    demand: Counter[PoolId] = Counter()
+    for hold in lapsed:
+        demand += units_by_pool(hold)
+    room = make_room(ledger, demand, vacated, command.origin)
+    if room.short_pools:
+        if any(ledger.available(pool_id) < units for pool_id, units in demand.items()):
+            return gone
+        session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
+        return NeedsMore(lapsed=frozenset((session_of[pool], pool) for pool in room.short_pools))
+    return _Revived(tuple(_stand_in(ledger, hold) for hold in lapsed), (*vacated, *room.evictions))
+
+
+def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
+    """The same places at the same prices, for a moment that ends in the same transaction."""
+    hold_id = revival_id(hold.id)
+    return replace(
+        hold,
+        id=hold_id,
+        reference=ledger.references[hold.organization_id, hold_id],
+        status=HoldStatus.ACTIVE,
+        version=1,
+        created_at=ledger.now,
+        updated_at=ledger.now,
+        held_at=ledger.now,
+        expires_at=rounded_up(ledger.now) + timedelta(seconds=1),
+        expired_at=None,
+        warn_at=None,
+        revives=hold.id,
+    )

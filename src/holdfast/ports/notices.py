@@ -1,0 +1,37 @@
+"""Telling a buyer something, and the inbox of those who do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from holdfast.domain.commands import Receipt
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.values import EmailAddress
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    to: EmailAddress
+    subject: str
+    text: str
+
+
+class NoticeFailed(Exception):
+    """It was not sent; trying again may help."""
+
+
+class Notifier(Protocol):
+    def send(self, notice: Notice) -> None:
+        """Within a bounded time; raises NoticeFailed."""
+        ...
+
+
+class Inbox(Protocol):
+    """One effect per message, for consumers whose effect is not a command of the engine."""
+
+    def once(
+        self, organization_id: OrganizationId, receipt: Receipt, effect: Callable[[], None]
+    ) -> bool:
+        """Runs the effect in the transaction that keeps the receipt; says whether it did. A message
+        that was taken in before is left alone; one that fails leaves no receipt."""
+        ...

@@ -1,0 +1,40 @@
+"""Reading checkouts and orders."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
+from holdfast.domain.order import Checkout, Order
+from holdfast.ports.paging import Page, PageRequest
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCheckout:
+    """A checkout and its holds as they are at the moment `at`. `order_id` once it is complete."""
+
+    checkout: Checkout
+    holds: tuple[Hold, ...]
+    order_id: OrderId | None
+    at: datetime
+
+
+class OrderReader(Protocol):
+    """Every call may raise StoreUnavailable; it blocks."""
+
+    def checkout(
+        self, organization_id: OrganizationId, checkout_id: CheckoutId
+    ) -> SeenCheckout | None: ...
+
+    def order(self, organization_id: OrganizationId, order_id: OrderId) -> Order | None: ...
+
+    def orders(
+        self,
+        organization_id: OrganizationId,
+        page: PageRequest,
+        hold_id: HoldId | None = None,
+        payment_reference: str | None = None,
+    ) -> Page[Order]:
+        """Newest first."""
+        ...

@@ -1,0 +1,17 @@
+"""Payments stay outside: somebody else takes the money. What we ask is whether it was taken."""
+
+from typing import Protocol
+
+from holdfast.domain.values import Money
+
+
+class PaymentProvider(Protocol):
+    def problem(self, reference: str | None, total: Money) -> str | None:
+        """Why a payment with this reference does not pay for this much, in words for the buyer;
+        None when it does. It may block, within a bound of its own; it may raise
+        PaymentUnavailable."""
+        ...
+
+
+class PaymentUnavailable(Exception):
+    """Nobody knows whether it was paid. Nothing was changed; asking again may help."""

@@ -1,0 +1,287 @@
+"""What both brokers do alike: publishing, consuming, putting aside, and sending again."""
+
+import multiprocessing
+import os
+import threading
+import time
+
+import pytest
+
+from holdfast.adapters.rabbitmq import confirming
+from holdfast.adapters.redis import streams
+from holdfast.ports.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, REFUSED, TOO_OFTEN
+from holdfast.ports.facts import Handled, Message, PublishFailed
+from tests.support.brokers import (
+    WAIT_SECONDS_MAX,
+    BrokerAddress,
+    BrokerUnderTest,
+    Handling,
+    new_message,
+    running,
+    wait_until,
+)
+
+
+class TestPublishing:
+    def test_every_message_arrives_whole_and_in_order(self, broker: BrokerUnderTest) -> None:
+        messages = [new_message(f"hold.type-{n % 7}", b"%d \xc3\xa4" % n) for n in range(300)]
+        publisher = broker.address.publisher()
+        for start in range(0, 300, 100):
+            publisher.publish(messages[start : start + 100])
+        publisher.close()
+        assert broker.address.published() == messages
+
+    def test_an_empty_batch_is_nothing(self, broker: BrokerUnderTest) -> None:
+        publisher = broker.address.publisher()
+        publisher.publish([])
+        publisher.close()
+        assert broker.address.published() == []
+
+    def test_what_was_confirmed_outlives_a_crash(self, broker: BrokerUnderTest) -> None:
+        publisher = broker.address.publisher()
+        before, after = new_message(), new_message()
+        publisher.publish([before])
+        broker.server.kill()
+        with pytest.raises(PublishFailed):
+            publisher.publish([new_message()])
+        broker.server.start()
+        publisher.publish([after])
+        publisher.close()
+        assert broker.address.published() == [before, after]
+
+    def test_a_broker_that_says_nothing_is_waited_for_in_bounded_time(
+        self, broker: BrokerUnderTest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(confirming, "CONFIRM_SECONDS_MAX", 1.0)
+        monkeypatch.setattr(streams, "TIMEOUT_SECONDS", 1.0)
+        publisher = broker.address.publisher()
+        publisher.publish([new_message()])
+        with broker.silent():
+            began = time.monotonic()
+            with pytest.raises(PublishFailed):
+                publisher.publish([new_message()])
+            assert time.monotonic() - began < 10
+        publisher.publish([last := new_message()])
+        publisher.close()
+        assert broker.address.published()[-1] == last
+
+
+class TestConsuming:
+    def test_a_message_arrives_whole(self, broker: BrokerUnderTest) -> None:
+        handling, message = Handling(), new_message()
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([message])
+            handling.wait_for(message)
+        assert handling.got == [message]
+
+    def test_a_consumer_gets_its_own_types_in_order(self, broker: BrokerUnderTest) -> None:
+        types = ["hold.created", "hold.expiring", "seat.sold", "order.confirmed"] * 25
+        messages = [new_message(message_type) for message_type in types]
+        broker.address.publish(messages)
+        handling = Handling()
+        wanted = [message for message in messages if message.type in NOTIFICATIONS.types]
+        with running(broker.address.consumer(), handling):
+            handling.wait_for(*wanted)
+        assert handling.got == wanted
+
+    def test_what_others_tell_us_is_kept_from_what_we_tell(self, broker: BrokerUnderTest) -> None:
+        ours, theirs = new_message(), new_message()
+        told, orders = Handling(), Handling()
+        with (
+            running(broker.address.consumer(), told),
+            running(broker.address.consumer(ORDERS), orders),
+        ):
+            broker.address.send_to_us(theirs)
+            broker.address.publish([ours])
+            told.wait_for(ours)
+            orders.wait_for(theirs)
+        assert (told.got, orders.got) == ([ours], [theirs])
+
+    def test_what_is_done_does_not_come_again(self, broker: BrokerUnderTest) -> None:
+        first, second = new_message(), new_message()
+        handling = Handling()
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([first])
+            handling.wait_for(first)
+        broker.address.publish([second])
+        later = Handling()
+        with running(broker.address.consumer(), later):
+            later.wait_for(second)
+        assert later.got == [second]
+
+    @pytest.mark.usefixtures("quick")
+    def test_not_now_means_once_more_as_often_as_it_takes(self, broker: BrokerUnderTest) -> None:
+        first, second = new_message(), new_message()
+        handling = Handling([Handled.AGAIN] * (DELIVERIES_MAX + 3))
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([first, second])
+            handling.wait_for(second)
+        assert handling.got == [first] * (DELIVERIES_MAX + 4) + [second]
+        assert broker.address.dead_letters().peek(10) == []
+
+    def test_a_consumer_that_is_stopped_gives_back_at_once(self, broker: BrokerUnderTest) -> None:
+        messages = [new_message() for _ in range(5)]
+        busy = Handling(always=Handled.AGAIN)
+        with running(broker.address.consumer(), busy):
+            broker.address.publish(messages)
+            busy.wait_for(messages[0])
+        handling = Handling()
+        with running(broker.address.consumer(), handling):
+            handling.wait_for(*messages)
+        assert handling.got == messages
+
+    def test_a_consumer_finds_its_way_back_to_the_broker(self, broker: BrokerUnderTest) -> None:
+        before, after = new_message(), new_message()
+        handling = Handling()
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([before])
+            handling.wait_for(before)
+            broker.server.stop()
+            broker.server.start()
+            broker.address.publish([after])
+            handling.wait_for(after)
+
+
+class TestDying:
+    def test_what_a_killed_consumer_left_is_finished_by_another(
+        self, broker: BrokerUnderTest
+    ) -> None:
+        message = new_message()
+        broker.address.publish([message])
+        _die_handling(broker.address)
+        handling = Handling()
+        with running(broker.address.consumer(), handling):
+            handling.wait_for(message)
+        assert handling.got == [message]
+
+    def test_what_kills_every_consumer_is_put_aside(self, broker: BrokerUnderTest) -> None:
+        poison, harmless = new_message(body=b"poison"), new_message()
+        broker.address.publish([poison])
+        for _ in range(DELIVERIES_MAX):
+            _die_handling(broker.address)
+        handling = Handling()
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([harmless])
+            handling.wait_for(harmless)
+            _wait_for_dead_letters(broker, 1)
+        assert handling.got == [harmless]
+        (letter,) = broker.address.dead_letters().peek(10)
+        assert (letter.message, letter.reason) == (poison, TOO_OFTEN)
+
+
+@pytest.mark.usefixtures("quick")
+class TestPuttingAside:
+    def test_a_handler_that_raises_gets_it_again(self, broker: BrokerUnderTest) -> None:
+        first, second = new_message(), new_message()
+        handling = Handling([ValueError("no"), OSError("no")])
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([first, second])
+            handling.wait_for(first, second)
+            wait_until(lambda: len(handling.got) == 4, "the tries")
+        assert handling.ids.count(first.id) == 3
+        assert broker.address.dead_letters().peek(10) == []
+
+    def test_what_always_raises_is_put_aside_and_the_next_one_comes(
+        self, broker: BrokerUnderTest
+    ) -> None:
+        poison, harmless = new_message(), new_message()
+        handling = Handling([ValueError("no")] * DELIVERIES_MAX)
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([poison])
+            _wait_for_dead_letters(broker, 1)
+            broker.address.publish([harmless])
+            handling.wait_for(harmless)
+        assert handling.got == [poison] * DELIVERIES_MAX + [harmless]
+        (letter,) = broker.address.dead_letters().peek(10)
+        assert letter.message == poison
+        assert (letter.queue, letter.reason) == (NOTIFICATIONS.queue, TOO_OFTEN)
+
+    def test_what_its_handler_refuses_is_put_aside_at_once(self, broker: BrokerUnderTest) -> None:
+        refused, harmless = new_message(), new_message()
+        handling = Handling([Handled.DEAD])
+        with running(broker.address.consumer(), handling):
+            broker.address.publish([refused, harmless])
+            handling.wait_for(harmless)
+        assert handling.got == [refused, harmless]
+        (letter,) = broker.address.dead_letters().peek(10)
+        assert letter.message == refused
+        assert (letter.queue, letter.reason) == (NOTIFICATIONS.queue, REFUSED)
+
+
+class TestDeadLetters:
+    def test_looking_changes_nothing(self, broker: BrokerUnderTest) -> None:
+        refused = _refuse(broker, 5)
+        dead_letters = broker.address.dead_letters()
+        for _ in range(25):  # more often than a newer RabbitMQ would let us by itself
+            assert [letter.message for letter in dead_letters.peek(3)] == refused[:3]
+        assert [letter.message for letter in dead_letters.peek(100)] == refused
+
+    def test_one_is_sent_again_and_the_others_stay(self, broker: BrokerUnderTest) -> None:
+        first, second, third = _refuse(broker, 3)
+        dead_letters = broker.address.dead_letters()
+        assert dead_letters.replay(second.id) == 1
+        assert dead_letters.replay(second.id) == 0
+        handling = Handling()
+        with running(broker.address.consumer(), handling):
+            handling.wait_for(second)
+        assert handling.got == [second]
+        assert [letter.message for letter in dead_letters.peek(10)] == [first, third]
+
+    def test_all_are_sent_again_once(self, broker: BrokerUnderTest) -> None:
+        refused = _refuse(broker, 3)
+        dead_letters, handling = broker.address.dead_letters(), Handling(always=Handled.DEAD)
+        assert dead_letters.replay() == 3
+        with running(broker.address.consumer(), handling):
+            handling.wait_for(*refused)
+            _wait_for_dead_letters(broker, 3)
+        assert handling.got == refused
+        assert [letter.message for letter in dead_letters.peek(10)] == refused
+
+    def test_an_order_goes_back_to_the_orders(self, broker: BrokerUnderTest) -> None:
+        order = new_message()
+        refusing, handling = Handling([Handled.DEAD]), Handling()
+        with running(broker.address.consumer(ORDERS), refusing):
+            broker.address.send_to_us(order)
+            _wait_for_dead_letters(broker, 1)
+        assert broker.address.dead_letters().replay() == 1
+        with running(broker.address.consumer(ORDERS), handling):
+            handling.wait_for(order)
+        assert handling.got == [order]
+
+    def test_a_broker_that_is_away_is_told(self, broker: BrokerUnderTest) -> None:
+        broker.server.stop()
+        try:
+            with pytest.raises(PublishFailed):
+                broker.address.dead_letters().peek(1)
+            with pytest.raises(PublishFailed):
+                broker.address.dead_letters().replay()
+        finally:
+            broker.server.start()
+
+
+def _refuse(broker: BrokerUnderTest, count: int) -> list[Message]:
+    messages = [new_message(body=b"%d" % n) for n in range(count)]
+    with running(broker.address.consumer(), Handling(always=Handled.DEAD)):
+        broker.address.publish(messages)
+        _wait_for_dead_letters(broker, count)
+    return messages
+
+
+def _wait_for_dead_letters(broker: BrokerUnderTest, count: int) -> None:
+    dead_letters = broker.address.dead_letters()
+    wait_until(lambda: len(dead_letters.peek(count + 1)) == count, f"{count} dead letters")
+
+
+def _die_handling(address: BrokerAddress) -> None:
+    """A consumer in a process of its own, which ends in the middle of a message."""
+    process = multiprocessing.get_context("spawn").Process(target=_consume_and_die, args=(address,))
+    process.start()
+    process.join(WAIT_SECONDS_MAX)
+    assert process.exitcode == 9
+
+
+def _consume_and_die(address: BrokerAddress) -> None:
+    def die(_message: Message) -> Handled:
+        os._exit(9)
+
+    address.consumer().run(die, threading.Event())

@@ -1,0 +1,158 @@
+"""The two brokers that carry facts, behind one face for the tests."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from uuid import UUID, uuid4
+
+from holdfast.adapters.embedded import EmbeddedValkey
+from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
+from holdfast.adapters.rabbitmq.connecting import connected
+from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
+from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
+from holdfast.adapters.rabbitmq.messages import from_raw, to_raw
+from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
+from holdfast.adapters.rabbitmq.topology import FACTS_QUEUE, INBOUND, declare
+from holdfast.adapters.redis import streams
+from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
+from holdfast.adapters.redis.facts import ValkeyConsumer, ValkeyPublisher
+from holdfast.ports.deliveries import NOTIFICATIONS, ORDERS, Consumer, DeadLetters, Subscription
+from holdfast.ports.facts import Handled, Handler, Message, Publisher
+from tests.support.rabbit import RabbitBroker
+
+WAIT_SECONDS_MAX = 30.0
+# Long enough for a test that handles its messages at once, short enough to be waited for.
+CLAIM_AFTER_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """Small enough to be handed to another process."""
+
+    kind: str
+    url: str
+
+    def publisher(self) -> Publisher:
+        if self.kind == "rabbitmq":
+            return RabbitPublisher(self.url)
+        return ValkeyPublisher(self.url, maxlen=100_000)
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        with closing(self.publisher()) as publisher:
+            publisher.publish(messages)
+
+    def consumer(self, subscription: Subscription = NOTIFICATIONS) -> Consumer:
+        if self.kind == "rabbitmq":
+            return RabbitConsumer(self.url, subscription.queue)
+        return ValkeyConsumer(
+            self.url,
+            subscription.queue,
+            subscription.types,
+            stream=streams.INBOUND if subscription == ORDERS else streams.FACTS,
+            claim_after_seconds=CLAIM_AFTER_SECONDS,
+        )
+
+    def dead_letters(self) -> DeadLetters:
+        if self.kind == "rabbitmq":
+            return RabbitDeadLetters(self.url)
+        return ValkeyDeadLetters(self.url)
+
+    def send_to_us(self, message: Message) -> None:
+        """As another system does that tells us of an order."""
+        if self.kind == "rabbitmq":
+            with connected(self.url) as connection:
+                publishing = ConfirmingChannel(connection)
+                declare(publishing.channel)
+                raw = to_raw(publishing.channel, message)
+                publishing.publish([Letter(raw, INBOUND, message.type)])
+        else:
+            with closing(ValkeyPublisher(self.url, 1_000, stream=streams.INBOUND)) as publisher:
+                publisher.publish([message])
+
+    def published(self) -> list[Message]:
+        """Every fact that is there for whoever wants it, in order."""
+        if self.kind == "rabbitmq":
+            return _in_queue(self.url, FACTS_QUEUE)
+        with closing(streams.connect(self.url)) as client:
+            entries = client.xrange(streams.FACTS)
+        found = [streams.from_fields(fields) for _, fields in entries]
+        return [message for message in found if message is not None]
+
+
+def _in_queue(url: str, queue: str) -> list[Message]:
+    found = []
+    with connected(url) as connection:
+        channel = connection.channel()
+        while (raw := channel.basic_get(queue)) is not None:
+            found.append(from_raw(raw))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUnderTest:
+    """Its data survives whatever is done to the server."""
+
+    address: BrokerAddress
+    server: RabbitBroker | EmbeddedValkey
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """It is there, but says nothing."""
+        os.kill(self.server.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.server.pid, signal.SIGCONT)
+
+
+def new_message(message_type: str = "order.confirmed", body: bytes = b'{"n": 1}') -> Message:
+    return Message(uuid4(), message_type, body, {"ce-specversion": "1.0", "ce-source": "/tests"})
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, f"never happened: {what}"
+        time.sleep(0.02)
+
+
+@dataclass
+class Handling:
+    """A handler that writes down what it gets. It answers as it is told to, and then with DONE."""
+
+    answers: list[Handled | Exception] = field(default_factory=list)
+    always: Handled | Exception = Handled.DONE
+    got: list[Message] = field(default_factory=list)
+
+    def __call__(self, message: Message) -> Handled:
+        self.got.append(message)
+        answer = self.answers.pop(0) if self.answers else self.always
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def ids(self) -> list[UUID]:
+        return [message.id for message in self.got]
+
+    def wait_for(self, *messages: Message) -> None:
+        wanted = {message.id for message in messages}
+        wait_until(lambda: wanted <= set(self.ids), f"{len(wanted)} messages arrive")
+
+
+@contextmanager
+def running(consumer: Consumer, handler: Handler) -> Iterator[None]:
+    """The consumer on a thread of its own, which ends in order."""
+    stopped = threading.Event()
+    thread = threading.Thread(target=consumer.run, args=(handler, stopped))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join(WAIT_SECONDS_MAX)
+        assert not thread.is_alive()
