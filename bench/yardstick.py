@@ -14,6 +14,7 @@ from bench.lab import ORGANIZATION_ID, POOLS, SESSION_ID, Lab, pgbench_program
 
 SCRIPT = Path(__file__).with_name("hold.sql")
 SEATS_SCRIPT = Path(__file__).with_name("seats.sql")
+EXPIRE_SCRIPT = Path(__file__).with_name("expire.sql")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ def seats_script(count: int) -> str:
         "ticket_type": str(SEATED_TYPE_IDS[ARENA_SESSION_ID]),
     }
     return _filled_in(SEATS_SCRIPT, names)
+
+
+def expire_script() -> str:
+    return _filled_in(EXPIRE_SCRIPT, {"organization": str(ORGANIZATION_ID)})
 
 
 def _filled_in(path: Path, names: Mapping[str, str]) -> str:

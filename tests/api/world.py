@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx
 
 from holdfast.adapters.memory.store import MemoryStore
+from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import (
     Block,
@@ -27,20 +28,27 @@ from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.ids import (
     ApiKeyId,
     BlockId,
+    CheckoutId,
     EventId,
+    HoldId,
+    OrderId,
     OrganizationId,
     PoolId,
     SeatId,
     SessionId,
     TicketTypeId,
 )
+from holdfast.domain.order import Order
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
 from holdfast.domain.pool import Pool
 from holdfast.domain.values import Money
 from holdfast.engine import Admission
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.audit import AuditEntry, AuditFilter
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.facts import FactPage, Position
+from holdfast.ports.orders import SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import EventOccupancy, SeatChanges, SeenSeat, SessionMap
 from holdfast.ports.store import StoreError
@@ -171,6 +179,57 @@ class StubSeats:
         return None
 
 
+@dataclass
+class KeptOrders:
+    """What the store in memory has kept."""
+
+    store: MemoryStore
+
+    def checkout(
+        self, organization_id: OrganizationId, checkout_id: CheckoutId
+    ) -> SeenCheckout | None:
+        checkout = self.store.checkouts.get((organization_id, checkout_id))
+        if checkout is None:
+            return None
+        seen = [self.store.hold(organization_id, hold_id) for hold_id in checkout.hold_ids]
+        holds = tuple(each.hold for each in seen if each is not None)
+        return SeenCheckout(checkout, holds, holds[0].order_id, datetime.now(UTC))
+
+    def order(self, organization_id: OrganizationId, order_id: OrderId) -> Order | None:
+        return self.store.orders.get((organization_id, order_id))
+
+    def orders(
+        self,
+        organization_id: OrganizationId,
+        page: PageRequest,
+        hold_id: HoldId | None = None,
+        payment_reference: str | None = None,
+    ) -> Page[Order]:
+        return Page(tuple(self.store.orders.values())[: page.size], None)
+
+
+class StubFacts:
+    """Nothing has happened."""
+
+    def facts(
+        self, organization_id: OrganizationId, after: Position | None, limit: int
+    ) -> FactPage:
+        return FactPage((), after or Position(0, 0), has_more=False)
+
+
+class StubAudit:
+    """Nobody has done anything."""
+
+    def entries(
+        self,
+        organization_id: OrganizationId,
+        only: AuditFilter,
+        limit: int,
+        before: int | None = None,
+    ) -> tuple[AuditEntry, ...]:
+        return ()
+
+
 class World:
     """One organization with one session of two ticket types: plenty on the floor, one place on
     the balcony."""
@@ -184,7 +243,16 @@ class World:
         self.catalogue = StubCatalogue()
         self.secret = self.keys.new_key(*ALL_SCOPES)
         self.container = ApiContainer(
-            self.engine, self.store, self.catalogue, StubSeats(), self.keys, 5
+            submit=self.engine,
+            holds=self.store,
+            catalogue=self.catalogue,
+            seats=StubSeats(),
+            orders=KeptOrders(self.store),
+            facts=StubFacts(),
+            audit=StubAudit(),
+            payments=TrustingPayments(),
+            keys=self.keys,
+            deadline_seconds=5,
         )
         self.api: Api = create_api(self.container)
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.engine import Admission, Limits
-from tests.contract.worlds import MemoryWorld, PostgresWorld, World
+from tests.contract.seen import World
+from tests.contract.worlds import MemoryWorld, PostgresWorld
 
 
 @pytest.fixture(params=["memory", "postgres"])

@@ -16,8 +16,8 @@ from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
+from tests.contract.seen import World
 from tests.contract.venues import Plan, Venue
-from tests.contract.worlds import World
 
 # Slow machines may take their time: that is not what is compared.
 PATIENCE_SECONDS = 60

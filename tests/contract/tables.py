@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import psycopg
 
+from holdfast.domain.policy import POLICY_FIELDS
 from tests.contract.venues import Hall, Plan, Venue
 
 Connection = psycopg.Connection[tuple[object, ...]]
@@ -20,23 +21,25 @@ def insert_venue(connection: Connection, venue: Venue, plan: Plan) -> None:
 def _insert_session(connection: Connection, venue: Venue, plan: Plan) -> None:
     organization_id, event_id = venue.organization_id, uuid4()
     run = connection.execute
-    run("INSERT INTO organization (id, name) VALUES (%s, 'test')", [organization_id])
     run(
-        "INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max,"
-        " one_active_hold, refuse_orphans, status, sale_starts_at, sale_ends_at)"
-        " VALUES (%s, %s, 'test', 'EUR', %s, %s, %s, %s, %s, %s, %s)",
-        [
-            organization_id,
-            event_id,
-            plan.policy.ttl_seconds,
-            plan.policy.quantity_max,
-            plan.policy.one_active_hold,
-            plan.policy.refuse_orphans,
-            plan.sale.status.value,
-            plan.sale.starts_at,
-            plan.sale.ends_at,
-        ],
+        "INSERT INTO organization (id, name) VALUES (%s, 'test') ON CONFLICT DO NOTHING",
+        [organization_id],
     )
+    values = [
+        organization_id,
+        event_id,
+        plan.currency,
+        plan.sale.status.value,
+        plan.sale.starts_at,
+        plan.sale.ends_at,
+        *astuple(plan.policy),
+    ]
+    insert = (
+        "INSERT INTO event (name, organization_id, id, currency, status, sale_starts_at,"
+        f" sale_ends_at, {', '.join(POLICY_FIELDS)})"
+        f" VALUES ('test'{', %s' * len(values)})"
+    )
+    run(insert.encode(), values)
     run(
         "INSERT INTO session (organization_id, id, event_id, name) VALUES (%s, %s, %s, 'test')",
         [organization_id, venue.session_id, event_id],

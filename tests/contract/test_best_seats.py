@@ -14,8 +14,8 @@ from holdfast.domain.values import Holder
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
 from tests.contract.asking import ask, placed, refused
+from tests.contract.seen import World
 from tests.contract.venues import STRANGER, Hall, Plan, Venue
-from tests.contract.worlds import World
 
 SEATED = {"seat": (), "child": ()}
 HALL = Hall({"Stalls": {"A": 6, "B": 6}, "Balcony": {"C": 4}}, SEATED)

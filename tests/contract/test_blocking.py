@@ -10,8 +10,8 @@ from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.domain.refusals import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
+from tests.contract.seen import SeatSeen, World
 from tests.contract.venues import STRANGER, Hall, Plan, Venue
-from tests.contract.worlds import SeatSeen, World
 
 HALL = Hall({"Stalls": {"A": 6}}, {"seat": ()}, {"Stalls": 4})
 
@@ -69,8 +69,10 @@ def test_blocking_a_held_seat_ends_its_hold(world: World, engine: Admission) -> 
             ("seat.blocked", None, 4, a1),
         ]
     )
-    assert [tuple(row) for row in world.audit(venue)][1:] == [
+    assert [tuple(row) for row in world.audit(venue)][3:] == [
         ("hold.cancelled", hold.id, "test", "active", "cancelled", None),
+        ("seat_released", hold.id, "test", "held", "available", a1),
+        ("seat_released", hold.id, "test", "held", "available", a2),
         ("seat.blocked", None, "test", "held", "blocked", a1),
     ]
     refusal = refused(engine, venue.release(hold.id))

@@ -16,7 +16,7 @@ from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
 from tests.contract.asking import answer, ask, placed, refused, render_plainly
-from tests.contract.worlds import World
+from tests.contract.seen import World
 
 
 def test_a_hold_takes_its_places_and_locks_its_price(world: World, engine: Admission) -> None:

@@ -15,9 +15,10 @@ from holdfast.domain.outcomes import Expired, Placed
 from holdfast.domain.refusals import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
+from tests.contract.seen import World
 from tests.contract.sides import Side
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan
-from tests.contract.worlds import PostgresWorld, World
+from tests.contract.worlds import PostgresWorld
 
 HALL = Hall({"Stalls": {"A": 6, "B": 6}}, {"seat": (), "child": ("quota",)})
 PLAN = Plan({"quota": 0}, {}, hall=HALL)

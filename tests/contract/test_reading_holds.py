@@ -14,8 +14,9 @@ from holdfast.engine import Admission
 from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold
 from holdfast.ports.paging import PageRequest
 from holdfast.services import reading
+from tests.contract.seen import World
 from tests.contract.venues import Hall, Plan, Venue
-from tests.contract.worlds import MemoryWorld, PostgresWorld, World
+from tests.contract.worlds import MemoryWorld, PostgresWorld
 
 ANN = Holder(EmailAddress("ann@example.com"), "ann")
 BOB = Holder(user_id="bob")

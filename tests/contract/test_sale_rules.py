@@ -12,8 +12,8 @@ from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.values import Holder
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
+from tests.contract.seen import World
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
-from tests.contract.worlds import World
 
 HALL = Hall({"Stalls": {"A": 6}}, {"seat": ()})
 

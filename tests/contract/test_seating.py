@@ -17,8 +17,8 @@ from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
+from tests.contract.seen import SeatSeen, World
 from tests.contract.venues import STRANGER, Hall, Plan, Venue
-from tests.contract.worlds import SeatSeen, World
 
 HALL = Hall({"Stalls": {"A": 6, "B": 6}, "Balcony": {"C": 4}}, {"seat": (), "child": ()})
 
@@ -182,10 +182,12 @@ def test_a_seat_that_lapsed_is_taken_over_with_all_that_its_hold_had(
     assert seats["Stalls A 1"] == SeatSeen("held", new.id, 4)
     assert seats["Stalls B 6"] == SeatSeen("available", None, 3)
     assert world.pool(venue.pools["floor"]).held == 0
-    assert [row.action for row in world.audit(venue)] == [
-        "hold.created",
-        "hold.expired",
-        "hold.created",
+    assert [(row.action, row.hold_id, row.seat_id) for row in world.audit(venue)][3:] == [
+        ("hold.expired", old.id, None),
+        ("seat_hold_expired", old.id, a1),
+        ("seat_hold_expired", old.id, b6),
+        ("hold.created", new.id, None),
+        ("seat_reserved", new.id, a1),
     ]
 
 
@@ -318,8 +320,12 @@ def test_facts_are_unique_per_hold_version_type_and_seat(world: World, engine: A
     world.sell(hold)
     facts = Counter(world.facts(venue))
     assert set(facts.values()) == {1}
-    assert facts == Counter(_facts_of(hold, 1, "created", "held")) + Counter(
-        _facts_of(hold, 2, "converted", "sold")
+    assert facts == Counter(
+        [
+            *_facts_of(hold, 1, "created", "held"),
+            *_facts_of(hold, 2, "converted", "sold"),
+            ("order.confirmed", hold.id, 2, None),
+        ]
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from secrets import token_bytes
 from uuid import uuid4
 
 from uuid_utils.compat import uuid7
@@ -10,23 +11,30 @@ from holdfast.domain.catalogue import SaleTerms
 from holdfast.domain.commands import (
     Ask,
     BlockSeats,
+    ConvertHolds,
     ExpireHolds,
+    ExtendHold,
     IdempotencyKey,
     Origin,
     PlaceHold,
     ReleaseHold,
     SeatAsk,
+    StartCheckout,
+    WarnHolds,
 )
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import (
     BlockId,
+    CheckoutId,
     HoldId,
+    OrderId,
     OrganizationId,
     PoolId,
     SeatId,
     SessionId,
     TicketTypeId,
 )
+from holdfast.domain.order import SEED_BYTES, Attendee, Purchase
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.seat import SeatPlace
 from holdfast.domain.values import EmailAddress, Holder, Quantity
@@ -86,6 +94,7 @@ class Plan:
     policy: HoldPolicy = field(default_factory=HoldPolicy)
     hall: Hall = NO_HALL
     sale: SaleTerms = field(default_factory=SaleTerms)
+    currency: str = "EUR"
 
     @property
     def all_pools(self) -> dict[str, int]:
@@ -188,14 +197,59 @@ class Venue:
     def expire(self, *hold_ids: HoldId) -> ExpireHolds:
         return ExpireHolds(self.organization_id, hold_ids, Origin("reaper", "run-1"))
 
+    def extend(
+        self,
+        hold_id: HoldId,
+        seconds: int,
+        *,
+        holder: Holder | None = BUYER,
+        is_operator: bool = False,
+        key: IdempotencyKey | None = None,
+    ) -> ExtendHold:
+        return ExtendHold(
+            self.organization_id,
+            hold_id,
+            seconds,
+            ORIGIN,
+            holder,
+            is_operator=is_operator,
+            idempotency=key,
+        )
+
+    def warn(self, *hold_ids: HoldId) -> WarnHolds:
+        return WarnHolds(self.organization_id, hold_ids, Origin("reaper", "run-1"))
+
+    def check_out(
+        self,
+        *hold_ids: HoldId,
+        holder: Holder | None = BUYER,
+        key: IdempotencyKey | None = None,
+    ) -> StartCheckout:
+        return StartCheckout(self.organization_id, hold_ids, ORIGIN, holder, key)
+
+    def convert(
+        self,
+        *hold_ids: HoldId,
+        holder: Holder | None = None,
+        purchase: Purchase | None = None,
+        checkout_id: CheckoutId | None = None,
+        key: IdempotencyKey | None = None,
+    ) -> ConvertHolds:
+        paid = purchase or a_purchase()
+        return ConvertHolds(self.organization_id, hold_ids, paid, ORIGIN, checkout_id, holder, key)
+
     def key(self, fingerprint: bytes = b"same") -> IdempotencyKey:
         return IdempotencyKey(self.organization_id, uuid4(), fingerprint)
 
 
-def empty_venue(plan: Plan) -> Venue:
+def a_purchase(*attendees: Attendee | None, payment_reference: str | None = None) -> Purchase:
+    return Purchase(OrderId(uuid4()), token_bytes(SEED_BYTES), payment_reference, attendees)
+
+
+def empty_venue(plan: Plan, beside: Venue | None = None) -> Venue:
     blocks = {name: BlockId(uuid7()) for name in plan.hall.blocks}
     return Venue(
-        OrganizationId(uuid4()),
+        OrganizationId(uuid4()) if beside is None else beside.organization_id,
         SessionId(uuid4()),
         {name: TicketTypeId(uuid4()) for name in plan.all_types},
         {name: PoolId(uuid4()) for name in plan.all_pools},

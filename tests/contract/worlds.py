@@ -4,95 +4,35 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, Protocol
+from secrets import token_bytes
+from typing import Any
 from uuid import uuid4
 
 import psycopg
 
 from holdfast.adapters.memory import MemoryStore
+from holdfast.adapters.postgres import statements
+from holdfast.adapters.postgres.orders import PostgresOrders
+from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.rows import hold_from_row, seat_from_row
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.catalogue import Offer, SeatBlock, SessionCatalogue
+from holdfast.domain.catalogue import EventStatus, Offer, SeatBlock, SessionCatalogue
+from holdfast.domain.commands import ConvertHolds
+from holdfast.domain.decide import decide
 from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.ids import EventId, HoldId, PoolId, SeatId
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, PoolId, SeatId
+from holdfast.domain.order import SEED_BYTES, Checkout, Order, Purchase
 from holdfast.domain.planning import resources_of_hold
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.pool import Pool
 from holdfast.domain.seat import Seat
-from holdfast.domain.transitions import Transition
 from holdfast.domain.values import Money
+from holdfast.ports.paging import PAGE_SIZE_MAX, PageRequest
 from holdfast.ports.store import GroupWrites, Store, Wanted
+from tests.contract.seen import AuditSeen, FactSeen, HoldSeen, SeatSeen, seen_hold, seen_seat
 from tests.contract.tables import Connection, insert_venue
 from tests.contract.venues import ORIGIN, Plan, Venue, empty_venue
-
-
-class FactSeen(NamedTuple):
-    type: str
-    hold_id: HoldId | None
-    version: int
-    seat_id: SeatId | None = None
-
-
-class AuditSeen(NamedTuple):
-    action: str
-    hold_id: HoldId | None
-    actor: str
-    old_status: str | None
-    new_status: str
-    seat_id: SeatId | None = None
-
-
-class SeatSeen(NamedTuple):
-    status: str
-    hold_id: HoldId | None = None
-    version: int = 1
-    blocked_reason: str | None = None
-
-
-class HoldSeen(NamedTuple):
-    status: str
-    version: int
-    units: tuple[int, ...]  # of each line
-    seat_ids: tuple[SeatId | None, ...]
-
-
-class World(Protocol):
-    @property
-    def store(self) -> Store: ...
-
-    def venue(
-        self,
-        pools: Mapping[str, int],
-        ticket_types: Mapping[str, tuple[str, ...]],
-        ttl_seconds: int = 600,
-        quantity_max: int = 10_000,
-    ) -> Venue: ...
-
-    def build(self, plan: Plan) -> Venue: ...
-
-    def let_pass(self, venue: Venue, seconds: int) -> None: ...
-
-    def pool(self, pool_id: PoolId) -> Pool: ...
-
-    def lapse_units(self, pool_id: PoolId) -> int: ...
-
-    def seats(self, venue: Venue) -> dict[str, SeatSeen]: ...
-
-    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]: ...
-
-    def sell(self, hold: Hold) -> None: ...
-
-    def facts(self, venue: Venue) -> list[FactSeen]: ...
-
-    def audit(self, venue: Venue) -> list[AuditSeen]: ...
-
-    @contextmanager
-    def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]: ...
-
-    @contextmanager
-    def seats_locked_by_a_stranger(self, venue: Venue, *names: str) -> Iterator[None]: ...
-
-    def close(self) -> None: ...
 
 
 class _World:
@@ -109,27 +49,53 @@ class _World:
     ) -> Venue:
         return self.build(Plan(pools, ticket_types, HoldPolicy(ttl_seconds, quantity_max)))
 
-    def build(self, plan: Plan) -> Venue:
+    def build(self, plan: Plan, beside: Venue | None = None) -> Venue:
         raise NotImplementedError
 
     def sell(self, hold: Hold) -> None:
-        """Nobody can buy yet, so the store is told that this hold was paid for: its seats, the
-        counters, the facts."""
+        """Convert it without an engine."""
+        command = ConvertHolds(
+            hold.organization_id,
+            (hold.id,),
+            Purchase(OrderId(uuid4()), token_bytes(SEED_BYTES)),
+            ORIGIN,
+        )
         connection = self.store.connect()
         with connection.group() as group:
             ledger = group.lock_and_read(Wanted(frozenset(resources_of_hold(hold))))
-            held = ledger.holds[hold.key]
-            paid = replace(
-                held,
-                status=HoldStatus.CONVERTED,
-                version=held.version + 1,
-                updated_at=ledger.now,
-                confirmed_at=ledger.now,
+            decision = decide(ledger, command)
+            assert decision.order is not None, decision
+            ledger.apply(decision.transitions)
+            group.write_and_commit(
+                GroupWrites(ledger, decision.transitions, [], orders=[decision.order])
             )
-            transition = Transition(held, paid, ORIGIN)
-            ledger.apply([transition])
-            group.write_and_commit(GroupWrites(ledger, [transition], []))
         connection.close()
+
+    def lapse_units(self, pool_id: PoolId) -> int:
+        return sum(self.lapse(pool_id).values())
+
+    def lapse(self, pool_id: PoolId) -> dict[datetime, int]:
+        raise NotImplementedError
+
+    def hold(self, venue: Venue, hold_id: HoldId) -> Hold:
+        return next(hold for hold in self.all_holds(venue) if hold.id == hold_id)
+
+    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]:
+        return {hold.id: seen_hold(hold) for hold in self.all_holds(venue)}
+
+    def seats(self, venue: Venue) -> dict[str, SeatSeen]:
+        found = self.all_seats(venue)
+        return {name: seen_seat(found[place.id]) for name, place in venue.places.items()}
+
+    def held_until(self, venue: Venue) -> dict[str, datetime | None]:
+        found = self.all_seats(venue)
+        return {name: found[place.id].held_until for name, place in venue.places.items()}
+
+    def all_holds(self, venue: Venue) -> list[Hold]:
+        raise NotImplementedError
+
+    def all_seats(self, venue: Venue) -> dict[SeatId, Seat]:
+        raise NotImplementedError
 
 
 @dataclass
@@ -140,12 +106,12 @@ class MemoryWorld(_World):
     def __post_init__(self) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC) + self.offset)
 
-    def build(self, plan: Plan) -> Venue:
-        venue = empty_venue(plan)
+    def build(self, plan: Plan, beside: Venue | None = None) -> Venue:
+        venue = empty_venue(plan, beside)
         organization_id = venue.organization_id
         offers = {
             venue.ticket_types[name]: Offer(
-                Money(4500, "EUR"),
+                Money(4500, plan.currency),
                 tuple(venue.pools[pool] for pool in drawn),
                 plan.policy,
                 is_seated=name in plan.hall.seated,
@@ -165,7 +131,7 @@ class MemoryWorld(_World):
             organization_id,
             venue.session_id,
             1,
-            "EUR",
+            plan.currency,
             offers,
             EventId(uuid4()),
             plan.sale,
@@ -191,27 +157,33 @@ class MemoryWorld(_World):
     def pool(self, pool_id: PoolId) -> Pool:
         return self.store.pools[pool_id]
 
-    def lapse_units(self, pool_id: PoolId) -> int:
-        return sum(self.store.lapse.get(pool_id, {}).values())
+    def lapse(self, pool_id: PoolId) -> dict[datetime, int]:
+        return dict(self.store.lapse.get(pool_id, {}))
 
-    def seats(self, venue: Venue) -> dict[str, SeatSeen]:
-        found = {name: self.store.seats[place.id] for name, place in venue.places.items()}
+    def all_holds(self, venue: Venue) -> list[Hold]:
+        holds = self.store.stored_holds.values()
+        return [hold for hold in holds if hold.organization_id == venue.organization_id]
+
+    def all_seats(self, venue: Venue) -> dict[SeatId, Seat]:
+        del venue  # ids are unique
+        return self.store.seats
+
+    def checkout(self, venue: Venue, checkout_id: CheckoutId) -> Checkout | None:
+        return self.store.checkouts.get((venue.organization_id, checkout_id))
+
+    def orders(self, venue: Venue) -> dict[OrderId, Order]:
         return {
-            name: SeatSeen(seat.status.value, seat.hold_id, seat.version, seat.blocked_reason)
-            for name, seat in found.items()
+            order.id: order
+            for order in self.store.orders.values()
+            if order.organization_id == venue.organization_id
         }
 
-    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]:
-        return {
-            hold.id: HoldSeen(
-                hold.status.value,
-                hold.version,
-                tuple(line.quantity for line in hold.lines),
-                tuple(line.seat.id if line.seat else None for line in hold.lines),
-            )
-            for hold in self.store.stored_holds.values()
-            if hold.organization_id == venue.organization_id
-        }
+    def cancel_event(self, venue: Venue) -> None:
+        session = self.store.sessions[venue.organization_id, venue.session_id]
+        cancelled = replace(session.sale, status=EventStatus.CANCELLED)
+        self.store.sessions[session.key] = replace(
+            session, version=session.version + 1, sale=cancelled
+        )
 
     def facts(self, venue: Venue) -> list[FactSeen]:
         return [
@@ -223,7 +195,7 @@ class MemoryWorld(_World):
     def audit(self, venue: Venue) -> list[AuditSeen]:
         return [
             AuditSeen(
-                row.action.value,
+                row.action,
                 row.hold_id,
                 row.origin.actor,
                 str(row.old["status"]) if row.old else None,
@@ -265,6 +237,7 @@ class PostgresWorld(_World):
     url: str
     store: PostgresStore = field(init=False)
     _connection: Connection | None = None
+    _database: Database | None = None
 
     def __post_init__(self) -> None:
         self.store = PostgresStore(self.url)
@@ -279,9 +252,12 @@ class PostgresWorld(_World):
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
+        if self._database is not None:
+            self._database.close()
+            self._database = None
 
-    def build(self, plan: Plan) -> Venue:
-        venue = empty_venue(plan)
+    def build(self, plan: Plan, beside: Venue | None = None) -> Venue:
+        venue = empty_venue(plan, beside)
         with self._connected() as connection:
             insert_venue(connection, venue, plan)
         return venue
@@ -316,7 +292,7 @@ class PostgresWorld(_World):
                         [venue.organization_id, *row],
                     )
 
-    def _rows(self, query: str, *parameters: object) -> list[tuple[object, ...]]:
+    def _rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         with self._connected() as connection:
             return connection.execute(query.encode(), parameters).fetchall()
 
@@ -324,43 +300,58 @@ class PostgresWorld(_World):
         rows = self._rows(
             "SELECT organization_id, id, total, held, sold FROM pool WHERE id = %s", pool_id
         )
-        return Pool(*rows[0])  # type: ignore[arg-type]
+        return Pool(*rows[0])
 
-    def lapse_units(self, pool_id: PoolId) -> int:
-        rows = self._rows(
-            "SELECT coalesce(sum(units), 0)::integer FROM pool_lapse WHERE pool_id = %s", pool_id
-        )
-        return int(str(rows[0][0]))
+    def lapse(self, pool_id: PoolId) -> dict[datetime, int]:
+        rows = self._rows("SELECT lapses_at, units FROM pool_lapse WHERE pool_id = %s", pool_id)
+        return dict(rows)
 
-    def seats(self, venue: Venue) -> dict[str, SeatSeen]:
-        rows = self._rows(
-            "SELECT id, status, hold_id, version, blocked_reason FROM seat"
-            " WHERE organization_id = %s",
-            venue.organization_id,
-        )
-        found = {row[0]: SeatSeen(*row[1:]) for row in rows}  # type: ignore[arg-type]
-        return {name: found[place.id] for name, place in venue.places.items()}
+    def all_holds(self, venue: Venue) -> list[Hold]:
+        query = f"SELECT {statements.HOLD_COLUMNS} FROM hold h WHERE h.organization_id = %s"
+        return [hold_from_row(row) for row in self._rows(query, venue.organization_id)]
 
-    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]:
-        rows = self._rows(
-            "SELECT h.id, h.status, h.version, array_agg(l.quantity ORDER BY l.position),"
-            " array_agg(l.seat_id ORDER BY l.position)"
-            " FROM hold h JOIN hold_line l ON l.organization_id = h.organization_id"
-            " AND l.hold_id = h.id WHERE h.organization_id = %s GROUP BY h.organization_id, h.id",
-            venue.organization_id,
-        )
-        return {
-            row[0]: HoldSeen(row[1], row[2], tuple(row[3]), tuple(row[4]))  # type: ignore
-            for row in rows
-        }
+    def all_seats(self, venue: Venue) -> dict[SeatId, Seat]:
+        query = f"SELECT {statements.SEAT_COLUMNS} FROM seat s WHERE s.organization_id = %s"
+        seats = map(seat_from_row, self._rows(query, venue.organization_id))
+        return {seat.id: seat for seat in seats}
+
+    def checkout(self, venue: Venue, checkout_id: CheckoutId) -> Checkout | None:
+        with self._reader() as orders:
+            seen = orders.checkout(venue.organization_id, checkout_id)
+        return None if seen is None else seen.checkout
+
+    def orders(self, venue: Venue) -> dict[OrderId, Order]:
+        with self._reader() as orders:
+            page = orders.orders(venue.organization_id, PageRequest(PAGE_SIZE_MAX))
+        assert page.next is None
+        return {order.id: order for order in page.items}
+
+    @contextmanager
+    def _reader(self) -> Iterator[PostgresOrders]:
+        if self._database is None:
+            self._database = Database(self.url)
+            self._database.open()
+        yield PostgresOrders(self._database)
+
+    def cancel_event(self, venue: Venue) -> None:
+        with self._connected() as connection, connection.transaction():
+            connection.execute(
+                "UPDATE event SET status = 'cancelled' WHERE organization_id = %s"
+                " AND id = (SELECT event_id FROM session WHERE id = %s)",
+                [venue.organization_id, venue.session_id],
+            )
+            connection.execute(
+                "UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = %s",
+                [venue.organization_id, venue.session_id],
+            )
 
     def facts(self, venue: Venue) -> list[FactSeen]:
         rows = self._rows(
             "SELECT type, hold_id, version, seat_id FROM outbox"
-            " WHERE organization_id = %s ORDER BY seq",
+            " WHERE organization_id = %s ORDER BY xid, seq",
             venue.organization_id,
         )
-        return [FactSeen(*row) for row in rows]  # type: ignore[arg-type]
+        return [FactSeen(*row) for row in rows]
 
     def audit(self, venue: Venue) -> list[AuditSeen]:
         rows = self._rows(
@@ -368,7 +359,7 @@ class PostgresWorld(_World):
             " WHERE organization_id = %s ORDER BY seq",
             venue.organization_id,
         )
-        return [AuditSeen(*row) for row in rows]  # type: ignore[arg-type]
+        return [AuditSeen(*row) for row in rows]
 
     @contextmanager
     def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:

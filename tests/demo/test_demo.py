@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
+from holdfast.adapters.embedded import EmbeddedPostgres
 from tests.support.servers import free_port
 
 KEYS = {
@@ -33,6 +35,7 @@ KEYS = {
 }
 # What the demo says to try ends with the closing quote of its body.
 PRINTED_COMMAND = re.compile(r"^  (curl .+?\}')$", re.MULTILINE | re.DOTALL)
+PRINTED_PAYMENT = re.compile(r"^Pay for .+?\n\n(.+?)\n\n", re.MULTILINE | re.DOTALL)
 
 
 class Demo:
@@ -207,6 +210,54 @@ def test_the_printed_commands_work_as_they_are(running_demo: Demo) -> None:
     ]
     assert [(answer["status"], answer["quantity"]) for answer in answers] == [("active", 2)] * 2
     assert [answer["adjacent"] for answer in answers] == [None, True]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the printed commands need curl")
+def test_the_printed_way_to_pay_leads_to_tickets_a_notice_and_facts(running_demo: Demo) -> None:
+    demo = running_demo
+    held = demo.hold("ga_ticket_type_id", 2).json()
+    (printed,) = PRINTED_PAYMENT.findall(demo.output.read_text())
+    script = printed.replace("<hold_id>", held["hold_id"])
+    paid = subprocess.run(["/bin/sh", "-c", script], check=True, capture_output=True)
+    order = json.loads(paid.stdout)
+    assert (order["hold_ids"], order["total"]) == ([held["hold_id"]], held["total"])
+    codes = [ticket["code"] for ticket in order["tickets"]]
+    assert len(set(codes)) == 2
+
+    facts = demo.client.get("/api/facts").json()["data"]
+    told = [fact["event_type"] for fact in facts if fact["aggregate_id"] == held["hold_id"]]
+    assert told == ["hold.created", "hold.extended", "hold.converted"]
+    assert [fact["aggregate_id"] for fact in facts][-1] == order["order_id"]
+
+    # The relay, the broker, the consumer of notices and the console, one after the other.
+    deadline = time.monotonic() + 30
+    while codes[1] not in demo.output.read_text() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert f"Booking reference: {held['reference']}" in demo.output.read_text()
+    assert codes[1] in demo.output.read_text()
+
+
+def test_nobody_pays_with_a_made_up_payment_at_the_demo(running_demo: Demo) -> None:
+    held = running_demo.hold("ga_ticket_type_id", 1).json()
+    confirm = f"/api/holds/{held['hold_id']}/confirm"
+    refused = running_demo.client.post(confirm, json={"payment_reference": "trust me"})
+    assert (refused.status_code, refused.json()["error"]) == (402, "payment_refused")
+
+
+def test_a_key_of_an_earlier_version_gets_the_scopes_that_are_new(
+    demo_at: Callable[[str, int], Demo],
+) -> None:
+    demo = demo_at("home", free_port()).start().until_ready()
+    demo.end(signal.SIGINT)
+    with (
+        EmbeddedPostgres(demo.home / "postgres") as postgres,
+        psycopg.connect(postgres.url, autocommit=True) as owner,
+    ):
+        stripped = owner.execute("UPDATE api_key SET scopes = '{holds:read,holds:write}'")
+        assert stripped.rowcount == 1
+    demo.start().until_ready()
+    assert demo.client.get("/api/facts").status_code == 200
+    demo.end(signal.SIGINT)
 
 
 def test_a_demo_refuses_a_taken_port_and_a_taken_home(

@@ -11,7 +11,7 @@ from holdfast.adapters.postgres.store import PostgresConnection
 from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.engine import Limits
 from holdfast.ports.store import CommitState
-from tests.contract.worlds import SeatSeen
+from tests.contract.seen import SeatSeen
 from tests.faults.arena import UNAVAILABLE, Arena
 from tests.faults.proxy import Fault, Proxy
 from tests.support.auditing import rows

@@ -77,6 +77,7 @@ class Sale:
             "held_at": now,
             "expires_at": now + timedelta(seconds=expires_in),
         } | values
+        row.setdefault("due_at", row.get("warn_at") or row["expires_at"])
         insert(self.owner, "hold", **row)
         key = {"organization_id": self.organization_id, "hold_id": row["id"]}
         insert(
@@ -112,6 +113,43 @@ class Sale:
             new=json.dumps({"status": "active"}),
         )
         return UUID(str(row["id"]))
+
+    def pay(self, *hold_ids: UUID, seat_id: UUID | None = None, **values: Any) -> UUID:
+        """An order of these holds, through a checkout, with one ticket."""
+        own = {"organization_id": self.organization_id}
+        order_id = UUID(str(values.get("id") or uuid7()))
+        checkout_id, now = uuid7(), datetime.now(UTC)
+        of_holds = {"hold_ids": list(hold_ids), "created_at": now}
+        insert(self.owner, "checkout", **own, id=checkout_id, **of_holds)
+        order = {
+            "id": order_id,
+            "checkout_id": checkout_id,
+            "customer_email": EMAIL,
+            "total_minor": 5100,
+            "currency": "EUR",
+            "payment_reference": f"pay-{order_id}",
+        }
+        insert(self.owner, "purchase_order", **own, **of_holds, **(order | values))
+        ticket = {
+            "id": uuid7(),
+            "order_id": order_id,
+            "position": 0,
+            "hold_id": hold_ids[0],
+            "session_id": self.session_id,
+            "ticket_type_id": self.ticket_type_id,
+            "seat_id": seat_id,
+            "unit_price_minor": 2550,
+            "code": uuid4().hex.upper(),
+            "attendee_name": "Bartholomew Attendee",
+            "attendee_email": EMAIL,
+        }
+        insert(self.owner, "ticket", **own, **ticket)
+        self.owner.execute(
+            "UPDATE hold SET status = 'converted', checkout_id = %s, order_id = %s"
+            " WHERE organization_id = %s AND id = ANY (%s)",
+            [checkout_id, order_id, self.organization_id, list(hold_ids)],
+        )
+        return order_id
 
 
 def insert(owner: psycopg.Connection[Any], table: str, **values: Any) -> None:

@@ -7,10 +7,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import connecting, statements
+from holdfast.adapters.postgres import connecting, order_statements, statements
+from holdfast.adapters.postgres.orders import PostgresOrders
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.domain.commands import IdempotencyKey, Receipt
 from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.outcomes import Placed, Released
+from holdfast.domain.order import Order
+from holdfast.domain.outcomes import CheckoutStarted, Converted, Placed, Released
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.engine import Admission
 from holdfast.ports.holds import HoldFilter
@@ -34,12 +37,17 @@ TABLES = (
     "outbox",
     "audit",
     "idempotency",
+    "checkout",
+    "purchase_order",
+    "ticket",
+    "inbox",
 )
 READABLE = tuple(table for table in TABLES if table != "api_key")
 
 
 class Neighbours:
-    """Two organizations, each with a hall and a hold, on a database of their own."""
+    """Two organizations on a database of their own, each with a hall, a hold and an order that a
+    message told of."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -47,17 +55,29 @@ class Neighbours:
         self.engine = Admission(self.world.store)
         self.engine.start()
         self.mine, self.theirs = self._venue(), self._venue()
-        self.my_hold, self.their_hold = self._hold(self.mine), self._hold(self.theirs)
+        self.my_hold, self.their_hold = self._hold(self.mine, 1), self._hold(self.theirs, 1)
+        self.my_order, self.their_order = self._order(self.mine), self._order(self.theirs)
 
     def _venue(self) -> Venue:
         hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
         return self.world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=hall))
 
-    def _hold(self, venue: Venue) -> Hold:
-        command = venue.place(("standing", 2), venue.these("Stalls A 1"), key=venue.key())
+    def _hold(self, venue: Venue, seat: int) -> Hold:
+        command = venue.place(("standing", 2), venue.these(f"Stalls A {seat}"), key=venue.key())
         outcome = self.engine.submit(command, lambda _: b"answer").result(10).outcome
         assert isinstance(outcome, Placed)
         return outcome.hold
+
+    def _order(self, venue: Venue) -> Order:
+        hold = self._hold(venue, 4)
+        started = self.engine.submit(venue.check_out(hold.id)).result(10).outcome
+        assert isinstance(started, CheckoutStarted)
+        receipt = Receipt("orders", uuid4())
+        key = IdempotencyKey(venue.organization_id, uuid4(), b"", receipt)
+        command = venue.convert(hold.id, checkout_id=started.checkout_id, key=key)
+        outcome = self.engine.submit(command, lambda _: b"answer").result(10).outcome
+        assert isinstance(outcome, Converted)
+        return outcome.order
 
     def app_connection(self) -> psycopg.Connection[tuple[object, ...]]:
         connection = psycopg.connect(self.url, autocommit=True)
@@ -118,7 +138,7 @@ def test_an_organization_sees_only_itself(neighbours: Neighbours) -> None:
             query = f"SELECT DISTINCT organization_id FROM {table}"
             seen = {row[0] for row in connection.execute(query.encode())}
             assert seen == {neighbours.mine.organization_id}, table
-        assert connection.execute("SELECT count(*) FROM hold").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM hold").fetchone() == (2,)
 
 
 def test_nothing_can_be_written_for_another(neighbours: Neighbours) -> None:
@@ -136,6 +156,27 @@ def test_nothing_can_be_written_for_another(neighbours: Neighbours) -> None:
             )
 
 
+ORDERING = {
+    "checkout": "(%s, gen_random_uuid(), ARRAY[gen_random_uuid()], now())",
+    "purchase_order": """(%s, gen_random_uuid(), NULL, ARRAY[gen_random_uuid()], NULL, 'ann', 0,
+        'EUR', NULL, now())""",
+    "ticket": """(%s, gen_random_uuid(), (SELECT order_id FROM ticket LIMIT 1), 99,
+        gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), NULL, 0, repeat('X', 26))""",
+    "inbox": "(%s, 'orders', gen_random_uuid())",
+}
+
+
+@pytest.mark.parametrize("table", ORDERING)
+def test_no_order_can_be_made_for_another(neighbours: Neighbours, table: str) -> None:
+    """The control: for oneself the very same is allowed."""
+    statement = f"INSERT INTO {table} VALUES {ORDERING[table]}"
+    with neighbours.app_connection() as connection:
+        connecting.begin(connection, [neighbours.mine.organization_id])
+        connection.execute(statement.encode(), [neighbours.mine.organization_id])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(statement.encode(), [neighbours.theirs.organization_id])
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -149,6 +190,15 @@ def test_nothing_can_be_written_for_another(neighbours: Neighbours) -> None:
         "DELETE FROM block",
         "UPDATE block_price SET price_minor = 1",
         "TRUNCATE audit",
+        "UPDATE checkout SET hold_ids = ARRAY[gen_random_uuid()]",
+        "DELETE FROM checkout",
+        "UPDATE purchase_order SET total_minor = 0",
+        "DELETE FROM purchase_order",
+        "UPDATE ticket SET code = repeat('X', 26)",
+        "DELETE FROM ticket",
+        "DELETE FROM inbox",
+        "UPDATE relay_cursor SET seq = 0",
+        "UPDATE fact_horizon SET xid = '1'",
         "INSERT INTO organization (id, name) VALUES (gen_random_uuid(), 'mine')",
         "ALTER TABLE hold DISABLE ROW LEVEL SECURITY",
         "SELECT secret_hash FROM api_key",
@@ -159,6 +209,29 @@ def test_what_the_application_may_not_do_at_all(neighbours: Neighbours, statemen
         connecting.begin(connection, [neighbours.mine.organization_id])
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(statement.encode())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "TRUNCATE audit"],
+)
+def test_not_even_the_owner_changes_the_audit(neighbours: Neighbours, statement: str) -> None:
+    with psycopg.connect(neighbours.url, autocommit=True) as owner:
+        before = owner.execute("SELECT * FROM audit ORDER BY seq").fetchall()
+        assert before
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="never changed or deleted"):
+            owner.execute(statement.encode())
+        assert owner.execute("SELECT * FROM audit ORDER BY seq").fetchall() == before
+
+
+def test_operators_see_the_tickets_of_all_but_nobodys_code_or_name(neighbours: Neighbours) -> None:
+    with psycopg.connect(neighbours.url, autocommit=True) as operator:
+        operator.execute("SET ROLE holdfast_operator")
+        seen = {row[0] for row in operator.execute("SELECT DISTINCT order_id FROM ticket")}
+        assert seen == {neighbours.my_order.id, neighbours.their_order.id}
+        for column in ("code", "attendee_name", "attendee_email", "*"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                operator.execute(f"SELECT {column} FROM ticket".encode())
 
 
 def _without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +269,30 @@ def test_reading_without_filters(
     database.close()
     assert (found is None) is is_guarded
     # Without any filter the list shows whatever the database lets through.
-    assert len(listed) == (1 if is_guarded else 2)
+    assert len(listed) == (2 if is_guarded else 4)
+
+
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_reading_orders_without_filters(
+    neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
+) -> None:
+    for name, alias in (("ORDER", "o."), ("CHECKOUT", ""), ("HOLDS", "h.")):
+        filtered = getattr(order_statements, name)
+        bare = filtered.replace(f"{alias}organization_id = %s AND", "%s::uuid IS NOT NULL AND")
+        assert bare != filtered
+        monkeypatch.setattr(order_statements, name, bare)
+    if not is_guarded:
+        neighbours.open_the_door()
+    me, theirs = neighbours.mine.organization_id, neighbours.their_order
+    assert theirs.checkout_id is not None
+    database = Database(neighbours.url)
+    database.open()
+    orders = PostgresOrders(database)
+    found = orders.order(me, theirs.id), orders.checkout(me, theirs.checkout_id)
+    own = orders.order(me, neighbours.my_order.id)
+    database.close()
+    assert [each is None for each in found] == [is_guarded] * 2
+    assert own is not None
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])

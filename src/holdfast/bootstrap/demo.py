@@ -24,6 +24,12 @@ from holdfast.bootstrap.tenants import (
 )
 
 ADMIN_NAME = "admin"
+# Whatever is set already wins over these.
+DEMO_VARIABLES = {
+    "HOLDFAST_LOG_FORMAT": "console",
+    "HOLDFAST_NOTIFIER": "console",
+    "HOLDFAST_PAYMENTS": "demo",
+}
 Report = Callable[[str], None]
 
 __all__ = ["EmbeddedServiceError", "load_sale", "start_services"]
@@ -40,7 +46,8 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
     if settings.redis_url is None:
         report("Starting Valkey ...")
         os.environ["REDIS_URL"] = running.enter_context(EmbeddedValkey(home / "valkey")).url
-    os.environ.setdefault("HOLDFAST_LOG_FORMAT", "console")
+    for variable, value in DEMO_VARIABLES.items():
+        os.environ[variable] = os.environ.get(variable) or value
     if settings.holdfast_secret_key is None:
         os.environ["HOLDFAST_SECRET_KEY"] = _kept_secret(home / "secret_key")
     return load_settings()

@@ -1,27 +1,25 @@
 """One server process: the engine with its store, the readers, the duties, all joined."""
 
-from collections.abc import Sequence
+import secrets
 
-from holdfast.adapters.postgres.attempts import PostgresAttempts
+from holdfast.adapters.payments import DemoPayments, TrustingPayments
+from holdfast.adapters.postgres.audit_reading import PostgresAudit
 from holdfast.adapters.postgres.catalogue import PostgresCatalogue
 from holdfast.adapters.postgres.health import DatabaseDependency
 from holdfast.adapters.postgres.keys import PostgresKeys
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.orders import PostgresOrders
+from holdfast.adapters.postgres.outbox import PostgresFactLog
+from holdfast.adapters.postgres.reading import Database
 from holdfast.adapters.postgres.seat_reading import PostgresSeats
-from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.adapters.redis.health import RedisDependency
-from holdfast.bootstrap.duties import Duty, DutyThread
+from holdfast.bootstrap.background import planned_duties
+from holdfast.bootstrap.consuming import ConsumerThread, consumer_threads
+from holdfast.bootstrap.duties import DutyThread
+from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.engine import Admission, Limits
+from holdfast.engine import Admission
 from holdfast.ports.health import Dependency
 from holdfast.services.container import ApiContainer
-from holdfast.services.expiring import Reaper
-from holdfast.services.journal import Journal
-from holdfast.services.pruning import FULL_RUN, Pruner
-
-PRUNER_SECONDS = 60.0
-JOURNAL_SECONDS = 1.0
-SECONDS_PER_HOUR = 3600
 
 
 class EngineDependency:
@@ -42,58 +40,59 @@ class Server:
     server without a database answers 503 and recovers by itself."""
 
     def __init__(self, settings: Settings) -> None:
-        if settings.database_url is None:
-            raise SettingsError("DATABASE_URL: must be set")
         self._settings = settings
-        self._database = Database(settings.database_url)
-        self._journal = Journal(PostgresAttempts(self._database))
-        self._admission = Admission(
-            PostgresStore(settings.database_url), _limits(settings), self._journal
-        )
-        holds = PostgresHolds(self._database)
-        self.container = ApiContainer(
-            submit=self._admission,
-            holds=holds,
-            catalogue=PostgresCatalogue(self._database),
-            seats=PostgresSeats(self._database),
-            keys=PostgresKeys(self._database),
-            deadline_seconds=settings.holdfast_deadline_seconds,
-        )
-        self._duties = [DutyThread(duty) for duty in self._planned_duties(holds)]
-
-    def _planned_duties(self, holds: PostgresHolds) -> Sequence[Duty]:
-        settings = self._settings
-        reaper = Reaper(holds, self._admission)
-        pruner = Pruner(holds, settings.holdfast_answers_kept_hours * SECONDS_PER_HOUR)
-        return (
-            Duty("reaper", lambda: reaper.tend(settings.holdfast_reaper_seconds)),
-            Duty("pruner", lambda: 0.0 if pruner.run_once() >= FULL_RUN else PRUNER_SECONDS),
-            Duty("journal", lambda: 0.0 if self._journal.run_once() else JOURNAL_SECONDS),
-        )
+        self._room = EngineRoom(settings)
+        self.container = _container(settings, self._room)
+        self._threads: list[DutyThread | ConsumerThread] = [
+            *(DutyThread(duty) for duty in planned_duties(self._room, settings)),
+            *_consumers(settings, self._room),
+        ]
 
     def dependencies(self) -> list[Dependency]:
         found: list[Dependency] = [
-            DatabaseDependency(self._database),
-            EngineDependency(self._admission),
+            DatabaseDependency(self._room.database),
+            EngineDependency(self._room.admission),
         ]
         if self._settings.redis_url is not None:
             found.append(RedisDependency(self._settings.redis_url))
         return found
 
     def start(self) -> None:
-        self._database.open()
-        self._admission.start()
-        for duty in self._duties:
-            duty.start()
+        self._room.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Stop taking in, answer what is queued, then let go of the database."""
-        for duty in self._duties:
-            duty.stop(timeout_seconds=0)
-        self._admission.stop()
-        while self._journal.run_once():
-            pass
-        self._database.close()
+        for thread in self._threads:
+            thread.stop(timeout_seconds=0)
+        self._room.stop()
+
+
+def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
+    if settings.holdfast_duties == "none":
+        return []
+    return consumer_threads(settings, room.admission, room.database)
+
+
+def _container(settings: Settings, room: EngineRoom) -> ApiContainer:
+    # `holdfast serve` sets the secret for all of its processes; whoever makes a server without one
+    # has a till that only this server believes.
+    demo_secret = settings.holdfast_secret_key or secrets.token_urlsafe(48)
+    till = DemoPayments(demo_secret) if settings.holdfast_payments == "demo" else None
+    return ApiContainer(
+        submit=room.admission,
+        holds=room.holds,
+        catalogue=PostgresCatalogue(room.database),
+        seats=PostgresSeats(room.database),
+        orders=PostgresOrders(room.database),
+        facts=PostgresFactLog(room.database),
+        audit=PostgresAudit(room.database),
+        payments=till or TrustingPayments(),
+        keys=PostgresKeys(room.database),
+        deadline_seconds=settings.holdfast_deadline_seconds,
+        demo_till=till,
+    )
 
 
 class WatchedDatabase:
@@ -111,12 +110,3 @@ class WatchedDatabase:
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
-
-
-def _limits(settings: Settings) -> Limits:
-    return Limits(
-        queue_max=settings.holdfast_queue_max,
-        group_max=settings.holdfast_group_max,
-        deadline_seconds=settings.holdfast_deadline_seconds,
-        drain_seconds=settings.holdfast_drain_seconds,
-    )

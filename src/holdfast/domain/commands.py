@@ -23,7 +23,8 @@ from holdfast.domain.values import Holder, InvalidValue, Quantity
 LINES_MAX = 50
 SEATS_PER_HOLD_MAX = 250
 SEATS_PER_BLOCKING_MAX = 1000
-DUE_BATCH_MAX = 128
+# A few milliseconds of work: people's commands wait no longer than that for it.
+DUE_BATCH_MAX = 16
 HOLDS_PER_CHECKOUT_MAX = 50
 
 
@@ -158,7 +159,8 @@ class ExtendHold:
 
 @dataclass(frozen=True, slots=True)
 class StartCheckout:
-    """The holder goes to pay for these holds: each is extended, once, as its policy says."""
+    """The holder goes to pay for these holds: each is extended, once, as its policy says. Without
+    any it is refused, unless it repeats a request that was answered when there were some."""
 
     organization_id: OrganizationId
     hold_ids: tuple[HoldId, ...]
@@ -167,7 +169,8 @@ class StartCheckout:
     idempotency: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        _check_holds(self.hold_ids)
+        if self.hold_ids:
+            _check_holds(self.hold_ids)
 
     @property
     def checkout_id(self) -> CheckoutId:

@@ -38,8 +38,8 @@ def convert(ledger: Ledger, command: ConvertHolds) -> Decision:
     if not all(map(ledger.knows_places_of, holds)):
         return Decision(NeedsMore())
     revived = _revive(ledger, command, [hold for hold in holds if hold.is_expired(ledger.now)])
-    if not isinstance(revived, _Revived):
-        return Decision(revived)
+    if isinstance(revived, Decision):
+        return revived
     return _convert(ledger, command, holds, revived)
 
 
@@ -101,18 +101,18 @@ class _Revived:
     ended: tuple[Transition, ...] = ()
 
 
-def _revive(
-    ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]
-) -> _Revived | NeedsMore | Refusal:
+def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _Revived | Decision:
     if not lapsed:
         return _Revived()
-    gone = refusals.hold_expired([str(hold.id) for hold in lapsed])
-    seats = [ledger.seats[seat.id] for hold in lapsed for seat in hold.seats]
-    if not all(seat.is_free(ledger.now) for seat in seats):
+    gone = Decision(refusals.hold_expired([str(hold.id) for hold in lapsed]))
+    seat_ids = [seat.id for hold in lapsed for seat in hold.seats]
+    # Two of them may have had the same seat, one after the other: only one can have it now.
+    is_contested = len(set(seat_ids)) < len(seat_ids)
+    if is_contested or not all(ledger.seats[seat_id].is_free(ledger.now) for seat_id in seat_ids):
         return gone
-    in_the_way = lapsed_on(ledger, [seat.id for seat in seats])
+    in_the_way = lapsed_on(ledger, seat_ids)
     if isinstance(in_the_way, NeedsMore):
-        return in_the_way
+        return Decision(in_the_way)
     ending = {hold.key: hold for hold in (*lapsed, *in_the_way) if hold.is_lapsed(ledger.now)}
     vacated = tuple(
         Transition(hold, hold.expired(ledger.now), command.origin) for hold in ending.values()
@@ -121,12 +121,15 @@ def _revive(
     for hold in lapsed:
         demand += units_by_pool(hold)
     room = make_room(ledger, demand, vacated, command.origin)
-    if room.short_pools:
-        if any(ledger.available(pool_id) < units for pool_id, units in demand.items()):
-            return gone
-        session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
-        return NeedsMore(lapsed=frozenset((session_of[pool], pool) for pool in room.short_pools))
-    return _Revived(tuple(_stand_in(ledger, hold) for hold in lapsed), (*vacated, *room.evictions))
+    if not room.short_pools:
+        stand_ins = tuple(_stand_in(ledger, hold) for hold in lapsed)
+        return _Revived(stand_ins, (*vacated, *room.evictions))
+    if any(ledger.available(pool_id) < units for pool_id, units in demand.items()):
+        return gone
+    session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
+    short = frozenset((session_of[pool], pool) for pool in room.short_pools)
+    # What was evicted meanwhile is progress for the next round.
+    return Decision(NeedsMore(lapsed=short), room.evictions)
 
 
 def _stand_in(ledger: Ledger, hold: Hold) -> Hold:

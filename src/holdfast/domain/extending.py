@@ -39,6 +39,8 @@ def extend(ledger: Ledger, command: ExtendHold) -> Decision:
 
 
 def start_checkout(ledger: Ledger, command: StartCheckout) -> Decision:
+    if not command.hold_ids:
+        return Decision(refusals.empty_cart())
     holds = [ledger.holds[key] for key in command.hold_keys if key in ledger.holds]
     if len(holds) < len(command.hold_ids) or not all(is_of(hold, command.holder) for hold in holds):
         return Decision(refusals.hold_not_found())

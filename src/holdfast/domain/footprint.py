@@ -128,6 +128,11 @@ class Survey:
     # Sessions whose seats are not in memory yet: reading them takes longer than others should wait.
     unread: frozenset[SessionKey] = frozenset()
 
+    def known_holds(self) -> dict[HoldKey, Hold]:
+        return {hold.key: hold for holds in self.lapsed.values() for hold in holds} | dict(
+            self.holds
+        )
+
 
 def seats_to_survey(needs: Needs, sessions: Mapping[SessionKey, SessionCatalogue]) -> SeatNeeds:
     """General admission and seats picked by hand cost no look at the seats, unless a block has a

@@ -62,10 +62,11 @@ class Admission:
             lane.start()
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
-        assert command.idempotency is None or render is not None
+        key = command.idempotency
+        assert key is None or key.receipt is not None or render is not None
         pending = Pending(
             command=command,
-            render=render if command.idempotency is not None else None,
+            render=render if key is not None else None,
             deadline=time.monotonic() + self._limits.deadline_seconds,
             leave=self._queue.leave,
         )

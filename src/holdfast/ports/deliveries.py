@@ -50,7 +50,7 @@ class DeadLetters(Protocol):
     """Every call raises PublishFailed when the broker is away."""
 
     def peek(self, limit: int) -> list[DeadLetter]:
-        """The oldest ones. They stay where they are."""
+        """The oldest first, as far as the broker keeps their order. They stay where they are."""
         ...
 
     def replay(self, message_id: UUID | None = None) -> int:

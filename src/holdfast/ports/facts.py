@@ -93,6 +93,15 @@ class RelayLag:
     oldest_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class RelayCursor:
+    """How far a partition has been relayed, and when that was last said."""
+
+    partition: int
+    position: Position
+    moved_at: datetime
+
+
 class Outbox(Protocol):
     """Every call may raise StoreError; it blocks."""
 

@@ -85,7 +85,7 @@ class HoldReader(Protocol):
 
 
 class Housekeeping(Protocol):
-    """What the background duties ask, over all organizations."""
+    """What the reaper asks, over all organizations."""
 
     def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         """Oldest first, found without a lock."""
@@ -95,6 +95,15 @@ class Housekeeping(Protocol):
         """Until the next hold is due, by the database's clock; None when there is none."""
         ...
 
-    def prune_answers(self, kept_seconds: int, limit: int) -> int:
-        """Delete recorded answers older than that; says how many."""
+
+class Pruning(Protocol):
+    """What the pruner asks, over all organizations: delete what is older than that, up to a limit;
+    says how many were deleted."""
+
+    def prune_answers(self, kept_seconds: int, limit: int) -> int: ...
+
+    def prune_facts(self, partition: int, kept_seconds: int, limit: int) -> int:
+        """Only those that were relayed, or that no relay has ever asked for."""
         ...
+
+    def prune_receipts(self, kept_seconds: int, limit: int) -> int: ...

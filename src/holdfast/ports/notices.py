@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import UUID
 
 from holdfast.domain.commands import Receipt
 from holdfast.domain.ids import OrganizationId
@@ -11,6 +12,9 @@ from holdfast.domain.values import EmailAddress
 
 @dataclass(frozen=True, slots=True)
 class Notice:
+    """`id` stays the same however often it is sent, so that a second one can be recognized."""
+
+    id: UUID
     to: EmailAddress
     subject: str
     text: str
@@ -20,9 +24,13 @@ class NoticeFailed(Exception):
     """It was not sent; trying again may help."""
 
 
+class NoticeRefused(Exception):
+    """It was not sent, and never will be: nobody has this address, or this text is not wanted."""
+
+
 class Notifier(Protocol):
     def send(self, notice: Notice) -> None:
-        """Within a bounded time; raises NoticeFailed."""
+        """Within a bounded time; raises NoticeFailed or NoticeRefused."""
         ...
 
 
@@ -33,5 +41,6 @@ class Inbox(Protocol):
         self, organization_id: OrganizationId, receipt: Receipt, effect: Callable[[], None]
     ) -> bool:
         """Runs the effect in the transaction that keeps the receipt; says whether it did. A message
-        that was taken in before is left alone; one that fails leaves no receipt."""
+        that was taken in before is left alone; one that fails leaves no receipt. May raise
+        StoreError, and whatever the effect raises."""
         ...

@@ -1,6 +1,7 @@
 """Payments stay outside: somebody else takes the money. What we ask is whether it was taken."""
 
 from typing import Protocol
+from uuid import UUID
 
 from holdfast.domain.values import Money
 
@@ -15,3 +16,11 @@ class PaymentProvider(Protocol):
 
 class PaymentUnavailable(Exception):
     """Nobody knows whether it was paid. Nothing was changed; asking again may help."""
+
+
+class DemoTill(Protocol):
+    """Takes no money, only says that it did: for trying things out."""
+
+    def take(self, amount: Money, card: str | None, nonce: UUID) -> str | None:
+        """The reference of the payment, the same for the same nonce; None: the card is declined."""
+        ...

@@ -1,8 +1,8 @@
 """The store behind the engine: lock, read, write, commit. It holds no rule."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -18,6 +18,7 @@ from holdfast.domain.facts import (
     seat_fact,
 )
 from holdfast.domain.footprint import Holding, Needs, Resource, Survey
+from holdfast.domain.hold import Hold
 from holdfast.domain.ids import EventId, HoldKey, OrganizationId, SessionId
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.order import Checkout, Order
@@ -139,12 +140,14 @@ class GroupWrites:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a group locks and reads, and for which holds it may need a new reference."""
+    """What a group locks and reads, and for which holds it may need a new reference. Of holds that
+    are `known` from the look ahead, what never changes need not be read again."""
 
     resources: frozenset[Resource]
     new_holds: Sequence[HoldKey] = ()
     holdings: Sequence[Holding] = ()
     receipts: Sequence[tuple[OrganizationId, Receipt]] = ()
+    known: Mapping[HoldKey, Hold] = field(default_factory=dict)
 
 
 class Group(Protocol):

@@ -3,15 +3,20 @@
 from dataclasses import dataclass
 
 from holdfast.ports.access import KeyDirectory
+from holdfast.ports.audit import AuditReader
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.engine import Submit
+from holdfast.ports.facts import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.orders import OrderReader
+from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiContainer:
     """`deadline_seconds` is the engine's: the API waits a little longer than that, never forever.
+    `demo_till` is there only where the demo provider takes the payments.
 
     It lives with the services because bootstrap fills it and may not know any entry point.
     """
@@ -20,5 +25,10 @@ class ApiContainer:
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader
+    orders: OrderReader
+    facts: FactLog
+    audit: AuditReader
+    payments: PaymentProvider
     keys: KeyDirectory
     deadline_seconds: int
+    demo_till: DemoTill | None = None

@@ -21,7 +21,7 @@ from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import DueHold, Housekeeping
 from holdfast.ports.store import StoreError
 
-HOLDS_PER_RUN = 8 * DUE_BATCH_MAX
+HOLDS_PER_RUN = 32 * DUE_BATCH_MAX
 WAIT_SECONDS = 30.0
 # Holds end at whole seconds: being there a moment later finds all that end together.
 AFTER_DUE_SECONDS = 0.01

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from holdfast.adapters.postgres.statements import policy_of
 from holdfast.domain.catalogue import (
     Event,
     EventStatus,
@@ -14,7 +15,7 @@ from holdfast.domain.catalogue import (
     TicketType,
 )
 from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
 from holdfast.domain.values import Money
 from holdfast.ports.paging import PageRequest
 
@@ -50,10 +51,10 @@ class Table:
         return query, parameters
 
 
-EVENTS = Table("""
+EVENTS = Table(f"""
 SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
-    x.sale_ends_at, x.ttl_seconds, x.quantity_max, x.one_active_hold, x.refuse_orphans
-FROM event x""")
+    x.sale_ends_at, {policy_of("x")}
+FROM event x""")  # noqa: S608
 
 SESSIONS = Table("""
 SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at
@@ -72,14 +73,15 @@ POOLS = Table(f"""
 SELECT x.id, x.created_at, x.session_id, x.name, x.total, {live_units("x")}, x.sold
 FROM pool x""")  # noqa: S608
 
-TICKET_TYPES = Table("""
+TICKET_TYPES = Table(f"""
 SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.price_minor, e.currency,
-    x.is_seated, x.ttl_seconds, x.quantity_max, x.one_active_hold, x.refuse_orphans,
+    x.is_seated,
     (SELECT array_agg(d.pool_id ORDER BY d.pool_id) FROM ticket_type_pool d
-     WHERE d.organization_id = x.organization_id AND d.ticket_type_id = x.id)
+     WHERE d.organization_id = x.organization_id AND d.ticket_type_id = x.id),
+    {policy_of("x")}
 FROM ticket_type x
 JOIN session s ON s.organization_id = x.organization_id AND s.id = x.session_id
-JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""")
+JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""")  # noqa: S608
 
 SESSION_EVENT = """
 SELECT event_id, statement_timestamp() FROM session
@@ -111,11 +113,16 @@ VALUES (%s, %s, %s, %s, statement_timestamp())
 PATIENCE = "SET LOCAL lock_timeout = '2s'"
 LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
 
-INSERT_EVENT = """
-INSERT INTO event (organization_id, id, name, currency, ttl_seconds, quantity_max,
-    one_active_hold, refuse_orphans, status, sale_starts_at, sale_ends_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-"""
+# The fields of a policy, as a list of columns, of values to insert and of values to set.
+_POLICY = ", ".join(POLICY_FIELDS)
+_POLICY_VALUES = ", ".join("%s" for _ in POLICY_FIELDS)
+_SET_POLICY = ", ".join(f"{field} = %s" for field in POLICY_FIELDS)
+
+INSERT_EVENT = f"""
+INSERT INTO event (organization_id, id, name, currency, {_POLICY}, status, sale_starts_at,
+    sale_ends_at)
+VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s)
+"""  # noqa: S608
 # Two changes of one event come one after the other, and no session is added meanwhile: the foreign
 # key of a new one waits for this.
 LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
@@ -123,11 +130,10 @@ RENAME_EVENT = """
 UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
-CHANGE_EVENT_TERMS = """
-UPDATE event SET ttl_seconds = %s, quantity_max = %s, one_active_hold = %s, refuse_orphans = %s,
-    status = %s, sale_starts_at = %s, sale_ends_at = %s
+CHANGE_EVENT_TERMS = f"""
+UPDATE event SET {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s
 WHERE organization_id = %s AND id = %s
-"""
+"""  # noqa: S608
 SESSIONS_OF_EVENT = """
 SELECT id FROM session WHERE organization_id = %s AND event_id = %s ORDER BY id
 """
@@ -156,21 +162,18 @@ WHERE organization_id = %s AND id = %s
 POOLS_IN_SESSION = """
 SELECT count(*) FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
 """
-INSERT_TICKET_TYPE = """
-INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated,
-    ttl_seconds, quantity_max, one_active_hold, refuse_orphans)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-"""
+INSERT_TICKET_TYPE = f"""
+INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated, {_POLICY})
+VALUES (%s, %s, %s, %s, %s, %s, {_POLICY_VALUES})
+"""  # noqa: S608
 CHANGE_TICKET_TYPE = """
 UPDATE ticket_type SET name = coalesce(%s, name), price_minor = coalesce(%s, price_minor),
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
-CHANGE_TICKET_TYPE_POLICY = """
-UPDATE ticket_type SET ttl_seconds = %s, quantity_max = %s, one_active_hold = %s,
-    refuse_orphans = %s
-WHERE organization_id = %s AND id = %s
-"""
+CHANGE_TICKET_TYPE_POLICY = f"""
+UPDATE ticket_type SET {_SET_POLICY} WHERE organization_id = %s AND id = %s
+"""  # noqa: S608
 CLEAR_POOLS = "DELETE FROM ticket_type_pool WHERE organization_id = %s AND ticket_type_id = %s"
 DRAW_FROM_POOLS = """
 INSERT INTO ticket_type_pool (organization_id, ticket_type_id, pool_id)
@@ -204,6 +207,6 @@ def ticket_type_from_row(row: Row) -> TicketType:
         name=row[4],
         price=Money(row[5], row[6]),
         is_seated=row[7],
-        policy=PolicyOverride(*row[8:12]),
-        pool_ids=tuple(map(PoolId, row[12] or ())),
+        pool_ids=tuple(map(PoolId, row[8] or ())),
+        policy=PolicyOverride(*row[9:]),
     )

@@ -1,6 +1,6 @@
 """One group's transaction: one round trip locks and reads, one writes and commits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -13,6 +13,7 @@ from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
 from holdfast.domain.commands import Receipt
 from holdfast.domain.footprint import Holding, Resource, ResourceKind
+from holdfast.domain.hold import Hold
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.pool import Pool
@@ -113,6 +114,9 @@ class _Reading:
         self._pool_rows = execute(sql.LOCK_POOLS, _names(self._pools)) if self._pools else None
         self._seat_rows = execute(sql.LOCK_SEATS, _names(self._seats)) if self._seats else None
         self._hold_rows = execute(sql.LOCK_HOLDS, _names(self._holds)) if self._holds else None
+        self._known = wanted.known
+        unread = [hold for hold in self._holds if hold[1:] not in wanted.known]
+        self._lines = execute(sql.HOLD_LINES, _names(unread)) if unread else None
         # Whatever is read below is read when the locks are held.
         self._existing = execute(sql.EXISTING_HOLDS, _names(self._holds)) if self._holds else None
         self._holdings = [
@@ -138,8 +142,7 @@ class _Reading:
             seat = rows.seat_from_row(row)
             ledger.seats[seat.id] = seat
             self.position = max(self.position, row[-1])
-        for row in self._hold_rows or ():
-            hold = rows.hold_from_row(row)
+        for row, hold in self._locked_holds():
             ledger.holds[hold.key] = hold
             self.position = max(self.position, row[-1])
         for holding, found in self._holdings:
@@ -154,6 +157,12 @@ class _Reading:
             ledger.receipts.add((organization_id, Receipt(consumer, event_id)))
         ledger.skipped = self._skipped(ledger)
         return ledger
+
+    def _locked_holds(self) -> Iterator[tuple[rows.Row, Hold]]:
+        read = {row[:2]: rows.lines_from_json(row[2]) for row in self._lines or ()}
+        for row in self._hold_rows or ():
+            known = self._known.get(row[:2])
+            yield row, rows.hold_with_lines(row, read[row[:2]] if known is None else known.lines)
 
     def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
         skipped = [
@@ -300,7 +309,7 @@ def _write_holds(connection: Connection, writes: GroupWrites, position: str) -> 
     }
     if new:
         connection.execute(
-            sql.INSERT_HOLDS, (now, now, now, *rows.columns(map(rows.new_hold_row, new)))
+            sql.INSERT_HOLDS, (now, now, now, position, *rows.columns(map(rows.new_hold_row, new)))
         )
         lines = (line for hold in new for line in rows.line_rows(hold))
         connection.execute(sql.INSERT_LINES, rows.columns(lines))

@@ -36,7 +36,7 @@ class PostgresOrganizations:
         self._url = owner_url
 
     def create(self, organization_id: OrganizationId, name: str, keys: Sequence[NewKey]) -> None:
-        """Harmless when it is there already; keys that are known are left as they are."""
+        """Harmless when it is there already; a key that is known gets the scopes it has here."""
         now = datetime.now(UTC)
         try:
             with psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:
@@ -49,7 +49,8 @@ class PostgresOrganizations:
                         "INSERT INTO api_key"
                         " (organization_id, id, name, prefix, secret_hash, scopes, created_at)"
                         " VALUES (%s, %s, %s, %s, %s, %s, %s)"
-                        " ON CONFLICT (organization_id, secret_hash) DO NOTHING",
+                        " ON CONFLICT (organization_id, secret_hash)"
+                        " DO UPDATE SET scopes = excluded.scopes",
                         (
                             organization_id,
                             uuid7(),

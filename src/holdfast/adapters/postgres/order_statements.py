@@ -36,4 +36,4 @@ ORDER BY o.created_at DESC, o.id DESC LIMIT %(limit)s
 # A hold that a late payment revived leads to the order of the one that stands for it.
 OF_HOLD = """
 o.id IN (SELECT h.order_id FROM hold h
-         WHERE h.organization_id = %(organization_id)s AND h.id = %(hold_id)s)"""
+         WHERE h.organization_id = %(organization_id)s AND h.id IN (%(hold_id)s, %(revival_id)s))"""

@@ -65,7 +65,7 @@ class PostgresOrders:
         names: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
         if hold_id is not None:
             conditions.append(sql.OF_HOLD)
-            names["hold_id"] = hold_id
+            names |= {"hold_id": hold_id, "revival_id": revival_id(hold_id)}
         if payment_reference is not None:
             conditions.append("o.payment_reference = %(payment_reference)s")
             names["payment_reference"] = payment_reference

@@ -150,12 +150,6 @@ class PostgresHolds:
             row = connection.execute(sql.SECONDS_UNTIL_DUE).fetchone()
         return None if row is None or row[0] is None else float(row[0])
 
-    def prune_answers(self, kept_seconds: int, limit: int) -> int:
-        with self._database.transaction() as connection:
-            row = connection.execute(sql.PRUNE_ANSWERS, (kept_seconds, limit)).fetchone()
-        assert row is not None
-        return int(row[0])
-
 
 def list_query(
     organization_id: OrganizationId,
@@ -188,7 +182,7 @@ def list_query(
         sql.LIST_PART.format(
             source=source, conditions=" AND ".join([*conditions, condition]), order=ordered
         )
-        for source, condition in _sources(only, by_expiry)
+        for source, condition in _sources(only, page, by_expiry)
     ]
     return sql.LIST_HOLDS.format(parts=" UNION ALL ".join(parts), order=ordered), parameters
 
@@ -197,7 +191,7 @@ _LIVE = ("hold", "h.status = 'active' AND h.expires_at > statement_timestamp()")
 _LAPSED = (sql.LAPSED, "true")
 
 
-def _sources(only: HoldFilter, by_expiry: bool) -> list[tuple[str, str]]:
+def _sources(only: HoldFilter, page: PageRequest, by_expiry: bool) -> list[tuple[str, str]]:
     """Where the holds of a status are. A lapsed one is expired, whether or not that is written."""
     if only.is_lapsed:
         return [_LAPSED]
@@ -205,11 +199,17 @@ def _sources(only: HoldFilter, by_expiry: bool) -> list[tuple[str, str]]:
     if by_expiry and status is None:
         status = HoldStatus.ACTIVE
     if status is HoldStatus.ACTIVE:
-        return [_LIVE]
+        is_of_all = only == HoldFilter(status=only.status)
+        return [_live_of_every_session(page)] if by_expiry and is_of_all else [_LIVE]
     if status is HoldStatus.EXPIRED:
         return [("hold", "h.status = 'expired'"), _LAPSED]
     statuses = [status] if status is not None else list(HoldStatus)
     return [("hold", f"h.status = '{each.value}'") for each in statuses]
+
+
+def _live_of_every_session(page: PageRequest) -> tuple[str, str]:
+    after = "true" if page.after is None else "(expires_at, id) > (%(after)s, %(after_id)s)"
+    return sql.LIVE_OF_EVERY_SESSION.format(after=after), "true"
 
 
 def _seen(row: tuple[Any, ...]) -> SeenHold:

@@ -44,11 +44,13 @@ AWAIT_POOL = "SELECT FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY
 AWAIT_SEAT = "SELECT FROM seat WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 AWAIT_HOLD = "SELECT FROM hold WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 
-HOLD_COLUMNS = """
+_HOLD_ROW = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
 h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
 h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.warn_at, h.checkout_id,
-h.order_id, h.revives,
+h.order_id, h.revives
+"""
+_LINES = """
 (SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.pool_ids,
                                   CASE WHEN l.seat_id IS NOT NULL THEN (
      SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
@@ -57,6 +59,7 @@ h.order_id, h.revives,
                  ORDER BY l.position)
  FROM hold_line l WHERE l.organization_id = h.organization_id AND l.hold_id = h.id)
 """
+HOLD_COLUMNS = f"{_HOLD_ROW}, {_LINES}"
 
 SEAT_COLUMNS = """
 s.organization_id, s.session_id, s.id, s.block_id, s.row_name, s.row_rank, s.number, s.position,
@@ -75,15 +78,19 @@ CROSS JOIN LATERAL (
 ) s
 """  # noqa: S608
 
-# (5) holds. Their lines never change, so they may be read in the same statement.
+# (5) holds. Their lines never change: those that the look ahead has read are not read again.
 LOCK_HOLDS = f"""
-SELECT {HOLD_COLUMNS}, h.changed_xid::text::bigint
+SELECT {_HOLD_ROW}, h.changed_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT * FROM hold
     WHERE organization_id = wanted.organization_id AND id = wanted.id
     FOR NO KEY UPDATE SKIP LOCKED
 ) h
+"""  # noqa: S608
+HOLD_LINES = f"""
+SELECT h.organization_id, h.id, {_LINES}
+FROM unnest(%s::uuid[], %s::uuid[]) AS h (organization_id, id)
 """  # noqa: S608
 
 # SKIP LOCKED leaves out both what is locked and what is not there: this tells them apart.
@@ -288,8 +295,8 @@ WHERE pool_lapse.organization_id = moved.organization_id
 INSERT_HOLDS = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
     total_minor, currency, expires_at, due_at, warn_at, source, cart_token, notes, checkout_id,
-    revives, status, version, created_at, updated_at, held_at)
-SELECT *, 'active', 1, %s, %s, %s
+    revives, status, version, created_at, updated_at, held_at, changed_xid)
+SELECT *, 'active', 1, %s, %s, %s, %s::text::xid8
 FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::integer[],
     %s::bigint[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::text[],
     %s::text[], %s::text[], %s::uuid[], %s::uuid[])
@@ -456,16 +463,29 @@ FROM ({{parts}}) h ORDER BY {{order}} LIMIT %(limit)s
 LIST_PART = "(SELECT * FROM {source} h WHERE {conditions} ORDER BY {order} LIMIT %(limit)s)"
 NEWEST_FIRST = "h.created_at DESC, h.id DESC"
 NEXT_TO_EXPIRE_FIRST = "h.expires_at, h.id"
-# Lapsed holds are found by their time, for there are few: the live ones would be in the way.
+# Lapsed holds are found by the time that they are due, for there are few: the live ones would be in
+# the way.
 LAPSED = """(
     SELECT * FROM hold
     WHERE organization_id = %(organization_id)s AND status = 'active'
-        AND expires_at <= statement_timestamp()
+        AND due_at <= statement_timestamp() AND expires_at <= statement_timestamp()
     OFFSET 0)"""
+# The next to expire of every session of an organization: among them are the next of all.
+LIVE_OF_EVERY_SESSION = """(
+    SELECT h.* FROM session s
+    CROSS JOIN LATERAL (
+        SELECT * FROM hold
+        WHERE organization_id = s.organization_id AND session_id = s.id AND status = 'active'
+            AND expires_at > statement_timestamp() AND {after}
+        ORDER BY expires_at, id LIMIT %(limit)s
+    ) h
+    WHERE s.organization_id = %(organization_id)s)"""
 
 DUE_HOLDS = """
 SELECT organization_id, session_id, id, is_lapsed, quantity FROM holdfast_due_holds(%s)
 """
 SECONDS_UNTIL_DUE = "SELECT holdfast_seconds_until_due()"
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
+PRUNE_FACTS = "SELECT holdfast_prune_facts(%s::smallint, %s::double precision, %s)"
+PRUNE_RECEIPTS = "SELECT holdfast_prune_receipts(%s::double precision, %s)"
 FIND_API_KEY = "SELECT organization_id, id, scopes FROM holdfast_find_api_key(%s)"

@@ -1,6 +1,7 @@
 """What was put aside: to look at it, and to send it on its way again."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
@@ -13,51 +14,60 @@ DEFAULT_EXCHANGE = ""  # takes the name of a queue as routing key
 
 
 class RabbitDeadLetters:
-    """Every call opens a connection of its own, and raises PublishFailed when the broker is away.
-    What was taken and not acknowledged is back in its place when the connection ends."""
+    """Every call opens a connection of its own."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     def peek(self, limit: int) -> list[DeadLetter]:
-        """The oldest ones. They stay where they are."""
-        try:
-            with connected(self._url) as connection:
-                channel = connection.channel()
-                return [dead_letter_from_raw(raw) for raw in _taken(channel, limit)]
-        except BROKER_ERRORS as error:
-            raise PublishFailed(type(error).__name__) from error
+        with self._opened() as publishing, _taken(publishing.channel, limit) as taken:
+            return [dead_letter_from_raw(raw) for raw in taken.values()]
 
     def replay(self, message_id: UUID | None = None) -> int:
-        """Send one of them, or all that there are now, to the queue that it came from, and to no
-        other; say how many were sent."""
+        with self._opened() as publishing, _taken(publishing.channel, None) as taken:
+            letters = {tag: dead_letter_from_raw(raw) for tag, raw in taken.items()}
+            wanted = [
+                tag for tag, letter in letters.items() if message_id in {None, letter.message.id}
+            ]
+            for tag in wanted:
+                _send_back(publishing, letters[tag])
+                publishing.channel.basic_ack(tag)
+                del taken[tag]
+            return len(wanted)
+
+    @contextmanager
+    def _opened(self) -> Iterator[ConfirmingChannel]:
         try:
             with connected(self._url) as connection:
                 publishing = ConfirmingChannel(connection)
-                return sum(
-                    _send_back(publishing, raw, message_id)
-                    for raw in _taken(publishing.channel, None)
-                )
+                declare(publishing.channel)
+                yield publishing
         except BROKER_ERRORS as error:
             raise PublishFailed(type(error).__name__) from error
 
 
-def _taken(channel: Channel, limit: int | None) -> Iterator[RawMessage]:
-    """No more than there are now: what comes back at once must not be taken for ever."""
-    declare(channel)
+@contextmanager
+def _taken(channel: Channel, limit: int | None) -> Iterator[dict[int, RawMessage]]:
+    """By delivery tag; what is left of them at the end goes back to its place.
+
+    No more than there are now: what comes back at once must not be taken for ever.
+    """
     waiting = channel.queue_declare(DEAD_LETTERS, passive=True).message_count
+    taken: dict[int, RawMessage] = {}
     for _ in range(waiting if limit is None else min(limit, waiting)):
         raw = channel.basic_get(DEAD_LETTERS)
         if raw is None:
-            return
-        yield raw
+            break
+        taken[raw.delivery_tag] = raw
+    try:
+        yield taken
+    finally:
+        # One by one: the end of the connection would do it too, but some time after we are gone.
+        for tag in taken:
+            channel.basic_reject(tag, requeue=True)
+        channel.close()
 
 
-def _send_back(publishing: ConfirmingChannel, raw: RawMessage, message_id: UUID | None) -> bool:
-    letter = dead_letter_from_raw(raw)
-    if message_id not in {None, letter.message.id}:
-        return False
-    again = to_raw(publishing.channel, letter.message)
-    publishing.publish([Letter(again, DEFAULT_EXCHANGE, letter.queue)])
-    publishing.channel.basic_ack(raw.delivery_tag)
-    return True
+def _send_back(publishing: ConfirmingChannel, letter: DeadLetter) -> None:
+    raw = to_raw(publishing.channel, letter.message)
+    publishing.publish([Letter(raw, DEFAULT_EXCHANGE, letter.queue)])

@@ -16,7 +16,7 @@ FACTS_QUEUE = "holdfast.facts"
 _QUORUM = {"x-queue-type": "quorum"}
 _CONSUMED = {
     **_QUORUM,
-    "x-delivery-limit": DELIVERIES_MAX,
+    "x-delivery-limit": DELIVERIES_MAX - 1,  # the first delivery is not counted
     "x-dead-letter-exchange": DEAD,
     # A message leaves its queue only when it has arrived among the dead letters. RabbitMQ wants the
     # queue to refuse rather than drop for this; ours has no limit at which it would.

@@ -1,6 +1,7 @@
 """The shapes of answers, and how they are made of the domain's values. Times are UTC; amounts are
 whole minor units; nobody's e-mail address is in any of them."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Generic, TypeVar
 from uuid import UUID
@@ -70,6 +71,11 @@ class HoldAnswer(AnswerShape, frozen=True):
     source: Source
     cart_token: str | None
     notes: str | None
+    checkout_id: Annotated[UUID | None, Meta(description="The checkout that it is or was in.")]
+    order_id: Annotated[UUID | None, Meta(description="What it became when it was paid.")]
+    revives: Annotated[
+        UUID | None, Meta(description="The lapsed hold whose late payment this one stands for.")
+    ]
 
 
 class PolicyAnswer(AnswerShape, frozen=True):
@@ -79,6 +85,10 @@ class PolicyAnswer(AnswerShape, frozen=True):
     quantity_max: int | None
     one_active_hold: bool | None
     refuse_orphans: bool | None
+    checkout_extension_seconds: int | None
+    lifetime_max_seconds: int | None
+    warning_seconds: int | None
+    late_payment_seconds: int | None
 
 
 class EventAnswer(AnswerShape, frozen=True):
@@ -184,7 +194,7 @@ def hold_answer(hold: Hold, at: datetime) -> HoldAnswer:
             line.quantity,
             line.unit_price_minor,
             line.quantity * line.unit_price_minor,
-            None if line.seat is None else _line_seat_answer(line.seat),
+            None if line.seat is None else line_seat_answer(line.seat),
         )
         for line in hold.lines
     ]
@@ -214,10 +224,13 @@ def hold_answer(hold: Hold, at: datetime) -> HoldAnswer:
         source=hold.remarks.source,
         cart_token=hold.remarks.cart_token,
         notes=hold.remarks.notes,
+        checkout_id=hold.checkout_id,
+        order_id=hold.order_id,
+        revives=hold.revives,
     )
 
 
-def _line_seat_answer(seat: LineSeat) -> LineSeatAnswer:
+def line_seat_answer(seat: LineSeat) -> LineSeatAnswer:
     return LineSeatAnswer(seat.id, seat.block_id, seat.block_name, seat.row, seat.number)
 
 
@@ -300,9 +313,7 @@ def availability_answer(availability: catalogue.SessionAvailability) -> Availabi
 
 
 def policy_answer(policy: PolicyOverride) -> PolicyAnswer:
-    return PolicyAnswer(
-        policy.ttl_seconds, policy.quantity_max, policy.one_active_hold, policy.refuse_orphans
-    )
+    return PolicyAnswer(**asdict(policy))
 
 
 def utc(moment: datetime) -> datetime:

@@ -4,8 +4,10 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.entrypoints.api.authentication import Bearer
 from holdfast.entrypoints.api.context import Context
+from holdfast.entrypoints.api.demo_routes import DEMO_ROUTES
 from holdfast.entrypoints.api.docs import documents
 from holdfast.entrypoints.api.middleware import Edge
+from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.routing import Router
 from holdfast.entrypoints.api.seat_maps import MapWriter
 from holdfast.entrypoints.api.waiting import (
@@ -16,6 +18,7 @@ from holdfast.entrypoints.api.waiting import (
     SharedLookups,
 )
 from holdfast.services.authenticating import Authenticator
+from holdfast.services.checking_out import Cashier
 from holdfast.services.container import ApiContainer
 from holdfast.services.reserving import SeatFinder
 
@@ -34,12 +37,18 @@ class Api:
             holds=container.holds,
             catalogue=container.catalogue,
             seats=container.seats,
+            orders=container.orders,
+            facts=container.facts,
+            audit=container.audit,
+            cashier=Cashier(container.holds, container.orders, container.payments),
+            demo_till=container.demo_till,
             seat_finder=seat_finder,
             seat_lookups=SharedLookups(self._blocking, seat_finder.find),
             maps=FreshLookups(self._blocking, MapWriter(container.seats).write),
         )
         bearer = Bearer(Authenticator(container.keys), self._blocking)
-        self._edge = Edge(Router(context, bearer, documents()))
+        routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
+        self._edge = Edge(Router(routes, context, bearer, documents(routes)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._edge(scope, receive, send)

@@ -4,12 +4,18 @@ from collections.abc import Iterator, Sequence
 
 from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.hold import NO_REMARKS, Remarks
-from holdfast.domain.ids import SeatId
+from holdfast.domain.ids import HoldId, SeatId
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity
 from holdfast.entrypoints.api.codes import ProblemCode
-from holdfast.entrypoints.api.hold_structs import AskedLine, PlaceHoldRequest
+from holdfast.entrypoints.api.hold_structs import (
+    SECONDS_PER_MINUTE,
+    AskedLine,
+    ExtendHoldRequest,
+    PlaceHoldRequest,
+)
 from holdfast.entrypoints.api.problems import FieldError, invalid
 from holdfast.entrypoints.api.seat_structs import ReserveRequest
+from holdfast.services.extending import ExtensionRequest
 from holdfast.services.placing import HoldRequest
 
 _ASK_FIELDS = ("ticket_type_id", "quantity", "unit_price", "seat_ids", "block_id", "accessible")
@@ -33,6 +39,20 @@ def hold_request(body: PlaceHoldRequest) -> HoldRequest:
 
 def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
     return holder_of(body.customer_email, body.user_id), _remarks(body)
+
+
+def extension_request(hold_id: HoldId, body: ExtendHoldRequest) -> ExtensionRequest:
+    if body.minutes is not None and body.seconds is not None:
+        message = "Give either minutes or seconds"
+        raise invalid([FieldError("seconds", "conflicting_fields", message)])
+    seconds = body.seconds
+    if body.minutes is not None:
+        seconds = body.minutes * SECONDS_PER_MINUTE
+    if seconds is None:
+        raise invalid([FieldError("minutes", "required", "Give minutes or seconds")])
+    is_anybody = body.customer_email is None and body.user_id is None
+    holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
+    return ExtensionRequest(hold_id, seconds, holder, bool(body.as_operator))
 
 
 def holder_of(customer_email: str | None, user_id: str | None) -> Holder:

@@ -5,6 +5,7 @@ A problem is about
 |-- the address        not_found, method_not_allowed                                 404, 405
 |-- the body           body_too_large, unsupported_media_type                        413, 415
 |                      malformed_json, invalid_characters                            400
+|-- the cursor         cursor_expired                                                410
 |-- a field            validation_error (of a reservation: invalid_request), or the
 |                      one rule that was broken                                      400
 '-- what was asked     the refusals of the domain
@@ -31,6 +32,7 @@ class ProblemCode(StrEnum):
     INVALID_IDEMPOTENCY_KEY = "invalid_idempotency_key"
     VALIDATION_ERROR = "validation_error"
     INVALID_CURSOR = "invalid_cursor"
+    CURSOR_EXPIRED = "cursor_expired"
     INVALID_CURRENCY = "invalid_currency"
     INVALID_EMAIL = "invalid_email"
     INVALID_LINES = "invalid_lines"
@@ -62,6 +64,7 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.INVALID_IDEMPOTENCY_KEY: Kind(400, "Invalid idempotency key"),
     ProblemCode.VALIDATION_ERROR: Kind(400, "Invalid request"),
     ProblemCode.INVALID_CURSOR: Kind(400, "Invalid cursor"),
+    ProblemCode.CURSOR_EXPIRED: Kind(410, "Cursor expired"),
     ProblemCode.INVALID_CURRENCY: Kind(400, "Invalid currency"),
     ProblemCode.INVALID_EMAIL: Kind(400, "Invalid email"),
     ProblemCode.INVALID_LINES: Kind(400, "Invalid lines"),
@@ -81,6 +84,11 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.TOO_MANY_SEATS: Kind(409, "Too many seats at once"),
     RefusalCode.INVALID_SALE_WINDOW: Kind(400, "Invalid sale window"),
     RefusalCode.QUANTITY_ABOVE_MAXIMUM: Kind(400, "Quantity above the maximum"),
+    RefusalCode.EMPTY_CART: Kind(400, "Nothing held"),
+    RefusalCode.DIFFERENT_HOLDERS: Kind(400, "Different holders"),
+    RefusalCode.DIFFERENT_CURRENCIES: Kind(400, "Different currencies"),
+    RefusalCode.TOO_MANY_ATTENDEES: Kind(400, "Too many attendees"),
+    RefusalCode.PAYMENT_REFUSED: Kind(402, "Payment refused"),
     RefusalCode.EVENT_NOT_AVAILABLE: Kind(400, "Event not on sale"),
     RefusalCode.EVENT_UNAVAILABLE: Kind(400, "Event cancelled"),
     RefusalCode.EVENT_SALES_CLOSED: Kind(400, "Sale not open"),
@@ -91,6 +99,8 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.POOL_NOT_FOUND: Kind(404, "Pool not found"),
     RefusalCode.BLOCK_NOT_FOUND: Kind(404, "Block not found"),
     RefusalCode.HOLD_NOT_FOUND: Kind(404, "Hold not found"),
+    RefusalCode.CHECKOUT_NOT_FOUND: Kind(404, "Checkout not found"),
+    RefusalCode.ORDER_NOT_FOUND: Kind(404, "Order not found"),
     RefusalCode.INSUFFICIENT_INVENTORY: Kind(409, "Insufficient inventory"),
     RefusalCode.NO_AVAILABLE_SEATS: Kind(409, "No seats available"),
     RefusalCode.BLOCK_AT_CAPACITY: Kind(409, "Block at capacity"),
@@ -103,6 +113,9 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.INVALID_EVENT_STATE: Kind(409, "Invalid event state"),
     RefusalCode.HOLD_EXPIRED: Kind(409, "Hold expired"),
     RefusalCode.INVALID_HOLD_STATE: Kind(409, "Invalid hold state"),
+    RefusalCode.EXTENSION_LIMIT_REACHED: Kind(409, "Extension limit reached"),
+    RefusalCode.EXPIRED_BEFORE_CHECKOUT: Kind(409, "Hold expired before checkout"),
+    RefusalCode.ALREADY_PAID: Kind(409, "Already paid"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
     RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),
     RefusalCode.INTERNAL_ERROR: Kind(500, "Internal error"),

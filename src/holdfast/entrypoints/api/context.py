@@ -11,9 +11,14 @@ from holdfast.entrypoints.api.waiting import (
     FreshLookups,
     SharedLookups,
 )
+from holdfast.ports.audit import AuditReader
 from holdfast.ports.catalogue import CatalogueStore
+from holdfast.ports.facts import FactLog
 from holdfast.ports.holds import HoldReader
+from holdfast.ports.orders import OrderReader
+from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
+from holdfast.services.checking_out import Cashier
 from holdfast.services.reserving import SeatFinder, SeatPath
 
 
@@ -24,6 +29,11 @@ class Context:
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader
+    orders: OrderReader
+    facts: FactLog
+    audit: AuditReader
+    cashier: Cashier
+    demo_till: DemoTill | None
     seat_finder: SeatFinder
     seat_lookups: SharedLookups[SeatPath, SessionId | Refusal]
     maps: FreshLookups[SessionKey, WrittenMap | Refusal]

@@ -1,12 +1,15 @@
 """The schema, and a page to read it on. The page needs no other host: its script and its style
 come with a Python package and are served from here."""
 
+from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 
 from holdfast.entrypoints.api.exchange import Reply
 from holdfast.entrypoints.api.openapi import openapi_document
+from holdfast.entrypoints.api.route import Route
 
 _ASSETS = "/api/docs/assets"
 _PACKAGE = "drf_spectacular_sidecar"
@@ -62,12 +65,12 @@ _PAGE_HEADERS = (
 _ASSET_HEADERS = ((b"cache-control", b"public, max-age=3600"), *_SAFE_HEADERS)
 
 
-def documents() -> dict[str, Reply]:
+def documents(routes: Sequence[Route[Any]]) -> dict[str, Reply]:
     """What anybody may read, by path."""
     page = Reply(200, _PAGE.encode(), b"text/html; charset=utf-8", (), _PAGE_HEADERS)
     start = Reply(200, _START.encode(), b"text/javascript; charset=utf-8", (), _ASSET_HEADERS)
     return {
-        "/api/schema": Reply(200, msgspec.json.encode(openapi_document())),
+        "/api/schema": Reply(200, msgspec.json.encode(openapi_document(routes))),
         "/api/docs": page,
         f"{_ASSETS}/start.js": start,
         **{f"{_ASSETS}/{name}": _asset(name) for name in _CONTENT_TYPES},

@@ -5,12 +5,15 @@ from uuid import UUID
 
 from holdfast.domain.ids import (
     BlockId,
+    CheckoutId,
     EventId,
     HoldId,
+    OrderId,
     OrganizationId,
     PoolId,
     SeatId,
     SessionId,
+    TicketId,
     TicketTypeId,
 )
 
@@ -27,4 +30,10 @@ SEATS = (
     SeatId(UUID("0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009")),
     SeatId(UUID("0198f1c0-aa10-7d00-9c2e-4b1f0e7a000a")),
     SeatId(UUID("0198f1c0-aa10-7d00-9c2e-4b1f0e7a000b")),
+)
+CHECKOUT = CheckoutId(UUID("3d1c7a52-0c7e-5b1f-8e44-7f1d2b90000c"))
+ORDER = OrderId(UUID("0198f1c3-1d20-7e41-8a77-91c4f05e000d"))
+TICKETS = (
+    TicketId(UUID("b1f0e7a3-5c2e-5d11-9c6e-52b1f0e7000e")),
+    TicketId(UUID("c2a1f8b4-6d3f-5e22-8d7f-63c201f8000f")),
 )

@@ -14,20 +14,19 @@ from holdfast.domain.catalogue import (
     TicketType,
     TicketTypeAvailability,
 )
-from holdfast.domain.hold import Hold, HoldStatus, Line
 from holdfast.domain.policy import PolicyOverride
-from holdfast.domain.values import EmailAddress, Holder, Money
+from holdfast.domain.values import Money
 from holdfast.entrypoints.api import answers, structs
 from holdfast.entrypoints.api.example_values import (
     EVENT,
-    HOLD,
     NOW,
-    ORGANIZATION,
     POOL,
     SESSION,
     TYPE,
 )
+from holdfast.entrypoints.api.fact_examples import FACT_ANSWERS
 from holdfast.entrypoints.api.hall_examples import HALL_ANSWERS, HALL_REQUESTS
+from holdfast.entrypoints.api.order_examples import HELD, ORDER_ANSWERS, ORDER_REQUESTS
 from holdfast.entrypoints.api.seat_examples import ASKING, SEAT_ANSWERS
 
 REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
@@ -53,24 +52,7 @@ _availability = answers.availability_answer(
         (TicketTypeAvailability(TYPE, "Floor", Money(4500, "EUR"), 500, 2, 0, 498),),
     )
 )
-_hold = answers.hold_answer(
-    Hold(
-        organization_id=ORGANIZATION,
-        id=HOLD,
-        session_id=SESSION,
-        reference="K7M2QX",
-        holder=Holder(EmailAddress("user@example.com")),
-        lines=(Line(TYPE, 2, 4500, (POOL,)),),
-        currency="EUR",
-        status=HoldStatus.ACTIVE,
-        version=1,
-        created_at=NOW,
-        updated_at=NOW,
-        held_at=NOW,
-        expires_at=NOW + timedelta(minutes=10),
-    ),
-    NOW,
-)
+_hold = answers.hold_answer(HELD, NOW)
 
 ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     answers.HoldAnswer: _hold,
@@ -86,10 +68,13 @@ ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     answers.AvailabilityAnswer: _availability,
     **HALL_ANSWERS,
     **SEAT_ANSWERS,
+    **ORDER_ANSWERS,
+    **FACT_ANSWERS,
 }
 
 REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     **ASKING,
+    **ORDER_REQUESTS,
     structs.CreateEventRequest: {
         "event": structs.CreateEventRequest(
             "Winter Gala", "EUR", structs.PolicyRequest(quantity_max=8)

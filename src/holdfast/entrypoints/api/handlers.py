@@ -7,11 +7,12 @@ from msgspec import UnsetType
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.entrypoints.api.answers import availability_answer, seen_hold_answer
-from holdfast.entrypoints.api.asking import email_of, hold_request
+from holdfast.entrypoints.api.asking import email_of, extension_request, hold_request
+from holdfast.entrypoints.api.authentication import require_scope
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.cursors import page_request
 from holdfast.entrypoints.api.exchange import Call, Reply
-from holdfast.entrypoints.api.hold_structs import HoldsQuery, PlaceHoldRequest
+from holdfast.entrypoints.api.hold_structs import ExtendHoldRequest, HoldsQuery, PlaceHoldRequest
 from holdfast.entrypoints.api.problems import FieldError, invalid
 from holdfast.entrypoints.api.repetition import idempotency_of
 from holdfast.entrypoints.api.replies import (
@@ -21,8 +22,9 @@ from holdfast.entrypoints.api.replies import (
     reply_to_reading,
 )
 from holdfast.entrypoints.api.structs import NoFields, given_or_none
+from holdfast.ports.access import Scope
 from holdfast.ports.holds import HoldFilter, HoldOrder
-from holdfast.services import placing, reading, releasing
+from holdfast.services import extending, placing, reading, releasing
 
 
 async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Reply:
@@ -38,6 +40,16 @@ async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:
     key = idempotency_of(call, call.idempotency_key, body)
     hold_id = HoldId(call.path_id)
     command = releasing.release_command(call.principal, hold_id, call.origin, key)
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    return reply_to(call, answer)
+
+
+async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> Reply:
+    request = extension_request(HoldId(call.path_id), body)
+    if request.is_operator:
+        require_scope(call.principal, Scope.HOLDS_OPERATE)
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = extending.extend_command(call.principal, request, call.origin, key)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.domain.commands import LINES_MAX, SEATS_PER_HOLD_MAX
 from holdfast.domain.hold import NOTES_LENGTH_MAX, HoldStatus, Source
 from holdfast.domain.ids import BlockId, HoldId, SessionId, TicketTypeId
+from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import QUANTITY_MAX
 from holdfast.entrypoints.api.seat_structs import CartToken, SeatRef
 from holdfast.entrypoints.api.structs import (
@@ -21,6 +22,7 @@ from holdfast.entrypoints.api.structs import (
 from holdfast.ports.holds import HoldOrder
 
 REFERENCE_LENGTH_MAX = 20
+SECONDS_PER_MINUTE = 60
 
 TypeRef: TypeAlias = Annotated[TicketTypeId, AN_ID]
 BlockRef: TypeAlias = Annotated[BlockId, AN_ID]
@@ -81,6 +83,19 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     cart_token: CartToken | None = None
     notes: Notes | None = None
     offer_alternative: bool | None = None
+
+
+class ExtendHoldRequest(RequestShape, frozen=True):
+    """By `minutes` or `seconds`. `customer_email` or `user_id` say whose hold it has to be. With
+    `as_operator`, beyond what the policy allows: for keys with the scope holds:operate."""
+
+    minutes: (
+        Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE, examples=[5])] | None
+    ) = None
+    seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300])] | None = None
+    customer_email: Email | None = None
+    user_id: UserId | None = None
+    as_operator: bool | None = None
 
 
 class HoldsQuery(PageQuery, frozen=True):

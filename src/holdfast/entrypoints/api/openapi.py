@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document, made of the table of routes."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -11,11 +11,11 @@ from msgspec import inspect
 from holdfast.domain import refusals
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
+from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER
 from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS
 from holdfast.entrypoints.api.hall_examples import SEAT_LIST
 from holdfast.entrypoints.api.problems import FieldError, problem_body
 from holdfast.entrypoints.api.route import Route
-from holdfast.entrypoints.api.routes import ROUTES
 
 Json = dict[str, Any]
 
@@ -75,6 +75,16 @@ _REFUSALS: dict[Code, Refusal] = {
         refusals.pool_not_found(),
         refusals.hold_not_found(),
         refusals.hold_expired(),
+        refusals.extension_limit_reached(NOW),
+        refusals.expired_before_checkout([str(HOLD)]),
+        refusals.empty_cart(),
+        refusals.different_holders(),
+        refusals.different_currencies(),
+        refusals.too_many_attendees(2),
+        refusals.checkout_not_found(),
+        refusals.order_not_found(),
+        refusals.payment_refused("it is not the amount that is due"),
+        refusals.already_paid(str(ORDER)),
         refusals.idempotency_key_reused(),
         refusals.request_in_progress(),
         refusals.service_unavailable(),
@@ -103,6 +113,8 @@ _ETAG_HEADER = {
 _ANSWERS_AGAIN = {
     "/api/holds": "This stands already: the hold with this hold_id, placed by this very request, "
     "or the hold of the same holder on these very seats.",
+    "/api/checkouts": "These holds are in this checkout already.",
+    "/api/checkouts/{checkout_id}/complete": "The order that this checkout became before.",
     "/api/events/{event_id}/seats/{seat_id}/reserve": "The holder has this seat already.",
 }
 _RETRY_HEADER = {
@@ -110,9 +122,9 @@ _RETRY_HEADER = {
 }
 
 
-def openapi_document() -> Json:
+def openapi_document(routes: Sequence[Route[Any]]) -> Json:
     paths: dict[str, Json] = {}
-    for route in ROUTES:
+    for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
@@ -127,7 +139,7 @@ def openapi_document() -> Json:
         "security": [{"secretKey": []}],
         "paths": paths,
         "components": {
-            "schemas": _schemas(),
+            "schemas": _schemas(routes),
             "securitySchemes": {
                 "secretKey": {
                     "type": "http",
@@ -254,12 +266,12 @@ def _reference(struct: type[msgspec.Struct]) -> Json:
     return {"$ref": _REF.format(name=struct.__name__)}
 
 
-def _schemas() -> Json:
+def _schemas(routes: Sequence[Route[Any]]) -> Json:
     structs: set[type[msgspec.Struct]] = {FieldError}
-    for route in ROUTES:
+    for route in routes:
         structs |= {route.answer, route.body} if route.body else {route.answer}
     # A query is told parameter by parameter, but an enumeration in it goes by its name.
-    queries = {route.query for route in ROUTES if route.query}
+    queries = {route.query for route in routes if route.query}
     ordered = sorted(structs | queries, key=lambda struct: struct.__name__)
     _, components = msgspec.json.schema_components(ordered, ref_template=_REF)
     for query in queries:

@@ -32,6 +32,7 @@ from holdfast.entrypoints.api.answers import (
 from holdfast.entrypoints.api.cursors import cursor_text
 from holdfast.entrypoints.api.exchange import JSON, PROBLEM_JSON, Call, Reply
 from holdfast.entrypoints.api.hall_answers import block_answer, import_answer
+from holdfast.entrypoints.api.order_answers import order_answer, started_answer
 from holdfast.entrypoints.api.problems import refusal_reply, retry_headers
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.engine import Answer
@@ -64,8 +65,12 @@ def answer_of(outcome: AnyOutcome) -> object:
             return block_answer(outcome)
         case ImportedSeats():
             return import_answer(outcome)
-        case CheckoutStarted() | Converted() | AlreadyConverted():
-            raise AssertionError("its route has a way of its own")
+        case CheckoutStarted():
+            return started_answer(outcome)
+        case Converted():
+            return order_answer(outcome.order)
+        case AlreadyConverted():
+            raise AssertionError("the order has to be read")
         case Expired() | Warned() | SeatsBlocked() | Refusal():
             raise AssertionError("nobody is answered with this")
 
@@ -83,9 +88,12 @@ def reply_to(call: Call, answer: Answer | CatalogueAnswer, show: Show = answer_o
         reply = _reply_to_outcome(call, outcome, show)
     else:
         reply = _recorded(answer.body, outcome)
-    if answer.is_replay or (isinstance(outcome, Placed) and outcome.is_repeat):
-        reply = reply._replace(headers=_REPLAYED_HEADERS)
-    return reply
+    return as_replayed(reply) if answer.is_replay or _is_repeat(outcome) else reply
+
+
+def as_replayed(reply: Reply) -> Reply:
+    """What is told was done by an earlier request."""
+    return reply._replace(headers=_REPLAYED_HEADERS)
 
 
 def reply_to_reading(call: Call, found: T | Refusal, answer: Callable[[T], object]) -> Reply:
@@ -105,8 +113,12 @@ def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T],
 def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
     if isinstance(outcome, Refusal):
         return refusal_reply(outcome, call.request_id)
-    is_repeat = isinstance(outcome, Placed) and outcome.is_repeat
-    return Reply(200 if is_repeat else call.success_status, _encode(show(outcome)))
+    status = 200 if _is_repeat(outcome) else call.success_status
+    return Reply(status, _encode(show(outcome)))
+
+
+def _is_repeat(outcome: AnyOutcome | None) -> bool:
+    return isinstance(outcome, Placed | CheckoutStarted) and outcome.is_repeat
 
 
 def _recorded(body: bytes, outcome: AnyOutcome | None) -> Reply:

@@ -20,8 +20,11 @@ from holdfast.entrypoints.api.answers import (
     TicketTypeAnswer,
     TicketTypePage,
 )
+from holdfast.entrypoints.api.audit_routes import AUDIT_ROUTES
 from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.fact_routes import FACT_ROUTES
 from holdfast.entrypoints.api.hall_routes import HALL_ROUTES
+from holdfast.entrypoints.api.order_routes import ORDER_ROUTES
 from holdfast.entrypoints.api.route import Route
 from holdfast.entrypoints.api.seat_routes import OF_SALE, OF_SEATS, SEAT_ROUTES
 from holdfast.ports.access import Scope
@@ -80,6 +83,17 @@ ROUTES: tuple[Route[Any], ...] = (
         answer=HoldAnswer,
         not_found=refusals.hold_not_found(),
         refusals=(_C.HOLD_EXPIRED, _C.INVALID_HOLD_STATE),
+    ),
+    Route(
+        method="POST",
+        path="/api/holds/{hold_id}/extend",
+        scope=Scope.HOLDS_WRITE,
+        summary="Make a hold last longer, as far as its policy allows",
+        handler=handlers.extend_hold,
+        body=hold_structs.ExtendHoldRequest,
+        answer=HoldAnswer,
+        not_found=refusals.hold_not_found(),
+        refusals=(_C.HOLD_EXPIRED, _C.INVALID_HOLD_STATE, _C.EXTENSION_LIMIT_REACHED),
     ),
     Route(
         method="GET",
@@ -251,4 +265,7 @@ ROUTES: tuple[Route[Any], ...] = (
     ),
     *HALL_ROUTES,
     *SEAT_ROUTES,
+    *ORDER_ROUTES,
+    *FACT_ROUTES,
+    *AUDIT_ROUTES,
 )

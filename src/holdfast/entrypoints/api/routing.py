@@ -2,7 +2,7 @@
 remains, the meaning, is the handler's."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from starlette.types import Receive
@@ -24,7 +24,6 @@ from holdfast.entrypoints.api.parsing import (
 from holdfast.entrypoints.api.problems import Problem, refusal_reply
 from holdfast.entrypoints.api.repetition import sent_key
 from holdfast.entrypoints.api.route import Route
-from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.structs import CsvText, NoFields
 
 _PARAMETER = re.compile(r"\{\w+\}")
@@ -85,12 +84,18 @@ class Endpoint:
 class Router:
     """Exact paths by look-up; the few with an id in them by pattern."""
 
-    def __init__(self, context: Context, bearer: Bearer, documents: Mapping[str, Reply]) -> None:
+    def __init__(
+        self,
+        routes: Iterable[Route[Any]],
+        context: Context,
+        bearer: Bearer,
+        documents: Mapping[str, Reply],
+    ) -> None:
         self._exact: dict[str, dict[str, Respond]] = {}
         self._patterns: dict[str, tuple[re.Pattern[str], dict[str, Respond]]] = {}
         for path, reply in documents.items():
             self._exact[path] = {"GET": _Document(path, reply)}
-        for route in ROUTES:
+        for route in routes:
             self._methods_of(route.path)[route.method] = Endpoint(route, context, bearer)
 
     async def __call__(self, call: Call, receive: Receive) -> Reply:

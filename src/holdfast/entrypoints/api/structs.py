@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from holdfast.domain.catalogue import EventStatus
 from holdfast.domain.ids import EventId, PoolId, SessionId
-from holdfast.domain.policy import TTL_SECONDS_MAX
+from holdfast.domain.policy import POLICY_BOUNDS, TTL_SECONDS_DEFAULT
 from holdfast.domain.values import (
     EMAIL_LENGTH_MAX,
     MINOR_UNITS_MAX,
@@ -114,39 +114,59 @@ PoolIds: TypeAlias = Annotated[
         description="Pools of the session that it draws from, all at once.",
     ),
 ]
-TtlSeconds: TypeAlias = Annotated[
-    int,
-    Meta(
-        ge=1,
-        le=TTL_SECONDS_MAX,
-        description="How long a hold lasts.",
-        examples=[600],
+
+
+def policy_number(field: str, description: str, example: int) -> Meta:
+    """The rule of a whole number of a hold policy."""
+    least, most = POLICY_BOUNDS[field]
+    return Meta(
+        ge=least,
+        le=most,
+        description=description,
+        examples=[example],
         extra=ruled(
-            ProblemCode.INVALID_POLICY,
-            f"ttl_seconds must be a whole number from 1 to {TTL_SECONDS_MAX}",
+            ProblemCode.INVALID_POLICY, f"{field} must be a whole number from {least} to {most}"
         ),
-    ),
+    )
+
+
+TtlSeconds: TypeAlias = Annotated[
+    int, policy_number("ttl_seconds", "How long a hold lasts.", TTL_SECONDS_DEFAULT)
 ]
 QuantityMax: TypeAlias = Annotated[
-    int,
-    Meta(
-        ge=1,
-        le=QUANTITY_MAX,
-        description="The most of one ticket type in one hold.",
-        examples=[8],
-        extra=ruled(
-            ProblemCode.INVALID_POLICY,
-            f"quantity_max must be a whole number from 1 to {QUANTITY_MAX}",
-        ),
-    ),
+    int, policy_number("quantity_max", "The most of one ticket type in one hold.", 8)
 ]
-
-
 OneActiveHold: TypeAlias = Annotated[
     bool, Meta(description="A holder has at most one live hold of a session.")
 ]
 RefuseOrphans: TypeAlias = Annotated[
     bool, Meta(description="Hand-picked seats may not leave a single seat alone.")
+]
+CheckoutExtensionSeconds: TypeAlias = Annotated[
+    int,
+    policy_number(
+        "checkout_extension_seconds", "How much longer going to pay makes a hold last, once.", 300
+    ),
+]
+LifetimeMaxSeconds: TypeAlias = Annotated[
+    int,
+    policy_number(
+        "lifetime_max_seconds", "From its creation on, no extension goes beyond this.", 1200
+    ),
+]
+WarningSeconds: TypeAlias = Annotated[
+    int,
+    policy_number(
+        "warning_seconds", "How long before its end a hold is announced to end; 0: not at all.", 60
+    ),
+]
+LatePaymentSeconds: TypeAlias = Annotated[
+    int,
+    policy_number(
+        "late_payment_seconds",
+        "A payment that comes so late still gets its places, if they are free; 0: never.",
+        120,
+    ),
 ]
 
 
@@ -178,6 +198,10 @@ class PolicyRequest(RequestShape, frozen=True):
     quantity_max: QuantityMax | None = None
     one_active_hold: OneActiveHold | None = None
     refuse_orphans: RefuseOrphans | None = None
+    checkout_extension_seconds: CheckoutExtensionSeconds | None = None
+    lifetime_max_seconds: LifetimeMaxSeconds | None = None
+    warning_seconds: WarningSeconds | None = None
+    late_payment_seconds: LatePaymentSeconds | None = None
 
 
 class PolicyChangeRequest(RequestShape, frozen=True):
@@ -187,6 +211,10 @@ class PolicyChangeRequest(RequestShape, frozen=True):
     quantity_max: QuantityMax | UnsetType | None = UNSET
     one_active_hold: OneActiveHold | UnsetType | None = UNSET
     refuse_orphans: RefuseOrphans | UnsetType | None = UNSET
+    checkout_extension_seconds: CheckoutExtensionSeconds | UnsetType | None = UNSET
+    lifetime_max_seconds: LifetimeMaxSeconds | UnsetType | None = UNSET
+    warning_seconds: WarningSeconds | UnsetType | None = UNSET
+    late_payment_seconds: LatePaymentSeconds | UnsetType | None = UNSET
 
 
 class CreateEventRequest(RequestShape, frozen=True):

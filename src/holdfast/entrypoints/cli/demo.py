@@ -20,8 +20,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "demo",
         help="run everything on embedded services, with a demo sale loaded",
         description="Starts PostgreSQL and Valkey of its own in HOLDFAST_HOME (unless DATABASE_URL "
-        "and REDIS_URL point elsewhere), migrates, loads a demo organization, and serves. Ctrl-C "
-        "ends all of it; the data stays.",
+        "and REDIS_URL point elsewhere), migrates, loads a demo organization, and serves, with all "
+        "background duties, payments that cost nothing, and notices to buyers on the terminal. "
+        "Ctrl-C ends all of it; the data stays.",
     )
     parser.set_defaults(run=run)
 
@@ -73,5 +74,17 @@ Hold the best two seats next to each other:
     -d '{{"session_id": "{demo["session_id"]}",
          "ticket_type_id": "{demo["seated_ticket_type_id"]}",
          "quantity": 2, "customer_email": "user@example.com"}}'
+
+Pay for the first two, with their hold_id in the place of <hold_id>:
+
+  api() {{ route=$1; shift; curl -sS {demo["base_url"]}/api/$route "$@" \\
+    -H 'Authorization: Bearer {demo["secret_key"]}' -H 'Content-Type: application/json'; }}
+  pick() {{ python3 -c "import json, sys; print(json.load(sys.stdin)['$1'])"; }}
+  HOLD='<hold_id>'
+  CHECKOUT=$(api checkouts -d "{{\\"hold_ids\\": [\\"$HOLD\\"]}}" | pick checkout_id)
+  PAYMENT=$(api demo/payments -d '{{"amount": 9000, "currency": "EUR"}}' | pick payment_reference)
+  api checkouts/$CHECKOUT/complete -d "{{\\"payment_reference\\": \\"$PAYMENT\\"}}"
+
+Read what happened, in order: api facts
 
 Ctrl-C stops it."""

@@ -6,10 +6,25 @@ from collections.abc import Sequence
 
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import SettingsError, load_settings
-from holdfast.entrypoints.cli import admins, demo, migrating, organizations, serving
+from holdfast.entrypoints.cli import (
+    admins,
+    auditing,
+    consuming,
+    dead_letters,
+    demo,
+    migrating,
+    organizations,
+    relaying,
+    releasing_expired,
+    serving,
+    working,
+)
 from holdfast.entrypoints.cli.failure import CommandFailed
 
-_COMMANDS = (demo, serving, migrating, organizations, admins)
+_COMMANDS = (
+    *(demo, serving, migrating, organizations, admins),
+    *(working, relaying, consuming, dead_letters, releasing_expired, auditing),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,10 +3,10 @@
 Everything that changes a row is a command to the engine, so there is no add, no change and no
 delete. The database stands behind that: the role of these pages may only read.
 
-The tables of seats, holds, facts and audit entries grow without end. Their lists are read in the
-order of an index, counted only up to a limit, and searched by whole values.
+The tables of seats, holds, orders, facts and audit entries grow without end. Their lists are read
+in the order of an index, counted only up to a limit, and searched by whole values.
 """
 
-from holdfast.adapters.postgres.admin import catalogue, history, holds, seats
+from holdfast.adapters.postgres.admin import audit, catalogue, facts, holds, orders, seats
 
-__all__ = ["catalogue", "history", "holds", "seats"]
+__all__ = ["audit", "catalogue", "facts", "holds", "orders", "seats"]

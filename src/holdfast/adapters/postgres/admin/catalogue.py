@@ -42,7 +42,12 @@ from holdfast.adapters.postgres.models import (
 )
 from holdfast.domain.catalogue import EventStatus
 
-POLICY = (("ttl_seconds", "quantity_max"), ("one_active_hold", "refuse_orphans"))
+POLICY = (
+    ("ttl_seconds", "quantity_max"),
+    ("one_active_hold", "refuse_orphans"),
+    ("checkout_extension_seconds", "lifetime_max_seconds"),
+    ("warning_seconds", "late_payment_seconds"),
+)
 
 _COLOUR_OF_STATUS = {
     EventStatus.DRAFT.value: "",
@@ -66,7 +71,12 @@ class OrganizationAdmin(ReadOnlyAdmin):
         lookups = urlencode({"organization__id__exact": row.id})
         return in_a_row(
             link(f"{reverse(f'admin:holdfast_{name}_changelist')}?{lookups}", text)
-            for name, text in (("event", "Events"), ("hold", "Holds"), ("apikey", "API keys"))
+            for name, text in (
+                ("event", "Events"),
+                ("hold", "Holds"),
+                ("order", "Orders"),
+                ("apikey", "API keys"),
+            )
         )
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import (
     Case,
     F,
@@ -15,31 +14,35 @@ from django.db.models import (
 )
 from django.db.models.functions import Now
 from django.http import HttpRequest
-from django.utils.html import format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from holdfast.adapters.postgres.admin.looking import (
     BY_ORGANIZATION,
-    GrowingTableAdmin,
+    HolderRowAdmin,
     SessionRowAdmin,
+    SharedIdAdmin,
     amount,
     badge,
-    hold_named,
     in_a_row,
     list_link,
+    of_hold_named,
     redacted,
+    row_link,
     seat_link,
     seat_name,
     table,
-    uuid_or_none,
 )
 from holdfast.adapters.postgres.models import (
     AuditEntry,
+    Checkout,
     Fact,
     Hold,
     HoldLine,
+    Order,
 )
 from holdfast.domain.hold import HoldStatus
+from holdfast.domain.ids import HoldId
+from holdfast.domain.order import revival_id
 
 _COLOUR_OF_STATUS = {
     HoldStatus.ACTIVE.value: "info",
@@ -69,16 +72,18 @@ class HoldStatusFilter(admin.SimpleListFilter):
         return queryset.filter(status=wanted) if wanted else queryset
 
 
-class HoldList(ChangeList):
-    """Clients choose ids of holds, so two organizations may have chosen the same one: the address
-    of a hold says whose it is."""
+def hold_status_now() -> Case:
+    """A lapsed hold is expired, by the database's clock."""
+    lapsed = When(status=HoldStatus.ACTIVE.value, expires_at__lte=Now(), then=_EXPIRED)
+    return Case(lapsed, default=F("status"))
 
-    def url_for_result(self, result: Any) -> str:
-        return f"{super().url_for_result(result)}?organization={result.organization_id}"
+
+def status_badge(hold: Any) -> SafeString:
+    return badge(hold.status_now, _COLOUR_OF_STATUS.get(hold.status_now, ""))
 
 
 @admin.register(Hold)
-class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
+class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     list_display = (
         "reference",
         "shown_status",
@@ -112,11 +117,16 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
             },
         ),
         (
+            "Payment",
+            {"fields": (("checkout", "order"), ("revived", "revived_by"))},
+        ),
+        (
             "Times (UTC)",
             {
                 "fields": (
                     ("created_at", "held_at"),
                     ("expires_at", "expired_at"),
+                    ("due_at", "warn_at"),
                     ("confirmed_at", "cancelled_at"),
                     ("updated_at", "version"),
                 )
@@ -124,22 +134,9 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
         ),
     )
 
-    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
-        return HoldList
-
-    def get_object(
-        self, request: HttpRequest, object_id: str, from_field: str | None = None
-    ) -> Any:
-        hold_id, organization_id = uuid_or_none(object_id), request.GET.get("organization")
-        found = self.get_queryset(request).filter(id=hold_id)
-        if organization_id is not None:
-            found = found.filter(organization_id=uuid_or_none(organization_id))
-        return found.first()
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        lapsed = When(status=HoldStatus.ACTIVE.value, expires_at__lte=Now(), then=_EXPIRED)
-        status_now = Case(lapsed, default=F("status"))
-        holds: QuerySet[Any] = super().get_queryset(request).annotate(status_now=status_now)
+        rows = super().get_queryset(request)
+        holds: QuerySet[Any] = rows.annotate(status_now=hold_status_now())
         return holds
 
     def get_search_results(
@@ -147,28 +144,11 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         if not search_term.strip():
             return queryset, False
-        return queryset.filter(hold_named(search_term, id_column="id")), False
+        return queryset.filter(of_hold_named(search_term, id_column="id")), False
 
     @admin.display(description="Status")
     def shown_status(self, hold: Any) -> SafeString:
-        return badge(hold.status_now, _COLOUR_OF_STATUS.get(hold.status_now, ""))
-
-    @admin.display(description="Total")
-    def total(self, hold: Hold) -> str:
-        return amount(hold.total_minor, hold.currency)
-
-    @admin.display(description="Holder")
-    def holder(self, hold: Hold) -> SafeString:
-        names = (redacted(name) for name in (hold.customer_email, hold.user_id) if name)
-        return format_html_join(mark_safe("<br>"), "{}", ((name,) for name in names))
-
-    @admin.display(description="Customer e-mail")
-    def email(self, hold: Hold) -> str:
-        return redacted(hold.customer_email) if hold.customer_email else "-"
-
-    @admin.display(description="User id")
-    def user(self, hold: Hold) -> str:
-        return redacted(hold.user_id) if hold.user_id else "-"
+        return status_badge(hold)
 
     @admin.display(description="Lines")
     def lines(self, hold: Hold) -> SafeString:
@@ -187,6 +167,32 @@ class HoldAdmin(SessionRowAdmin, GrowingTableAdmin):
                 for line in lines.select_related("ticket_type").order_by("position")
             ),
         )
+
+    @admin.display(description="Checkout")
+    def checkout(self, hold: Hold) -> SafeString | str:
+        if hold.checkout_id is None:
+            return "-"
+        return row_link(Checkout, hold.checkout_id, hold.checkout_id, hold.organization_id)
+
+    @admin.display(description="Order")
+    def order(self, hold: Hold) -> SafeString | str:
+        if hold.order_id is None:
+            return "-"
+        return row_link(Order, hold.order_id, hold.order_id, hold.organization_id)
+
+    @admin.display(description="Stands for the lapsed hold")
+    def revived(self, hold: Hold) -> SafeString | str:
+        if hold.revives is None:
+            return "-"
+        return row_link(Hold, hold.revives, hold.revives, hold.organization_id)
+
+    @admin.display(description="Paid late, as the hold")
+    def revived_by(self, hold: Hold) -> SafeString | str:
+        own = {"organization_id": hold.organization_id, "id": revival_id(HoldId(hold.id))}
+        stand_in = Hold.objects.filter(**own).first()
+        if stand_in is None:
+            return "-"
+        return row_link(Hold, stand_in.id, stand_in, hold.organization_id)
 
     @admin.display(description="Cart token")
     def cart(self, hold: Hold) -> str:

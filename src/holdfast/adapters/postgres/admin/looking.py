@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import F, Model, OuterRef, Q, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Concat
@@ -17,7 +18,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from holdfast.adapters.postgres.models import Hold, Seat, Session
 
@@ -124,14 +125,18 @@ def uuid_or_none(text: str) -> UUID | None:
         return None
 
 
-def hold_named(term: str, *, id_column: str) -> Q:
-    """Rows of the hold that a person names by its id or its reference. Found first and then named
-    with its organization, so that each table is asked through its index."""
+def holds_named(term: str) -> QuerySet[Hold]:
+    """The holds that a person names by an id or a reference."""
     hold_id = uuid_or_none(term)
     name = Q(pk=hold_id) if hold_id else Q(reference=term.strip().upper())
-    found = Hold.objects.filter(name).select_related("organization")[:HOLDS_FOUND_MAX]
+    return Hold.objects.filter(name).select_related("organization")[:HOLDS_FOUND_MAX]
+
+
+def of_hold_named(term: str, *, id_column: str) -> Q:
+    """Rows of the hold that a person names. It is found first and then named with its organization,
+    so that each table is asked through its index."""
     rows = Q(pk__in=())
-    for hold in found:
+    for hold in holds_named(term):
         rows |= Q(organization_id=hold.organization_id, **{id_column: hold.id})
     return rows
 
@@ -212,6 +217,51 @@ class GrowingTableAdmin(ReadOnlyAdmin):
     """A table too large to sort: only the order of its index is offered."""
 
     sortable_by = ()
+
+
+class AddressedList(ChangeList):
+    """The address of a row says whose it is."""
+
+    def url_for_result(self, result: Any) -> str:
+        return f"{super().url_for_result(result)}?organization={result.organization_id}"
+
+
+class SharedIdAdmin(GrowingTableAdmin):
+    """Ids of holds are chosen by clients, and others follow from them: two organizations may have
+    the same one."""
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return AddressedList
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        organization_id = request.GET.get("organization")
+        found = self.get_queryset(request).filter(id=uuid_or_none(object_id))
+        if organization_id is not None:
+            found = found.filter(organization_id=uuid_or_none(organization_id))
+        return found.first()
+
+
+class HolderRowAdmin(ReadOnlyAdmin):
+    """A row that names its holder and what they pay."""
+
+    @admin.display(description="Total")
+    def total(self, row: Any) -> str:
+        return amount(row.total_minor, row.currency)
+
+    @admin.display(description="Holder")
+    def holder(self, row: Any) -> SafeString:
+        names = (redacted(name) for name in (row.customer_email, row.user_id) if name)
+        return format_html_join(mark_safe("<br>"), "{}", ((name,) for name in names))
+
+    @admin.display(description="Customer e-mail")
+    def email(self, row: Any) -> str:
+        return redacted(row.customer_email) if row.customer_email else "-"
+
+    @admin.display(description="User id")
+    def user(self, row: Any) -> str:
+        return redacted(row.user_id) if row.user_id else "-"
 
 
 class SessionRowAdmin(ReadOnlyAdmin):

@@ -232,12 +232,12 @@ class SeatAdmin(GrowingTableAdmin):
             return "-"
         return row_link(Hold, seat.hold_id, seat.hold_id, seat.organization_id)
 
-    @admin.display(description="Blocked and unblocked")
+    @admin.display(description="See also")
     def more(self, seat: Seat) -> SafeString:
-        """What happened to it with a hold is told with that hold: there is an index by hold, none
-        by seat."""
-        without_hold = {"hold_id__isnull": True, "seat_id": seat.id}
+        """The facts of its holds are told with those: there is an index by hold, none by seat."""
         return in_a_row(
-            list_link(model, text, seat, **without_hold)
-            for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
+            (
+                list_link(AuditEntry, "Audit", seat, seat_id=seat.id),
+                list_link(Fact, "Facts of blocking", seat, hold_id__isnull=True, seat_id=seat.id),
+            )
         )

@@ -59,6 +59,7 @@ class Migration(migrations.Migration):
                 row("Checkout", "checkout"),
                 row("Order", "purchase_order"),
                 row("Ticket", "ticket"),
+                row("RelayCursor", "relay_cursor"),
             ],
         ),
     ]

@@ -149,7 +149,7 @@ $$;
 GRANT SELECT, INSERT ON checkout, purchase_order, ticket, inbox TO holdfast_app;
 GRANT SELECT ON relay_cursor, fact_horizon TO holdfast_app;
 -- The codes let people in: the pages do not show them.
-GRANT SELECT ON checkout, purchase_order, inbox, relay_cursor TO holdfast_operator;
+GRANT SELECT ON checkout, purchase_order, inbox, relay_cursor, fact_horizon TO holdfast_operator;
 GRANT SELECT (organization_id, id, order_id, position, hold_id, session_id, ticket_type_id, seat_id,
     unit_price_minor) ON ticket TO holdfast_operator;
 
@@ -286,3 +286,5 @@ GRANT EXECUTE ON FUNCTION
     holdfast_prune_facts(smallint, double precision, integer),
     holdfast_prune_receipts(double precision, integer)
     TO holdfast_app;
+-- The pages show how far the relay is.
+GRANT EXECUTE ON FUNCTION holdfast_relay_lag(integer, integer) TO holdfast_operator;

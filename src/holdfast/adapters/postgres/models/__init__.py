@@ -19,7 +19,8 @@ from holdfast.adapters.postgres.models.catalogue import (
     TicketType,
     TicketTypePool,
 )
-from holdfast.adapters.postgres.models.holds import AuditEntry, Fact, Hold, HoldLine
+from holdfast.adapters.postgres.models.holds import AuditEntry, Fact, Hold, HoldLine, RelayCursor
+from holdfast.adapters.postgres.models.orders import Checkout, Order, Ticket
 from holdfast.adapters.postgres.models.seats import Block, BlockPrice, Seat
 
 __all__ = [
@@ -27,15 +28,19 @@ __all__ = [
     "AuditEntry",
     "Block",
     "BlockPrice",
+    "Checkout",
     "Event",
     "Fact",
     "Hold",
     "HoldLine",
+    "Order",
     "Organization",
     "Pool",
     "PoolLapse",
+    "RelayCursor",
     "Seat",
     "Session",
+    "Ticket",
     "TicketType",
     "TicketTypePool",
 ]

@@ -23,6 +23,10 @@ class Xid8Field(WholeNumber):
     def from_db_value(self, value: str | None, *_: object) -> int | None:
         return None if value is None else int(value)
 
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        """As text: a whole number cannot be compared with it."""
+        return str(value) if isinstance(value, int) else value
+
 
 class RealField(Number):
     """A number of half the usual precision: where a seat is drawn."""
@@ -47,6 +51,10 @@ class PolicyRow(Row):
     quantity_max = models.IntegerField("most per hold", null=True)
     one_active_hold = models.BooleanField("one live hold each", null=True)
     refuse_orphans = models.BooleanField("no single seat left", null=True)
+    checkout_extension_seconds = models.IntegerField("longer at checkout (s)", null=True)
+    lifetime_max_seconds = models.IntegerField("extended up to (s)", null=True)
+    warning_seconds = models.IntegerField("warned before the end (s)", null=True)
+    late_payment_seconds = models.IntegerField("paid late up to (s)", null=True)
 
     class Meta(Row.Meta):
         abstract = True

@@ -3,7 +3,12 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from holdfast.adapters.postgres.models.base import OrganizationRow, Xid8Field, same_organization
+from holdfast.adapters.postgres.models.base import (
+    OrganizationRow,
+    Row,
+    Xid8Field,
+    same_organization,
+)
 from holdfast.adapters.postgres.models.catalogue import Session, TicketType
 
 
@@ -30,6 +35,12 @@ class Hold(OrganizationRow):
     source = models.TextField()
     cart_token = models.TextField(null=True)
     notes = models.TextField(null=True)
+    due_at = models.DateTimeField("next due at")
+    warn_at = models.DateTimeField("to be warned at", null=True)
+    checkout_id = models.UUIDField(null=True)
+    order_id = models.UUIDField(null=True)
+    revives = models.UUIDField(null=True)
+    changed_xid = Xid8Field("transaction of the last facts")
 
     class Meta(OrganizationRow.Meta):
         db_table = "hold"
@@ -67,12 +78,26 @@ class Fact(OrganizationRow):
     type = models.TextField()
     occurred_at = models.DateTimeField()
     payload = models.JSONField()
+    partition = models.SmallIntegerField()
 
     class Meta(OrganizationRow.Meta):
         db_table = "outbox"
 
     def __str__(self) -> str:
         return f"{self.type} #{self.seq}"
+
+
+class RelayCursor(Row):
+    """Up to where the facts of a partition have been relayed. It has no page of its own; the page
+    of facts shows what it says."""
+
+    partition = models.SmallIntegerField(primary_key=True)
+    xid = Xid8Field("transaction")
+    seq = models.BigIntegerField("number")
+    moved_at = models.DateTimeField()
+
+    class Meta(Row.Meta):
+        db_table = "relay_cursor"
 
 
 class AuditEntry(OrganizationRow):

@@ -1,0 +1,65 @@
+"""Tables full of holds, made at once: what a sale leaves behind after a while."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, pool_id, ticket_type_id
+
+# Their ends are spread over ten minutes.
+SPREAD_SECONDS = 600
+HOUR_SECONDS = 3600
+
+HOLD = """
+COPY hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
+    currency, status, version, created_at, updated_at, held_at, expires_at, due_at) FROM STDIN
+"""
+LINES = """
+INSERT INTO hold_line
+SELECT organization_id, id, 0, type_id, 1, 4500, ARRAY[pool_id]
+FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM hold) h
+JOIN unnest(%s::uuid[], %s::uuid[]) WITH ORDINALITY AS sold (type_id, pool_id, number)
+    ON sold.number = h.n %% %s + 1
+"""
+LAPSE = """
+INSERT INTO pool_lapse
+SELECT h.organization_id, l.pool_ids[1], h.expires_at, count(*)
+FROM hold h JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+GROUP BY 1, 2, 3
+"""
+HELD = """
+UPDATE pool SET held = counted.units
+FROM (SELECT pool_id, sum(units) AS units FROM pool_lapse GROUP BY 1) AS counted
+WHERE pool.id = counted.pool_id
+"""
+
+
+def load_holds(lab: Lab, count: int, *, ends_in_seconds: int, pools: int = 1) -> None:
+    """Active ones, in tables that were cleared before. With a negative `ends_in_seconds` they have
+    lapsed."""
+    with lab.connected() as connection, connection.transaction():
+        row = connection.execute("SELECT date_trunc('second', now())").fetchone()
+        assert row is not None
+        now = row[0].timestamp()
+        with connection.cursor().copy(HOLD) as copy:
+            for line in _lines(count, now, now + ends_in_seconds):
+                copy.write(line)
+        numbers = range(1, pools + 1)
+        types, drawn = [*map(ticket_type_id, numbers)], [*map(pool_id, numbers)]
+        connection.execute(LINES, (types, drawn, pools))
+        connection.execute(LAPSE)
+        connection.execute(HELD)
+    with lab.connected() as connection:
+        for table in ("hold", "hold_line", "pool", "pool_lapse"):
+            connection.execute(f"VACUUM ANALYZE {table}".encode())
+    lab.checkpoint()
+
+
+def _lines(count: int, now: float, first_end: float) -> Iterator[str]:
+    created = datetime.fromtimestamp(min(now, first_end) - HOUR_SECONDS, UTC).isoformat()
+    for number in range(count):
+        end = datetime.fromtimestamp(first_end + number % SPREAD_SECONDS, UTC).isoformat()
+        yield (
+            f"{ORGANIZATION_ID}\tb0000000-0000-4000-8005-{number:012x}\t{SESSION_ID}\tL{number}\t"
+            f"live{number}@example.com\t1\t4500\tEUR\tactive\t1\t{created}\t{created}\t{created}\t"
+            f"{end}\t{end}\n"
+        )

@@ -1,0 +1,1 @@
+"""Notices to buyers: by mail, or on the terminal."""

@@ -1,0 +1,22 @@
+"""Notices on the terminal, for trying things out."""
+
+import sys
+from typing import TextIO
+
+from holdfast.ports.notices import Notice
+
+_WIDTH = 72
+
+
+class ConsoleNotifier:
+    """Implements Notifier. Not even here is an address written out."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+
+    def send(self, notice: Notice) -> None:
+        rule = "-" * _WIDTH
+        head = f"To:      {notice.to.redacted}\nSubject: {notice.subject}"
+        # One write: other threads speak here too.
+        self._stream.write(f"{rule}\n{head}\n\n{notice.text}{rule}\n")
+        self._stream.flush()

@@ -1,0 +1,112 @@
+"""Notices by mail."""
+
+import smtplib
+import ssl
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import format_datetime, localtime
+from urllib.parse import unquote, urlsplit
+
+from holdfast.ports.notices import Notice, NoticeFailed, NoticeRefused
+
+# For each answer of the server; a mail takes about ten of them.
+ANSWER_SECONDS_MAX = 5.0
+DEFAULT_PORTS = {"smtp": 587, "smtps": 465}
+# Codes from here on are final: the server will not take this, however often it is asked.
+PERMANENT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """From an address like `smtp://user:password@host:587`."""
+
+    host: str
+    port: int
+    is_encrypted: bool  # from the first byte on
+    user: str | None = None
+    password: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, url: str) -> "MailServer":
+        parts = urlsplit(url)
+        return cls(
+            parts.hostname or "localhost",
+            parts.port or DEFAULT_PORTS[parts.scheme],
+            parts.scheme == "smtps",
+            None if parts.username is None else unquote(parts.username),
+            unquote(parts.password or ""),
+        )
+
+
+class SmtpNotifier:
+    """Implements Notifier. Each mail has a connection of its own: one that is kept is often found
+    closed."""
+
+    def __init__(self, server: MailServer, sender: Address) -> None:
+        self._server = server
+        self._sender = sender
+
+    def send(self, notice: Notice) -> None:
+        try:
+            with closing(self._connected()) as connection:
+                connection.send_message(self._mail(notice))
+                # It has the mail, whatever it says now.
+                with suppress(smtplib.SMTPException, OSError):
+                    connection.quit()
+        except smtplib.SMTPRecipientsRefused as error:
+            code, _ = next(iter(error.recipients.values()))
+            raise _failure(code) from None
+        except smtplib.SMTPDataError as error:
+            raise _failure(error.smtp_code) from None
+        except (smtplib.SMTPException, OSError) as error:
+            # Their texts may name the host and the user.
+            raise NoticeFailed(type(error).__name__) from None
+
+    def _connected(self) -> smtplib.SMTP:
+        server, seconds = self._server, ANSWER_SECONDS_MAX
+        context = ssl.create_default_context()
+        if server.is_encrypted:
+            connection: smtplib.SMTP = smtplib.SMTP_SSL(
+                server.host, server.port, timeout=seconds, context=context
+            )
+        else:
+            connection = smtplib.SMTP(server.host, server.port, timeout=seconds)
+        try:
+            self._introduce(connection, context)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _introduce(self, connection: smtplib.SMTP, context: ssl.SSLContext) -> None:
+        connection.ehlo_or_helo_if_needed()
+        is_encrypted = self._server.is_encrypted
+        if not is_encrypted and connection.has_extn("starttls"):
+            connection.starttls(context=context)
+            is_encrypted = True
+        if self._server.user is not None:
+            if not is_encrypted:
+                raise NoticeFailed("the mail server wants the password in the clear")
+            connection.login(self._server.user, self._server.password)
+
+    def _mail(self, notice: Notice) -> EmailMessage:
+        mail = EmailMessage()
+        mail["From"] = self._sender
+        mail["To"] = notice.to.value
+        # A header is one line, whatever an event is called.
+        mail["Subject"] = " ".join(notice.subject.split())
+        mail["Date"] = format_datetime(localtime())
+        # The same at every try, so that whoever gets it twice can tell.
+        mail["Message-ID"] = f"<{notice.id}@{self._sender.domain}>"
+        # Nobody's holiday notice need answer.
+        mail["Auto-Submitted"] = "auto-generated"
+        # Every mail server takes this, also one that takes seven bits only.
+        mail.set_content(notice.text, cte="quoted-printable")
+        return mail
+
+
+def _failure(code: int) -> Exception:
+    """The server's own words quote the address: only its code is told."""
+    return (NoticeRefused if code >= PERMANENT else NoticeFailed)(f"the mail server said {code}")

@@ -1,0 +1,42 @@
+"""A provider for trying things out: it takes no money and keeps nothing. A reference says what was
+paid and is signed, so that whoever shares the secret can tell a real one from a made-up one."""
+
+import hmac
+import re
+from hashlib import sha256
+from uuid import UUID
+
+from holdfast.domain.values import Money
+
+DECLINED_CARD_ENDING = "0002"
+
+_REFERENCE = re.compile(r"(demo_(\d{1,19})_([A-Z]{3})_[0-9a-f]{32})_([0-9a-f]{32})", re.ASCII)
+
+
+class DemoPayments:
+    """Implements PaymentProvider and DemoTill."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+
+    def take(self, amount: Money, card: str | None, nonce: UUID) -> str | None:
+        if card is not None and card.endswith(DECLINED_CARD_ENDING):
+            return None
+        paid = f"demo_{amount.minor}_{amount.currency}_{nonce.hex}"
+        return f"{paid}_{self._signature(paid)}"
+
+    def problem(self, reference: str | None, total: Money) -> str | None:
+        if reference is None:
+            return "it needs a payment_reference"
+        found = _REFERENCE.fullmatch(reference)
+        if found is None:
+            return "nobody knows this payment_reference"
+        paid, minor, currency, signature = found.groups()
+        if not hmac.compare_digest(signature, self._signature(paid)):
+            return "nobody knows this payment_reference"
+        if (int(minor), currency) != (total.minor, total.currency):
+            return "it is not the amount that is due"
+        return None
+
+    def _signature(self, paid: str) -> str:
+        return hmac.new(self._secret, b"demo payment " + paid.encode(), sha256).hexdigest()[:32]

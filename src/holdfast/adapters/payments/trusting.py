@@ -1,0 +1,10 @@
+"""Believing the platform: who has a secret key and says that it was paid, is believed."""
+
+from holdfast.domain.values import Money
+
+
+class TrustingPayments:
+    """Implements PaymentProvider."""
+
+    def problem(self, reference: str | None, total: Money) -> str | None:
+        return None

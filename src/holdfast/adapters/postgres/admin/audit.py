@@ -1,0 +1,152 @@
+"""Who did what, to which hold or seat, from where."""
+
+from datetime import UTC, datetime, time
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.dateparse import parse_date, parse_time
+from django.utils.safestring import SafeString
+
+from holdfast.adapters.postgres.admin.history import HistoryAdmin
+from holdfast.adapters.postgres.admin.looking import (
+    BY_ORGANIZATION,
+    pretty_json,
+    redacted,
+    uuid_or_none,
+)
+from holdfast.adapters.postgres.models import AuditEntry
+from holdfast.domain.transitions import FactType
+
+if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
+    TextFilter = admin.SimpleListFilter
+    RangeDateTimeFilter = admin.DateFieldListFilter
+else:
+    from unfold.contrib.filters.admin import RangeDateTimeFilter, TextFilter
+
+SEAT_ACTIONS = ("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold")
+# What was asked and refused.
+FAILED_ACTIONS = (
+    "hold.create_failed",
+    "hold.release_failed",
+    "hold.extend_failed",
+    "checkout.start_failed",
+    "hold.convert_failed",
+    "seat_reserve_failed",
+    "seat.block_failed",
+    "seat.unblock_failed",
+)
+
+
+class ActionFilter(admin.SimpleListFilter):
+    title = "action"
+    parameter_name = "action"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        of_holds = (kind.value for kind in FactType if kind is not FactType.ORDER_CONFIRMED)
+        return [(name, name) for name in sorted({*of_holds, *SEAT_ACTIONS, *FAILED_ACTIONS})]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
+    ) -> QuerySet[AuditEntry]:
+        wanted = self.value()
+        return queryset.filter(action=wanted) if wanted else queryset
+
+
+class ActorFilter(TextFilter):
+    """By the whole value: a part of it would let people guess what the pages redact."""
+
+    title = "actor (whole)"
+    parameter_name = "actor"
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
+    ) -> QuerySet[AuditEntry]:
+        wanted = (self.value() or "").strip()
+        return queryset.filter(actor=wanted) if wanted else queryset
+
+
+class SeatFilter(TextFilter):
+    title = "seat id"
+    parameter_name = "seat_id"
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
+    ) -> QuerySet[AuditEntry]:
+        wanted = (self.value() or "").strip()
+        return queryset.filter(seat_id=uuid_or_none(wanted)) if wanted else queryset
+
+
+class TimeFilter(RangeDateTimeFilter):
+    """A date without a time of day is all of that day. What cannot be read filters nothing."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        since, until = self._moment("from", time.min), self._moment("to", time.max)
+        if since is not None:
+            queryset = queryset.filter(at__gte=since)
+        return queryset if until is None else queryset.filter(at__lte=until)
+
+    def _moment(self, which: str, otherwise: time) -> datetime | None:
+        day, clock = (self.used_parameters.get(f"at_{which}_{part}") or "" for part in (0, 1))
+        try:
+            date, at = parse_date(str(day)), parse_time(str(clock)) or otherwise
+        except ValueError:
+            return None
+        return None if date is None else datetime.combine(date, at, UTC)
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(HistoryAdmin):
+    list_display = (
+        "seq",
+        "action",
+        "hold",
+        "of_seat",
+        "who",
+        "request_id",
+        "ip",
+        "organization",
+        "at",
+    )
+    list_filter = (
+        *BY_ORGANIZATION,
+        ActionFilter,
+        ActorFilter,
+        SeatFilter,
+        ("at", TimeFilter),
+    )
+    ordering = ("-organization_id", "-seq")
+    own_filters = frozenset(
+        {"action", "actor", "at_from_0", "at_from_1", "at_to_0", "at_to_1"},
+    )
+    fields = (
+        ("action", "at"),
+        ("hold", "of_seat"),
+        "organization",
+        ("who", "request_id"),
+        "ip",
+        "agent",
+        "seq",
+        "before",
+        "after",
+    )
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup in self.own_filters or super().lookup_allowed(lookup, value, request)
+
+    @admin.display(description="Actor")
+    def who(self, entry: AuditEntry) -> str:
+        return redacted(entry.actor)
+
+    @admin.display(description="User agent")
+    def agent(self, entry: AuditEntry) -> str:
+        return redacted(entry.user_agent) if entry.user_agent else "-"
+
+    @admin.display(description="Before")
+    def before(self, entry: AuditEntry) -> str | SafeString:
+        return pretty_json(entry.old)
+
+    @admin.display(description="After")
+    def after(self, entry: AuditEntry) -> str | SafeString:
+        return pretty_json(entry.new)

@@ -1,0 +1,153 @@
+"""Orders with their tickets, and the checkouts that led to them."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from holdfast.adapters.postgres.admin.holds import hold_status_now, status_badge
+from holdfast.adapters.postgres.admin.looking import (
+    BY_ORGANIZATION,
+    HolderRowAdmin,
+    SharedIdAdmin,
+    amount,
+    holds_named,
+    in_a_row,
+    list_link,
+    redacted,
+    row_link,
+    seat_link,
+    seat_name,
+    table,
+    uuid_or_none,
+)
+from holdfast.adapters.postgres.models import (
+    AuditEntry,
+    Checkout,
+    Fact,
+    Hold,
+    Order,
+    Session,
+    Ticket,
+    TicketType,
+)
+
+
+def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:
+    """In the order in which they were named."""
+    holds = Hold.objects.filter(organization_id=row.organization_id, id__in=hold_ids)
+    found = {hold.id: hold for hold in holds.annotate(status_now=hold_status_now())}
+    return table(
+        ("Hold", "Status", "Quantity", "Total", "Expires at"),
+        (
+            (
+                row_link(Hold, hold.id, hold, row.organization_id),
+                status_badge(hold),
+                hold.quantity,
+                amount(hold.total_minor, hold.currency),
+                hold.expires_at.strftime("%Y-%m-%d %H:%M:%S"),
+            )
+            for hold in (found[hold_id] for hold_id in hold_ids if hold_id in found)
+        ),
+    )
+
+
+@admin.register(Order)
+class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
+    """The codes of the tickets let people in: no page shows them."""
+
+    list_display = ("id", "total", "holder", "payment", "organization", "created_at")
+    list_filter = BY_ORGANIZATION
+    ordering = ("-organization_id", "-created_at", "-id")
+    search_fields = ("payment_reference",)
+    search_help_text = "A whole order id or payment reference, or a hold's reference or id"
+    fields = (
+        ("id", "created_at"),
+        "organization",
+        ("email", "user"),
+        ("total", "payment"),
+        "checkout",
+        "holds",
+        "tickets",
+        "more",
+    )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        order_id = uuid_or_none(term)
+        rows = Q(pk=order_id) if order_id else Q(payment_reference=term)
+        for hold in holds_named(term):
+            rows |= Q(organization_id=hold.organization_id, id=hold.order_id)
+        return queryset.filter(rows), False
+
+    @admin.display(description="Payment reference")
+    def payment(self, order: Order) -> str:
+        return redacted(order.payment_reference) if order.payment_reference else "-"
+
+    @admin.display(description="Checkout")
+    def checkout(self, order: Order) -> SafeString | str:
+        if order.checkout_id is None:
+            return "-"
+        return row_link(Checkout, order.checkout_id, order.checkout_id, order.organization_id)
+
+    @admin.display(description="Holds")
+    def holds(self, order: Order) -> SafeString:
+        return holds_table(order, order.hold_ids)
+
+    @admin.display(description="Tickets")
+    def tickets(self, order: Order) -> SafeString:
+        own = {"organization_id": order.organization_id, "order_id": order.id}
+        tickets: QuerySet[Any] = Ticket.objects.filter(**own).annotate(seat_name=seat_name())
+        return table(
+            ("Ticket", "Ticket type", "Session", "Seat", "Price"),
+            (
+                (
+                    ticket.position + 1,
+                    row_link(TicketType, ticket.ticket_type_id, ticket.ticket_type),
+                    row_link(Session, ticket.session_id, ticket.session),
+                    seat_link(ticket),
+                    amount(ticket.unit_price_minor, order.currency),
+                )
+                for ticket in tickets.select_related("ticket_type", "session").order_by("position")
+            ),
+        )
+
+    @admin.display(description="See also")
+    def more(self, order: Order) -> SafeString:
+        """What was told of it is told with the first of its holds."""
+        return in_a_row(
+            list_link(model, text, order, hold_id=order.hold_ids[0])
+            for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
+        )
+
+
+@admin.register(Checkout)
+class CheckoutAdmin(SharedIdAdmin):
+    """Whether it is complete, its holds say. One gets here from a hold or an order."""
+
+    list_display = ("id", "organization", "created_at")
+    list_filter = BY_ORGANIZATION
+    ordering = ("organization_id", "id")
+    search_fields = ("id",)
+    search_help_text = "A whole checkout id"
+    fields = (("id", "created_at"), "organization", "holds", "order")
+
+    @admin.display(description="Holds")
+    def holds(self, checkout: Checkout) -> SafeString:
+        return holds_table(checkout, checkout.hold_ids)
+
+    @admin.display(description="Order")
+    def order(self, checkout: Checkout) -> SafeString | str:
+        own = {"organization_id": checkout.organization_id, "checkout_id": checkout.id}
+        order = Order.objects.filter(**own).first()
+        if order is None:
+            return "not paid"
+        return row_link(Order, order.id, order.id, order.organization_id)

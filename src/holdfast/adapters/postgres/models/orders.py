@@ -1,0 +1,58 @@
+"""What became of holds that were paid for."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from holdfast.adapters.postgres.models.base import OrganizationRow, same_organization
+from holdfast.adapters.postgres.models.catalogue import Session, TicketType
+
+
+class Checkout(OrganizationRow):
+    """Whether it is complete, its holds say."""
+
+    id = models.UUIDField(primary_key=True)
+    hold_ids = ArrayField(models.UUIDField())
+    created_at = models.DateTimeField()
+
+    class Meta(OrganizationRow.Meta):
+        db_table = "checkout"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Order(OrganizationRow):
+    id = models.UUIDField(primary_key=True)
+    checkout_id = models.UUIDField(null=True)
+    hold_ids = ArrayField(models.UUIDField())
+    customer_email = models.TextField(null=True)
+    user_id = models.TextField(null=True)
+    total_minor = models.BigIntegerField()
+    currency = models.TextField()
+    payment_reference = models.TextField(null=True)
+    created_at = models.DateTimeField()
+
+    class Meta(OrganizationRow.Meta):
+        db_table = "purchase_order"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Ticket(OrganizationRow):
+    """Its code and who comes with it are left out: the admin's role may not read them. It is shown
+    with its order."""
+
+    id = models.UUIDField(primary_key=True)
+    order_id = models.UUIDField()
+    position = models.SmallIntegerField()
+    hold_id = models.UUIDField()
+    session_id = models.UUIDField()
+    session = same_organization(Session, "session_id")
+    ticket_type_id = models.UUIDField()
+    ticket_type = same_organization(TicketType, "ticket_type_id")
+    seat_id = models.UUIDField(null=True)
+    unit_price_minor = models.BigIntegerField()
+
+    class Meta(OrganizationRow.Meta):
+        db_table = "ticket"

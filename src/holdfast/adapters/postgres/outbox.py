@@ -1,0 +1,166 @@
+"""The log of facts: for the relay partition by partition, and for those who poll it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.postgres import outbox_statements as sql
+from holdfast.adapters.postgres.connecting import Connection, connect, translated
+from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.rows import Row
+from holdfast.adapters.postgres.watchdog import Watchdog
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.values import EmailAddress, Holder
+from holdfast.ports.facts import (
+    PARTITIONS,
+    FactPage,
+    Position,
+    RelayCursor,
+    RelayLag,
+    StoredFact,
+)
+from holdfast.ports.store import StoreUnavailable
+
+# Locks of two numbers never meet those of one, which is what all others here have.
+CLAIM_LOCKS = 0x0B0C5
+LAG_COUNTED_MAX = 1_000  # of each partition
+
+
+class PostgresOutbox:
+    """Implements Outbox, on one connection of its own, for one thread. It is made when it is first
+    needed, and anew after a loss; with it go the claims. No transaction stays open: publishing
+    takes its time."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._watchdog = Watchdog()
+        self._line: _Line | None = None
+
+    @contextmanager
+    def claim(self, partition: int) -> Iterator["_ClaimedPartition | None"]:
+        line = self._connected()
+        ((is_ours,),) = line.ask(sql.CLAIM, CLAIM_LOCKS, partition)
+        if not is_ours:
+            yield None
+            return
+        try:
+            yield _ClaimedPartition(line, partition)
+        finally:
+            if not line.is_lost:
+                line.ask(sql.UNCLAIM, CLAIM_LOCKS, partition)
+
+    def lag(self) -> RelayLag:
+        ((waiting, oldest_seconds),) = self._connected().ask(sql.LAG, PARTITIONS, LAG_COUNTED_MAX)
+        return RelayLag(waiting, oldest_seconds)
+
+    def cursors(self) -> tuple[RelayCursor, ...]:
+        rows = self._connected().ask(sql.CURSORS)
+        return tuple(RelayCursor(row[0], Position(int(row[1]), row[2]), row[3]) for row in rows)
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _connected(self) -> "_Line":
+        if self._line is None or self._line.is_lost:
+            connection = connect(self._url, "holdfast relay", self._watchdog)
+            self._line = _Line(connection, self._watchdog)
+        return self._line
+
+
+class _Line:
+    """A connection that is never replaced, for a new one would be without the claims. Whatever goes
+    wrong ends it."""
+
+    def __init__(self, connection: Connection, watchdog: Watchdog) -> None:
+        self._connection = connection
+        self._watchdog = watchdog
+
+    @property
+    def is_lost(self) -> bool:
+        return self._connection.closed
+
+    def ask(self, query: str, *parameters: object) -> list[Row]:
+        if self.is_lost:
+            raise StoreUnavailable("the connection of the claim is lost")
+        try:
+            with self._watchdog.limit(self._connection):
+                return self._connection.execute(query, parameters).fetchall()
+        except BaseException as error:
+            self.close()
+            if isinstance(error, psycopg.Error):
+                raise translated(error) from error
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _ClaimedPartition:
+    """Implements ClaimedPartition."""
+
+    def __init__(self, line: _Line, partition: int) -> None:
+        self._line = line
+        self._partition = partition
+
+    def unpublished(self, limit: int) -> tuple[StoredFact, ...]:
+        rows = self._line.ask(sql.UNPUBLISHED, self._partition, limit)
+        return tuple(map(_stored_fact, rows))
+
+    def published(self, up_to: Position) -> None:
+        self._line.ask(sql.PUBLISHED, self._partition, str(up_to.xid), up_to.seq)
+
+
+class PostgresFactLog:
+    """Implements FactLog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def facts(
+        self, organization_id: OrganizationId, after: Position | None, limit: int
+    ) -> FactPage:
+        since = after or Position(0, 0)
+        names = {
+            "organization_id": organization_id,
+            "xid": str(since.xid),
+            "seq": since.seq,
+            "limit": limit + 1,
+        }
+        with self._database.transaction(organization_id) as connection:
+            rows = connection.execute(sql.FACTS, names).fetchall()
+        frontier, pruned = Position(int(rows[0][0]), 0), int(rows[0][1])
+        found = [_stored_fact(row[2:]) for row in rows if row[2] is not None]
+        items, has_more = tuple(found[:limit]), len(found) > limit
+        return FactPage(
+            items,
+            # Whoever has seen all of it goes on where later facts begin, so that a quiet time does
+            # not leave them behind what is pruned.
+            items[-1].position if has_more else frontier,
+            has_more,
+            is_gone=after is not None and after.xid <= pruned,
+        )
+
+
+def _stored_fact(row: Row) -> StoredFact:
+    return StoredFact(
+        organization_id=row[0],
+        position=Position(int(row[1]), row[2]),
+        event_id=row[3],
+        type=row[4],
+        occurred_at=row[5],
+        hold_id=row[6],
+        seat_id=row[7],
+        version=row[8],
+        payload=row[9],
+        holder_key=_holder_key(*row[10:]),
+    )
+
+
+def _holder_key(email: str | None, user_id: str | None) -> UUID | None:
+    if email is None and user_id is None:
+        return None
+    return Holder(None if email is None else EmailAddress(email), user_id).key

@@ -1,0 +1,173 @@
+"""The consumers of this process: orders that others confirm, and notices to buyers. On threads of
+a server, or in a process of their own."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.errors import MessageError
+from email.headerregistry import Address
+
+import structlog
+
+from holdfast.adapters.mail.console import ConsoleNotifier
+from holdfast.adapters.mail.smtp import MailServer, SmtpNotifier
+from holdfast.adapters.postgres.attempts import PostgresAttempts
+from holdfast.adapters.postgres.catalogue import PostgresCatalogue
+from holdfast.adapters.postgres.inbox import PostgresInbox
+from holdfast.adapters.postgres.orders import PostgresOrders
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
+from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
+from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
+from holdfast.adapters.redis.facts import ValkeyConsumer
+from holdfast.adapters.redis.streams import FACTS, INBOUND
+from holdfast.bootstrap.duties import Duty, DutyThread
+from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.ports.deliveries import NOTIFICATIONS, ORDERS, Consumer, DeadLetters, Subscription
+from holdfast.ports.engine import Submit
+from holdfast.ports.facts import Handled, Handler, Message
+from holdfast.ports.notices import Notifier
+from holdfast.services.notifying import NoticeSender
+from holdfast.services.taking_orders import OrderTaker
+
+AFTER_ERROR_SECONDS = 1.0
+# Whoever stops may be in the middle of a mail.
+STOP_SECONDS_MAX = 10.0
+JOURNAL_SECONDS = 1.0
+
+log = structlog.get_logger()
+
+
+class ConsumerThread:
+    """One consumer on one thread, until it is stopped."""
+
+    def __init__(self, name: str, make: Callable[[], Consumer], handler: Handler) -> None:
+        self._name = name
+        self._make = make
+        self._handler = handler
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"holdfast-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout_seconds: float) -> None:
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_seconds)
+
+    def _run(self) -> None:
+        """A consumer sees to lost connections itself; whatever else ends it is a fault of ours,
+        and must not end it for good."""
+        while not self._stopped.is_set():
+            try:
+                self._make().run(self._handler, self._stopped)
+            except Exception:
+                with contextlib.suppress(Exception):
+                    log.exception("consumer_failed", consumer=self._name)
+                self._stopped.wait(AFTER_ERROR_SECONDS)
+
+
+def consumer_threads(
+    settings: Settings, submit: Submit, database: Database
+) -> list[ConsumerThread]:
+    """None where there is no broker."""
+    make = _consumer_maker(settings)
+    if make is None:
+        return []
+    holds, orders = PostgresHolds(database), PostgresOrders(database)
+    taker = OrderTaker(submit, holds, orders, PostgresAttempts(database))
+    notifier = _notifier(settings)
+    tell: Handler = _tell_nobody
+    if notifier is not None:
+        catalogue = PostgresCatalogue(database)
+        tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalogue).handle
+    return [
+        ConsumerThread("orders", lambda: make(ORDERS), taker.handle),
+        ConsumerThread("notices", lambda: make(NOTIFICATIONS), tell),
+    ]
+
+
+def dead_letters(settings: Settings) -> DeadLetters:
+    """Of the broker that is configured."""
+    if settings.amqp_url is not None:
+        return RabbitDeadLetters(settings.amqp_url)
+    if settings.redis_url is not None:
+        return ValkeyDeadLetters(settings.redis_url)
+    raise _no_broker()
+
+
+def run_consumers(settings: Settings, stopped: threading.Event) -> None:
+    """With an engine of their own, until they are stopped."""
+    room = EngineRoom(settings)
+    threads = consumer_threads(settings, room.admission, room.database)
+    if not threads:
+        raise _no_broker()
+    journal = DutyThread(
+        Duty("journal", lambda: 0.0 if room.journal.run_once() else JOURNAL_SECONDS)
+    )
+    room.start()
+    journal.start()
+    for thread in threads:
+        thread.start()
+    stopped.wait()
+    for thread in threads:
+        thread.stop(STOP_SECONDS_MAX)
+    journal.stop(timeout_seconds=0)
+    room.stop()
+
+
+def _no_broker() -> SettingsError:
+    return SettingsError("AMQP_URL: must be set, or REDIS_URL: there is no broker to read from")
+
+
+@dataclass(frozen=True, slots=True)
+class _RabbitConsumers:
+    url: str
+
+    def __call__(self, subscription: Subscription) -> Consumer:
+        return RabbitConsumer(self.url, subscription.queue)
+
+
+@dataclass(frozen=True, slots=True)
+class _ValkeyConsumers:
+    url: str
+
+    def __call__(self, subscription: Subscription) -> Consumer:
+        stream = INBOUND if subscription is ORDERS else FACTS
+        return ValkeyConsumer(self.url, subscription.queue, subscription.types, stream=stream)
+
+
+def _consumer_maker(settings: Settings) -> Callable[[Subscription], Consumer] | None:
+    """RabbitMQ where there is one: it keeps what nobody has read yet."""
+    if settings.amqp_url is not None:
+        return _RabbitConsumers(settings.amqp_url)
+    if settings.redis_url is not None:
+        return _ValkeyConsumers(settings.redis_url)
+    return None
+
+
+def _tell_nobody(_: Message) -> Handled:
+    """The queue is there for everybody: somebody has to empty it, also where no notices are
+    wanted."""
+    return Handled.DONE
+
+
+def _notifier(settings: Settings) -> Notifier | None:
+    match settings.holdfast_notifier:
+        case "console":
+            return ConsoleNotifier()
+        case "smtp":
+            if settings.holdfast_smtp_url is None:
+                raise SettingsError("HOLDFAST_SMTP_URL: must be set to send notices by mail")
+            return SmtpNotifier(MailServer.of(settings.holdfast_smtp_url), _sender(settings))
+    return None
+
+
+def _sender(settings: Settings) -> Address:
+    try:
+        return Address(addr_spec=settings.holdfast_mail_from)
+    except (ValueError, IndexError, MessageError):
+        raise SettingsError("HOLDFAST_MAIL_FROM: is not an e-mail address") from None

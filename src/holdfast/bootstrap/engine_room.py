@@ -1,0 +1,61 @@
+"""The engine with its store, the readers and the duties that need them: what every process has that
+changes holds, a server as well as a worker."""
+
+from holdfast.adapters.postgres.attempts import PostgresAttempts
+from holdfast.adapters.postgres.auditing import PostgresBooks
+from holdfast.adapters.postgres.pruning import PostgresPruning
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.engine import Admission, Limits
+from holdfast.services.auditing import BookAudit
+from holdfast.services.expiring import Reaper
+from holdfast.services.journal import Journal
+from holdfast.services.pruning import Keeping, Pruner
+
+SECONDS_PER_HOUR = 3_600
+SECONDS_PER_DAY = 86_400
+
+
+class EngineRoom:
+    """Nothing here touches the network before `start`, nor raises when the database is away."""
+
+    def __init__(self, settings: Settings) -> None:
+        url = settings.database_url
+        if url is None:
+            raise SettingsError("DATABASE_URL: must be set")
+        self.database = Database(url)
+        self.journal = Journal(PostgresAttempts(self.database))
+        self.admission = Admission(PostgresStore(url), _limits(settings), self.journal)
+        self.holds = PostgresHolds(self.database)
+        self.reaper = Reaper(self.holds, self.admission)
+        self.pruner = Pruner(PostgresPruning(self.database), _keeping(settings))
+        self.book_audit = BookAudit(PostgresBooks(url), settings.holdfast_grace_seconds)
+
+    def start(self) -> None:
+        self.database.open()
+        self.admission.start()
+
+    def stop(self) -> None:
+        """Stop taking in, answer what is queued, then let go of the database."""
+        self.admission.stop()
+        while self.journal.run_once():
+            pass
+        self.database.close()
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        queue_max=settings.holdfast_queue_max,
+        group_max=settings.holdfast_group_max,
+        deadline_seconds=settings.holdfast_deadline_seconds,
+        drain_seconds=settings.holdfast_drain_seconds,
+    )
+
+
+def _keeping(settings: Settings) -> Keeping:
+    return Keeping(
+        answers_seconds=settings.holdfast_answers_kept_hours * SECONDS_PER_HOUR,
+        facts_seconds=settings.holdfast_facts_kept_days * SECONDS_PER_DAY,
+        receipts_seconds=settings.holdfast_receipts_kept_days * SECONDS_PER_DAY,
+    )

@@ -1,0 +1,71 @@
+"""What a process has that does duties and serves nobody: a worker, or a command."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+
+from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.settings import Settings
+from holdfast.domain.hold import Hold
+from holdfast.ports.books import Checked
+from holdfast.ports.holds import DueHold
+from holdfast.services.sweeping import Report, Swept, sweep
+
+LOOKED_AT_MAX = 100_000
+
+
+class Worker:
+    """Make it in the process that uses it, after any fork: it has threads and connections."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._room = EngineRoom(settings)
+
+    def start(self) -> None:
+        self._room.start()
+
+    def stop(self) -> None:
+        self._room.stop()
+
+    # Each of these may raise StoreError.
+
+    def release_expired(self, report: Report | None = None) -> Swept:
+        return sweep(self._room.reaper, report)
+
+    def lapsed(self) -> tuple[DueHold, ...]:
+        """What a release would end, oldest first, up to LOOKED_AT_MAX."""
+        due = self._room.holds.due_holds(LOOKED_AT_MAX)
+        return tuple(hold for hold in due if hold.is_lapsed)
+
+    def described(self, hold: DueHold) -> Hold | None:
+        seen = self._room.holds.hold(hold.organization_id, hold.hold_id)
+        return None if seen is None else seen.hold
+
+    def keep_releasing(self, stopped: Event) -> None:
+        """Whenever a hold is due, until it is stopped. A database that is away is waited for."""
+        reaper, interval = self._room.reaper, self._settings.holdfast_reaper_seconds
+        while not stopped.wait(reaper.tend(interval)):
+            pass
+
+    def prune(self) -> None:
+        while self._room.pruner.run_once().may_be_more:
+            pass
+
+    def audit_books(self) -> bool:
+        """Whether they are sound; the log says what is not."""
+        return self._room.book_audit.run_once()
+
+
+@contextmanager
+def started_worker(settings: Settings) -> Iterator[Worker]:
+    worker = Worker(settings)
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+
+
+def checked_books(settings: Settings) -> Iterator[Checked]:
+    """Each check as it is done; needs neither engine nor readers. May raise StoreError."""
+    return EngineRoom(settings).book_audit.checked()

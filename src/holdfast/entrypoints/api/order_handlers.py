@@ -1,0 +1,224 @@
+"""Handlers of checkouts, payments and orders: read what is asked, call one service, map the
+answer."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+from uuid import uuid4
+
+from msgspec import Struct
+
+from holdfast.domain import refusals
+from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId
+from holdfast.domain.order import Attendee, Order
+from holdfast.domain.outcomes import AlreadyConverted, Converted
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.values import EmailAddress, InvalidValue, Money
+from holdfast.entrypoints.api.asking import holder_of
+from holdfast.entrypoints.api.context import Context
+from holdfast.entrypoints.api.cursors import page_request
+from holdfast.entrypoints.api.exchange import Call, Reply
+from holdfast.entrypoints.api.order_answers import (
+    ConfirmedHoldAnswer,
+    confirmed_answer,
+    demo_payment_answer,
+    order_answer,
+    seen_checkout_answer,
+)
+from holdfast.entrypoints.api.order_structs import (
+    AttendeeRequest,
+    CompleteCheckoutRequest,
+    ConfirmHoldRequest,
+    DemoPaymentRequest,
+    OrdersQuery,
+    StartCheckoutRequest,
+)
+from holdfast.entrypoints.api.problems import FieldError, invalid, refusal_reply
+from holdfast.entrypoints.api.repetition import idempotency_of
+from holdfast.entrypoints.api.replies import (
+    AnyOutcome,
+    Show,
+    answer_of,
+    as_replayed,
+    render,
+    reply_to,
+    reply_to_listing,
+    reply_to_reading,
+)
+from holdfast.entrypoints.api.structs import NoFields, given_or_none
+from holdfast.ports.engine import Answer
+from holdfast.ports.holds import SeenHold
+from holdfast.services import checking_out
+from holdfast.services.checking_out import Sale
+
+T = TypeVar("T")
+
+
+async def start_checkout(context: Context, call: Call, body: StartCheckoutRequest) -> Reply:
+    _refuse_choice(body)
+    is_anybody = body.customer_email is None and body.user_id is None and body.event_id is None
+    holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
+    hold_ids: tuple[HoldId, ...] | Refusal = tuple(body.hold_ids or ())
+    if body.event_id is not None and holder is not None:
+        organization_id = call.principal.organization_id
+        hold_ids = await context.blocking.run(
+            checking_out.held_for_event,
+            context.holds,
+            context.catalogue,
+            organization_id,
+            body.event_id,
+            holder,
+        )
+    if isinstance(hold_ids, Refusal):
+        return refusal_reply(hold_ids, call.request_id)
+    if len(hold_ids) > HOLDS_PER_CHECKOUT_MAX:
+        message = f"These are more than {HOLDS_PER_CHECKOUT_MAX} holds: name some in hold_ids"
+        raise invalid([FieldError("event_id", "too_many", message)])
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = checking_out.checkout_command(call.principal, hold_ids, holder, call.origin, key)
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    return reply_to(call, answer)
+
+
+async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
+    found = await context.blocking.run(
+        checking_out.checkout,
+        context.orders,
+        call.principal.organization_id,
+        CheckoutId(call.path_id),
+    )
+    return reply_to_reading(call, found, seen_checkout_answer)
+
+
+async def complete_checkout(context: Context, call: Call, body: CompleteCheckoutRequest) -> Reply:
+    attendees = _attendees(body.attendees or ())
+    organization_id, checkout_id = call.principal.organization_id, CheckoutId(call.path_id)
+    hold_ids = await context.blocking.run(
+        context.cashier.holds_of_checkout, organization_id, checkout_id, body.payment_reference
+    )
+    if isinstance(hold_ids, Refusal):
+        return refusal_reply(hold_ids, call.request_id)
+    sale = Sale(hold_ids, body.payment_reference, attendees, checkout_id)
+    answer = await _convert(context, call, body, sale, answer_of)
+    if not isinstance(answer.outcome, AlreadyConverted):
+        return reply_to(call, answer)
+    found = await context.blocking.run(
+        context.cashier.paid_order,
+        organization_id,
+        answer.outcome.order_id,
+        body.payment_reference,
+    )
+    return _reply_again(call, found, order_answer)
+
+
+async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -> Reply:
+    attendees = _attendees(body.attendees or ())
+    organization_id, hold_id = call.principal.organization_id, HoldId(call.path_id)
+    hold_ids = await context.blocking.run(
+        context.cashier.hold, organization_id, hold_id, body.payment_reference
+    )
+    if isinstance(hold_ids, Refusal):
+        return refusal_reply(hold_ids, call.request_id)
+    sale = Sale(hold_ids, body.payment_reference, attendees)
+    answer = await _convert(context, call, body, sale, _confirmed_now)
+    if not isinstance(answer.outcome, AlreadyConverted):
+        return reply_to(call, answer, _confirmed_now)
+    found = await context.blocking.run(
+        context.cashier.paid_hold,
+        organization_id,
+        hold_id,
+        answer.outcome.order_id,
+        body.payment_reference,
+    )
+    return _reply_again(call, found, _confirmed_before)
+
+
+async def _convert(context: Context, call: Call, body: Struct, sale: Sale, show: Show) -> Answer:
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = checking_out.convert_command(call.principal, sale, call.origin, key)
+    return await context.engine.answer(command, partial(render, call, show=show) if key else None)
+
+
+def _reply_again(call: Call, found: T | Refusal, show: Callable[[T], object]) -> Reply:
+    """With the order that was made before."""
+    reply = reply_to_reading(call, found, show)
+    return reply if isinstance(found, Refusal) else as_replayed(reply)
+
+
+async def get_order(context: Context, call: Call, _: NoFields) -> Reply:
+    found = await context.blocking.run(
+        checking_out.order, context.orders, call.principal.organization_id, OrderId(call.path_id)
+    )
+    return reply_to_reading(call, found, order_answer)
+
+
+async def list_orders(context: Context, call: Call, query: OrdersQuery) -> Reply:
+    found = await context.blocking.run(
+        checking_out.orders,
+        context.orders,
+        call.principal.organization_id,
+        page_request(query),
+        given_or_none(query.hold_id),
+        given_or_none(query.payment_reference),
+    )
+    return reply_to_listing(call, found, order_answer)
+
+
+async def pay_at_demo_till(context: Context, call: Call, body: DemoPaymentRequest) -> Reply:
+    assert context.demo_till is not None, "this route is served where there is a till"
+    amount = Money(body.amount, body.currency)
+    key = idempotency_of(call, call.idempotency_key, body)
+    # The same key is the same payment, though nothing is kept of it.
+    reference = context.demo_till.take(amount, body.card, key.digest if key else uuid4())
+    if reference is None:
+        refusal = refusals.payment_refused("the card was declined")
+        return refusal_reply(refusal, call.request_id)
+    paid = reply_to_reading(call, reference, lambda made: demo_payment_answer(made, amount))
+    return paid._replace(status=call.success_status)
+
+
+def _confirmed_now(outcome: AnyOutcome) -> ConfirmedHoldAnswer:
+    assert isinstance(outcome, Converted)
+    return confirmed_answer(outcome.holds[0], outcome.order, outcome.at)
+
+
+def _confirmed_before(found: tuple[SeenHold, Order]) -> ConfirmedHoldAnswer:
+    seen, order = found
+    return confirmed_answer(seen.hold, order, seen.at)
+
+
+def _refuse_choice(body: StartCheckoutRequest) -> None:
+    if (body.hold_ids is None) == (body.event_id is None):
+        code = "required" if body.hold_ids is None else "conflicting_fields"
+        raise invalid([FieldError("hold_ids", code, "Give either hold_ids or event_id")])
+    hold_ids = body.hold_ids or []
+    doubled = [
+        FieldError(f"hold_ids[{position}]", "duplicate", "This hold is named twice")
+        for position, hold_id in enumerate(hold_ids)
+        if hold_id in hold_ids[:position]
+    ]
+    if doubled:
+        raise invalid(doubled)
+
+
+def _attendees(asked: Sequence[AttendeeRequest | None]) -> tuple[Attendee | None, ...]:
+    errors: list[FieldError] = []
+    attendees = [
+        None if attendee is None else _attendee(f"attendees[{position}]", attendee, errors)
+        for position, attendee in enumerate(asked)
+    ]
+    if errors:
+        raise invalid(errors)
+    return tuple(attendees)
+
+
+def _attendee(path: str, asked: AttendeeRequest, errors: list[FieldError]) -> Attendee | None:
+    field = f"{path}.email"
+    try:
+        email = None if asked.email is None else EmailAddress(asked.email)
+        field = path if asked.name is None else f"{path}.name"
+        return Attendee(asked.name, email)
+    except InvalidValue as error:
+        errors.append(FieldError(field, error.code, error.message))
+        return None

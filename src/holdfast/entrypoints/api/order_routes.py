@@ -1,0 +1,102 @@
+"""The routes of paying: checkouts, confirmation and orders."""
+
+from typing import Any
+
+from holdfast.domain import refusals
+from holdfast.domain.refusals import RefusalCode
+from holdfast.entrypoints.api import order_handlers as handlers
+from holdfast.entrypoints.api import order_structs as structs
+from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.order_answers import (
+    CheckoutAnswer,
+    ConfirmedHoldAnswer,
+    OrderAnswer,
+    OrderPage,
+)
+from holdfast.entrypoints.api.route import Route
+from holdfast.ports.access import Scope
+
+_C = RefusalCode
+
+_OF_PAYING = (
+    _C.HOLD_EXPIRED,
+    _C.INVALID_HOLD_STATE,
+    _C.EVENT_UNAVAILABLE,
+    _C.TOO_MANY_ATTENDEES,
+    _C.PAYMENT_REFUSED,
+    _C.ALREADY_PAID,
+    ProblemCode.INVALID_EMAIL,
+)
+
+ORDER_ROUTES: tuple[Route[Any], ...] = (
+    Route(
+        method="POST",
+        path="/api/holds/{hold_id}/confirm",
+        scope=Scope.HOLDS_WRITE,
+        summary="Make an order of a hold that is paid",
+        handler=handlers.confirm_hold,
+        body=structs.ConfirmHoldRequest,
+        answer=ConfirmedHoldAnswer,
+        not_found=refusals.hold_not_found(),
+        refusals=_OF_PAYING,
+    ),
+    Route(
+        method="POST",
+        path="/api/checkouts",
+        scope=Scope.HOLDS_WRITE,
+        summary="Go to pay for holds: each is extended, once",
+        handler=handlers.start_checkout,
+        body=structs.StartCheckoutRequest,
+        answer=CheckoutAnswer,
+        status=201,
+        refusals=(
+            _C.HOLD_NOT_FOUND,
+            _C.EXPIRED_BEFORE_CHECKOUT,
+            _C.INVALID_HOLD_STATE,
+            _C.INVALID_EVENT,
+            _C.EMPTY_CART,
+            _C.DIFFERENT_HOLDERS,
+            _C.DIFFERENT_CURRENCIES,
+            ProblemCode.HOLDER_REQUIRED,
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/checkouts/{checkout_id}",
+        scope=Scope.HOLDS_READ,
+        summary="Read a checkout and its holds",
+        handler=handlers.get_checkout,
+        answer=CheckoutAnswer,
+        not_found=refusals.checkout_not_found(),
+    ),
+    Route(
+        method="POST",
+        path="/api/checkouts/{checkout_id}/complete",
+        scope=Scope.HOLDS_WRITE,
+        summary="Make one order of all holds of a checkout that is paid",
+        handler=handlers.complete_checkout,
+        body=structs.CompleteCheckoutRequest,
+        answer=OrderAnswer,
+        status=201,
+        not_found=refusals.checkout_not_found(),
+        refusals=(*_OF_PAYING, _C.DIFFERENT_HOLDERS, _C.DIFFERENT_CURRENCIES),
+    ),
+    Route(
+        method="GET",
+        path="/api/orders",
+        scope=Scope.ORDERS_READ,
+        summary="List orders, newest first",
+        handler=handlers.list_orders,
+        query=structs.OrdersQuery,
+        answer=OrderPage,
+    ),
+    Route(
+        method="GET",
+        path="/api/orders/{order_id}",
+        scope=Scope.ORDERS_READ,
+        summary="Read an order and its tickets",
+        handler=handlers.get_order,
+        answer=OrderAnswer,
+        not_found=refusals.order_not_found(),
+    ),
+)

@@ -1,0 +1,46 @@
+"""`holdfast audit`."""
+
+import argparse
+
+from holdfast.bootstrap.settings import Settings
+from holdfast.bootstrap.worker import checked_books
+from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.output import say
+from holdfast.ports.books import Checked
+from holdfast.ports.store import StoreError
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "audit",
+        help="prove from the rows that the books are sound",
+        description="Looks in the database of DATABASE_URL for what must not exist: counters that "
+        "are not the sum of their rows, a seat held and sold, a hold long past its end, a change "
+        "without its fact. Everything is read at one moment, so that the sale may go on. Exit "
+        "code 0: the books are sound; 1: they are not, or could not be read.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, _options: argparse.Namespace) -> int:
+    checks = []
+    try:
+        for check in checked_books(settings):
+            checks.append(check)
+            _show(check)
+    except StoreError as error:
+        raise CommandFailed(
+            "the books could not be read: is PostgreSQL there, and is it migrated?"
+        ) from error
+    unsound = sum(check.found > 0 for check in checks)
+    rows, seconds = sum(check.rows for check in checks), sum(check.seconds for check in checks)
+    say(f"\n{len(checks)} checks, {rows:,} rows, {seconds:.2f} s.")
+    say("The books are sound." if not unsound else f"{unsound} of them found damage.")
+    return 1 if unsound else 0
+
+
+def _show(check: Checked) -> None:
+    result = "ok" if not check.found else f"FOUND {check.found:,}"
+    say(f"{result:<12} {check.rows:>12,} rows {check.seconds:>8.3f} s  {check.looks_for}")
+    for example in check.examples:
+        say(f"{'':<12} {example}")

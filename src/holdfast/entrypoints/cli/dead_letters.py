@@ -1,0 +1,80 @@
+"""`holdfast dead-letters`."""
+
+import argparse
+from uuid import UUID
+
+from holdfast.bootstrap.consuming import dead_letters
+from holdfast.bootstrap.logs import redact_addresses
+from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.output import say
+from holdfast.ports.deliveries import DeadLetters
+from holdfast.ports.facts import DeadLetter, PublishFailed
+
+SHOWN_MAX = 100
+BODY_LENGTH_MAX = 2_000
+EVERY_ONE = "all"
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "dead-letters",
+        help="show messages that were put aside, or send them on their way again",
+        description=f"Shows the oldest {SHOWN_MAX} messages that a consumer has refused or failed "
+        "over too often, each with the reason; the log says more under the id of the message.",
+    )
+    parser.add_argument(
+        "--replay",
+        metavar="ID",
+        nargs="?",
+        const=EVERY_ONE,
+        type=_message_id,
+        help="deliver this one again to the consumer that it came from; without an ID, all",
+    )
+    parser.set_defaults(run=run)
+
+
+def _message_id(text: str) -> UUID | str:
+    if text == EVERY_ONE:
+        return text
+    try:
+        return UUID(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("an ID is a UUID") from None
+
+
+def run(settings: Settings, options: argparse.Namespace) -> int:
+    letters = dead_letters(settings)
+    try:
+        if options.replay is None:
+            _show(letters)
+        else:
+            _replay(letters, options.replay)
+    except PublishFailed as error:
+        raise CommandFailed("the broker cannot be reached") from error
+    return 0
+
+
+def _show(letters: DeadLetters) -> None:
+    found = letters.peek(SHOWN_MAX)
+    for letter in found:
+        _show_one(letter)
+    more = " or more" if len(found) == SHOWN_MAX else ""
+    say(f"{len(found)}{more} put aside")
+
+
+def _show_one(letter: DeadLetter) -> None:
+    body = letter.message.body[:BODY_LENGTH_MAX].decode(errors="replace")
+    say(f"id      {letter.message.id}")
+    say(f"type    {letter.message.type}")
+    say(f"queue   {letter.queue}")
+    say(f"reason  {letter.reason}")
+    say(f"body    {redact_addresses(None, '', body)}")
+    say()
+
+
+def _replay(letters: DeadLetters, which: UUID | str) -> None:
+    sent = letters.replay(which if isinstance(which, UUID) else None)
+    if sent == 0 and isinstance(which, UUID):
+        raise CommandFailed("no such message was put aside")
+    say(f"{sent} sent on their way again")

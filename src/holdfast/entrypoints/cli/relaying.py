@@ -1,0 +1,50 @@
+"""`holdfast relay`."""
+
+import argparse
+import signal
+from threading import Event
+
+from holdfast.bootstrap.relaying import relay_status, run_relay
+from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.output import say
+from holdfast.ports.store import StoreError
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "relay",
+        help="take facts to the broker",
+        description="Takes facts from the database of DATABASE_URL to RabbitMQ (AMQP_URL) or, "
+        "without one, to Redis (REDIS_URL), until a signal ends it. Several of them share the "
+        "work.",
+    )
+    parser.add_argument(
+        "--status", action="store_true", help="show what waits and how far the relays are, and end"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, options: argparse.Namespace) -> int:
+    if options.status:
+        _show_status(settings)
+        return 0
+    stopped = Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: stopped.set())
+    run_relay(settings, stopped)
+    return 0
+
+
+def _show_status(settings: Settings) -> None:
+    try:
+        status = relay_status(settings)
+    except StoreError as error:
+        raise CommandFailed(
+            "the outbox cannot be read: is PostgreSQL there, and is it migrated?"
+        ) from error
+    say(f"waiting         {status.lag.waiting}")
+    say(f"oldest_seconds  {status.lag.oldest_seconds:.1f}")
+    for cursor in status.cursors:
+        position = f"{cursor.position.xid}.{cursor.position.seq}"
+        say(f"partition {cursor.partition}     {position}  {cursor.moved_at:%Y-%m-%d %H:%M:%SZ}")

@@ -1,0 +1,84 @@
+"""`holdfast release-expired`."""
+
+import argparse
+import signal
+from threading import Event
+
+from holdfast.bootstrap.settings import Settings
+from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker, started_worker
+from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.output import say
+from holdfast.ports.store import StoreError
+from holdfast.services.sweeping import Swept
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "release-expired",
+        help="write down which holds have expired, and give their tickets back",
+        description="Expires every hold whose time is up and says how many there were and how many "
+        "tickets went back on sale. Safe to run at any time and in several places at once. Exit "
+        "code 0: none is left; 1: some could not be expired.",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+    )
+    how.add_argument(
+        "--watch",
+        action="store_true",
+        help="stay, and expire each hold the moment its time is up, until a signal ends it",
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="name each hold that is found lapsed"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, options: argparse.Namespace) -> int:
+    try:
+        with started_worker(settings) as worker:
+            if options.watch:
+                return _watch(worker)
+            if options.verbose or options.dry_run:
+                _show_lapsed(worker, verbose=options.verbose)
+            return 0 if options.dry_run else _release(worker)
+    except StoreError as error:
+        raise CommandFailed(
+            "the holds could not be read: is PostgreSQL there, and is it migrated?"
+        ) from error
+
+
+def _watch(worker: Worker) -> int:
+    stopped = Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: stopped.set())
+    worker.keep_releasing(stopped)
+    return 0
+
+
+def _show_lapsed(worker: Worker, *, verbose: bool) -> None:
+    lapsed = worker.lapsed()
+    if verbose:
+        for due in lapsed:
+            hold = worker.described(due)
+            if hold is not None:
+                say(
+                    f"{hold.reference}  {hold.id}  session {hold.session_id}  "
+                    f"{hold.quantity} ticket(s)  lapsed since {hold.expires_at:%Y-%m-%d %H:%M:%S}Z"
+                )
+    more = "at least " if len(lapsed) >= LOOKED_AT_MAX else ""
+    tickets = sum(hold.quantity for hold in lapsed)
+    say(f"Found {more}{len(lapsed):,} lapsed hold(s) with {more}{tickets:,} ticket(s).")
+
+
+def _release(worker: Worker) -> int:
+    swept = worker.release_expired(_show_progress)
+    say(f"Expired {swept.expired:,} hold(s), released {swept.tickets_released:,} ticket(s).")
+    if swept.failed:
+        say(f"Failed to expire {swept.failed:,} hold(s): the log says why.")
+    return 1 if swept.failed else 0
+
+
+def _show_progress(swept: Swept) -> None:
+    say(f"... {swept.expired:,} expired, {swept.tickets_released:,} tickets released")

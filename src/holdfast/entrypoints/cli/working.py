@@ -1,0 +1,46 @@
+"""`holdfast worker` and `holdfast beat`."""
+
+import argparse
+
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.entrypoints.workers.app import CLEANUP, DEFAULT, create_app
+
+_QUEUES = {"cleanup": CLEANUP, "default": DEFAULT}
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    worker = commands.add_parser(
+        "worker",
+        help="do background duties that beat sends",
+        description="Takes tasks from RabbitMQ (AMQP_URL), one at a time, until a signal ends it. "
+        "Start several for more.",
+    )
+    worker.add_argument("--queue", choices=_QUEUES, help="take tasks of this queue only")
+    worker.set_defaults(run=run_worker)
+    beat = commands.add_parser(
+        "beat",
+        help="send the background duties on time",
+        description="Sends tasks to RabbitMQ (AMQP_URL) until a signal ends it. Run one: a second "
+        "one sends everything twice, which does no harm.",
+    )
+    beat.set_defaults(run=run_beat)
+
+
+def run_worker(settings: Settings, options: argparse.Namespace) -> int:
+    if settings.database_url is None:
+        raise SettingsError("DATABASE_URL: must be set")
+    queues = list(_QUEUES.values()) if options.queue is None else [_QUEUES[options.queue]]
+    worker = create_app(settings).Worker(
+        pool="prefork",
+        queues=queues,
+        without_gossip=True,
+        without_mingle=True,
+        quiet=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def run_beat(settings: Settings, _options: argparse.Namespace) -> int:
+    create_app(settings).Beat(quiet=True).run()
+    return 0

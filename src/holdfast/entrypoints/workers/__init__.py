@@ -1,0 +1,1 @@
+"""Celery: duties that workers do, sent by beat."""

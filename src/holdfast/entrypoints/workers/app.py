@@ -1,0 +1,87 @@
+"""The Celery application: two quorum queues, and what beat sends to them.
+
+A task is acknowledged when it is done. A worker that dies in the middle gives its task back, and
+the broker counts how often: so three attempts are three, whatever ends them.
+"""
+
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging
+from kombu.entity import Exchange, Queue
+
+from holdfast.bootstrap.logs import configure_logs
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.entrypoints.workers.tasks import ATTEMPTS_MAX, register_tasks
+
+CLEANUP = "holdfast.cleanup"
+DEFAULT = "holdfast.default"
+QUEUES = (CLEANUP, DEFAULT)
+
+PRUNE_SECONDS = 300
+# Below the half hour after which RabbitMQ takes a task back that nobody has acknowledged.
+SOFT_LIMIT_SECONDS = 1_500
+HARD_LIMIT_SECONDS = 1_560
+
+
+def create_app(settings: Settings) -> Celery:
+    if settings.amqp_url is None:
+        raise SettingsError("AMQP_URL: must be set, workers and beat meet there")
+    app = Celery("holdfast", broker=settings.amqp_url, set_as_current=False)
+    app.conf.update(
+        task_queues=[_queue(name) for name in QUEUES],
+        task_default_queue=DEFAULT,
+        task_create_missing_queues=False,
+        task_routes={"holdfast.release_expired": {"queue": CLEANUP}},
+        beat_schedule=_schedule(settings),
+        # What is due follows from the database: there is nothing to remember between two starts.
+        beat_scheduler="celery.beat:Scheduler",
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        task_acks_on_failure_or_timeout=False,
+        task_ignore_result=True,
+        task_soft_time_limit=SOFT_LIMIT_SECONDS,
+        task_time_limit=HARD_LIMIT_SECONDS,
+        task_serializer="json",
+        accept_content=["json"],
+        worker_prefetch_multiplier=1,
+        worker_concurrency=1,
+        worker_consumer="holdfast.entrypoints.workers.consumer:UndelayedConsumer",
+        worker_proc_alive_timeout=60,
+        # Several workers need not know each other, and nobody steers them from afar.
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        broker_connection_retry_on_startup=True,
+        broker_transport_options={"confirm_publish": True},
+        task_publish_retry_policy={"max_retries": 3, "interval_start": 0.2, "interval_step": 0.5},
+    )
+    register_tasks(app, settings)
+    setup_logging.connect(lambda **_: configure_logs(settings), weak=False)
+    return app
+
+
+def _queue(name: str) -> Queue:
+    exchange = Exchange("holdfast.tasks", type="direct")  # type: ignore[no-untyped-call]
+    arguments = {"x-queue-type": "quorum", "x-delivery-limit": ATTEMPTS_MAX - 1}
+    return Queue(  # type: ignore[no-untyped-call]
+        name, exchange, routing_key=name, queue_arguments=arguments
+    )
+
+
+def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
+    schedule = {
+        "release expired holds": _every(
+            "holdfast.release_expired", settings.holdfast_reaper_beat_seconds
+        ),
+        "prune": _every("holdfast.prune", PRUNE_SECONDS),
+    }
+    if settings.holdfast_audit_minutes:
+        schedule["audit the books"] = _every(
+            "holdfast.audit_books", settings.holdfast_audit_minutes * 60
+        )
+    return schedule
+
+
+def _every(task: str, seconds: int) -> dict[str, Any]:
+    """A message that nobody took before the next one is worth nothing: no backlog piles up."""
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}

@@ -1,0 +1,69 @@
+"""The tasks: each calls one duty."""
+
+import time
+from typing import Any
+
+import structlog
+from celery import Celery, Task
+from celery.exceptions import Reject
+from celery.signals import worker_process_init, worker_process_shutdown
+
+from holdfast.bootstrap.settings import Settings
+from holdfast.bootstrap.worker import Worker
+
+ATTEMPTS_MAX = 3
+PAUSE_SECONDS = 1.0
+
+log = structlog.get_logger("holdfast.tasks")
+
+
+class DutyTask(Task):  # type: ignore[misc]
+    """Tried three times in all. The broker keeps the count, so that a worker that died counts."""
+
+    abstract = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        attempt = 1 + int(self.request.get("x-delivery-count") or 0)
+        if attempt == ATTEMPTS_MAX:
+            log.warning("task.last_attempt", task=self.name, attempt=attempt)
+        try:
+            self.run(*args, **kwargs)
+        except Exception as error:
+            is_last = attempt >= ATTEMPTS_MAX
+            (log.error if is_last else log.warning)(
+                "task.given_up" if is_last else "task.failed",
+                task=self.name,
+                attempt=attempt,
+                problem=type(error).__name__,
+            )
+            if not is_last:
+                time.sleep(PAUSE_SECONDS * attempt)
+            raise Reject(type(error).__name__, requeue=not is_last) from error
+
+
+def register_tasks(app: Celery, settings: Settings) -> None:
+    """The tasks of this application, and the engine that each process of a worker has for them: it
+    is made after the fork, for threads and connections do not survive one."""
+    workers: list[Worker] = []
+
+    def start(**_: object) -> None:
+        workers.append(Worker(settings))
+        workers[0].start()
+
+    def stop(**_: object) -> None:
+        workers.pop().stop()
+
+    worker_process_init.connect(start, weak=False)
+    worker_process_shutdown.connect(stop, weak=False)
+
+    @app.task(base=DutyTask, name="holdfast.release_expired")  # type: ignore[untyped-decorator]
+    def release_expired() -> None:
+        workers[0].release_expired()
+
+    @app.task(base=DutyTask, name="holdfast.prune")  # type: ignore[untyped-decorator]
+    def prune() -> None:
+        workers[0].prune()
+
+    @app.task(base=DutyTask, name="holdfast.audit_books")  # type: ignore[untyped-decorator]
+    def audit_books() -> None:
+        workers[0].audit_books()

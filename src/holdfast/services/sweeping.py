@@ -1,0 +1,54 @@
+"""Release everything that has lapsed: as many runs of the reaper as it takes."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.services.expiring import Reaped, Reaper
+
+FRUITLESS_MAX = 3
+PAUSE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """`failed` are the holds that are lapsed still; what another reaper has ended is not among
+    them."""
+
+    expired: int = 0
+    tickets_released: int = 0
+    warned: int = 0
+    failed: int = 0
+
+    def plus(self, run: Reaped) -> "Swept":
+        return Swept(
+            self.expired + run.processed_successfully,
+            self.tickets_released + run.tickets_released,
+            self.warned + run.warned,
+            run.processed_failed,
+        )
+
+
+Report = Callable[[Swept], None]
+
+
+def sweep(reaper: Reaper, report: Report | None = None) -> Swept:
+    """Until nothing lapsed is left, or a few runs in a row could not end what is. `report` is told
+    after each run that is followed by another. May raise StoreError."""
+    swept = Swept()
+    fruitless = 0
+    while True:
+        run = reaper.run_once()
+        swept = swept.plus(run)
+        if not run.may_be_more and not run.processed_failed:
+            return swept
+        if run.processed_successfully:
+            fruitless = 0
+        else:
+            fruitless += 1
+            if fruitless == FRUITLESS_MAX:
+                return swept
+            # Another reaper may be at it, or the database may be coming back.
+            time.sleep(PAUSE_SECONDS)
+        if report is not None:
+            report(swept)

@@ -1,0 +1,193 @@
+"""Buyers are told of a confirmed order and of a hold about to end: once, and only what is true."""
+
+import random
+import re
+from collections import Counter
+from contextlib import AbstractContextManager
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain.hold import Hold
+from holdfast.domain.values import Holder
+from holdfast.ports.facts import Message
+from tests.consuming.mail_server import MailServer, Received
+from tests.consuming.shop import Shop, a_buyer
+from tests.contract.venues import a_purchase
+from tests.support.brokers import BrokerUnderTest, wait_until
+
+TTL_SECONDS, WARNING_SECONDS = 600, 60
+COPIES = 3
+
+
+def telling(shop: Shop, broker: BrokerUnderTest, mail: MailServer) -> AbstractContextManager[None]:
+    return shop.consuming(broker.address, holdfast_notifier="smtp", holdfast_smtp_url=mail.url)
+
+
+def address_of(hold: Hold) -> str:
+    assert hold.holder.email is not None
+    return hold.holder.email.value
+
+
+def bought(shop: Shop, *holds: Hold) -> list[Message]:
+    """The facts of as many orders."""
+    for hold in holds:
+        shop.do(shop.venue.convert(hold.id, purchase=a_purchase()))
+    return shop.facts("order.confirmed", len(holds))
+
+
+def warned(shop: Shop, *holds: Hold) -> list[Message]:
+    shop.world.let_pass(shop.venue, TTL_SECONDS - WARNING_SECONDS + 1)
+    shop.do(shop.venue.warn(*(hold.id for hold in holds)))
+    return shop.facts("hold.expiring", len(holds))
+
+
+def told_after(
+    shop: Shop, broker: BrokerUnderTest, mail: MailServer, facts: list[Message]
+) -> list[Received]:
+    """All mails, once these facts and one more behind them were taken in."""
+    last = shop.hold()
+    broker.address.publish(facts)
+    (*_, last_fact) = bought(shop, last)
+    broker.address.publish([last_fact])
+    with telling(shop, broker, mail):
+        wait_until(lambda: bool(mail.to(address_of(last))), "the last one is told")
+    return [each for each in mail.received if each.to != address_of(last)]
+
+
+class TestConfirmation:
+    def test_it_says_what_was_bought(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        hold = shop.hold_seats("Stalls A 1", "Stalls A 2")
+        (told,) = told_after(shop, broker, mail_server, bought(shop, hold))
+        order = shop.order_of(hold)
+        assert order is not None
+        assert told.to == address_of(hold)
+        assert hold.reference in told.text
+        assert str(order.id) in told.text
+        for ticket in order.tickets:
+            assert ticket.seat is not None
+            assert f"row A, seat {ticket.seat.number}" in told.text
+            assert ticket.code in told.text
+        assert "Total: 90.00 EUR" in told.text or "Total:" in told.text
+
+    def test_a_buyer_without_an_address_is_told_nothing(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        hold = shop.hold(holder=Holder(user_id=f"user-{uuid4()}"))
+        assert told_after(shop, broker, mail_server, bought(shop, hold)) == []
+
+    def test_duplicated_and_shuffled_facts_are_told_once(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        holds = [shop.hold(1) for _ in range(8)]
+        facts = bought(shop, *holds) * COPIES
+        random.Random(7).shuffle(facts)
+        broker.address.publish(facts)
+        everybody = {address_of(hold) for hold in holds}
+        with telling(shop, broker, mail_server), telling(shop, broker, mail_server):
+            wait_until(lambda: {each.to for each in mail_server.received} == everybody, "all told")
+        told_after(shop, broker, mail_server, [])
+        times = Counter(each.to for each in mail_server.received)
+        assert {address: times[address] for address in everybody} == dict.fromkeys(everybody, 1)
+
+
+class TestWarning:
+    def test_it_says_when_the_hold_ends(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        hold = shop.hold_seats("Stalls A 1")
+        facts = warned(shop, hold)
+        (told,) = told_after(shop, broker, mail_server, facts)
+        ends_at = shop.world.hold(shop.venue, hold.id).expires_at
+        assert told.to == address_of(hold)
+        assert f"until {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
+        assert re.search(r"for \d+ seconds? more", told.text)
+        assert hold.reference in told.text
+        assert "row A, seat 1" in told.text
+
+    @pytest.mark.parametrize("meanwhile", ["extended", "released", "paid", "lapsed"])
+    def test_whoever_need_not_hurry_is_not_told_to(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer, meanwhile: str
+    ) -> None:
+        hold = shop.hold()
+        facts = warned(shop, hold)
+        match meanwhile:
+            case "extended":
+                shop.do(shop.venue.extend(hold.id, 300, holder=None))
+            case "released":
+                shop.do(shop.venue.release(hold.id))
+            case "paid":
+                shop.do(shop.venue.convert(hold.id, purchase=a_purchase()))
+            case "lapsed":
+                shop.world.let_pass(shop.venue, WARNING_SECONDS)
+        assert told_after(shop, broker, mail_server, facts) == []
+
+
+class TestTrouble:
+    def test_a_mail_server_that_was_away_gets_every_mail_once(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        holds = [shop.hold(1) for _ in range(5)]
+        first, *others = bought(shop, *holds)
+        mail_server.stop()
+        with telling(shop, broker, mail_server):
+            broker.address.publish([first])
+            broker.address.publish(others)
+            mail_server.start()
+            wait_until(lambda: len(mail_server.received) >= len(holds), "all are told")
+        assert sorted(each.to for each in mail_server.received) == sorted(map(address_of, holds))
+
+    def test_a_broker_that_was_away_is_found_again(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        before, after = shop.hold(1), shop.hold(1)
+        facts = bought(shop, before, after)
+        with telling(shop, broker, mail_server):
+            broker.address.publish(facts[:1])
+            wait_until(lambda: len(mail_server.received) == 1, "the first is told")
+            broker.server.kill()
+            broker.server.start()
+            broker.address.publish(facts[1:])
+            wait_until(lambda: len(mail_server.received) == len(facts), "the second is told")
+        assert {each.to for each in mail_server.received} == {address_of(before), address_of(after)}
+
+    def test_an_address_that_nobody_has_stops_nobody_else(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        nobody, somebody = shop.hold(holder=a_buyer()), shop.hold()
+        mail_server.refusals[address_of(nobody)] = 550
+        (fact, other) = bought(shop, nobody, somebody)
+        told = told_after(shop, broker, mail_server, [fact, other])
+        assert [each.to for each in told] == [address_of(somebody)]
+        (letter,) = broker.address.dead_letters().peek(10)
+        assert letter.message.id == fact.id
+
+    def test_what_is_no_fact_of_ours_is_put_aside(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        nobodys = Message(uuid4(), "order.confirmed", b'{"event_type": "order.confirmed"}', {})
+        assert told_after(shop, broker, mail_server, [nobodys]) == []
+        (letter,) = broker.address.dead_letters().peek(10)
+        assert letter.message.id == nobodys.id
+
+
+def test_where_no_notices_are_wanted_the_queue_is_emptied_all_the_same(
+    shop: Shop, rabbit_alone: BrokerUnderTest, mail_server: MailServer
+) -> None:
+    hold = shop.hold()
+    rabbit_alone.address.publish(bought(shop, hold))
+    name = rabbit_alone.address.url.rpartition("/")[2]
+
+    def waiting() -> str:
+        assert not isinstance(rabbit_alone.server, type(None))
+        listed = rabbit_alone.server.ctl(  # type: ignore[union-attr]
+            "list_queues", "--no-table-headers", "--vhost", name, "name", "messages"
+        )
+        return dict(line.split() for line in listed.splitlines())["holdfast.notifications"]
+
+    assert waiting() == "1"
+    with shop.consuming(rabbit_alone.address):
+        wait_until(lambda: waiting() == "0", "the queue is empty")
+    assert mail_server.received == []

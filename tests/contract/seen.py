@@ -1,0 +1,126 @@
+"""What the tests look at in a world, on every store alike."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId, PoolId, SeatId
+from holdfast.domain.order import Checkout, Order
+from holdfast.domain.placing import rounded_up
+from holdfast.domain.pool import Pool
+from holdfast.domain.seat import Seat
+from holdfast.ports.store import Store
+from tests.contract.venues import Plan, Venue
+
+
+class FactSeen(NamedTuple):
+    type: str
+    hold_id: HoldId | None
+    version: int
+    seat_id: SeatId | None = None
+
+
+class AuditSeen(NamedTuple):
+    action: str
+    hold_id: HoldId | None
+    actor: str
+    old_status: str | None
+    new_status: str
+    seat_id: SeatId | None = None
+
+
+class SeatSeen(NamedTuple):
+    status: str
+    hold_id: HoldId | None = None
+    version: int = 1
+    blocked_reason: str | None = None
+
+
+class HoldSeen(NamedTuple):
+    """Times are counted from when the hold was made, so that two stores can be compared."""
+
+    status: str
+    version: int
+    units: tuple[int, ...]  # of each line
+    seat_ids: tuple[SeatId | None, ...]
+    lasts_seconds: float
+    warned_after_seconds: float | None
+    checkout_id: CheckoutId | None
+    order_id: OrderId | None
+    revives: HoldId | None
+
+
+def seen_hold(hold: Hold) -> HoldSeen:
+    made_at = rounded_up(hold.created_at)
+    return HoldSeen(
+        hold.status.value,
+        hold.version,
+        tuple(line.quantity for line in hold.lines),
+        tuple(line.seat.id if line.seat else None for line in hold.lines),
+        (hold.expires_at - made_at).total_seconds(),
+        None if hold.warn_at is None else (hold.warn_at - made_at).total_seconds(),
+        hold.checkout_id,
+        hold.order_id,
+        hold.revives,
+    )
+
+
+def seen_seat(seat: Seat) -> SeatSeen:
+    return SeatSeen(seat.status.value, seat.hold_id, seat.version, seat.blocked_reason)
+
+
+class World(Protocol):
+    @property
+    def store(self) -> Store: ...
+
+    def venue(
+        self,
+        pools: Mapping[str, int],
+        ticket_types: Mapping[str, tuple[str, ...]],
+        ttl_seconds: int = 600,
+        quantity_max: int = 10_000,
+    ) -> Venue: ...
+
+    def build(self, plan: Plan, beside: Venue | None = None) -> Venue:
+        """`beside`: in the same organization as that one."""
+        ...
+
+    def let_pass(self, venue: Venue, seconds: int) -> None: ...
+
+    def cancel_event(self, venue: Venue) -> None: ...
+
+    def pool(self, pool_id: PoolId) -> Pool: ...
+
+    def lapse(self, pool_id: PoolId) -> dict[datetime, int]:
+        """The units that lapse at each second."""
+        ...
+
+    def lapse_units(self, pool_id: PoolId) -> int: ...
+
+    def seats(self, venue: Venue) -> dict[str, SeatSeen]: ...
+
+    def held_until(self, venue: Venue) -> dict[str, datetime | None]: ...
+
+    def hold(self, venue: Venue, hold_id: HoldId) -> Hold: ...
+
+    def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]: ...
+
+    def checkout(self, venue: Venue, checkout_id: CheckoutId) -> Checkout | None: ...
+
+    def orders(self, venue: Venue) -> dict[OrderId, Order]: ...
+
+    def sell(self, hold: Hold) -> None: ...
+
+    def facts(self, venue: Venue) -> list[FactSeen]: ...
+
+    def audit(self, venue: Venue) -> list[AuditSeen]: ...
+
+    @contextmanager
+    def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]: ...
+
+    @contextmanager
+    def seats_locked_by_a_stranger(self, venue: Venue, *names: str) -> Iterator[None]: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,219 @@
+"""Going to pay: all holds of a checkout are extended once, or none, on every store alike."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import HoldId
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.values import InvalidValue
+from holdfast.engine import Admission
+from tests.contract.asking import answer, ask, extended, placed, refused, started
+from tests.contract.seen import World
+from tests.contract.venues import STRANGER, Hall, Plan, Venue, empty_venue
+
+HALL = Hall({"Stalls": {"A": 6}}, {"seat": ()}, {"Stalls": 4})
+
+
+def theatre(world: World, policy: HoldPolicy | None = None, beside: Venue | None = None) -> Venue:
+    plan = Plan({"floor": 10}, {"standing": ("floor",)}, policy or HoldPolicy(), hall=HALL)
+    return world.build(plan, beside)
+
+
+def two_holds(engine: Admission, venue: Venue) -> tuple[Hold, Hold]:
+    """A seat, and two places to stand."""
+    seat = placed(engine, venue.seats("Stalls A 1"))
+    return seat, placed(engine, venue.place(("standing", 2)))
+
+
+def test_every_hold_of_a_checkout_is_extended_by_its_policy(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    seat, standing = two_holds(engine, venue)
+    checkout = started(engine, venue.check_out(seat.id, standing.id))
+    assert [hold.id for hold in checkout.holds] == [seat.id, standing.id]
+    for before, after in zip((seat, standing), checkout.holds, strict=True):
+        assert after.expires_at == before.expires_at + timedelta(seconds=300)
+        assert after.checkout_id == checkout.checkout_id
+        assert world.hold(venue, before.id) == after
+    assert checkout.expires_at == min(hold.expires_at for hold in checkout.holds)
+    assert world.held_until(venue)["Stalls A 1"] == checkout.holds[0].expires_at
+    assert world.lapse(venue.pools["floor"]) == {checkout.holds[1].expires_at: 2}
+    kept = world.checkout(venue, checkout.checkout_id)
+    assert kept is not None
+    assert kept.hold_ids == (seat.id, standing.id)
+
+
+def test_a_checkout_tells_of_each_hold_once(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    seat, standing = two_holds(engine, venue)
+    facts, audit = len(world.facts(venue)), len(world.audit(venue))
+    started(engine, venue.check_out(seat.id, standing.id))
+    assert world.facts(venue)[facts:] == [
+        ("hold.extended", seat.id, 2, None),
+        ("hold.extended", standing.id, 2, None),
+    ]
+    assert [row[:2] for row in world.audit(venue)[audit:]] == [
+        ("hold.extended", seat.id),
+        ("hold.extended", standing.id),
+    ]
+
+
+def test_a_second_click_finds_the_same_checkout_and_changes_nothing(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    seat, standing = two_holds(engine, venue)
+    first = started(engine, venue.check_out(seat.id, standing.id))
+    facts = world.facts(venue)
+    again = started(engine, venue.check_out(standing.id, seat.id))
+    assert (first.is_repeat, again.is_repeat) == (False, True)
+    assert again.checkout_id == first.checkout_id
+    assert set(again.holds) == set(first.holds)
+    assert world.facts(venue) == facts
+
+
+def test_both_clicks_of_one_group_get_one_checkout(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    seat, standing = two_holds(engine, venue)
+    command = venue.check_out(seat.id, standing.id)
+    for future in [engine.submit(command) for _ in range(5)]:
+        future.result(10)
+    assert {world.holds(venue)[hold.id].version for hold in (seat, standing)} == {2}
+
+
+def test_going_to_pay_for_other_holds_extends_none_a_second_time(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    seat, standing = two_holds(engine, venue)
+    alone = started(engine, venue.check_out(seat.id))
+    both = started(engine, venue.check_out(seat.id, standing.id))
+    assert both.checkout_id != alone.checkout_id
+    assert both.holds[0].expires_at == alone.holds[0].expires_at
+    assert both.holds[1].expires_at == standing.expires_at + timedelta(seconds=300)
+    assert {hold.checkout_id for hold in both.holds} == {both.checkout_id}
+    assert [fact[:3] for fact in world.facts(venue)[3:]] == [
+        ("hold.extended", seat.id, 2),
+        ("hold.changed", seat.id, 3),
+        ("hold.extended", standing.id, 2),
+    ]
+    back = started(engine, venue.check_out(seat.id))
+    assert back.checkout_id == alone.checkout_id
+    assert world.checkout(venue, alone.checkout_id) is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "seconds"),
+    [
+        (HoldPolicy(600, checkout_extension_seconds=0), 0),
+        (HoldPolicy(600, checkout_extension_seconds=10), 10),
+        (HoldPolicy(600, lifetime_max_seconds=700), 100),
+        (HoldPolicy(600, lifetime_max_seconds=100), 0),
+    ],
+)
+def test_the_extension_is_what_the_policy_leaves_and_never_less_than_nothing(
+    world: World, engine: Admission, policy: HoldPolicy, seconds: int
+) -> None:
+    venue = theatre(world, policy)
+    hold = placed(engine, venue.place(("standing", 2)))
+    checkout = started(engine, venue.check_out(hold.id))
+    (after,) = checkout.holds
+    assert after.expires_at == hold.expires_at + timedelta(seconds=seconds)
+    assert after.checkout_id == checkout.checkout_id
+    fact = world.facts(venue)[-1]
+    assert fact.type == ("hold.extended" if seconds else "hold.changed")
+
+
+def test_who_extended_before_gets_no_more_than_the_longest_life(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.place(("standing", 2)))
+    extended(engine, venue.extend(hold.id, 500))
+    (after,) = started(engine, venue.check_out(hold.id)).holds
+    assert after.expires_at == hold.expires_at + timedelta(seconds=600)
+
+
+def test_a_checkout_that_finds_a_hold_lapsed_leaves_the_others_alone(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    lapsed = placed(engine, venue.place(("standing", 2)))
+    world.let_pass(venue, 300)
+    live = placed(engine, venue.seats("Stalls A 1"))
+    world.let_pass(venue, 301)
+    command = venue.check_out(live.id, lapsed.id)
+    for _ in range(2):
+        refusal = refused(engine, command)
+        assert refusal.code is RefusalCode.EXPIRED_BEFORE_CHECKOUT
+        assert refusal.details == {"lapsed_hold_ids": [str(lapsed.id)]}
+        ask(engine, venue.expire(lapsed.id))
+    assert world.holds(venue)[live.id].version == 1
+    assert world.checkout(venue, command.checkout_id) is None
+
+
+def test_what_has_ended_otherwise_is_not_paid_for(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    seat, standing = two_holds(engine, venue)
+    ask(engine, venue.release(standing.id))
+    refusal = refused(engine, venue.check_out(seat.id, standing.id))
+    assert refusal.code is RefusalCode.INVALID_HOLD_STATE
+    ask(engine, venue.convert(seat.id))
+    refusal = refused(engine, venue.check_out(seat.id))
+    assert refusal.details == {"current_status": "converted"}
+
+
+def test_a_strangers_hold_among_ones_own_is_not_found(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    mine, _ = two_holds(engine, venue)
+    theirs = placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
+    unknown = HoldId(uuid4())
+    for other in (theirs.id, unknown):
+        refusal = refused(engine, venue.check_out(mine.id, other))
+        assert refusal.code is RefusalCode.HOLD_NOT_FOUND
+    refusal = refused(engine, venue.check_out(mine.id, theirs.id, holder=None))
+    assert refusal.code is RefusalCode.DIFFERENT_HOLDERS
+    assert world.holds(venue)[mine.id].version == 1
+
+
+def test_two_sessions_are_paid_together_and_two_currencies_apart(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    evening = theatre(world, beside=venue)
+    abroad = world.build(
+        Plan({"floor": 10}, {"standing": ("floor",)}, currency="CHF"), beside=venue
+    )
+    holds = [placed(engine, each.place(("standing", 1))) for each in (venue, evening, abroad)]
+    refusal = refused(engine, venue.check_out(*(hold.id for hold in holds)))
+    assert refusal.code is RefusalCode.DIFFERENT_CURRENCIES
+    checkout = started(engine, venue.check_out(*(hold.id for hold in holds[:2])))
+    assert len(checkout.holds) == 2
+
+
+def test_one_key_starts_one_checkout(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    seat, _ = two_holds(engine, venue)
+    key = venue.key()
+    first = answer(engine, venue.check_out(seat.id, key=key))
+    again = answer(engine, venue.check_out(seat.id, key=key))
+    assert again.is_replay
+    assert again.body == first.body
+
+
+def test_a_checkout_has_some_holds_and_each_of_them_once() -> None:
+    venue = empty_venue(Plan({}, {}))
+    hold_id = HoldId(uuid4())
+    many = [HoldId(uuid4()) for _ in range(HOLDS_PER_CHECKOUT_MAX + 1)]
+    for hold_ids in ([], [hold_id, hold_id], many):
+        with pytest.raises(InvalidValue):
+            venue.check_out(*hold_ids)
+        with pytest.raises(InvalidValue):
+            venue.convert(*hold_ids)
+    venue.check_out(*many[1:])

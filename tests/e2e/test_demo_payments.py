@@ -1,0 +1,107 @@
+"""The demo provider: what it has taken pays, and nothing else does."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.answers import first_error, problem_of
+from tests.e2e.paying import checked_out, completed, confirmed, held, hold_now, keyed, ok, post
+from tests.support.databases import DatabaseFactory
+from tests.support.platform import Json, Platform, new_platform
+from tests.support.servers import RunningServer
+
+DECLINED_CARD = "4000000000000002"
+
+
+@pytest.fixture(scope="module")
+def demo_server(
+    databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    log = tmp_path_factory.mktemp("demo") / "log"
+    with RunningServer(databases.fresh(), log, {"HOLDFAST_PAYMENTS": "demo"}) as running:
+        yield running
+
+
+@pytest.fixture
+def shop(demo_server: RunningServer) -> Platform:
+    return new_platform(demo_server.base_url, demo_server.database_url)
+
+
+def paid(shop: Platform, amount: int, currency: str = "EUR", **body: str) -> str:
+    request = {"amount": amount, "currency": currency} | body
+    return str(ok(post(shop, "/api/demo/payments", request), 201)["payment_reference"])
+
+
+def test_what_was_paid_pays(shop: Platform) -> None:
+    sale = shop.on_sale(5)
+    reference = paid(shop, 9000, card="4242424242424242")
+    answer = ok(confirmed(shop, held(shop, sale, 2), payment_reference=reference))
+    assert answer["order"]["payment_reference"] == reference
+    checkout = ok(checked_out(shop, held(shop, sale)), 201)
+    assert ok(completed(shop, checkout, paid(shop, 4500)), 201)["total"] == 4500
+
+
+def test_nothing_else_pays(shop: Platform) -> None:
+    hold = held(shop, shop.on_sale(5), 2)
+    checkout = ok(checked_out(shop, hold), 201)
+    good = paid(shop, 9000)
+    forged = good[:-1] + ("0" if good[-1] != "0" else "1")
+    raised = paid(shop, 1).replace("demo_1_", "demo_9000_")
+    for reference in (paid(shop, 8999), paid(shop, 9000, "USD"), forged, raised, "pay-1"):
+        for answer in (
+            confirmed(shop, hold, payment_reference=reference),
+            completed(shop, checkout, reference),
+        ):
+            problem = problem_of(answer, 402, "payment_refused")
+            assert problem["message"].startswith("The payment was refused: ")
+            assert reference not in answer.text
+    problem_of(confirmed(shop, hold), 402, "payment_refused")
+    assert hold_now(shop, hold)["status"] == "active"
+    # The same request may be sent again once it is paid: the refusal was not kept.
+    assert ok(completed(shop, checkout, good), 201)["payment_reference"] == good
+
+
+def test_what_is_paid_is_not_asked_about_again(shop: Platform) -> None:
+    hold = held(shop, shop.on_sale(5))
+    checkout = ok(checked_out(shop, hold), 201)
+    reference = paid(shop, 4500)
+    order = ok(completed(shop, checkout, reference), 201)
+    assert ok(completed(shop, checkout, reference)) == order
+    problem_of(completed(shop, checkout, paid(shop, 1)), 409, "already_paid")
+    assert ok(confirmed(shop, hold))["order"] == order
+
+
+def test_a_card_is_declined(shop: Platform) -> None:
+    body: Json = {"amount": 4500, "currency": "EUR", "card": DECLINED_CARD}
+    answer = post(shop, "/api/demo/payments", body)
+    problem_of(answer, 402, "payment_refused")
+    assert DECLINED_CARD not in answer.text
+
+
+def test_the_same_key_is_the_same_payment(shop: Platform) -> None:
+    body, key = {"amount": 4500, "currency": "EUR"}, keyed()
+    first, again = (post(shop, "/api/demo/payments", body, key) for _ in range(2))
+    assert first.status_code == again.status_code == 201
+    assert first.content == again.content
+    assert paid(shop, 4500) != paid(shop, 4500)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "code"),
+    [
+        ({"amount": -1}, "amount", "invalid_price"),
+        ({"amount": "1"}, "amount", "invalid_price"),
+        ({"amount": None}, "amount", "invalid_price"),
+        ({"currency": "euro"}, "currency", "invalid_currency"),
+        ({"card": "4242"}, "card", "invalid_value"),
+        ({"card": "4242 4242 4242 4242"}, "card", "invalid_value"),
+        ({"cvc": "1"}, "body", "unknown_field"),
+    ],
+)
+def test_bad_fields_are_named(shop: Platform, change: Json, field: str, code: str) -> None:
+    body = {"amount": 4500, "currency": "EUR"} | change
+    assert first_error(post(shop, "/api/demo/payments", body)) == (field, code)
+
+
+def test_the_till_is_in_the_document_here(shop: Platform) -> None:
+    assert "/api/demo/payments" in shop.client.get("/api/schema").json()["paths"]

@@ -1,0 +1,116 @@
+"""The facts with what became of them, and the audit by whatever one knows."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.test import Client
+
+from tests.pages.sales import Sale, insert, list_of, page
+
+
+def said_of_the_relay(operator: Client, sale: Sale) -> str:
+    (said,) = re.findall(r'role="status">(.*?)</p>', list_of(operator, "fact", sale), re.DOTALL)
+    return " ".join(re.sub("<[^>]+>", "", said).split())
+
+
+def relayed_up_to_now(sale: Sale) -> None:
+    sale.owner.execute(
+        "INSERT INTO relay_cursor (partition, xid, seq)"
+        " SELECT partition, max(xid), 9223372036854775807 FROM outbox GROUP BY partition"
+        " ON CONFLICT (partition) DO UPDATE SET xid = excluded.xid, seq = excluded.seq"
+    )
+
+
+def badges(text: str) -> list[str]:
+    return re.findall(r">\s*(relayed|waiting)\s*</span>", text)
+
+
+def test_facts_say_whether_they_were_relayed(operator: Client, sale: Sale) -> None:
+    sale.place()
+    relayed_up_to_now(sale)
+    assert said_of_the_relay(operator, sale).startswith("Every fact of every organization has been")
+    assert badges(list_of(operator, "fact", sale)) == ["relayed"]
+
+    hold = sale.place()
+    sale.owner.execute(
+        "UPDATE outbox SET occurred_at = now() - interval '90 seconds' WHERE hold_id = %s", [hold]
+    )
+    said = said_of_the_relay(operator, sale)
+    assert re.match(
+        r"1 fact of all organizations waits to be relayed, the oldest for 9\d s\.", said
+    )
+    assert badges(list_of(operator, "fact", sale)) == ["waiting", "relayed"]
+
+
+def test_facts_are_in_the_order_of_the_log(operator: Client, sale: Sale) -> None:
+    """Not in that of their numbers: a later transaction may have drawn a lower one."""
+    first, second = sale.place(), sale.place()
+    sale.owner.execute("UPDATE outbox SET xid = pg_current_xact_id() WHERE hold_id = %s", [first])
+    text = list_of(operator, "fact", sale)
+    assert text.index(str(first)) < text.index(str(second))
+
+
+def test_a_fact_is_found_by_its_place_in_the_log(operator: Client, sale: Sale) -> None:
+    sale.place()
+    (found,) = re.findall(r'href="/admin/holdfast/(fact/[^"]+)"', list_of(operator, "fact", sale))
+    path, _, place = found.replace("&amp;", "&").partition("?")
+    query = dict(part.split("=") for part in place.split("&"))
+    assert "hold.created" in page(operator, path, **query)
+    elsewhere = query | {"transaction": "3"}
+    assert operator.get(f"/admin/holdfast/{path}", elsewhere).status_code == 302
+    assert operator.get("/admin/holdfast/fact/none/change/").status_code == 302
+
+
+@pytest.fixture
+def entries(sale: Sale) -> dict[str, UUID]:
+    """Three entries of three holds, which differ in everything that one can ask for."""
+    found = {}
+    for name, action, actor, hours in (
+        ("old", "hold.cancelled", "key:one", 48),
+        ("seat", "seat_reserved", "key:two", 24),
+        ("failed", "hold.convert_failed", "key:two", 0),
+    ):
+        hold = sale.place()
+        seat = sale.seat("A", hours + 1)
+        entry: dict[str, Any] = {
+            "organization_id": sale.organization_id,
+            "hold_id": hold,
+            "seat_id": seat,
+            "at": datetime.now(UTC) - timedelta(hours=hours),
+            "action": action,
+            "actor": actor,
+            "request_id": f"request-{name}",
+            "new": json.dumps({}),
+        }
+        insert(sale.owner, "audit", **entry)
+        found[name] = seat
+    return found
+
+
+def shown(operator: Client, sale: Sale, **query: object) -> set[str]:
+    text = list_of(operator, "auditentry", sale, **query)
+    return set(re.findall(r"request-(old|seat|failed)", text))
+
+
+def test_the_audit_is_found_by_what_one_knows(
+    operator: Client, sale: Sale, entries: dict[str, UUID]
+) -> None:
+    assert shown(operator, sale) == {"old", "seat", "failed"}
+    assert shown(operator, sale, action="hold.convert_failed") == {"failed"}
+    assert shown(operator, sale, actor="key:two") == {"seat", "failed"}
+    assert shown(operator, sale, actor="key:") == set(), "only by the whole of it"
+    assert shown(operator, sale, seat_id=entries["seat"]) == {"seat"}
+    assert shown(operator, sale, seat_id="no id") == set()
+    yesterday = datetime.now(UTC) - timedelta(hours=36)
+    since = {"at_from_0": f"{yesterday:%Y-%m-%d}", "at_from_1": f"{yesterday:%H:%M:%S}"}
+    assert shown(operator, sale, **since) == {"seat", "failed"}
+    until = {"at_to_0": f"{yesterday:%Y-%m-%d}", "at_to_1": f"{yesterday:%H:%M:%S}"}
+    assert shown(operator, sale, **until) == {"old"}
+    assert shown(operator, sale, at_to_0=f"{yesterday:%Y-%m-%d}") >= {"old"}
+    last_week = f"{yesterday - timedelta(days=7):%Y-%m-%d}"
+    assert shown(operator, sale, at_to_0=last_week) == set()
+    assert shown(operator, sale, at_to_0="2026-02-31", at_from_0="x") == {"old", "seat", "failed"}

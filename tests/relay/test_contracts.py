@@ -1,0 +1,187 @@
+"""Whatever is published fits its contract, and the contracts are whole."""
+
+import json
+import re
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from holdfast.domain.hold import Hold
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.transitions import FactType
+from holdfast.domain.values import Holder
+from holdfast.ports.facts import Message
+from holdfast.services.taking_orders import paid_order_of
+from holdfast.services.telling import SCHEMA
+from tests.contract.asking import converted, extended, placed, started, warned
+from tests.contract.venues import Plan, a_purchase
+from tests.relay.contracts import (
+    CONTRACTS,
+    INBOUND,
+    Json,
+    fact_files,
+    misfits,
+    schema_in,
+    schema_of,
+)
+from tests.relay.stage import HALL, Listed, Stage
+
+RESERVED = {"hold.promoted"}
+
+every_file = pytest.mark.parametrize("path", [*fact_files(), INBOUND], ids=lambda path: path.stem)
+
+
+def test_every_fact_has_a_contract() -> None:
+    assert {path.stem for path in fact_files()} == {*FactType, *RESERVED}
+    for path in fact_files():
+        schema = schema_in(path)
+        assert schema["$id"] == SCHEMA.format(type=path.stem)
+        assert schema["properties"]["event_type"] == {"const": path.stem}
+
+
+@every_file
+def test_it_is_a_schema_and_its_examples_fit(path: Path) -> None:
+    schema = schema_in(path)
+    Draft202012Validator.check_schema(schema)
+    assert schema["examples"]
+    for example in schema["examples"]:
+        assert misfits(schema, example) == []
+
+
+@every_file
+def test_nothing_may_be_added_and_nothing_left_out(path: Path) -> None:
+    schema = schema_in(path)
+    example = schema["examples"][0]
+    for part in ((), ("payload",)):
+        assert misfits(schema, _with(example, part, "surprise", 1))
+        described = schema["properties"]["payload"] if part else schema
+        for name in described["required"]:
+            assert misfits(schema, _without(example, part, name)), name
+
+
+@every_file
+def test_ids_and_times_are_checked(path: Path) -> None:
+    schema = schema_in(path)
+    example = schema["examples"][0]
+    assert misfits(schema, example | {"event_id": "nobody"})
+    if path != INBOUND:
+        assert misfits(schema, example | {"occurred_at": "2026-01-15 10:20"})
+        assert misfits(schema, example | {"occurred_at": "2026-01-15T10:20:00+01:00"})
+
+
+def test_what_the_contract_of_orders_allows_is_taken_in() -> None:
+    schema = schema_in(INBOUND)
+    for example in schema["examples"]:
+        assert str(paid_order_of(json.dumps(example).encode()).event_id) == example["event_id"]
+    both = _with(schema["examples"][0], ("payload",), "hold_ids", [str(uuid4())])
+    assert misfits(schema, both)
+    nobodys = _without(schema["examples"][0], (), "organization_id")
+    assert misfits(schema, nobodys)
+
+
+def test_the_document_of_all_messages_leads_to_every_contract() -> None:
+    text = (CONTRACTS / "asyncapi.yaml").read_text()
+    assert text.startswith("asyncapi: 3.0.0\n")
+    assert set(re.findall(r"^    address: (\S+)$", text, re.MULTILINE)) == {*FactType, *RESERVED}
+    files = {(CONTRACTS / found).resolve() for found in re.findall(r"\$ref: (\./\S+)", text)}
+    assert files == {*fact_files(), INBOUND}
+    within = set(re.findall(r"\$ref: '#/(?:components/)?(\w+)/(\w+)'", text))
+    for kind, name in within:
+        assert re.search(rf"^ *{kind}:\n(?:.*\n)*? *{name}:$", text, re.MULTILINE), (kind, name)
+    told = set(re.findall(r"^  tell(\w+):$", text, re.MULTILINE))
+    assert told == {"".join(map(str.capitalize, kind.split("."))) for kind in FactType}
+
+
+def test_every_message_fits(stage: Stage) -> None:
+    """Everything that can happen to holds of every kind happens once, through the engine."""
+    _standing_life(stage)
+    _seated_life(stage)
+    _short_life(stage)
+    published = Listed([])
+    stage.relay_all(published)
+    stage.assert_arrived(published.messages, once=True)
+    assert {message.type for message in published.messages} == set(FactType)
+    for message in published.messages:
+        assert misfits(schema_of(message.type), json.loads(message.body)) == [], message.body
+        assert misfits(_header_schema(), dict(message.headers)) == [], message.headers
+    assert_several_shapes(published.messages)
+
+
+def assert_several_shapes(messages: Sequence[Message]) -> None:
+    """One line and several, with seats and without, an address and none."""
+    created = [
+        json.loads(message.body)["payload"]
+        for message in messages
+        if message.type == "hold.created"
+    ]
+    assert {"lines" in payload for payload in created} == {True, False}
+    assert {payload["ticket_type_id"] is None for payload in created} == {True, False}
+    assert {payload["customer_email"] is None for payload in created} == {True, False}
+
+
+def _standing_life(stage: Stage) -> None:
+    venue, engine = stage.venue, stage.engine
+    stage.place_and_release(1)
+    paid = placed(engine, venue.place(("standing", 2)))
+    extended(engine, venue.extend(paid.id, 60))
+    checkout = started(engine, venue.check_out(paid.id))
+    purchase = a_purchase(payment_reference="pay-1")
+    converted(engine, venue.convert(paid.id, purchase=purchase, checkout_id=checkout.checkout_id))
+
+
+def _seated_life(stage: Stage) -> None:
+    venue, engine, world = stage.venue, stage.engine, stage.world
+    by_user = Holder(user_id="user-17")
+    asks = (venue.these("Stalls A 1", "Stalls A 2"), ("standing", 3))
+    bought = placed(engine, venue.place(*asks, holder=by_user))
+    converted(engine, venue.convert(bought.id))
+    lapsed = placed(engine, venue.seats("Stalls A 3"))
+    world.let_pass(venue, 545)
+    assert warned(engine, venue.warn(lapsed.id)) == (lapsed.id,)
+    world.let_pass(venue, 60)
+    # The payment comes late: the hold expires, and another one in its place is paid for.
+    converted(engine, venue.convert(lapsed.id))
+    held = placed(engine, venue.seats("Stalls A 4"))
+    stage.ask(venue.block("Stalls A 4", "Stalls A 5"), venue.unblock("Stalls A 5"))
+    assert held.id != lapsed.id
+
+
+def _short_life(stage: Stage) -> None:
+    """A checkout that does not extend anything; and a hold that is just left to expire."""
+    policy = HoldPolicy(checkout_extension_seconds=0)
+    venue = stage.world.build(Plan({"floor": 9}, {"standing": ("floor",)}, policy, hall=HALL))
+    hold: Hold = placed(stage.engine, venue.place(("standing", 1)))
+    started(stage.engine, venue.check_out(hold.id))
+    seated = placed(stage.engine, venue.seats("Stalls A 1"))
+    stage.world.let_pass(venue, 601)
+    stage.ask(venue.expire(hold.id, seated.id))
+
+
+def _header_schema() -> Json:
+    """As the document of all messages has it, in as far as it can be read without a YAML parser."""
+    text = (CONTRACTS / "asyncapi.yaml").read_text()
+    required = re.findall(r"^          - (cloudEvents:\w+)$", text, re.MULTILINE)
+    known = re.findall(r"^          (cloudEvents:\w+):$", text, re.MULTILINE)
+    assert set(required) | {"cloudEvents:holderhash"} == set(known)
+    return {
+        "type": "object",
+        "required": required,
+        "properties": {name: {"type": "string", "minLength": 1} for name in known},
+        "additionalProperties": False,
+    }
+
+
+def _with(example: Json, part: tuple[str, ...], name: str, value: object) -> Json:
+    changed = deepcopy(example)
+    (changed[part[0]] if part else changed)[name] = value
+    return changed
+
+
+def _without(example: Json, part: tuple[str, ...], name: str) -> Json:
+    changed = deepcopy(example)
+    del (changed[part[0]] if part else changed)[name]
+    return changed

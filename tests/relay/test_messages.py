@@ -1,0 +1,93 @@
+"""How a fact is told, to the letter."""
+
+import hmac
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.ports.facts import Position, StoredFact
+from holdfast.services.telling import message_of
+
+ORGANIZATION = "0198f1c0-0a10-7a00-8b00-5d2c1e9f0001"
+HOLD = "0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006"
+FACT = "0198f1c4-6d1f-7b0a-8f4e-1b7d92e50009"
+SEAT = "0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"
+ORDER = "0198f1c3-1d20-7e41-8a77-91c4f05e000d"
+HOLDER = UUID("11111111-2222-4333-8444-555555555555")
+SECRET = "a secret of at least 32 characters"
+PAYLOAD = {"hold_id": HOLD, "quantity": 2, "ticket_type_id": None}
+
+CREATED = StoredFact(
+    OrganizationId(UUID(ORGANIZATION)),
+    Position(7, 9),
+    UUID(FACT),
+    "hold.created",
+    datetime(2026, 1, 15, 10, 20, 0, 123456, tzinfo=UTC),
+    HoldId(UUID(HOLD)),
+    None,
+    1,
+    PAYLOAD,
+    HOLDER,
+)
+
+
+def test_the_envelope() -> None:
+    message = message_of(CREATED, None)
+    assert (message.id, message.type) == (UUID(FACT), "hold.created")
+    assert json.loads(message.body) == {
+        "event_id": FACT,
+        "event_type": "hold.created",
+        "occurred_at": "2026-01-15T10:20:00.123456Z",
+        "aggregate_id": HOLD,
+        "idempotency_key": FACT,
+        "payload": PAYLOAD,
+    }
+
+
+def test_the_envelope_of_an_expired_hold_has_no_idempotency_key() -> None:
+    told = json.loads(message_of(replace(CREATED, type="hold.expired"), None).body)
+    assert list(told) == ["event_id", "event_type", "occurred_at", "aggregate_id", "payload"]
+
+
+@pytest.mark.parametrize(
+    ("fact", "subject"),
+    [
+        (replace(CREATED, type="seat.held", seat_id=SeatId(UUID(SEAT))), HOLD),
+        (replace(CREATED, type="seat.blocked", hold_id=None, seat_id=SeatId(UUID(SEAT))), SEAT),
+        (replace(CREATED, type="order.confirmed", payload={"order_id": ORDER}), ORDER),
+    ],
+    ids=["of a seat in a hold", "of a seat in none", "of an order"],
+)
+def test_what_it_is_about(fact: StoredFact, subject: str) -> None:
+    message = message_of(fact, None)
+    assert json.loads(message.body)["aggregate_id"] == subject
+    assert message.headers["cloudEvents:subject"] == subject
+
+
+def test_the_attributes_of_cloud_events() -> None:
+    assert message_of(CREATED, None).headers == {
+        "cloudEvents:specversion": "1.0",
+        "cloudEvents:id": FACT,
+        "cloudEvents:type": "hold.created",
+        "cloudEvents:source": f"/organizations/{ORGANIZATION}",
+        "cloudEvents:time": "2026-01-15T10:20:00.123456Z",
+        "cloudEvents:subject": HOLD,
+        "cloudEvents:datacontenttype": "application/json",
+        "cloudEvents:dataschema": "urn:holdfast:fact:hold.created:1",
+    }
+
+
+def test_the_holder_goes_by_a_keyed_hash() -> None:
+    told = message_of(CREATED, SECRET).headers["cloudEvents:holderhash"]
+    assert told == hmac.new(SECRET.encode(), HOLDER.bytes, "sha256").hexdigest()
+    assert message_of(CREATED, SECRET + "!").headers["cloudEvents:holderhash"] != told
+    nobodys = replace(CREATED, type="seat.blocked", holder_key=None)
+    assert "cloudEvents:holderhash" not in message_of(nobodys, SECRET).headers
+
+
+def test_it_is_the_same_message_each_time() -> None:
+    assert message_of(CREATED, SECRET) == message_of(CREATED, SECRET)

@@ -1,0 +1,238 @@
+"""The log: one relay per partition, nothing skipped, nothing shown too early, and an order that
+holds whatever transaction came first."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from holdfast.adapters.postgres.outbox import PostgresFactLog, PostgresOutbox
+from holdfast.adapters.postgres.reading import Database
+from holdfast.domain.ids import OrganizationId
+from holdfast.ports.facts import Position, RelayLag
+from holdfast.ports.store import StoreUnavailable
+from tests.contract.asking import ask, placed
+from tests.contract.tables import Connection
+from tests.contract.venues import STRANGER
+from tests.relay.stage import Listed, Stage, write_fact
+
+GUARD = "AND outbox.xid < pg_snapshot_xmin(pg_current_snapshot())"
+
+
+@contextmanager
+def outbox_of(stage: Stage) -> Iterator[PostgresOutbox]:
+    with closing(PostgresOutbox(stage.url)) as outbox:
+        yield outbox
+
+
+@contextmanager
+def log_of(stage: Stage) -> Iterator[PostgresFactLog]:
+    database = Database(stage.url)
+    database.open()
+    try:
+        yield PostgresFactLog(database)
+    finally:
+        database.close()
+
+
+@contextmanager
+def transaction(url: str) -> Iterator[Connection]:
+    """Open at once, as far as the order of transactions goes."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT pg_current_xact_id()")
+        yield connection
+
+
+class TestClaims:
+    def test_a_partition_has_one_relay_at_a_time(self, stage: Stage) -> None:
+        with outbox_of(stage) as ours, outbox_of(stage) as theirs:
+            with ours.claim(3) as first, theirs.claim(3) as second, theirs.claim(4) as other:
+                assert first is not None
+                assert second is None
+                assert other is not None
+            with theirs.claim(3) as again:
+                assert again is not None
+
+    def test_nothing_is_open_while_facts_are_published(self, stage: Stage) -> None:
+        stage.place(1)
+        states = []
+
+        def look(_: object) -> None:
+            with psycopg.connect(stage.url) as connection:
+                states.extend(
+                    connection.execute(
+                        "SELECT state, backend_xmin FROM pg_stat_activity"
+                        " WHERE application_name = 'holdfast relay'"
+                        " AND datname = current_database()"
+                    ).fetchall()
+                )
+
+        stage.relay_all(Listed([], look))
+        assert states == [("idle", None)]
+
+    def test_a_claim_ends_with_its_connection(self, stage: Stage) -> None:
+        stage.place(1)
+        with outbox_of(stage) as ours, outbox_of(stage) as theirs:
+            with ours.claim(3) as claimed:
+                assert claimed is not None
+                _cut_relays(stage)
+                with pytest.raises(StoreUnavailable):
+                    claimed.unpublished(1)
+                # Not on a new connection either: another one has the partition now.
+                with theirs.claim(3) as taken_over:
+                    assert taken_over is not None
+                    with pytest.raises(StoreUnavailable):
+                        claimed.published(Position(1, 1))
+            with ours.claim(4) as anew:
+                assert anew is not None
+
+    def test_a_cursor_never_goes_back(self, stage: Stage) -> None:
+        with outbox_of(stage) as outbox:
+            with outbox.claim(0) as claimed:
+                assert claimed is not None
+                claimed.published(Position(9, 1))
+                claimed.published(Position(8, 7))
+            (cursor,) = outbox.cursors()
+            assert (cursor.partition, cursor.position) == (0, Position(9, 1))
+
+    def test_what_waits_is_counted(self, stage: Stage) -> None:
+        with outbox_of(stage) as outbox:
+            assert outbox.lag() == RelayLag(0, 0.0)
+            stage.place(5)
+            lag = outbox.lag()
+            assert lag.waiting == 5
+            assert 0 <= lag.oldest_seconds < 60
+            stage.relay_all(Listed([]))
+            assert outbox.lag() == RelayLag(0, 0.0)
+
+    def test_without_a_database_it_is_told(self) -> None:
+        outbox = PostgresOutbox("postgresql://holdfast@127.0.0.1:1/nowhere")
+        with pytest.raises(StoreUnavailable):
+            outbox.lag()
+
+
+class TestTransactionsInFlight:
+    """A transaction that began first commits last: its facts come first, and later ones wait."""
+
+    def test_the_relay_skips_none(self, stage: Stage) -> None:
+        published = Listed([])
+        early, late = _relay_around_a_slow_transaction(stage, published)
+        assert published.ids == [early, late]
+
+    def test_control_without_the_guard_one_is_lost(self, stage: Stage) -> None:
+        """Which shows that the guard is what the test above is about."""
+        _remove_guard(stage)
+        published = Listed([])
+        early, late = _relay_around_a_slow_transaction(stage, published)
+        assert published.ids == [late]
+        assert early not in published.ids
+
+    def test_the_log_shows_none_too_early(self, stage: Stage) -> None:
+        organization_id = stage.venue.organization_id
+        with log_of(stage) as log:
+            with transaction(stage.url) as slow:
+                early = write_fact(slow, stage.venue)
+                with transaction(stage.url) as quick:
+                    late = write_fact(quick, stage.venue, partition=1)
+                page = log.facts(organization_id, None, 10)
+                assert (page.items, page.has_more) == ((), False)
+            following = log.facts(organization_id, page.next, 10)
+            assert [fact.event_id for fact in following.items] == [early, late]
+
+
+def _relay_around_a_slow_transaction(stage: Stage, published: Listed) -> tuple[object, object]:
+    with stage.relay(published) as relay:
+        with transaction(stage.url) as slow:
+            early = write_fact(slow, stage.venue)
+            with transaction(stage.url) as quick:
+                late = write_fact(quick, stage.venue)
+            relay.run_once()
+        relay.run_once()
+    return early, late
+
+
+def _remove_guard(stage: Stage) -> None:
+    with psycopg.connect(stage.url) as connection:
+        row = connection.execute(
+            "SELECT pg_get_functiondef('holdfast_unpublished'::regproc)"
+        ).fetchone()
+        assert row is not None
+        assert GUARD in row[0]
+        connection.execute(row[0].replace(GUARD, "").encode())
+
+
+def _cut_relays(stage: Stage) -> None:
+    with psycopg.connect(stage.url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE application_name = 'holdfast relay' AND datname = current_database()"
+        )
+
+
+def test_a_new_hold_never_ends_before_it_begins(stage: Stage) -> None:
+    """It takes the place of a lapsed hold whose last facts have a later place in the log than this
+    transaction would have: so its own facts are put there too, and its end behind them."""
+    venue, engine = stage.venue, stage.engine
+    lapsed = placed(engine, venue.seats("Stalls A 1"))
+    stage.world.let_pass(venue, 601)
+    with psycopg.connect(stage.url) as connection:
+        connection.execute(
+            "UPDATE hold SET changed_xid = (pg_current_xact_id()::text::bigint + 20)::text::xid8"
+            " WHERE id = %s",
+            [lapsed.id],
+        )
+    new = placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
+    ask(engine, venue.release(new.id))
+    with psycopg.connect(stage.url, autocommit=True) as connection:
+        for _ in range(25):
+            connection.execute("SELECT pg_current_xact_id()")
+    published = Listed([])
+    stage.relay_all(published)
+    told = [fact.type for fact in stage.stored() if fact.subject == new.id]
+    assert told == ["hold.created", "seat.held", "hold.cancelled", "seat.released"]
+    stage.assert_arrived(published.messages, once=True)
+
+
+class TestPolling:
+    def test_page_by_page_it_is_all_of_it(self, stage: Stage) -> None:
+        stage.place_and_release(20)
+        with log_of(stage) as log:
+            seen, after = [], None
+            while True:
+                page = log.facts(stage.venue.organization_id, after, 7)
+                seen += [fact.event_id for fact in page.items]
+                after = page.next
+                if not page.has_more:
+                    break
+                assert len(page.items) == 7
+            assert seen == [fact.event_id for fact in stage.stored()]
+            assert log.facts(stage.venue.organization_id, after, 7).items == ()
+            stage.place(1)
+            later = log.facts(stage.venue.organization_id, after, 7)
+            assert [fact.event_id for fact in later.items] == [stage.stored()[-1].event_id]
+
+    def test_another_organization_sees_none_of_it(self, stage: Stage) -> None:
+        stage.place(1)
+        with log_of(stage) as log:
+            assert log.facts(OrganizationId(uuid4()), None, 10).items == ()
+            assert len(log.facts(stage.venue.organization_id, None, 10).items) == 1
+
+    def test_what_was_pruned_is_told(self, stage: Stage) -> None:
+        stage.place(3)
+        organization_id = stage.venue.organization_id
+        with log_of(stage) as log:
+            first = log.facts(organization_id, None, 1).next
+            stage.relay_all(Listed([]))
+            up_to_date = log.facts(organization_id, None, 10).next
+            with psycopg.connect(stage.url) as connection:
+                for partition in range(8):
+                    connection.execute(
+                        "SELECT holdfast_prune_facts(%s::smallint, 0, 100)", [partition]
+                    )
+            assert stage.stored() == []
+            assert log.facts(organization_id, first, 10).is_gone
+            assert not log.facts(organization_id, None, 10).is_gone
+            # Whoever had seen all of it has missed nothing.
+            assert not log.facts(organization_id, up_to_date, 10).is_gone

@@ -1,0 +1,78 @@
+"""Real processes of the command line: workers, beat, and commands that end by themselves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.owner import wait_until
+
+START_SECONDS_MAX = 60.0
+_PROGRAM = [sys.executable, "-m", "holdfast.entrypoints.cli.main"]
+
+
+def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
+    ours = {name: value for name, value in os.environ.items() if "HOLDFAST" not in name}
+    return {**ours, **settings}
+
+
+def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*_PROGRAM, *arguments],
+        env=environment_of(settings),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@dataclass
+class RunningCommand:
+    """One `holdfast ...` with its children, in a process group of its own."""
+
+    arguments: tuple[str, ...]
+    log: Path
+    settings: Mapping[str, str]
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*_PROGRAM, *self.arguments],
+                env=environment_of(self.settings),
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def lines(self, event: str) -> list[dict[str, Any]]:
+        """What it has logged so far under this name."""
+        found = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in map(json.loads, found) if line["event"] == event]
+
+    def wait_for(self, event: str, times: int = 1) -> None:
+        try:
+            wait_until(lambda: len(self.lines(event)) >= times, event, START_SECONDS_MAX)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log.read_text()[-4_000:]}") from error
+
+    def children(self) -> list[int]:
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in listed.split()]
+
+    def kill(self) -> None:
+        """kill -9, every process of it."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(10)
+
+    def stop(self) -> int:
+        """In order; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)

@@ -1,0 +1,52 @@
+"""Commands as processes, and holds that have lapsed."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.engine import Admission
+from tests.contract.venues import Venue
+from tests.contract.worlds import PostgresWorld
+from tests.workers.commands import RunningCommand
+from tests.workers.lapsing import place_many
+
+Start = Callable[..., RunningCommand]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a command that runs until it is stopped."""
+    started: list[RunningCommand] = []
+
+    def make(*arguments: str, **settings: str) -> RunningCommand:
+        log = tmp_path / f"{arguments[0]}-{len(started)}.log"
+        started.append(RunningCommand(arguments, log, settings))
+        return started[-1]
+
+    yield make
+    for command in started:
+        command.kill()
+
+
+@pytest.fixture
+def world(fresh_database_url: str) -> Iterator[PostgresWorld]:
+    world = PostgresWorld(fresh_database_url)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def lapse(world: PostgresWorld) -> Callable[[int], Venue]:
+    """So many holds of two tickets each, all lapsed a minute ago."""
+
+    def make(count: int) -> Venue:
+        engine = Admission(world.store)
+        engine.start()
+        venue = world.venue({"floor": 2 * count}, {"standing": ("floor",)})
+        place_many(engine, venue, count)
+        engine.stop()
+        world.let_pass(venue, 660)
+        return venue
+
+    return make

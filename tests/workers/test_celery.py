@@ -1,0 +1,155 @@
+"""Beat and workers on a real RabbitMQ: a lapsed hold is expired, whoever is killed on the way."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import psycopg
+
+from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.workers.app import CLEANUP, create_app
+from tests.contract.venues import Venue
+from tests.contract.worlds import PostgresWorld
+from tests.e2e.owner import wait_until
+from tests.support.auditing import assert_sound
+from tests.support.rabbit import RabbitBroker
+from tests.workers.conftest import Start
+from tests.workers.lapsing import statuses, times_expired
+
+Lapse = Callable[[int], Venue]
+PATIENCE_SECONDS = 60.0
+NOBODY = "postgresql://holdfast@127.0.0.1:1/nothing"
+
+
+def send(amqp_url: str, task: str = "holdfast.release_expired") -> None:
+    app = create_app(Settings(amqp_url=amqp_url))
+    app.send_task(task)
+    app.close()
+
+
+def waiting(rabbit: RabbitBroker, amqp_url: str) -> dict[str, int]:
+    """How many messages each queue has, those under way included."""
+    vhost = amqp_url.rpartition("/")[2]
+    listed = rabbit.ctl("list_queues", "-p", vhost, "name", "messages", "--no-table-headers")
+    return {name: int(count) for name, count in map(str.split, listed.splitlines())}
+
+
+def wait_for_expiry(url: str, holds: int) -> None:
+    wait_until(
+        lambda: statuses(url) == {"expired": holds}, "the holds are expired", PATIENCE_SECONDS
+    )
+
+
+def is_reaper_stuck(url: str) -> bool:
+    """Whether an engine waits for somebody's lock."""
+    query = (
+        "SELECT FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name = 'holdfast engine' AND wait_event_type = 'Lock'"
+    )
+    with psycopg.connect(url) as connection:
+        return bool(connection.execute(query).fetchall())
+
+
+def wait_until_stuck(url: str) -> None:
+    wait_until(lambda: is_reaper_stuck(url), "a reaper is in the middle", PATIENCE_SECONDS)
+
+
+def test_beat_and_a_worker_expire_what_has_lapsed(
+    rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
+) -> None:
+    lapse(5)
+    amqp_url = rabbit.new_vhost()
+    beat = start("beat", AMQP_URL=amqp_url, HOLDFAST_REAPER_BEAT_SECONDS="1")
+    worker = start("worker", "--queue", "cleanup", AMQP_URL=amqp_url, DATABASE_URL=world.url)
+    wait_for_expiry(world.url, 5)
+    worker.wait_for("reaper.run")
+    (run,) = worker.lines("reaper.run")
+    assert (run["expired_holds"], run["processed_successfully"]) == (5, 5)
+    assert (run["processed_failed"], run["tickets_released"]) == (0, 10)
+    assert run["duration_ms"] >= 0
+    assert (worker.stop(), beat.stop()) == (0, 0)
+    assert set(waiting(rabbit, amqp_url)) == {CLEANUP}  # and no queue but what is used
+    assert_sound(world.url, grace_seconds=1)
+
+
+def test_a_task_whose_worker_is_killed_is_done_by_the_next(
+    rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
+) -> None:
+    venue = lapse(5)
+    amqp_url = rabbit.new_vhost()
+    first = start("worker", AMQP_URL=amqp_url, DATABASE_URL=world.url)
+    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+        send(amqp_url)
+        wait_until_stuck(world.url)
+        first.kill()
+    assert statuses(world.url) == {"active": 5}
+    start("worker", AMQP_URL=amqp_url, DATABASE_URL=world.url)
+    wait_for_expiry(world.url, 5)
+    assert times_expired(world.url) == {1: 5}
+
+
+def test_a_task_that_costs_three_workers_is_given_up(
+    rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
+) -> None:
+    """Its process is killed in each attempt; the worker makes a new one and goes on."""
+    venue = lapse(1)
+    amqp_url = rabbit.new_vhost()
+    worker = start("worker", AMQP_URL=amqp_url, DATABASE_URL=world.url)
+    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+        send(amqp_url)
+        for _ in range(3):
+            wait_until_stuck(world.url)
+            (child,) = worker.children()
+            os.kill(child, signal.SIGKILL)
+            wait_until(lambda pid=child: pid not in worker.children(), "it is gone")  # type: ignore
+            wait_until(lambda: not is_reaper_stuck(world.url), "its connection is gone")
+        wait_until(
+            lambda: waiting(rabbit, amqp_url)[CLEANUP] == 0, "it is given up", PATIENCE_SECONDS
+        )
+    (warning,) = worker.lines("task.last_attempt")
+    assert (warning["task"], warning["attempt"]) == ("holdfast.release_expired", 3)
+    send(amqp_url)
+    wait_for_expiry(world.url, 1)
+
+
+def test_a_task_that_fails_three_times_is_given_up_with_a_log(
+    rabbit: RabbitBroker, start: Start
+) -> None:
+    amqp_url = rabbit.new_vhost()
+    worker = start("worker", AMQP_URL=amqp_url, DATABASE_URL=NOBODY)
+    send(amqp_url)
+    worker.wait_for("task.given_up")
+    assert [line["attempt"] for line in worker.lines("task.failed")] == [1, 2]
+    (given_up,) = worker.lines("task.given_up")
+    assert (given_up["attempt"], given_up["level"]) == (3, "error")
+    assert given_up["problem"] == "StoreUnavailable"
+    wait_until(lambda: not any(waiting(rabbit, amqp_url).values()), "nothing waits")
+
+
+def test_every_duty_is_done_by_a_worker(
+    rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
+) -> None:
+    lapse(2)
+    amqp_url = rabbit.new_vhost()
+    worker = start("worker", AMQP_URL=amqp_url, DATABASE_URL=world.url)
+    with psycopg.connect(world.url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO inbox (organization_id, consumer, event_id, received_at)"
+            " VALUES (gen_random_uuid(), 'test', gen_random_uuid(), now() - interval '31 days')"
+        )
+    for task in ("holdfast.prune", "holdfast.audit_books"):
+        send(amqp_url, task)
+    worker.wait_for("books.audited")
+    (pruned,) = worker.lines("pruner.run")
+    assert (pruned["answers"], pruned["facts"], pruned["receipts"]) == (0, 0, 1)
+    (audited,) = worker.lines("books.audited")
+    assert (audited["unsound"], audited["level"]) == (0, "info")
+
+
+def test_messages_end_before_the_next_is_sent() -> None:
+    settings = Settings(amqp_url="amqp://localhost", holdfast_reaper_beat_seconds=60)
+    schedule = create_app(settings).conf.beat_schedule
+    assert schedule["release expired holds"]["schedule"] == 60
+    assert all(each["options"]["expires"] == each["schedule"] for each in schedule.values())
+    silent = Settings(amqp_url="amqp://localhost", holdfast_audit_minutes=0)
+    assert "audit the books" not in create_app(silent).conf.beat_schedule
