@@ -76,6 +76,8 @@ def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any])
     assert {name for place, name in parameters if place == "query"} == in_query
     assert (("header", "Idempotency-Key") in parameters) == route.is_unsafe
     assert ("requestBody" in found) == (route.body is not None)
+    if route.body is not None:
+        assert found["requestBody"]["required"] != route.is_body_optional
 
 
 def test_where_csv_is_taken_it_is_documented(document: Json) -> None:

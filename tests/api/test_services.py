@@ -1,7 +1,5 @@
 """The use cases, without HTTP."""
 
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import UUID, uuid4
@@ -10,21 +8,16 @@ import pytest
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
-from holdfast.domain.commands import DUE_BATCH_MAX, Command, ExpireHolds
-from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SessionId
-from holdfast.domain.outcomes import Expired
+from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId
 from holdfast.domain.policy import PolicyChange, PolicyOverride
-from holdfast.domain.refusals import Refusal, RefusalCode, service_unavailable
+from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.ports.access import ALL_SCOPES, Principal
-from holdfast.ports.engine import Answer, Render
-from holdfast.ports.holds import LapsedHold, SeenHold
+from holdfast.ports.holds import SeenHold
 from holdfast.ports.store import Rejected, StoreError, StoreUnavailable
-from holdfast.services import authenticating, pruning, reading
+from holdfast.services import authenticating, reading
 from holdfast.services.authenticating import Authenticator, new_secret_key, secret_hash, stored_key
 from holdfast.services.cataloguing import Cataloguing
-from holdfast.services.expiring import Reaped, Reaper
 from holdfast.services.placing import repeat_key_text
-from holdfast.services.pruning import Pruner
 from holdfast.services.repeating import repeat_key, request_fingerprint
 from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalogue, StubKeys
 
@@ -40,9 +33,9 @@ class TestKeys:
         assert stored.secret_hash == sha256(secret.encode()).digest()
         assert secret.startswith(stored.prefix)
         assert len(stored.prefix) < 16
-        assert set(stored.scopes) == {"holds:read", "holds:write"} | {
-            "catalogue:read",
-            "catalogue:write",
+        assert set(stored.scopes) == {
+            *("holds:read", "holds:write", "holds:operate", "orders:read"),
+            *("catalogue:read", "catalogue:write", "facts:read", "audit:read"),
         }
         assert stored_key(secret, "checkout") == stored
         assert new_secret_key(mode, "checkout")[0] != secret
@@ -100,84 +93,6 @@ class TestRepeating:
         implied = repeat_key_text(None, hold_id)
         assert implied is not None
         assert " " in implied
-
-
-@dataclass
-class StubHousekeeping:
-    lapsed: tuple[LapsedHold, ...] = ()
-    error: StoreError | None = None
-    answers: int = 0
-
-    def lapsed_holds(self, limit: int) -> tuple[LapsedHold, ...]:
-        if self.error:
-            raise self.error
-        return self.lapsed[:limit]
-
-    def prune_answers(self, kept_seconds: int, limit: int) -> int:
-        if self.error:
-            raise self.error
-        pruned = min(limit, self.answers)
-        self.answers -= pruned
-        return pruned
-
-
-@dataclass
-class StubEngine:
-    """Expires everything, except in the sessions it is told to refuse or to leave hanging."""
-
-    refuses: bool = False
-    hangs: bool = False
-    commands: list[ExpireHolds] = field(default_factory=list)
-
-    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
-        assert isinstance(command, ExpireHolds)
-        self.commands.append(command)
-        future: Future[Answer] = Future()
-        if self.refuses:
-            future.set_result(Answer(service_unavailable()))
-        elif not self.hangs:
-            future.set_result(Answer(Expired(command.hold_ids, datetime.now(UTC))))
-        return future
-
-
-def lapsed(organization: int, session: int, count: int) -> tuple[LapsedHold, ...]:
-    organization_id = OrganizationId(UUID(int=organization))
-    session_id = SessionId(UUID(int=session))
-    return tuple(LapsedHold(organization_id, session_id, HoldId(uuid4())) for _ in range(count))
-
-
-class TestReaper:
-    def test_it_submits_one_session_at_a_time_in_bounded_batches(self) -> None:
-        found = lapsed(1, 1, DUE_BATCH_MAX + 1) + lapsed(1, 2, 1) + lapsed(2, 1, 1)
-        engine = StubEngine()
-        assert Reaper(StubHousekeeping(found), engine).run_once() == Reaped(131, 131)
-        sizes = [len(command.hold_ids) for command in engine.commands]
-        assert sizes == [DUE_BATCH_MAX, 1, 1, 1]
-        assert len({command.origin.request_id for command in engine.commands}) == 1
-
-    def test_a_full_run_that_moved_on_asks_for_another(self) -> None:
-        full = StubHousekeeping(lapsed(1, 1, 2_000))
-        assert Reaper(full, StubEngine()).run_once().may_be_more
-        assert not Reaper(full, StubEngine(refuses=True)).run_once().may_be_more
-        assert not Reaper(StubHousekeeping(lapsed(1, 1, 1)), StubEngine()).run_once().may_be_more
-
-    def test_it_survives_a_store_that_is_away_and_an_engine_that_hangs(self) -> None:
-        away = StubHousekeeping(error=StoreUnavailable())
-        assert Reaper(away, StubEngine()).run_once() == Reaped()
-        one = StubHousekeeping(lapsed(1, 1, 1))
-        hanging = Reaper(one, StubEngine(hangs=True), wait_seconds=0.01)
-        assert hanging.run_once() == Reaped(found=1, expired=0)
-        assert Reaper(one, StubEngine(refuses=True)).run_once().left == 1
-
-
-class TestPruner:
-    def test_it_goes_on_until_nothing_old_is_left(self) -> None:
-        housekeeping = StubHousekeeping(answers=2 * pruning.BATCH_SIZE + 1)
-        assert Pruner(housekeeping, 86_400).run_once() == 2 * pruning.BATCH_SIZE + 1
-        assert Pruner(housekeeping, 86_400).run_once() == 0
-
-    def test_a_store_that_is_away_is_no_error(self) -> None:
-        assert Pruner(StubHousekeeping(error=StoreUnavailable()), 86_400).run_once() == 0
 
 
 class Away(MemoryStore):

@@ -113,6 +113,53 @@ def test_an_operator_finds_a_hold_without_its_holders_name(
     visitor.assert_all_went_well()
 
 
+def test_an_operator_goes_from_an_order_to_its_hold_and_back(
+    visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
+) -> None:
+    hold = platform.place(platform.on_sale(5), 2, customer_email="bartholomew@example.com").json()
+    payment = "payment-" + "0123456789" * 12
+    checkout = platform.made("/api/checkouts", {"hold_ids": [hold["hold_id"]]})
+    complete = f"/api/checkouts/{checkout['checkout_id']}/complete"
+    order = platform.made(complete, {"payment_reference": payment})
+    log_in(visitor, operator, PASSWORD)
+    visitor.page.get_by_role("link", name="Orders").first.click()
+    visitor.page.wait_for_url("**/admin/holdfast/order/")
+    for name, size in DEVICES.items():
+        visitor.take(size)
+        visitor.visit(f"/admin/holdfast/order/?organization__id__exact={platform.organization_id}")
+        visitor.assert_fits_the_width()
+        visitor.page.get_by_role("link", name=order["order_id"]).click()
+        visitor.page.wait_for_url(f"**/order/{order['order_id']}/change/**")
+        text = visitor.page.content()
+        assert payment in text
+        assert "bartholomew" not in text
+        assert not any(ticket["code"] in text for ticket in order["tickets"])
+        picture(visitor, tmp_path, f"order-{name}")
+        visitor.assert_fits_the_width()
+        visitor.page.get_by_role("link", name=hold["reference"]).click()
+        visitor.page.wait_for_url(f"**/hold/{hold['hold_id']}/change/**")
+        visitor.page.get_by_role("link", name=order["order_id"]).click()
+        visitor.page.wait_for_url(f"**/order/{order['order_id']}/change/**")
+    visitor.assert_all_went_well()
+
+
+@pytest.mark.parametrize("model", ["fact", "auditentry"])
+def test_an_operator_reads_what_happened(
+    visitor: Visitor, operator: str, platform: Platform, tmp_path: Path, model: str
+) -> None:
+    hold = platform.place(platform.on_sale(5), 2).json()
+    log_in(visitor, operator, PASSWORD)
+    expect(visitor.page.get_by_role("link", name="Facts").first).to_be_visible()
+    for name, size in DEVICES.items():
+        visitor.take(size)
+        visitor.visit(f"/admin/holdfast/{model}/?q={hold['hold_id']}")
+        row = visitor.page.get_by_role("row").filter(has_text=hold["reference"])
+        expect(row).to_contain_text("hold.created")
+        picture(visitor, tmp_path, f"{model}-{name}")
+        visitor.assert_fits_the_width()
+    visitor.assert_all_went_well()
+
+
 def test_an_operator_sees_the_hall_with_who_sits_where(
     visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
 ) -> None:

@@ -16,15 +16,16 @@ from tests.support.servers import free_port
 
 @dataclass(frozen=True)
 class Received:
-    """A mail, the address on its envelope, and who had logged in."""
+    """A mail, the address on its envelope, who had logged in, and whether nobody listened."""
 
     to: str
     mail: EmailMessage
     user: str | None
+    is_encrypted: bool
 
     @property
     def text(self) -> str:
-        return str(self.mail.get_content())
+        return str(self.mail.get_content()).replace("\r\n", "\n")
 
 
 @dataclass
@@ -34,6 +35,7 @@ class MailServer:
     port: int = field(default_factory=free_port)
     tls: ssl.SSLContext | None = None
     refusals: dict[str, int] = field(default_factory=dict)
+    greeting: bytes | None = b"220 mail.test"
     answer_to_quit: bytes | None = b"221 bye"
     received: list[Received] = field(default_factory=list)
     _server: socketserver.ThreadingTCPServer | None = None
@@ -78,7 +80,8 @@ class _Conversation(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         with suppress(OSError):
-            self._say(b"220 mail.test")
+            if self._keeper.greeting is not None:
+                self._say(self._keeper.greeting)
             while line := self.rfile.readline():
                 verb, _, rest = line.decode().strip().partition(" ")
                 if not self._answer(verb.upper(), rest):
@@ -130,4 +133,4 @@ class _Conversation(socketserver.StreamRequestHandler):
         while (line := self.rfile.readline()) != b".\r\n":
             lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
         mail = message_from_bytes(b"".join(lines), _class=EmailMessage, policy=policy.default)
-        self._keeper.received.append(Received(self._to, mail, self._user))
+        self._keeper.received.append(Received(self._to, mail, self._user, self._is_encrypted))

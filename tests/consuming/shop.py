@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 from holdfast.adapters.postgres.outbox import PostgresFactLog
@@ -23,6 +24,7 @@ from holdfast.services.telling import message_of
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.brokers import BrokerAddress, wait_until
+from tests.support.servers import free_port
 
 HALL = Hall({"Stalls": {"A": 10}}, {"seat": ()})
 STOP_SECONDS_MAX = 30.0
@@ -112,6 +114,13 @@ class Shop:
             for thread in threads:
                 thread.stop(STOP_SECONDS_MAX)
             room.stop()
+
+
+def elsewhere(url: str) -> str:
+    """The same address, at a port where nobody answers."""
+    address = urlsplit(url)
+    netloc = address.netloc.replace(f":{address.port}", f":{free_port()}")
+    return address._replace(netloc=netloc).geturl()
 
 
 def order_confirmed(organization_id: UUID, payload: Any, event_id: UUID | None = None) -> Message:

@@ -1,16 +1,23 @@
 """Orders that another service has confirmed."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
+from holdfast.adapters.postgres.attempts import PostgresAttempts
+from holdfast.adapters.postgres.orders import PostgresOrders
+from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.settings import Settings
 from holdfast.domain.refusals import RefusalCode
 from holdfast.domain.values import InvalidValue
-from holdfast.ports.facts import Message
-from holdfast.services.taking_orders import paid_order_of
-from tests.consuming.shop import Shop, order_confirmed
+from holdfast.ports import deliveries
+from holdfast.ports.facts import Handled, Message
+from holdfast.services.taking_orders import OrderTaker, paid_order_of
+from tests.consuming.shop import Shop, elsewhere, order_confirmed
 from tests.contract.venues import a_purchase
 from tests.support.auditing import rows
 from tests.support.brokers import BrokerUnderTest, wait_until
@@ -158,6 +165,65 @@ def test_the_same_payment_told_by_two_ways_is_one_order(
         wait_until(lambda: shop.order_of(next_one) is not None, "both are done")
     assert len(shop.world.orders(shop.venue)) == 2
     assert put_aside(rabbit_alone) == []
+
+
+def test_a_late_payment_that_is_told_twice_is_one_order(
+    shop: Shop, rabbit_alone: BrokerUnderTest
+) -> None:
+    shop.venue = shop.build(late_payment_seconds=900)
+    hold = shop.hold()
+    shop.world.let_pass(shop.venue, 700)
+    message = shop.confirmed(hold)
+    with shop.consuming(rabbit_alone.address):
+        rabbit_alone.address.send_to_us(message)
+        rabbit_alone.address.send_to_us(message)
+        rabbit_alone.address.send_to_us(shop.confirmed(hold, payment_reference="another"))
+        wait_until(lambda: len(put_aside(rabbit_alone)) == 1, "the second payment is put aside")
+    (order,) = shop.world.orders(shop.venue).values()
+    assert order.payment_reference == "pay-1"
+    assert refused_codes(shop) == [("hold.convert_failed", "already_paid")]
+
+
+def test_an_order_id_that_is_taken_is_tried_a_few_times_and_put_aside(
+    shop: Shop, rabbit_alone: BrokerUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "PAUSE_SECONDS_MAX", 0.05)
+    first, second, order_id = shop.hold(), shop.hold(), str(uuid4())
+    with shop.consuming(rabbit_alone.address):
+        rabbit_alone.address.send_to_us(shop.confirmed(first, order_id=order_id))
+        rabbit_alone.address.send_to_us(shop.confirmed(second, order_id=order_id))
+        wait_until(lambda: len(put_aside(rabbit_alone)) == 1, "the second is put aside")
+    (letter,) = rabbit_alone.address.dead_letters().peek(10)
+    assert letter.reason == deliveries.TOO_OFTEN
+    assert shop.status(first.id) == "converted"
+    assert shop.status(second.id) == "active"
+
+
+@pytest.mark.parametrize("by_checkout", [True, False])
+def test_without_a_database_a_message_waits(shop: Shop, by_checkout: bool) -> None:
+    hold = shop.hold()
+    named: dict[str, Any] = {"checkout_id": shop.check_out(hold)} if by_checkout else {}
+    message = shop.confirmed(hold, **named)
+    with taker_on(elsewhere(shop.world.url)) as taker:
+        assert taker.handle(message) is Handled.AGAIN
+    with taker_on(shop.world.url) as taker:
+        assert taker.handle(message) is Handled.DONE
+    assert shop.status(hold.id) == "converted"
+
+
+@contextmanager
+def taker_on(url: str) -> Iterator[OrderTaker]:
+    room = EngineRoom(Settings(database_url=url, holdfast_deadline_seconds=1))
+    room.start()
+    try:
+        yield OrderTaker(
+            room.admission,
+            room.holds,
+            PostgresOrders(room.database),
+            PostgresAttempts(room.database),
+        )
+    finally:
+        room.stop()
 
 
 ORGANIZATION, HOLD = str(uuid4()), str(uuid4())

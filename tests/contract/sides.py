@@ -4,19 +4,32 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from holdfast.domain.commands import Command
 from holdfast.domain.footprint import Needs, Survey
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Expired, Outcome, Placed, Released, SeatsBlocked
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId
+from holdfast.domain.order import Order
+from holdfast.domain.outcomes import (
+    AlreadyConverted,
+    CheckoutStarted,
+    Converted,
+    Expired,
+    Extended,
+    Outcome,
+    Placed,
+    Released,
+    SeatsBlocked,
+    Warned,
+)
 from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.values import Holder, Money
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
-from tests.contract.seen import World
+from tests.contract.seen import World, seen_hold
 from tests.contract.venues import Plan, Venue
 
 # Slow machines may take their time: that is not what is compared.
@@ -62,6 +75,16 @@ class _GatedConnection:
         self.inner.close()
 
 
+class OrderShown(NamedTuple):
+    """An order, but for the moment and the ids of its venue."""
+
+    hold_ids: tuple[HoldId, ...]
+    holder: Holder
+    total: Money
+    checkout_id: CheckoutId | None
+    tickets: list[tuple[Any, ...]]
+
+
 class Side:
     def __init__(self, world: World, plan: Plan) -> None:
         self.world = world
@@ -70,8 +93,8 @@ class Side:
         self._gate = Gate(world.store)
         self._engine = Admission(self._gate, Limits(deadline_seconds=PATIENCE_SECONDS))
         self._engine.start()
-        self._names = {str(place.id): name for name, place in self.venue.places.items()}
         self.placed: dict[HoldId, Hold] = {}
+        self._names = {str(place.id): name for name, place in self.venue.places.items()}
 
     def run(self, commands: list[Command]) -> list[tuple[Any, ...]]:
         """All of them in one group, in this order."""
@@ -104,6 +127,16 @@ class Side:
                 lines = [line.quantity for line in hold.lines]
                 seats = self.names_of(seat.id for seat in hold.seats)
                 return ("placed", hold.id, hold.status, hold.version, lines, seats, is_repeat)
+            case Extended(hold=hold):
+                return ("extended", *_life(hold))
+            case CheckoutStarted(checkout_id=checkout_id, holds=holds, is_repeat=is_repeat):
+                return ("checkout", checkout_id, [_life(hold) for hold in holds], is_repeat)
+            case Converted(order=order, holds=holds):
+                return ("converted", self._order(order), [_life(hold) for hold in holds])
+            case AlreadyConverted(order_id=order_id):
+                return ("converted before", order_id)
+            case Warned() as warned:
+                return ("warned", sorted(warned.hold_ids))
             case Released(hold=hold):
                 return ("released", hold.id, hold.status, hold.version)
             case Expired() as expired:
@@ -116,6 +149,26 @@ class Side:
                 return ("refused", code, self._translated(details))
             case _:
                 return ("replayed", answer.body)
+
+    def orders(self) -> dict[OrderId, "OrderShown"]:
+        return {
+            order_id: self._order(order)
+            for order_id, order in self.world.orders(self.venue).items()
+        }
+
+    def _order(self, order: Order) -> "OrderShown":
+        tickets = [
+            (
+                ticket.id,
+                ticket.hold_id,
+                ticket.code,
+                ticket.unit_price_minor,
+                ticket.seat and self._names[str(ticket.seat.id)],
+                ticket.attendee,
+            )
+            for ticket in order.tickets
+        ]
+        return OrderShown(order.hold_ids, order.holder, order.total, order.checkout_id, tickets)
 
     def _translated(self, value: Any, key: str = "") -> Any:
         """Seats by name; seconds roughly, since the sides are not asked in the same instant."""
@@ -130,3 +183,8 @@ class Side:
         if key == "expires_in" and value is not None:
             return value // 100
         return self._names.get(value, value) if isinstance(value, str) else value
+
+
+def _life(hold: Hold) -> tuple[Any, ...]:
+    seen = seen_hold(hold)
+    return (hold.id, seen.status, seen.version, seen.units, *seen[4:])

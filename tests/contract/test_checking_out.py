@@ -207,13 +207,20 @@ def test_one_key_starts_one_checkout(world: World, engine: Admission) -> None:
     assert again.body == first.body
 
 
-def test_a_checkout_has_some_holds_and_each_of_them_once() -> None:
+def test_a_checkout_of_nothing_is_refused(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    assert refused(engine, venue.check_out()).code is RefusalCode.EMPTY_CART
+
+
+def test_a_checkout_has_so_many_holds_and_each_of_them_once() -> None:
     venue = empty_venue(Plan({}, {}))
     hold_id = HoldId(uuid4())
     many = [HoldId(uuid4()) for _ in range(HOLDS_PER_CHECKOUT_MAX + 1)]
-    for hold_ids in ([], [hold_id, hold_id], many):
+    for hold_ids in ([hold_id, hold_id], many):
         with pytest.raises(InvalidValue):
             venue.check_out(*hold_ids)
         with pytest.raises(InvalidValue):
             venue.convert(*hold_ids)
     venue.check_out(*many[1:])
+    with pytest.raises(InvalidValue):
+        venue.convert()

@@ -19,115 +19,31 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from holdfast.domain.commands import Ask, Command, IdempotencyKey, PlaceHold, SeatAsk
+from holdfast.domain.commands import Command, IdempotencyKey, Receipt
 from holdfast.domain.ids import HoldId
+from holdfast.domain.order import Attendee
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
+from tests.contract.seen import HoldSeen
 from tests.contract.sides import Side
-from tests.contract.venues import Hall, Plan, Venue
+from tests.contract.venues import Plan, Venue, a_purchase
+from tests.contract.wishes import (
+    HALL,
+    PEOPLE,
+    POLICIES,
+    POOLS,
+    STALLS_CAPACITY,
+    STEP_SECONDS,
+    TICKET_TYPES,
+    Wish,
+    seat_names,
+    wishes,
+)
 from tests.contract.worlds import MemoryWorld, PostgresWorld
 from tests.support.auditing import assert_sound
 
-# Time passes in steps of 100 s, so that no hold is ever near its end when it is looked at.
-TTL_SECONDS = 650
-STEP_SECONDS = 100
-STEPS_ALIVE = TTL_SECONDS // STEP_SECONDS
-STALLS_CAPACITY = 6
-
-POOLS = {"house": 12, "adults": 8, "children": 8}
-HALL = Hall(
-    {"Stalls": {"A": 5, "B": 4}, "Balcony": {"C": 4}},
-    {"seat": (), "junior": ("children",)},
-    capacities={"Stalls": STALLS_CAPACITY},
-    sold_in={"Balcony": ("seat",)},
-    aisles_after=frozenset({3}),
-    accessible=frozenset({"Stalls A 1"}),
-    companion=frozenset({"Stalls A 2"}),
-    restricted_view=frozenset({"Balcony C 4"}),
-)
-TICKET_TYPES = {
-    "adult": ("adults", "house"),
-    "child": ("children", "house"),
-    "guest": ("house",),
-}
-SEAT_NAMES = [
-    f"{block} {row} {number}"
-    for block, rows in HALL.blocks.items()
-    for row, width in rows.items()
-    for number in range(1, width + 1)
-]
-PEOPLE = [Holder(user_id=f"user-{number}") for number in range(3)]
-POLICIES = {
-    "lenient": HoldPolicy(TTL_SECONDS, 10),
-    "strict": HoldPolicy(TTL_SECONDS, 10, one_active_hold=True, refuse_orphans=True),
-}
-
-MakeAsk = Callable[[Venue], Ask | SeatAsk]
-seat_names = st.lists(st.sampled_from(SEAT_NAMES), min_size=1, max_size=3, unique=True)
-
-
-def admission(ticket_type: str, quantity: int) -> MakeAsk:
-    return lambda venue: venue.some(ticket_type, quantity)
-
-
-def best(ticket_type: str, quantity: int, block: str | None, accessible: int) -> MakeAsk:
-    return lambda venue: venue.some(
-        ticket_type, quantity, block=block, accessible=min(accessible, quantity)
-    )
-
-
-def named(names: list[str]) -> MakeAsk:
-    return lambda venue: venue.these(*names)
-
-
-asks = st.one_of(
-    st.builds(admission, st.sampled_from(sorted(TICKET_TYPES)), st.integers(1, 6)),
-    st.builds(
-        best,
-        st.sampled_from(sorted(HALL.seated)),
-        st.integers(1, 5),
-        st.sampled_from([None, None, *HALL.blocks]),
-        st.sampled_from([0, 0, 0, 1]),
-    ),
-    st.builds(named, seat_names),
-)
-
-
-class Wish:
-    """What somebody asks for, to be put to both venues."""
-
-    def __init__(self, makers: list[MakeAsk], holder: Holder, wants_alternative: bool) -> None:
-        self._makers = makers
-        self._holder = holder
-        self._wants_alternative = wants_alternative
-        self.fingerprint = uuid4().bytes
-
-    def place(self, venue: Venue, hold_id: HoldId, key: IdempotencyKey | None = None) -> PlaceHold:
-        return venue.place(
-            *_without_repeats([make(venue) for make in self._makers]),
-            hold_id=hold_id,
-            key=key,
-            holder=self._holder,
-            wants_alternative=self._wants_alternative,
-        )
-
-
-def _without_repeats(asked: list[Ask | SeatAsk]) -> list[Ask | SeatAsk]:
-    """A hold names a seat once."""
-    seen: set[Any] = set()
-    kept: list[Ask | SeatAsk] = []
-    for each in asked:
-        if isinstance(each, SeatAsk):
-            if seen & set(each.seat_ids):
-                continue
-            seen |= set(each.seat_ids)
-        kept.append(each)
-    return kept
-
-
-wishes = st.builds(
-    Wish, st.lists(asks, min_size=1, max_size=3), st.sampled_from(PEOPLE), st.booleans()
-)
+ALL_POOLS = {**POOLS, "Stalls capacity": STALLS_CAPACITY}
+holders = st.sampled_from([None, *PEOPLE])
 
 
 class StoresAgree(RuleBasedStateMachine):
@@ -143,16 +59,14 @@ class StoresAgree(RuleBasedStateMachine):
         worlds = (MemoryWorld(), PostgresWorld(self.database_url))
         self.sides = [Side(world, plan) for world in worlds]
         self.numbers = count(1)
-        self.step = 0
-        self.placed_at: dict[HoldId, int] = {}
+        self.sold = dict.fromkeys(ALL_POOLS, 0)
+        self.ended: dict[HoldId, str] = {}
 
     def new_id(self) -> HoldId:
         """Holds end at whole seconds, and who ends first is evicted first, by id within a second.
         Rising ids make that the order of arrival on both sides, whether or not a second begins
         in between."""
-        hold_id = HoldId(UUID(int=next(self.numbers)))
-        self.placed_at[hold_id] = self.step
-        return hold_id
+        return HoldId(UUID(int=next(self.numbers)))
 
     def both(self, make: Callable[[Venue], list[Command]]) -> list[tuple[Any, ...]]:
         """`make` builds the commands for a venue; both sides must answer alike."""
@@ -211,13 +125,63 @@ class StoresAgree(RuleBasedStateMachine):
     def expire(self, hold_ids: list[HoldId]) -> None:
         self.both(lambda venue: [venue.expire(*hold_ids)])
 
-    @rule(hold_id=holds)
-    def sell(self, hold_id: HoldId) -> None:
-        is_alive = self.step - self.placed_at[hold_id] <= STEPS_ALIVE
-        held = self.sides[0].world.holds(self.sides[0].venue).get(hold_id)
-        if is_alive and held is not None and held.status == "active":
-            for side in self.sides:
-                side.world.sell(side.placed[hold_id])
+    @rule(
+        hold_id=holds,
+        seconds=st.sampled_from([100, 200, 600]),
+        holder=holders,
+        is_operator=st.booleans(),
+    )
+    def extend(
+        self, hold_id: HoldId, seconds: int, holder: Holder | None, is_operator: bool
+    ) -> None:
+        self.both(
+            lambda venue: [venue.extend(hold_id, seconds, holder=holder, is_operator=is_operator)]
+        )
+
+    @rule(hold_ids=st.lists(holds, min_size=1, max_size=4))
+    def warn(self, hold_ids: list[HoldId]) -> None:
+        self.both(lambda venue: [venue.warn(*hold_ids)])
+
+    @rule(hold_ids=st.lists(holds, min_size=1, max_size=3, unique=True), holder=holders)
+    def check_out(self, hold_ids: list[HoldId], holder: Holder | None) -> None:
+        self.both(lambda venue: [venue.check_out(*hold_ids, holder=holder)] * 2)
+
+    @rule(
+        hold_ids=st.lists(holds, min_size=1, max_size=3, unique=True),
+        holder=holders,
+        attendees=st.lists(st.sampled_from([None, Attendee("Ada")]), max_size=3),
+        is_in_checkout=st.booleans(),
+    )
+    def convert(
+        self,
+        hold_ids: list[HoldId],
+        holder: Holder | None,
+        attendees: list[Attendee | None],
+        is_in_checkout: bool,
+    ) -> None:
+        """Those that have lapsed, too: where the policy allows it, they are paid for late."""
+        first, again = a_purchase(*attendees), a_purchase()
+
+        def commands(venue: Venue) -> list[Command]:
+            checkout_id = venue.check_out(*hold_ids).checkout_id if is_in_checkout else None
+            return [
+                venue.convert(*hold_ids, holder=holder, purchase=purchase, checkout_id=checkout_id)
+                for purchase in (first, again)
+            ]
+
+        self.both(commands)
+
+    @rule(hold_id=holds, wish=wishes)
+    def convert_by_a_message_that_comes_twice(self, hold_id: HoldId, wish: Wish) -> None:
+        event_id, purchase, new_id = uuid4(), a_purchase(), self.new_id()
+
+        def commands(venue: Venue) -> list[Command]:
+            receipt = Receipt("orders", event_id)
+            key = IdempotencyKey(venue.organization_id, event_id, b"", receipt)
+            paid = venue.convert(hold_id, purchase=purchase, key=key)
+            return [paid, wish.place(venue, new_id), paid]
+
+        self.both(commands)
 
     @rule(names=seat_names, is_lifted=st.booleans())
     def block_or_unblock(self, names: list[str], is_lifted: bool) -> None:
@@ -237,18 +201,19 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 4))
     def let_time_pass(self, steps: int) -> None:
-        self.step += steps
         for side in self.sides:
             side.world.let_pass(side.venue, steps * STEP_SECONDS)
 
     @invariant()
     def counters_are_equal_and_add_up(self) -> None:
-        for name, total in {**POOLS, "Stalls capacity": STALLS_CAPACITY}.items():
+        for name, total in ALL_POOLS.items():
             pools = [side.world.pool(side.venue.pools[name]) for side in self.sides]
             counters = {(pool.total, pool.held, pool.sold) for pool in pools}
             assert len(counters) == 1
             held, sold = pools[0].held, pools[0].sold
             assert 0 <= held + sold <= total
+            assert sold >= self.sold[name], "what is sold stays sold"
+            self.sold[name] = sold
             for side in self.sides:
                 assert side.world.lapse_units(side.venue.pools[name]) == held
 
@@ -258,11 +223,15 @@ class StoresAgree(RuleBasedStateMachine):
         assert seats == others
         holds, others_holds = (self._holds_of(side) for side in self.sides)
         assert holds == others_holds
+        for hold_id, (hold, _) in holds.items():
+            if hold.status != "active":
+                assert self.ended.setdefault(hold_id, hold.status) == hold.status, "one end, once"
+        assert self.ended.keys() <= holds.keys()
         taken = Counter(
-            (name, status, hold_id)
-            for hold_id, (status, _, _, names) in holds.items()
+            (name, hold.status, hold_id)
+            for hold_id, (hold, names) in holds.items()
             for name in names
-            if name is not None and status in {"active", "converted"}
+            if name is not None and hold.status in {"active", "converted"}
         )
         assert taken == Counter(
             (name, "active" if seat.status == "held" else "converted", seat.hold_id)
@@ -274,13 +243,27 @@ class StoresAgree(RuleBasedStateMachine):
         assert sum(seat.hold_id is not None for seat in in_stalls) == pool.held + pool.sold
 
     @staticmethod
-    def _holds_of(side: Side) -> dict[HoldId, tuple[Any, ...]]:
-        """Seats by name."""
+    def _holds_of(side: Side) -> dict[HoldId, tuple[HoldSeen, list[str | None]]]:
+        """With the names of the seats instead of their ids."""
         name_of = {place.id: name for name, place in side.venue.places.items()}
         return {
-            hold_id: (*hold[:3], [id_ and name_of[id_] for id_ in hold.seat_ids])
+            hold_id: (
+                hold._replace(seat_ids=()),
+                [None if seat_id is None else name_of[seat_id] for seat_id in hold.seat_ids],
+            )
             for hold_id, hold in side.world.holds(side.venue).items()
         }
+
+    @invariant()
+    def orders_are_equal_and_what_was_sold(self) -> None:
+        orders, others = (side.orders() for side in self.sides)
+        assert orders == others
+        holds = self.sides[0].world.holds(self.sides[0].venue)
+        paid = {hold_id: hold for hold_id, hold in holds.items() if hold.status == "converted"}
+        tickets = Counter(ticket[1] for order in orders.values() for ticket in order.tickets)
+        assert tickets == {hold_id: sum(hold.units) for hold_id, hold in paid.items()}
+        for order_id, order in orders.items():
+            assert {paid[hold_id].order_id for hold_id in order.hold_ids} == {order_id}
 
     @invariant()
     def facts_and_audit_are_equal_and_unique(self) -> None:
@@ -289,9 +272,20 @@ class StoresAgree(RuleBasedStateMachine):
         assert max(others.values(), default=1) == 1
         audit, others = (self._named(side, side.world.audit(side.venue)) for side in self.sides)
         assert audit == others
-        # Seats of a hold are told of one by one; the audit log names the hold.
-        of_seats_of_holds = sum(fact[1] is not None and fact[-1] is not None for fact in facts)
-        assert audit.total() == len(facts) - of_seats_of_holds
+        orders = sum(fact[0] == "order.confirmed" for fact in facts)
+        assert audit.total() == len(facts) - orders, "the audit has a row for each other fact"
+
+    @invariant()
+    def each_hold_is_told_of_in_the_order_of_its_versions(self) -> None:
+        for side in self.sides:
+            told: dict[HoldId | None, list[int]] = {}
+            for fact in side.world.facts(side.venue):
+                if fact.seat_id is None and fact.type != "order.confirmed":
+                    told.setdefault(fact.hold_id, []).append(fact.version)
+            holds = side.world.holds(side.venue)
+            assert told == {
+                hold_id: list(range(1, hold.version + 1)) for hold_id, hold in holds.items()
+            }
 
     @staticmethod
     def _named(side: Side, seen: list[Any]) -> "Counter[tuple[Any, ...]]":

@@ -6,14 +6,25 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.hold import Hold, HoldStatus, Line
-from holdfast.domain.ids import HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.hold import Hold, HoldStatus, Line, warning_time
+from holdfast.domain.ids import (
+    CheckoutId,
+    HoldId,
+    OrderId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    TicketTypeId,
+)
 from holdfast.domain.placing import rounded_up
 from holdfast.domain.values import EmailAddress, Holder
 
 NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)
 END = NOW + timedelta(minutes=10)
 BEFORE_END = END - timedelta(microseconds=1)
+SECOND = timedelta(seconds=1)
+CHECKOUT = CheckoutId(uuid4())
+ORDER = OrderId(uuid4())
 
 
 def a_hold(status: HoldStatus = HoldStatus.ACTIVE) -> Hold:
@@ -102,5 +113,60 @@ def test_an_expiry_is_a_whole_second_and_never_early() -> None:
 
 
 def test_versions_only_rise() -> None:
-    hold = replace(a_hold(), version=7)
+    hold = replace(a_hold(), version=7, warn_at=NOW)
     assert hold.released(NOW).version == 8
+    assert hold.warned(NOW).version == 8
+    assert hold.extended(NOW, END + SECOND, 0).version == 8
+    assert hold.checked_out(NOW, CHECKOUT, END, 0).version == 8
+    assert hold.converted(NOW, ORDER).version == 8
+
+
+def test_a_hold_is_extended_while_it_is_live_and_never_made_shorter() -> None:
+    hold = a_hold()
+    assert hold.can_extend(BEFORE_END)
+    assert not hold.can_extend(END)
+    assert hold.extended(BEFORE_END, END + SECOND, 0).expires_at == END + SECOND
+    for until in (END, END - SECOND):
+        with pytest.raises(AssertionError):
+            hold.extended(NOW, until, 0)
+        assert hold.checked_out(NOW, CHECKOUT, until, 0).expires_at == END
+    with pytest.raises(AssertionError):
+        hold.extended(END, END + SECOND, 0)
+    with pytest.raises(AssertionError):
+        hold.checked_out(END, CHECKOUT, END + SECOND, 0)
+
+
+def test_something_is_due_first_at_the_warning_then_at_the_end() -> None:
+    warn_at = END - SECOND
+    hold = replace(a_hold(), warn_at=warn_at)
+    assert hold.due_at == warn_at
+    assert not hold.can_warn(warn_at - timedelta(microseconds=1))
+    assert hold.can_warn(warn_at)
+    assert not hold.can_warn(END)
+    warned = hold.warned(warn_at)
+    assert warned.due_at == END
+    assert not warned.can_warn(BEFORE_END)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, None), (60, END - 60 * SECOND), (600, None), (601, None)]
+)
+def test_a_warning_comes_between_now_and_the_end_or_not_at_all(
+    seconds: int, expected: datetime | None
+) -> None:
+    assert warning_time(NOW, END, seconds) == expected
+
+
+def test_whatever_ends_a_hold_nothing_is_due_any_more_but_its_end() -> None:
+    hold = replace(a_hold(), warn_at=NOW)
+    for ended in (hold.released(NOW), hold.converted(NOW, ORDER), hold.expired(END)):
+        assert ended.warn_at is None
+        assert ended.due_at == END
+
+
+def test_a_converted_hold_knows_its_order() -> None:
+    converted = a_hold().converted(NOW, ORDER)
+    assert (converted.is_converted(), converted.order_id) == (True, ORDER)
+    assert converted.confirmed_at == NOW
+    with pytest.raises(AssertionError):
+        a_hold().converted(END, ORDER)

@@ -38,6 +38,15 @@ def test_variables_are_read_and_typed() -> None:
         ("DATABASE_URL", "postgresql://web@somewhere:notaport/db"),
         ("DATABASE_URL", "postgresql://web@somewhere/db?foo=bar"),
         ("REDIS_URL", "redis://a:b:c"),
+        ("AMQP_URL", "redis://somewhere"),
+        ("AMQP_URL", "amqp://somewhere:notaport/"),
+        ("HOLDFAST_DUTIES", "some"),
+        ("HOLDFAST_REAPER_BEAT_SECONDS", "4000"),
+        ("HOLDFAST_AUDIT_MINUTES", "-1"),
+        ("HOLDFAST_FACTS_KEPT_DAYS", "-7"),
+        ("HOLDFAST_NOTIFIER", "pigeon"),
+        ("HOLDFAST_SMTP_URL", "http://somewhere"),
+        ("HOLDFAST_PAYMENTS", "gold"),
     ],
 )
 def test_a_wrong_value_is_named_and_not_repeated(variable: str, value: str) -> None:

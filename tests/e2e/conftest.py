@@ -27,7 +27,7 @@ def unreaped_server(
 ) -> Iterator[RunningServer]:
     """On a database of its own, where no other reaper comes by."""
     log = tmp_path_factory.mktemp("unreaped") / "log"
-    without_reaper = {"HOLDFAST_REAPER_SECONDS": "3600"}
+    without_reaper = {"HOLDFAST_DUTIES": "none"}
     with RunningServer(databases.fresh(), log, without_reaper) as running:
         yield running
 

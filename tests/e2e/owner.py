@@ -24,6 +24,9 @@ TABLES = (
     "seat",
     "hold",
     "hold_line",
+    "checkout",
+    "purchase_order",
+    "ticket",
     "outbox",
     "idempotency",
 )
@@ -101,7 +104,7 @@ class Owner:
         ]
 
     def sell(self, seat_id: str) -> None:
-        """Nobody can buy yet, so the row is told that this held seat was sold."""
+        """A hold is paid whole, so the row is told that this one held seat was sold."""
         self.run(
             "UPDATE seat SET status = 'sold', held_until = NULL, version = version + 1,"
             " changed_xid = pg_current_xact_id() WHERE id = %s AND status = 'held'",

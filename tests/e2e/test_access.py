@@ -160,6 +160,9 @@ def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
     held = {"session_id": hall.session_id, "seat_ids": hall.seat_ids[:2], "user_id": "user-1"}
     hold_id = neighbour.made("/api/holds", held)["hold_id"]
     (pool,) = neighbour.client.get("/api/pools").json()["data"]
+    checkout = neighbour.made("/api/checkouts", {"hold_ids": [hold_id]})
+    sold_id = neighbour.place(neighbour.on_sale(1)).json()["hold_id"]
+    order = neighbour.client.post(f"/api/holds/{sold_id}/confirm", json={}).json()
     before = owner.everything(neighbour.organization_id)
     theirs = {
         "hold_id": hold_id,
@@ -169,6 +172,8 @@ def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
         "ticket_type_id": hall.ticket_type_id,
         "block_id": hall.block_id,
         "seat_id": hall.seat_ids[4],
+        "checkout_id": checkout["checkout_id"],
+        "order_id": order["order_id"],
     }
     blocking = {"seat_ids": [hall.seat_ids[4]], "reason": "Mine"}
     layout = {"name": "Mine", "rows": ["A"], "seats_per_row": 1}
@@ -182,9 +187,12 @@ def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
         "/api/sessions/{session_id}/seats/block": blocking,
         "/api/sessions/{session_id}/seats/unblock": blocking,
         "/api/events/{event_id}/seats/{seat_id}/reserve": {"user_id": "user-2"},
+        "/api/holds/{hold_id}/extend": {"minutes": 1},
+        "/api/holds/{hold_id}/confirm": {},
+        "/api/checkouts/{checkout_id}/complete": {"payment_reference": "pay-1"},
     }
     with_id = [route for route in ROUTES if "{" in route.path]
-    assert len(with_id) == 20
+    assert len(with_id) == 25
     for route in with_id:
         body = changes.get(route.path, {}) if route.is_unsafe else None
         nobody = {name: str(uuid4()) for name in theirs}
@@ -192,7 +200,7 @@ def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
         unknown = platform.client.request(route.method, route.path.format(**nobody), json=body)
         assert foreign.status_code == unknown.status_code == 404, route
         assert without(foreign, "request_id") == without(unknown, "request_id")
-        read = re.sub("/(release|block|unblock|reserve)$", "", route.path)
+        read = re.sub("/(release|extend|confirm|complete|block|unblock|reserve)$", "", route.path)
         assert neighbour.client.get(read.format(**theirs)).status_code == 200
     assert owner.everything(neighbour.organization_id) == before
     assert owner.status(hold_id) == "active"

@@ -13,6 +13,10 @@ NO_POLICY = {
     "quantity_max": None,
     "one_active_hold": None,
     "refuse_orphans": None,
+    "checkout_extension_seconds": None,
+    "lifetime_max_seconds": None,
+    "warning_seconds": None,
+    "late_payment_seconds": None,
 }
 
 

@@ -173,9 +173,7 @@ def test_one_checkout_has_one_holder_and_one_currency(platform: Platform) -> Non
     abroad = Sale(event["id"], session["id"], (platform.made("/api/ticket-types", ticket)["id"],))
     dollars = held(platform, abroad, customer_email="ada@example.com")
     problem_of(checked_out(platform, ada, dollars), 400, "different_currencies")
-    problem_of(
-        checked_out(platform, ada, customer_email="bob@example.com"), 404, "hold_not_found"
-    )
+    problem_of(checked_out(platform, ada, customer_email="bob@example.com"), 404, "hold_not_found")
     assert {hold_now(platform, hold)["checkout_id"] for hold in (ada, bob, dollars)} == {None}
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.answers import first_error, problem_of
+from tests.e2e.owner import Owner
 from tests.e2e.paying import checked_out, completed, confirmed, held, hold_now, keyed, ok, post
 from tests.support.databases import DatabaseFactory
 from tests.support.platform import Json, Platform, new_platform
 from tests.support.servers import RunningServer
 
+TTL_SECONDS = 600
 DECLINED_CARD = "4000000000000002"
 
 
@@ -69,6 +71,15 @@ def test_what_is_paid_is_not_asked_about_again(shop: Platform) -> None:
     assert ok(completed(shop, checkout, reference)) == order
     problem_of(completed(shop, checkout, paid(shop, 1)), 409, "already_paid")
     assert ok(confirmed(shop, hold))["order"] == order
+
+
+def test_nor_is_what_was_paid_late(shop: Platform, demo_server: RunningServer) -> None:
+    hold = held(shop, shop.on_sale(5, hold_policy={"late_payment_seconds": 60}))
+    Owner(demo_server.database_url).let_pass(shop.organization_id, TTL_SECONDS + 10)
+    problem_of(confirmed(shop, hold), 402, "payment_refused")
+    order = ok(confirmed(shop, hold, payment_reference=paid(shop, 4500)))["order"]
+    assert ok(confirmed(shop, hold))["order"] == order
+    problem_of(confirmed(shop, hold, payment_reference="pay-2"), 409, "already_paid")
 
 
 def test_a_card_is_declined(shop: Platform) -> None:

@@ -15,7 +15,9 @@ LIFETIME_SECONDS = 1200
 
 
 @pytest.mark.parametrize("body", [{"minutes": 5}, {"seconds": 300}])
-def test_a_hold_lasts_so_much_longer(platform: Platform, owner: Owner, body: dict[str, int]) -> None:
+def test_a_hold_lasts_so_much_longer(
+    platform: Platform, owner: Owner, body: dict[str, int]
+) -> None:
     hold = held(platform, platform.on_sale(5), 2)
     longer = ok(extended(platform, hold, **body))
     assert seconds_between(hold["expires_at"], longer["expires_at"]) == 300
@@ -143,7 +145,7 @@ def test_the_same_key_extends_once_and_answers_byte_for_byte(platform: Platform)
         ({"minutes": True}, "minutes", "invalid_value"),
         ({"seconds": 0}, "seconds", "invalid_value"),
         ({"seconds": 604801}, "seconds", "invalid_value"),
-        ({"seconds": 10**30}, "body", "invalid_value"),
+        ({"seconds": 10**30}, "seconds", "invalid_value"),
         ({"minutes": 5, "as_operator": "yes"}, "as_operator", "invalid_value"),
         ({"minutes": 5, "customer_email": "nobody"}, "customer_email", "invalid_email"),
         ({"minutes": 5, "user_id": ""}, "user_id", "invalid_user_id"),

@@ -68,6 +68,9 @@ def test_a_new_hold_answers_what_was_promised(platform: Platform) -> None:
         "source": "web",
         "cart_token": None,
         "notes": None,
+        "checkout_id": None,
+        "order_id": None,
+        "revives": None,
     }
     promised = ["hold_id", "session_id", "ticket_type_id", "quantity", "status", "expires_at"]
     assert list(hold)[:7] == [*promised, "created_at"]

@@ -35,7 +35,8 @@ def test_a_confirmed_hold_is_an_order_with_a_ticket_for_each_unit(
         {"ticket_type_id": sale.ticket_type_ids[0], "quantity": 2},
         {"ticket_type_id": sale.ticket_type_ids[1], "quantity": 1, "unit_price": 100},
     ]
-    hold = held(platform, sale, ticket_type_id=None, quantity=None, lines=lines)
+    body = {"session_id": sale.session_id, "lines": lines, "user_id": "ada"}
+    hold = platform.made("/api/holds", body)
     answer = ok(confirmed(platform, hold, payment_reference="pay-1"))
     assert (answer["hold_id"], answer["status"]) == (hold["hold_id"], "converted")
     order = answer["order"]
@@ -73,9 +74,7 @@ def test_links_lead_both_ways(platform: Platform) -> None:
 
 def test_orders_are_listed_newest_first_page_by_page(platform: Platform) -> None:
     sale = platform.on_sale(9)
-    made = [
-        ok(confirmed(platform, held(platform, sale)))["order"]["order_id"] for _ in range(5)
-    ]
+    made = [ok(confirmed(platform, held(platform, sale)))["order"]["order_id"] for _ in range(5)]
     seen: list[str] = []
     query: Json = {"limit": 2}
     while True:
@@ -124,6 +123,27 @@ def test_there_are_no_more_attendees_than_tickets(platform: Platform) -> None:
     assert hold_now(platform, hold)["status"] == "active"
 
 
+def test_one_order_has_at_most_ten_thousand_tickets(platform: Platform) -> None:
+    sale = platform.on_sale(10_000, 10_000)
+    most = held(platform, sale, 10_000, user_id="ada", customer_email=None)
+    one = held(platform, sale, ticket_type_id=sale.ticket_type_ids[1], user_id="ada")
+    problem = problem_of(checked_out(platform, most, one), 400, "too_many_tickets")
+    assert problem["maximum"] == 10_000
+    lines = [
+        {"ticket_type_id": sale.ticket_type_ids[1], "quantity": 9_999},
+        {"ticket_type_id": another_type(platform, sale.session_id), "quantity": 2},
+    ]
+    body = {"session_id": sale.session_id, "lines": lines, "user_id": "bob"}
+    too_many = platform.made("/api/holds", body)
+    problem_of(confirmed(platform, too_many), 400, "too_many_tickets")
+    assert len(ok(confirmed(platform, most))["order"]["tickets"]) == 10_000
+
+
+def another_type(platform: Platform, session_id: str) -> str:
+    body = {"session_id": session_id, "name": "Standing", "price": 1, "capacity": 5}
+    return str(platform.made("/api/ticket-types", body)["id"])
+
+
 def test_confirming_again_is_the_same_order(platform: Platform, owner: Owner) -> None:
     hold = held(platform, platform.on_sale(5))
     first = confirmed(platform, hold, payment_reference="pay-1")
@@ -131,11 +151,16 @@ def test_confirming_again_is_the_same_order(platform: Platform, owner: Owner) ->
         again = confirmed(platform, hold, **body)
         assert (again.status_code, again.content) == (200, first.content)
         assert again.headers["idempotent-replayed"] == "true"
-    problem = problem_of(
-        confirmed(platform, hold, payment_reference="pay-2"), 409, "already_paid"
-    )
+    problem = problem_of(confirmed(platform, hold, payment_reference="pay-2"), 409, "already_paid")
     assert problem["order_id"] == first.json()["order_id"]
     assert owner.counters(platform.organization_id) == [(5, 0, 1)]
+
+
+def test_confirming_needs_no_body(platform: Platform) -> None:
+    hold = held(platform, platform.on_sale(5))
+    answer = platform.client.post(f"/api/holds/{hold['hold_id']}/confirm")
+    assert ok(answer)["order"]["payment_reference"] is None
+    assert confirmed(platform, hold).content == answer.content
 
 
 def test_a_double_click_confirms_once(platform: Platform, owner: Owner) -> None:
@@ -159,13 +184,11 @@ def test_the_same_key_confirms_once_and_answers_byte_for_byte(platform: Platform
     problem_of(post(platform, path, {}, key), 422, "idempotency_key_reused")
 
 
-def test_a_hold_that_is_no_more_is_not_confirmed(
-    unreaped: Platform, unreaped_owner: Owner
-) -> None:
+def test_a_hold_that_is_no_more_is_not_confirmed(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(5)
     lapsed, released = held(unreaped, sale), held(unreaped, sale)
     ok(unreaped.client.post(f"/api/holds/{released['hold_id']}/release"))
-    unreaped_owner.let_pass(unreaped.organization_id, TTL_SECONDS)
+    unreaped_owner.let_pass(unreaped.organization_id, TTL_SECONDS + 1)
     problem = problem_of(confirmed(unreaped, lapsed), 409, "hold_expired")
     assert problem["message"] == "The hold has expired"
     problem = problem_of(confirmed(unreaped, released), 409, "invalid_hold_state")
@@ -195,9 +218,7 @@ def test_a_converted_hold_is_not_let_go_extended_or_expired(
 class TestLatePayment:
     """The money came after the end of the hold."""
 
-    def test_it_gets_the_places_while_they_are_free(
-        self, platform: Platform, owner: Owner
-    ) -> None:
+    def test_it_gets_the_places_while_they_are_free(self, platform: Platform, owner: Owner) -> None:
         """Here the reaper has written the end down."""
         hold = held(platform, platform.on_sale(2, hold_policy=LATE), 2)
         owner.let_pass(platform.organization_id, TTL_SECONDS + 60)
@@ -243,7 +264,7 @@ class TestLatePayment:
         assert [hold["revives"] for hold in seen["holds"]] == [hold["hold_id"] for hold in holds]
 
     @pytest.mark.parametrize(
-        ("policy", "late_seconds"), [({}, 1), (LATE, 120), ({"late_payment_seconds": 0}, 1)]
+        ("policy", "late_seconds"), [({}, 1), (LATE, 121), ({"late_payment_seconds": 0}, 1)]
     )
     def test_it_is_too_late_after_the_time_of_the_policy(
         self,

@@ -282,10 +282,10 @@ def test_failed_attempts_are_in_the_audit_log(hall: NamedHall, owner: Owner) -> 
     problem_of(hall.reserve(SEAT), 409, "seat_held_by_another_user")
     organization_id = hall.platform.organization_id
     assert owner.failed_attempts(organization_id) == [
-        ("hold.create_failed", "seat_held_by_another_user")
+        ("seat_reserve_failed", "seat_held_by_another_user")
     ]
     assert owner.rows(
-        "SELECT action FROM audit WHERE organization_id = %s AND seat_id = %s",
+        "SELECT action FROM audit WHERE organization_id = %s AND seat_id = %s ORDER BY seq",
         organization_id,
         hall.seat_ids[SEAT],
-    ) == [("hold.create_failed",)]
+    ) == [("seat_reserved",), ("seat_reserve_failed",)]

@@ -175,12 +175,8 @@ def test_the_newer_rules_of_holds_are_set_changed_and_left_to_the_event(
     assert made["hold_policy"]["refuse_orphans"] is True
     change = {"hold_policy": {"one_active_hold": False}}
     changed = platform.client.patch(f"/api/ticket-types/{made['id']}", json=change).json()
-    assert changed["hold_policy"] == {
-        "ttl_seconds": None,
-        "quantity_max": None,
-        "one_active_hold": False,
-        "refuse_orphans": True,
-    }
+    said = {name: value for name, value in changed["hold_policy"].items() if value is not None}
+    assert said == {"one_active_hold": False, "refuse_orphans": True}
 
 
 def test_one_live_hold_is_enough_for_anybody_where_the_policy_says_so(

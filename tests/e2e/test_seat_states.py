@@ -135,10 +135,14 @@ class TestBlocking:
         )
         assert facts == [("seat.blocked", 3), ("seat.unblocked", 1)]
         reasons = owner.rows(
-            "SELECT new ->> 'reason' FROM audit WHERE seat_id = %s ORDER BY seq",
+            "SELECT action, new ->> 'reason' FROM audit WHERE seat_id = %s ORDER BY seq",
             hall.seat_ids["Stalls A 1"],
         )
-        assert reasons == [("Camera",), ("Camera gone",)]
+        assert reasons == [
+            ("seat.blocked", "Camera"),
+            ("seat.unblocked", "Camera gone"),
+            ("seat_reserved", None),
+        ]
 
     def test_blocking_a_held_seat_ends_its_hold(self, hall: NamedHall, owner: Owner) -> None:
         hold = placed(hall.hold("Stalls A 1", "Stalls A 2"))

@@ -2,16 +2,44 @@
 
 from uuid import uuid4
 
-from holdfast.domain.commands import ReleaseHold
+from holdfast.domain.commands import ExpireHolds, ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine.pending import Pending
-from holdfast.engine.queue import FairQueue
+from holdfast.engine.queue import BACKGROUND_AT_ONCE, FairQueue
 from tests.contract.venues import ORIGIN
 
 
 def pending(organization_id: OrganizationId, queue: FairQueue) -> Pending:
     command = ReleaseHold(organization_id, HoldId(uuid4()), ORIGIN)
     return Pending(command, None, deadline=float("inf"), leave=queue.leave)
+
+
+def of_the_reaper(organization_id: OrganizationId, queue: FairQueue) -> Pending:
+    command = ExpireHolds(organization_id, (HoldId(uuid4()),), ORIGIN)
+    return Pending(command, None, deadline=float("inf"), leave=queue.leave)
+
+
+def test_what_the_reaper_asks_for_goes_along_one_at_a_time() -> None:
+    queue = FairQueue(1000, 1000)
+    organization_id = OrganizationId(uuid4())
+    reaping = [of_the_reaper(organization_id, queue) for _ in range(3)]
+    people = [pending(organization_id, queue) for _ in range(4)]
+    for one in (*reaping, *people):
+        assert queue.put(one)
+    assert queue.take(2) == [*people[:2], reaping[0]]
+    assert queue.take(2) == [*people[2:], reaping[1]]
+    assert queue.take(2) == [reaping[2]]
+
+
+def test_while_nobody_else_is_there_the_reaper_gets_many_done_at_once() -> None:
+    queue = FairQueue(1000, 1000)
+    organization_id = OrganizationId(uuid4())
+    reaping = [of_the_reaper(organization_id, queue) for _ in range(BACKGROUND_AT_ONCE + 1)]
+    for one in reaping:
+        queue.put(one)
+    assert queue.take(2) == reaping[:-1]
+    queue.close()
+    assert queue.empty() == reaping[-1:]
 
 
 def test_organizations_take_turns() -> None:

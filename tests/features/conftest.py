@@ -27,7 +27,7 @@ def unreaped_server(
 ) -> Iterator[RunningServer]:
     """On a database of its own, where no other reaper comes by."""
     log = tmp_path_factory.mktemp("unreaped") / "log"
-    without_reaper = {"HOLDFAST_REAPER_SECONDS": "3600"}
+    without_reaper = {"HOLDFAST_DUTIES": "none"}
     with RunningServer(databases.fresh(), log, without_reaper) as running:
         yield running
 
@@ -92,6 +92,20 @@ def the_hold_is_released(scene: Scene) -> None:
     scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
 
 
+@when("the order is confirmed")
+def the_order_is_confirmed(scene: Scene) -> None:
+    scene.send(f"/api/holds/{scene.hold['hold_id']}/confirm", {"payment_reference": "pay-1"})
+
+
+@when(
+    parsers.re(r"an operator extends the hold by (?P<minutes>\d+) minutes"),
+    converters={"minutes": int},
+)
+def an_operator_extends(scene: Scene, minutes: int) -> None:
+    path = f"/api/holds/{scene.hold['hold_id']}/extend"
+    scene.send(path, {"minutes": minutes, "as_operator": True})
+
+
 @when("the hold is read")
 def the_hold_is_read(scene: Scene) -> None:
     scene.answers.append(scene.read(scene.hold["hold_id"]))
@@ -116,6 +130,37 @@ def expires_in_ten_minutes(scene: Scene) -> None:
     lasts = seconds_between(scene.hold["created_at"], scene.hold["expires_at"])
     assert 600 <= lasts < 601
     assert scene.hold["expires_in_seconds"] == 600
+
+
+@then(parsers.re(r"the hold lasts (?P<minutes>\d+) minutes in all"), converters={"minutes": int})
+def the_hold_lasts(scene: Scene, minutes: int) -> None:
+    """To the second: the end is rounded up to a whole one."""
+    hold = scene.read(scene.hold["hold_id"]).json()
+    lasts = seconds_between(hold["created_at"], hold["expires_at"])
+    assert minutes * 60 <= lasts < minutes * 60 + 1
+
+
+@then("the hold expires 5 minutes later than before")
+def five_minutes_later(scene: Scene) -> None:
+    hold = scene.read(scene.hold["hold_id"]).json()
+    assert seconds_between(scene.hold["expires_at"], hold["expires_at"]) == 300
+
+
+@then("both answers are the same")
+def both_answers_are_the_same(scene: Scene) -> None:
+    first, again = scene.answers[-2:]
+    assert first.is_success
+    assert (first.status_code, first.content) == (again.status_code, again.content)
+
+
+@then(
+    parsers.re(r"the order has (?P<count>\d+) tickets with (?P=count) different codes"),
+    converters={"count": int},
+)
+def the_order_has_tickets(scene: Scene, count: int) -> None:
+    answer = scene.answer.json()
+    tickets = answer.get("order", answer)["tickets"]
+    assert len(tickets) == len({ticket["code"] for ticket in tickets}) == count
 
 
 @then(parsers.parse('the hold status is "{status}"'))

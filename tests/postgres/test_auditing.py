@@ -65,6 +65,7 @@ def test_a_database_that_is_away_is_told() -> None:
         list(PostgresBooks(nobody).checked(GRACE_SECONDS))
 
 
+FREE = "(SELECT id FROM seat WHERE status = 'available' LIMIT 1)"
 HELD = "(SELECT id FROM seat WHERE status = 'held' LIMIT 1)"
 # Not even the owner may change the audit, unless the guard is taken away first.
 UNGUARDED = "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only; "
@@ -86,8 +87,9 @@ DAMAGES = {
         "UPDATE pool_lapse SET lapses_at = lapses_at + interval '1s'",
         "DELETE FROM pool_lapse",
     ),
-    "a hold whose quantity is not that of its lines": (
+    "a hold whose quantity or total is not that of its lines": (
         "UPDATE hold SET quantity = quantity + 1 WHERE status = 'cancelled'",
+        "UPDATE hold SET total_minor = total_minor + 1",
     ),
     "a hold that is due at another time than its warning or its end, or after it": (
         "UPDATE hold SET warn_at = created_at, due_at = created_at WHERE status = 'converted'",
@@ -108,10 +110,7 @@ DAMAGES = {
             "UPDATE seat SET status = 'held', hold_id = gen_random_uuid(), held_until = now(),"
             " holder_key = gen_random_uuid(), locked_at = now() WHERE status = 'available'"
         ),
-        (
-            "UPDATE hold_line SET seat_id = (SELECT id FROM seat WHERE status = 'available' LIMIT 1)"
-            f" WHERE seat_id = {HELD}"
-        ),
+        (f"UPDATE hold_line SET seat_id = {FREE} WHERE seat_id = {HELD}"),
     ),
     "a seat in two live or paid holds": (
         (

@@ -119,7 +119,7 @@ def test_operators_may_read_and_nothing_else(owner: psycopg.Connection[Any]) -> 
     for (table,) in owner.execute(OUR_TABLES).fetchall():
         for right in ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"):
             assert owner.execute(granted, [table, right]).fetchone() == (False,), (table, right)
-    for table in ("idempotency", "fact_horizon", "api_key", "ticket"):
+    for table in ("idempotency", "api_key", "ticket"):
         assert owner.execute(granted, [table, "SELECT"]).fetchone() == (False,), table
     column = "SELECT has_column_privilege('holdfast_operator', %s, %s, 'SELECT')"
     assert owner.execute(column, ["api_key", "prefix"]).fetchone() == (True,)

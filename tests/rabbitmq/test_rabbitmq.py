@@ -58,7 +58,7 @@ def test_a_connection_that_the_broker_closed_is_opened_anew(
 ) -> None:
     publisher = rabbit_alone.address.publisher()
     publisher.publish([first := new_message()])
-    rabbit.ctl("close_all_connections", "for the test")
+    rabbit.ctl("close_all_connections", "--global", "for the test")
     with pytest.raises(PublishFailed):
         publisher.publish([new_message()])
     publisher.publish([second := new_message()])
@@ -71,7 +71,7 @@ def test_a_publisher_that_was_idle_for_long_does_not_trust_its_connection(
 ) -> None:
     publisher = rabbit_alone.address.publisher()
     publisher.publish([first := new_message()])
-    rabbit.ctl("close_all_connections", "as after missed heartbeats")
+    rabbit.ctl("close_all_connections", "--global", "as after missed heartbeats")
     monkeypatch.setattr(publishing, "HEARTBEAT_SECONDS", 0)
     publisher.publish([second := new_message()])
     publisher.close()
@@ -120,5 +120,7 @@ def test_five_thousand_facts_are_confirmed_in_batches(
     seconds = time.monotonic() - began
     publisher.close()
     with capsys.disabled():
-        print(f"\nRabbitMQ confirmed {len(messages) / seconds:,.0f} facts/s in batches of 500")
+        print(  # noqa: T201
+            f"\nRabbitMQ confirmed {len(messages) / seconds:,.0f} facts/s in batches of 500"
+        )
     assert rabbit_alone.address.published() == messages

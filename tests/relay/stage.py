@@ -83,6 +83,23 @@ class Stage:
         with self.relay(publisher) as relay:
             wait_until(lambda: not _lag_after(relay), "everything is relayed")
 
+    def wait_until_relayed(self) -> None:
+        """By others."""
+        with closing(PostgresOutbox(self.url)) as outbox:
+            wait_until(lambda: outbox.lag().waiting == 0, "everything is relayed")
+
+    def cut_relays(self) -> None:
+        """Their connections to the database end, whatever they are doing."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE application_name = 'holdfast relay' AND datname = current_database()"
+            )
+
+    def forget_cursors(self) -> None:
+        with psycopg.connect(self.url) as connection:
+            connection.execute("DELETE FROM relay_cursor")
+
     def assert_arrived(self, messages: Sequence[Message], *, once: bool = False) -> None:
         """Nothing is lost, nothing is there that did not happen, what came twice is the same, and
         the facts of each hold came in their order."""

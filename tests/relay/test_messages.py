@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.domain.values import JsonValue
 from holdfast.ports.facts import Position, StoredFact
 from holdfast.services.telling import message_of
 
@@ -19,7 +20,7 @@ SEAT = "0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"
 ORDER = "0198f1c3-1d20-7e41-8a77-91c4f05e000d"
 HOLDER = UUID("11111111-2222-4333-8444-555555555555")
 SECRET = "a secret of at least 32 characters"
-PAYLOAD = {"hold_id": HOLD, "quantity": 2, "ticket_type_id": None}
+PAYLOAD: dict[str, JsonValue] = {"hold_id": HOLD, "quantity": 2, "ticket_type_id": None}
 
 CREATED = StoredFact(
     OrganizationId(UUID(ORGANIZATION)),

@@ -3,21 +3,31 @@ holds whatever transaction came first."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 
+from holdfast.adapters.postgres import outbox_statements as sql
+from holdfast.adapters.postgres.connecting import begin, configure_reader
 from holdfast.adapters.postgres.outbox import PostgresFactLog, PostgresOutbox
 from holdfast.adapters.postgres.reading import Database
 from holdfast.domain.ids import OrganizationId
-from holdfast.ports.facts import Position, RelayLag
+from holdfast.ports.facts import PARTITIONS, Position, PublishFailed, RelayLag
 from holdfast.ports.store import StoreUnavailable
 from tests.contract.asking import ask, placed
 from tests.contract.tables import Connection
 from tests.contract.venues import STRANGER
 from tests.relay.stage import Listed, Stage, write_fact
 
+# Half of them of an organization, half of another one.
+MANY_FACTS = """
+INSERT INTO outbox (organization_id, event_id, hold_id, version, type, occurred_at, payload)
+SELECT CASE n %% 2 WHEN 0 THEN %s ELSE '00000000-0000-4000-8000-000000000000'::uuid END,
+    gen_random_uuid(), gen_random_uuid(), 1, 'hold.cancelled', now(), '{}'
+FROM generate_series(1, 6000) n
+"""
 GUARD = "AND outbox.xid < pg_snapshot_xmin(pg_current_snapshot())"
 
 
@@ -77,7 +87,7 @@ class TestClaims:
         with outbox_of(stage) as ours, outbox_of(stage) as theirs:
             with ours.claim(3) as claimed:
                 assert claimed is not None
-                _cut_relays(stage)
+                stage.cut_relays()
                 with pytest.raises(StoreUnavailable):
                     claimed.unpublished(1)
                 # Not on a new connection either: another one has the partition now.
@@ -111,6 +121,27 @@ class TestClaims:
         outbox = PostgresOutbox("postgresql://holdfast@127.0.0.1:1/nowhere")
         with pytest.raises(StoreUnavailable):
             outbox.lag()
+
+
+class TestPruning:
+    def test_what_no_relay_could_relay_yet_is_kept(self, stage: Stage) -> None:
+        """However old it is."""
+        stage.place(20)
+        waiting = stage.stored()
+        with stage.relay(Listed([], _refuse)) as relay:
+            for _ in range(PARTITIONS):
+                relay.run_once()
+        _prune(stage)
+        assert stage.stored() == waiting
+
+    def test_where_there_is_no_relay_it_goes(self, stage: Stage) -> None:
+        stage.place(20)
+        _prune(stage)
+        assert stage.stored() == []
+
+
+def _refuse(_: object) -> None:
+    raise PublishFailed("the broker is away")
 
 
 class TestTransactionsInFlight:
@@ -163,12 +194,11 @@ def _remove_guard(stage: Stage) -> None:
         connection.execute(row[0].replace(GUARD, "").encode())
 
 
-def _cut_relays(stage: Stage) -> None:
-    with psycopg.connect(stage.url, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-            " WHERE application_name = 'holdfast relay' AND datname = current_database()"
-        )
+def _prune(stage: Stage) -> None:
+    """As if all facts were old."""
+    with psycopg.connect(stage.url) as connection:
+        for partition in range(PARTITIONS):
+            connection.execute("SELECT holdfast_prune_facts(%s::smallint, 0, 100)", [partition])
 
 
 def test_a_new_hold_never_ends_before_it_begins(stage: Stage) -> None:
@@ -193,6 +223,33 @@ def test_a_new_hold_never_ends_before_it_begins(stage: Stage) -> None:
     told = [fact.type for fact in stage.stored() if fact.subject == new.id]
     assert told == ["hold.created", "seat.held", "hold.cancelled", "seat.released"]
     stage.assert_arrived(published.messages, once=True)
+
+
+def test_reading_the_log_costs_what_is_read(stage: Stage) -> None:
+    """Neither the facts of others nor those before are looked at, on tables without statistics."""
+    with psycopg.connect(stage.url) as connection:
+        connection.execute(MANY_FACTS, [stage.venue.organization_id])
+        position = connection.execute(
+            "SELECT xid::text, seq FROM outbox ORDER BY xid, seq OFFSET 3000 LIMIT 1"
+        ).fetchone()
+    assert position is not None
+    names = {"organization_id": stage.venue.organization_id, "limit": 11}
+    names |= {"xid": position[0], "seq": position[1]}
+    with psycopg.connect(stage.url) as connection:
+        configure_reader(connection)
+        begin(connection, [stage.venue.organization_id])
+        row = connection.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + sql.FACTS, names).fetchone()
+    assert row is not None
+    scans = [node for node in _nodes(row[0][0]["Plan"]) if node.get("Relation Name") == "outbox"]
+    assert [scan["Actual Rows"] for scan in scans] == [11]
+    assert all(scan.get("Rows Removed by Filter", 0) == 0 for scan in scans)
+    assert all("Index" in scan["Node Type"] for scan in scans)
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for inner in node.get("Plans", ()):
+        yield from _nodes(inner)
 
 
 class TestPolling:
@@ -226,11 +283,7 @@ class TestPolling:
             first = log.facts(organization_id, None, 1).next
             stage.relay_all(Listed([]))
             up_to_date = log.facts(organization_id, None, 10).next
-            with psycopg.connect(stage.url) as connection:
-                for partition in range(8):
-                    connection.execute(
-                        "SELECT holdfast_prune_facts(%s::smallint, 0, 100)", [partition]
-                    )
+            _prune(stage)
             assert stage.stored() == []
             assert log.facts(organization_id, first, 10).is_gone
             assert not log.facts(organization_id, None, 10).is_gone

@@ -74,7 +74,8 @@ class BrokerAddress:
                 publisher.publish([message])
 
     def published(self) -> list[Message]:
-        """Every fact that is there for whoever wants it, in order."""
+        """Every fact that is there for whoever wants it, in order. Ask once: RabbitMQ hands them
+        out."""
         if self.kind == "rabbitmq":
             return _in_queue(self.url, FACTS_QUEUE)
         with closing(streams.connect(self.url)) as client:
@@ -84,11 +85,13 @@ class BrokerAddress:
 
 
 def _in_queue(url: str, queue: str) -> list[Message]:
-    found = []
+    found: list[Message] = []
     with connected(url) as connection:
         channel = connection.channel()
-        while (raw := channel.basic_get(queue)) is not None:
-            found.append(from_raw(raw))
+        waiting = channel.queue_declare(queue, passive=True).message_count
+        channel.basic_consume(queue, no_ack=True, callback=lambda raw: found.append(from_raw(raw)))
+        while len(found) < waiting:
+            connection.drain_events(timeout=WAIT_SECONDS_MAX)
     return found
 
 

@@ -4,9 +4,9 @@ a server, or in a process of their own."""
 import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from email.errors import MessageError
 from email.headerregistry import Address
+from functools import partial
 
 import structlog
 
@@ -22,6 +22,7 @@ from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
 from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
 from holdfast.adapters.redis.facts import ValkeyConsumer
 from holdfast.adapters.redis.streams import FACTS, INBOUND
+from holdfast.bootstrap.background import JOURNAL_SECONDS
 from holdfast.bootstrap.duties import Duty, DutyThread
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings, SettingsError
@@ -35,7 +36,6 @@ from holdfast.services.taking_orders import OrderTaker
 AFTER_ERROR_SECONDS = 1.0
 # Whoever stops may be in the middle of a mail.
 STOP_SECONDS_MAX = 10.0
-JOURNAL_SECONDS = 1.0
 
 log = structlog.get_logger()
 
@@ -74,8 +74,7 @@ def consumer_threads(
     settings: Settings, submit: Submit, database: Database
 ) -> list[ConsumerThread]:
     """None where there is no broker."""
-    make = _consumer_maker(settings)
-    if make is None:
+    if settings.amqp_url is None and settings.redis_url is None:
         return []
     holds, orders = PostgresHolds(database), PostgresOrders(database)
     taker = OrderTaker(submit, holds, orders, PostgresAttempts(database))
@@ -85,8 +84,8 @@ def consumer_threads(
         catalogue = PostgresCatalogue(database)
         tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalogue).handle
     return [
-        ConsumerThread("orders", lambda: make(ORDERS), taker.handle),
-        ConsumerThread("notices", lambda: make(NOTIFICATIONS), tell),
+        ConsumerThread("orders", partial(_consumer, settings, ORDERS), taker.handle),
+        ConsumerThread("notices", partial(_consumer, settings, NOTIFICATIONS), tell),
     ]
 
 
@@ -123,30 +122,13 @@ def _no_broker() -> SettingsError:
     return SettingsError("AMQP_URL: must be set, or REDIS_URL: there is no broker to read from")
 
 
-@dataclass(frozen=True, slots=True)
-class _RabbitConsumers:
-    url: str
-
-    def __call__(self, subscription: Subscription) -> Consumer:
-        return RabbitConsumer(self.url, subscription.queue)
-
-
-@dataclass(frozen=True, slots=True)
-class _ValkeyConsumers:
-    url: str
-
-    def __call__(self, subscription: Subscription) -> Consumer:
-        stream = INBOUND if subscription is ORDERS else FACTS
-        return ValkeyConsumer(self.url, subscription.queue, subscription.types, stream=stream)
-
-
-def _consumer_maker(settings: Settings) -> Callable[[Subscription], Consumer] | None:
+def _consumer(settings: Settings, subscription: Subscription) -> Consumer:
     """RabbitMQ where there is one: it keeps what nobody has read yet."""
     if settings.amqp_url is not None:
-        return _RabbitConsumers(settings.amqp_url)
-    if settings.redis_url is not None:
-        return _ValkeyConsumers(settings.redis_url)
-    return None
+        return RabbitConsumer(settings.amqp_url, subscription.queue)
+    assert settings.redis_url is not None
+    stream = INBOUND if subscription is ORDERS else FACTS
+    return ValkeyConsumer(settings.redis_url, subscription.queue, subscription.types, stream=stream)
 
 
 def _tell_nobody(_: Message) -> Handled:

@@ -103,8 +103,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_duties: Annotated[
         Literal["threads", "none"],
         Meta(
-            description="`threads`: the server does the background duties itself. `none`: workers "
-            "do them (`holdfast worker`, `relay`, `consume`)."
+            description="`threads`: the server does the background duties itself. `none`: "
+            "`holdfast release-expired --watch`, `worker`, `relay` and `consume` do them."
         ),
     ] = "threads"
     holdfast_reaper_seconds: Annotated[
@@ -134,7 +134,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 120
     holdfast_audit_minutes: Annotated[
         int,
-        Meta(description="How often the books are audited in the background; 0: never.", ge=0),
+        Meta(
+            description="How often the books are audited in the background; 0: never.",
+            ge=0,
+            le=10_080,
+        ),
     ] = 60
     holdfast_facts_queue: Annotated[
         str,

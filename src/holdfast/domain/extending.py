@@ -1,6 +1,6 @@
 """Making a hold last longer: asked for by its holder or an operator, or by going to pay."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
@@ -9,7 +9,7 @@ from holdfast.domain.commands import ExtendHold, StartCheckout
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import CheckoutId
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.order import Checkout
+from holdfast.domain.order import TICKETS_PER_ORDER_MAX, Checkout
 from holdfast.domain.outcomes import CheckoutStarted, Decision, Extended, NeedsMore
 from holdfast.domain.placing import rounded_up
 from holdfast.domain.policy import HoldPolicy
@@ -85,13 +85,15 @@ def _refuse_checkout(holds: list[Hold], now: datetime) -> Refusal | None:
     return refuse_mixture(holds)
 
 
-def refuse_mixture(holds: Iterable[Hold]) -> Refusal | None:
-    """One order has one holder and one currency."""
+def refuse_mixture(holds: Sequence[Hold]) -> Refusal | None:
+    """One order has one holder, one currency and not too many tickets."""
     first, *others = holds
     if any(not hold.holder.is_person(first.holder) for hold in others):
         return refusals.different_holders()
     if any(hold.currency != first.currency for hold in others):
         return refusals.different_currencies()
+    if sum(hold.quantity for hold in holds) > TICKETS_PER_ORDER_MAX:
+        return refusals.too_many_tickets(TICKETS_PER_ORDER_MAX)
     return None
 
 

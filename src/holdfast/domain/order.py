@@ -16,10 +16,12 @@ from holdfast.domain.ids import (
     TicketId,
     TicketTypeId,
 )
-from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
+from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidValue, Money
 
 ATTENDEE_NAME_LENGTH_MAX = 200
 PAYMENT_REFERENCE_LENGTH_MAX = 255
+# As many as one line of a hold may have: everybody waits while they are written.
+TICKETS_PER_ORDER_MAX = QUANTITY_MAX
 SEED_BYTES = 32
 
 # Crockford's alphabet: no letter that is taken for another one.

@@ -15,8 +15,8 @@ Refusal
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
 |                          extension_limit_reached
 |-- about paying           expired_before_checkout, empty_cart, different_holders,
-|                          different_currencies, too_many_attendees, checkout_not_found,
-|                          order_not_found, payment_refused, already_paid
+|                          different_currencies, too_many_tickets, too_many_attendees,
+|                          checkout_not_found, order_not_found, payment_refused, already_paid
 |-- about repeating        idempotency_key_reused, request_in_progress (the latter: a retry helps)
 '-- about ourselves        service_unavailable, internal_error         (a retry may help)
 """
@@ -67,6 +67,7 @@ class RefusalCode(StrEnum):
     EMPTY_CART = "empty_cart"
     DIFFERENT_HOLDERS = "different_holders"
     DIFFERENT_CURRENCIES = "different_currencies"
+    TOO_MANY_TICKETS = "too_many_tickets"
     TOO_MANY_ATTENDEES = "too_many_attendees"
     CHECKOUT_NOT_FOUND = "checkout_not_found"
     ORDER_NOT_FOUND = "order_not_found"
@@ -342,6 +343,14 @@ def different_currencies() -> Refusal:
     return Refusal(
         RefusalCode.DIFFERENT_CURRENCIES,
         "The holds are in different currencies: pay for each apart",
+    )
+
+
+def too_many_tickets(maximum: int) -> Refusal:
+    return Refusal(
+        RefusalCode.TOO_MANY_TICKETS,
+        f"One order has at most {maximum} tickets: pay for the holds apart",
+        {"maximum": maximum},
     )
 
 

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import ConvertHolds, IdempotencyKey, Origin, StartCheckout
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId
 from holdfast.domain.order import SEED_BYTES, Attendee, Order, Purchase, revival_id
 from holdfast.domain.refusals import Refusal
@@ -113,7 +113,7 @@ class Cashier:
         self._orders = orders
         self._payments = payments
 
-    def holds_of_checkout(
+    def holds_to_complete(
         self, organization_id: OrganizationId, checkout_id: CheckoutId, reference: str | None
     ) -> tuple[HoldId, ...] | Refusal:
         """The holds of a checkout that this payment pays for."""
@@ -123,18 +123,18 @@ class Cashier:
         refusal = None if seen.order_id else self._refuse(seen.holds, reference)
         return refusal or seen.checkout.hold_ids
 
-    def hold(
+    def hold_to_confirm(
         self, organization_id: OrganizationId, hold_id: HoldId, reference: str | None
     ) -> tuple[HoldId, ...] | Refusal:
         """The one hold that this payment pays for."""
         seen = reading.hold(self._holds, organization_id, hold_id)
         if isinstance(seen, Refusal):
             return seen
-        is_open = seen.hold.status in {HoldStatus.ACTIVE, HoldStatus.EXPIRED}
-        if is_open and seen.hold.is_expired(seen.at):
+        is_settled = seen.hold.is_converted() or seen.hold.is_cancelled()
+        if seen.hold.is_expired(seen.at):
             revived = reading.hold(self._holds, organization_id, revival_id(hold_id))
-            is_open = isinstance(revived, Refusal)
-        refusal = self._refuse([seen.hold], reference) if is_open else None
+            is_settled = not isinstance(revived, Refusal)
+        refusal = None if is_settled else self._refuse([seen.hold], reference)
         return refusal or (hold_id,)
 
     def paid_order(

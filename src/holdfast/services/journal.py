@@ -29,8 +29,13 @@ from holdfast.ports.store import Rejected, StoreError
 ATTEMPTS_KEPT_MAX = 10_000
 BATCH_SIZE = 500
 
-# Our own trouble is in the log; it is no attempt that somebody made and failed.
-_NOT_AN_ATTEMPT = {RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.INTERNAL_ERROR}
+# Our own trouble is in the log; it is no attempt that somebody made and failed. An empty cart is
+# about no hold at all.
+_NOT_AN_ATTEMPT = {
+    RefusalCode.SERVICE_UNAVAILABLE,
+    RefusalCode.INTERNAL_ERROR,
+    RefusalCode.EMPTY_CART,
+}
 
 _log = structlog.get_logger("holdfast.holds")
 
@@ -64,6 +69,8 @@ class Journal:
         _log_blocked(seat_transitions)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
+        if refusal.code in _NOT_AN_ATTEMPT:
+            return
         hold_id, seat_id = None, None
         match command:
             case PlaceHold():
@@ -82,8 +89,6 @@ class Journal:
                 seat_id = command.seat_ids[0]
             case _:
                 return
-        if refusal.code in _NOT_AN_ATTEMPT:
-            return
         attempt = FailedAttempt(
             datetime.now(UTC),
             action,

@@ -23,29 +23,31 @@ _encode = msgspec.json.Encoder().encode
 def message_of(fact: StoredFact, secret: str | None) -> Message:
     """The same message however often it is told. With a secret it says whose hold it is about, to
     those only who know that already."""
+    envelope = envelope_of(fact)
     attributes = {
         "specversion": SPEC_VERSION,
-        "id": str(fact.event_id),
+        "id": str(envelope["event_id"]),
         "type": fact.type,
         "source": f"/organizations/{fact.organization_id}",
-        "time": iso(fact.occurred_at),
-        "subject": _aggregate_id(fact),
+        "time": str(envelope["occurred_at"]),
+        "subject": str(envelope["aggregate_id"]),
         "datacontenttype": CONTENT_TYPE,
         "dataschema": SCHEMA.format(type=fact.type),
     }
     if fact.holder_key is not None and secret is not None:
         attributes["holderhash"] = holder_hash(fact.holder_key, secret)
     headers = {ATTRIBUTE + name: value for name, value in attributes.items()}
-    return Message(fact.event_id, fact.type, _encode(envelope_of(fact)), headers)
+    return Message(fact.event_id, fact.type, _encode(envelope), headers)
 
 
 def envelope_of(fact: StoredFact) -> dict[str, JsonValue]:
+    event_id = str(fact.event_id)
     envelope: dict[str, JsonValue] = {
-        "event_id": str(fact.event_id),
+        "event_id": event_id,
         "event_type": fact.type,
         "occurred_at": iso(fact.occurred_at),
         "aggregate_id": _aggregate_id(fact),
-        "idempotency_key": str(fact.event_id),
+        "idempotency_key": event_id,
         "payload": dict(fact.payload),
     }
     # Its readers know it without.

@@ -17,8 +17,8 @@ SELECT {_COLUMNS} FROM audit a WHERE {{conditions}}
 ORDER BY a.seq DESC LIMIT %(limit)s
 """  # noqa: S608
 
-# A hold or a seat has few rows of very many: they are looked up first and put in order then. Left
-# to itself the database may read backwards from the newest row until it has found enough.
+# The rows of a hold or a seat are looked up first and put in order then. Left to itself the
+# database may read backwards from the newest row until it has found enough: of an old seat, all.
 _OF_ONE = f"""
 WITH of_one AS MATERIALIZED (
     SELECT a.* FROM audit a

@@ -51,11 +51,12 @@ FROM pool_lapse b FULL JOIN counted c ON c.organization_id = b.organization_id
 WHERE coalesce(b.units, 0) <> coalesce(c.units, 0)
 """
 
-_QUANTITIES = """
-SELECT h.id AS hold_id, h.quantity, sum(l.quantity) AS quantity_of_lines FROM hold h
+_SUMS = """
+SELECT h.id AS hold_id, h.quantity, h.total_minor FROM hold h
 LEFT JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
 GROUP BY h.organization_id, h.id
 HAVING h.quantity <> coalesce(sum(l.quantity), 0)
+    OR h.total_minor <> coalesce(sum(l.quantity * l.unit_price_minor), 0)
 """
 
 _AUDIT_PER_VERSION = """
@@ -267,7 +268,7 @@ BOOK_CHECKS = (
     BookCheck(
         "an oversold pool", "pool", "SELECT id AS pool_id FROM pool WHERE held + sold > total"
     ),
-    BookCheck("a hold whose quantity is not that of its lines", "hold", _QUANTITIES),
+    BookCheck("a hold whose quantity or total is not that of its lines", "hold", _SUMS),
     BookCheck(
         "a hold that is due at another time than its warning or its end, or after it", "hold", _DUE
     ),

@@ -26,6 +26,7 @@ from holdfast.ports.store import StoreUnavailable
 # Locks of two numbers never meet those of one, which is what all others here have.
 CLAIM_LOCKS = 0x0B0C5
 LAG_COUNTED_MAX = 1_000  # of each partition
+BEGINNING = Position(0, 0)
 
 
 class PostgresOutbox:
@@ -37,6 +38,7 @@ class PostgresOutbox:
         self._url = url
         self._watchdog = Watchdog()
         self._line: _Line | None = None
+        self._with_cursor: set[int] = set()
 
     @contextmanager
     def claim(self, partition: int) -> Iterator["_ClaimedPartition | None"]:
@@ -45,8 +47,13 @@ class PostgresOutbox:
         if not is_ours:
             yield None
             return
+        claimed = _ClaimedPartition(line, partition)
         try:
-            yield _ClaimedPartition(line, partition)
+            if partition not in self._with_cursor:
+                # Where there is no cursor, facts are pruned unrelayed: there may be no relay.
+                claimed.published(BEGINNING)
+                self._with_cursor.add(partition)
+            yield claimed
         finally:
             if not line.is_lost:
                 line.ask(sql.UNCLAIM, CLAIM_LOCKS, partition)
@@ -123,7 +130,7 @@ class PostgresFactLog:
     def facts(
         self, organization_id: OrganizationId, after: Position | None, limit: int
     ) -> FactPage:
-        since = after or Position(0, 0)
+        since = after or BEGINNING
         names = {
             "organization_id": organization_id,
             "xid": str(since.xid),

@@ -1,5 +1,6 @@
 """What was put aside: to look at it, and to send it on its way again."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
@@ -10,6 +11,7 @@ from holdfast.adapters.rabbitmq.messages import RawMessage, dead_letter_from_raw
 from holdfast.adapters.rabbitmq.topology import DEAD_LETTERS, declare
 from holdfast.ports.facts import DeadLetter, PublishFailed
 
+RETURN_SECONDS_MAX, LOOK_EVERY_SECONDS = 1.0, 0.02
 DEFAULT_EXCHANGE = ""  # takes the name of a queue as routing key
 
 
@@ -52,20 +54,32 @@ def _taken(channel: Channel, limit: int | None) -> Iterator[dict[int, RawMessage
 
     No more than there are now: what comes back at once must not be taken for ever.
     """
-    waiting = channel.queue_declare(DEAD_LETTERS, passive=True).message_count
+    waiting = _count(channel)
     taken: dict[int, RawMessage] = {}
     for _ in range(waiting if limit is None else min(limit, waiting)):
         raw = channel.basic_get(DEAD_LETTERS)
         if raw is None:
             break
         taken[raw.delivery_tag] = raw
+    still_there = waiting - len(taken)
     try:
         yield taken
     finally:
-        # One by one: the end of the connection would do it too, but some time after we are gone.
         for tag in taken:
             channel.basic_reject(tag, requeue=True)
-        channel.close()
+        _wait_until_back(channel, still_there + len(taken))
+
+
+def _wait_until_back(channel: Channel, count: int) -> None:
+    """The broker takes a moment for it, and whoever looks in that moment misses some. In vain when
+    somebody else takes them meanwhile, so not for long."""
+    deadline = time.monotonic() + RETURN_SECONDS_MAX
+    while _count(channel) < count and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY_SECONDS)
+
+
+def _count(channel: Channel) -> int:
+    return int(channel.queue_declare(DEAD_LETTERS, passive=True).message_count)
 
 
 def _send_back(publishing: ConfirmingChannel, letter: DeadLetter) -> None:

@@ -87,6 +87,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.EMPTY_CART: Kind(400, "Nothing held"),
     RefusalCode.DIFFERENT_HOLDERS: Kind(400, "Different holders"),
     RefusalCode.DIFFERENT_CURRENCIES: Kind(400, "Different currencies"),
+    RefusalCode.TOO_MANY_TICKETS: Kind(400, "Too many tickets"),
     RefusalCode.TOO_MANY_ATTENDEES: Kind(400, "Too many attendees"),
     RefusalCode.PAYMENT_REFUSED: Kind(402, "Payment refused"),
     RefusalCode.EVENT_NOT_AVAILABLE: Kind(400, "Event not on sale"),

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from holdfast.domain import refusals
+from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER
@@ -80,6 +81,7 @@ _REFUSALS: dict[Code, Refusal] = {
         refusals.empty_cart(),
         refusals.different_holders(),
         refusals.different_currencies(),
+        refusals.too_many_tickets(TICKETS_PER_ORDER_MAX),
         refusals.too_many_attendees(2),
         refusals.checkout_not_found(),
         refusals.order_not_found(),
@@ -180,7 +182,7 @@ def _operation(route: Route[Any]) -> Json:
         }
         if route.takes_csv:
             content["text/csv"] = {"schema": {"type": "string"}, "example": SEAT_LIST}
-        operation["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": not route.is_body_optional, "content": content}
     return operation
 
 

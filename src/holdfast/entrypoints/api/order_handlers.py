@@ -95,7 +95,7 @@ async def complete_checkout(context: Context, call: Call, body: CompleteCheckout
     attendees = _attendees(body.attendees or ())
     organization_id, checkout_id = call.principal.organization_id, CheckoutId(call.path_id)
     hold_ids = await context.blocking.run(
-        context.cashier.holds_of_checkout, organization_id, checkout_id, body.payment_reference
+        context.cashier.holds_to_complete, organization_id, checkout_id, body.payment_reference
     )
     if isinstance(hold_ids, Refusal):
         return refusal_reply(hold_ids, call.request_id)
@@ -116,7 +116,7 @@ async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -
     attendees = _attendees(body.attendees or ())
     organization_id, hold_id = call.principal.organization_id, HoldId(call.path_id)
     hold_ids = await context.blocking.run(
-        context.cashier.hold, organization_id, hold_id, body.payment_reference
+        context.cashier.hold_to_confirm, organization_id, hold_id, body.payment_reference
     )
     if isinstance(hold_ids, Refusal):
         return refusal_reply(hold_ids, call.request_id)

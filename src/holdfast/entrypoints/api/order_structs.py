@@ -7,6 +7,8 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.ids import EventId, HoldId
 from holdfast.domain.order import ATTENDEE_NAME_LENGTH_MAX, PAYMENT_REFERENCE_LENGTH_MAX
+from holdfast.domain.values import EMAIL_LENGTH_MAX
+from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.structs import (
     AN_ID,
     Amount,
@@ -15,6 +17,7 @@ from holdfast.entrypoints.api.structs import (
     PageQuery,
     RequestShape,
     UserId,
+    ruled,
 )
 
 ATTENDEES_MAX = 1000
@@ -48,11 +51,24 @@ AttendeeName: TypeAlias = Annotated[
 ]
 
 
+AttendeeEmail: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=EMAIL_LENGTH_MAX,
+        description="Kept with the ticket. It appears in no answer.",
+        examples=["ada@example.com"],
+        extra_json_schema={"format": "email"},
+        extra=ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
+    ),
+]
+
+
 class AttendeeRequest(RequestShape, frozen=True):
     """Who comes with a ticket: at least one of the two."""
 
     name: AttendeeName | None = None
-    email: Email | None = None
+    email: AttendeeEmail | None = None
 
 
 Attendees: TypeAlias = Annotated[

@@ -21,8 +21,8 @@ class Route(Generic[G]):
     """A request gives a body or a query, which the handler gets; or neither. A path with an id
     says how an id that nobody has is refused; one with two, both. `invalid` is the code of fields
     that break a rule without a code of its own. A body is JSON, or, where `takes_csv`, also a
-    CsvText. `refusals` are those of this route; what
-    any route may answer is added where it is needed."""
+    CsvText; where `is_body_optional`, nothing at all is the same as an empty object. `refusals` are
+    those of this route; what any route may answer is added where it is needed."""
 
     method: str
     path: str
@@ -31,6 +31,7 @@ class Route(Generic[G]):
     handler: Callable[[Context, Call, G], Awaitable[Reply]]
     body: type[G] | None = None
     query: type[G] | None = None
+    is_body_optional: bool = False
     takes_csv: bool = False
     body_bytes_max: int = BODY_BYTES_MAX
     answer: type[msgspec.Struct]

@@ -74,8 +74,8 @@ class Endpoint:
     def _parse_body(self, call: Call, body: bytes) -> Any:
         call.idempotency_key = sent_key(call)
         refuse_query(call.query_string)
-        if self._route.body is None and not body:
-            return _NO_FIELDS
+        if not body and (self._route.body is None or self._route.is_body_optional):
+            return self._route.body() if self._route.body else _NO_FIELDS
         if is_csv(call, takes_csv=self._route.takes_csv):
             return CsvText(body)
         return self._body.parse(body)

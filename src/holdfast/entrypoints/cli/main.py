@@ -29,7 +29,7 @@ _COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 when all went well, 1 when the command failed, 2 when it was not understood."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         settings = load_settings()
         configure_logs(settings)
@@ -42,16 +42,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    program = argparse.ArgumentParser(
         prog="holdfast",
         description="A ticket hold engine: never sells one twice, gives each back on time.",
         epilog="Everything is configured by environment variables: see docs/configuration.md.",
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = program.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.register(commands)
-    return parser
+    return program
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ def create_app(settings: Settings) -> Celery:
         worker_enable_remote_control=False,
         worker_send_task_events=False,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
         broker_transport_options={"confirm_publish": True},
         task_publish_retry_policy={"max_retries": 3, "interval_start": 0.2, "interval_step": 0.5},
     )

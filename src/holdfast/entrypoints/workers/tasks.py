@@ -13,6 +13,8 @@ from holdfast.bootstrap.worker import Worker
 
 ATTEMPTS_MAX = 3
 PAUSE_SECONDS = 1.0
+# Of a reaper: nobody should wait longer for the next one. It goes on where it was.
+REAPER_LIMITS = {"soft_time_limit": 240, "time_limit": 270}
 
 log = structlog.get_logger("holdfast.tasks")
 
@@ -24,7 +26,7 @@ class DutyTask(Task):  # type: ignore[misc]
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         attempt = 1 + int(self.request.get("x-delivery-count") or 0)
-        if attempt == ATTEMPTS_MAX:
+        if attempt >= ATTEMPTS_MAX:
             log.warning("task.last_attempt", task=self.name, attempt=attempt)
         try:
             self.run(*args, **kwargs)
@@ -56,7 +58,9 @@ def register_tasks(app: Celery, settings: Settings) -> None:
     worker_process_init.connect(start, weak=False)
     worker_process_shutdown.connect(stop, weak=False)
 
-    @app.task(base=DutyTask, name="holdfast.release_expired")  # type: ignore[untyped-decorator]
+    @app.task(  # type: ignore[untyped-decorator]
+        base=DutyTask, name="holdfast.release_expired", **REAPER_LIMITS
+    )
     def release_expired() -> None:
         workers[0].release_expired()
 

@@ -20,32 +20,28 @@ from holdfast.adapters.postgres.models import AuditEntry
 from holdfast.domain.transitions import FactType
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
+    DropdownFilter = admin.SimpleListFilter
     TextFilter = admin.SimpleListFilter
     RangeDateTimeFilter = admin.DateFieldListFilter
 else:
-    from unfold.contrib.filters.admin import RangeDateTimeFilter, TextFilter
+    from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
 
-SEAT_ACTIONS = ("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold")
-# What was asked and refused.
-FAILED_ACTIONS = (
-    "hold.create_failed",
-    "hold.release_failed",
-    "hold.extend_failed",
-    "checkout.start_failed",
-    "hold.convert_failed",
-    "seat_reserve_failed",
-    "seat.block_failed",
-    "seat.unblock_failed",
+ACTIONS = (
+    *(kind.value for kind in FactType if kind.value.startswith("hold.")),
+    *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
+    *(FactType.SEAT_BLOCKED.value, FactType.SEAT_UNBLOCKED.value),
+    # What was asked and refused.
+    *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
+    *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
 )
 
 
-class ActionFilter(admin.SimpleListFilter):
+class ActionFilter(DropdownFilter):
     title = "action"
     parameter_name = "action"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        of_holds = (kind.value for kind in FactType if kind is not FactType.ORDER_CONFIRMED)
-        return [(name, name) for name in sorted({*of_holds, *SEAT_ACTIONS, *FAILED_ACTIONS})]
+        return [(name, name) for name in ACTIONS]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[AuditEntry]
@@ -104,7 +100,6 @@ class AuditEntryAdmin(HistoryAdmin):
         "hold",
         "of_seat",
         "who",
-        "request_id",
         "ip",
         "organization",
         "at",

@@ -9,12 +9,13 @@ from django.utils.safestring import SafeString
 
 from holdfast.adapters.postgres.admin.looking import (
     GrowingTableAdmin,
+    hold_reference,
     of_hold_named,
     row_link,
     seat_link,
     seat_name,
 )
-from holdfast.adapters.postgres.models import AuditEntry, Fact, Hold
+from holdfast.adapters.postgres.models import Hold
 
 
 class HistoryAdmin(GrowingTableAdmin):
@@ -24,7 +25,8 @@ class HistoryAdmin(GrowingTableAdmin):
     search_help_text = "The whole reference or id of a hold"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(seat_name=seat_name())
+        names = {"seat_name": seat_name(), "hold_reference": hold_reference()}
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(**names)
         return rows
 
     def get_search_results(
@@ -35,12 +37,13 @@ class HistoryAdmin(GrowingTableAdmin):
         return queryset.filter(of_hold_named(search_term, id_column="hold_id")), False
 
     @admin.display(description="Hold")
-    def hold(self, row: Fact | AuditEntry) -> SafeString | str:
-        """None where a seat was blocked or unblocked."""
+    def hold(self, row: Any) -> SafeString | str:
+        """None where a seat was blocked or unblocked. By its id where none was made: the attempt
+        failed."""
         if row.hold_id is None:
             return "-"
-        return row_link(Hold, row.hold_id, row.hold_id, row.organization_id)
+        return row_link(Hold, row.hold_id, row.hold_reference or row.hold_id, row.organization_id)
 
     @admin.display(description="Seat")
-    def of_seat(self, row: Fact | AuditEntry) -> SafeString | str:
+    def of_seat(self, row: Any) -> SafeString | str:
         return seat_link(row)

@@ -67,6 +67,11 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> SafeStrin
     return render_to_string("unfold/components/table.html", context)
 
 
+def wrapped(text: str) -> SafeString:
+    """Text that others have chosen: it may be one long word."""
+    return format_html('<span style="overflow-wrap: anywhere">{}</span>', redacted(text))
+
+
 def pretty_json(value: object) -> str | SafeString:
     """JSON for people, without e-mail addresses."""
     if value is None:
@@ -108,6 +113,12 @@ def seat_name() -> Subquery:
     parts = (F("block__name"), Value(", row "), "row_name", Value(", seat "), "number")
     named = Seat.objects.filter(**own).annotate(name=Concat(*parts, output_field=TextField()))
     return Subquery(named.values("name"))
+
+
+def hold_reference() -> Subquery:
+    """What people call the hold of a row."""
+    own = {"organization_id": OuterRef("organization_id"), "id": OuterRef("hold_id")}
+    return Subquery(Hold.objects.filter(**own).values("reference"))
 
 
 def seat_link(row: Any) -> SafeString | str:

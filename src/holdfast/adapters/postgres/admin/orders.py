@@ -18,12 +18,12 @@ from holdfast.adapters.postgres.admin.looking import (
     holds_named,
     in_a_row,
     list_link,
-    redacted,
     row_link,
     seat_link,
     seat_name,
     table,
     uuid_or_none,
+    wrapped,
 )
 from holdfast.adapters.postgres.models import (
     AuditEntry,
@@ -89,8 +89,8 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         return queryset.filter(rows), False
 
     @admin.display(description="Payment reference")
-    def payment(self, order: Order) -> str:
-        return redacted(order.payment_reference) if order.payment_reference else "-"
+    def payment(self, order: Order) -> SafeString | str:
+        return wrapped(order.payment_reference) if order.payment_reference else "-"
 
     @admin.display(description="Checkout")
     def checkout(self, order: Order) -> SafeString | str:

@@ -1,0 +1,78 @@
+"""How fast a relay works off what has piled up in the outbox. Printed, not judged."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+
+from bench.lab import Lab
+from bench.loading import HOUR_SECONDS, load_holds
+from bench.results import Figure, median, relative_spread
+from bench.rounds import Plan, alternate
+from holdfast.adapters.embedded import EmbeddedValkey
+from holdfast.adapters.postgres.outbox import PostgresOutbox
+from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
+from holdfast.adapters.redis.facts import ValkeyPublisher
+from holdfast.ports.facts import PARTITIONS, Publisher
+from holdfast.services.relaying import Relay
+from tests.support.rabbit import RabbitBroker, find_rabbit
+
+FACTS = 20_000
+SECRET = "of-the-bench-" * 3
+
+# The fact that each hold was created, in the partition of its hold.
+TELL = f"""
+INSERT INTO outbox (organization_id, event_id, hold_id, version, type, partition, occurred_at,
+    payload)
+SELECT organization_id, gen_random_uuid(), id, 1, 'hold.created',
+    get_byte(uuid_send(id), 15) % {PARTITIONS}, now(),
+    jsonb_build_object('hold_id', id, 'session_id', session_id, 'ticket_type_id', session_id,
+        'quantity', 1, 'customer_email', customer_email, 'expires_at', expires_at)
+FROM hold
+"""
+
+MakePublisher = Callable[[], Publisher]
+
+
+def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
+    with _brokers(lab) as brokers:
+        measured = alternate(
+            plan, "relay", {name: partial(_rate, lab, make) for name, make in brokers.items()}
+        )
+    return [
+        Figure(name, 1, median(measured.of(name)), spread=relative_spread(measured.of(name)))
+        for name in brokers
+    ]
+
+
+@contextmanager
+def _brokers(lab: Lab) -> Iterator[dict[str, MakePublisher]]:
+    """RabbitMQ where there is one, or where it can be fetched."""
+    with ExitStack() as running:
+        valkey = running.enter_context(EmbeddedValkey(lab.directory / "valkey"))
+        brokers: dict[str, MakePublisher] = {
+            "relay to Valkey": partial(ValkeyPublisher, valkey.url, 2 * FACTS)
+        }
+        installation = find_rabbit()
+        if installation is not None:
+            (lab.directory / "rabbit").mkdir()
+            rabbit = RabbitBroker(lab.directory / "rabbit", installation).start()
+            running.callback(rabbit.stop)
+            brokers["relay to RabbitMQ"] = partial(RabbitPublisher, rabbit.url)
+        yield brokers
+
+
+def _rate(lab: Lab, make_publisher: MakePublisher) -> float:
+    """Facts per second, confirmed and written down, by one relay."""
+    lab.clear()
+    load_holds(lab, FACTS, ends_in_seconds=HOUR_SECONDS)
+    with lab.connected() as connection:
+        connection.execute("DELETE FROM relay_cursor")
+        connection.execute(TELL)
+    with closing(PostgresOutbox(lab.url)) as outbox, closing(make_publisher()) as publisher:
+        relay = Relay(outbox, publisher, SECRET)
+        started = time.perf_counter()
+        published = 0
+        while published < FACTS:
+            published += relay.run_once().published
+        return FACTS / (time.perf_counter() - started)

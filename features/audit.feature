@@ -1,0 +1,27 @@
+Feature: Audit
+  Who did what, to which hold, from where: for compliance, troubleshooting and disputes. Nobody can
+  change it afterwards.
+
+  Scenario: The life of a hold
+    Given an active hold for customer "user@example.com"
+    When an operator extends the hold by 15 minutes
+    And the order is confirmed
+    Then the audit of the hold tells of "hold.created, hold.extended, hold.converted"
+    And every entry names the actor, the request and the address it came from
+    And no entry contains "user@example.com"
+
+  Scenario: What was refused
+    Given an active hold for customer "user@example.com"
+    When the hold is released
+    And the order is confirmed
+    Then the audit of the hold tells of "hold.created, hold.cancelled, hold.convert_failed"
+
+  Scenario: What the expiry worker did
+    Given an active hold that expired 1 minute ago
+    When the expiry worker runs
+    Then the audit of the hold tells of "hold.created, hold.expired"
+    And the last entry is not by the platform's key
+
+  Scenario: Nobody changes it
+    Given an active hold for customer "user@example.com"
+    Then the audit cannot be changed, not even by the owner of the database

@@ -1,0 +1,99 @@
+"""Payment providers that are away, that say no, and that are asked too often."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from holdfast.domain.values import Money
+from holdfast.entrypoints.api.app import create_api
+from holdfast.ports.payments import PaymentUnavailable
+from tests.api.world import World
+
+
+@dataclass
+class StubPayments:
+    """A provider that no real one can be made to be on demand."""
+
+    is_away: bool = False
+    says: str | None = None
+    asked: list[tuple[str | None, Money]] = field(default_factory=list)
+
+    def problem(self, reference: str | None, total: Money) -> str | None:
+        self.asked.append((reference, total))
+        if self.is_away:
+            raise PaymentUnavailable
+        return self.says
+
+
+@dataclass
+class Shop:
+    world: World
+    payments: StubPayments
+
+    def post(self, path: str, **body: Any) -> Any:
+        return self.world.call("POST", path, json=body)
+
+    def hold(self) -> str:
+        return str(self.world.place().json()["hold_id"])
+
+    def status(self, hold_id: str) -> str:
+        return str(self.world.call("GET", f"/api/holds/{hold_id}").json()["status"])
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    world = World()
+    payments = StubPayments()
+    world.api.close()
+    world.api = create_api(replace(world.container, payments=payments))
+    yield Shop(world, payments)
+    world.close()
+
+
+def test_nothing_is_sold_while_nobody_knows_whether_it_was_paid(shop: Shop) -> None:
+    hold_id = shop.hold()
+    checkout_id = shop.post("/api/checkouts", hold_ids=[hold_id]).json()["checkout_id"]
+    shop.payments.is_away = True
+    for answer in (
+        shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-1"),
+        shop.post(f"/api/checkouts/{checkout_id}/complete", payment_reference="pay-1"),
+    ):
+        assert (answer.status_code, answer.json()["error"]) == (503, "service_unavailable")
+        assert answer.headers["retry-after"] == "1"
+    assert shop.status(hold_id) == "active"
+    shop.payments.is_away = False
+    answer = shop.post(f"/api/checkouts/{checkout_id}/complete", payment_reference="pay-1")
+    assert answer.status_code == 201
+
+
+def test_a_refused_payment_is_told_why_and_sells_nothing(shop: Shop) -> None:
+    hold_id = shop.hold()
+    shop.payments.says = "the bank said no"
+    answer = shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-1")
+    assert (answer.status_code, answer.json()["error"]) == (402, "payment_refused")
+    assert answer.json()["message"] == "The payment was refused: the bank said no"
+    assert shop.status(hold_id) == "active"
+
+
+def test_the_provider_is_asked_for_the_whole_and_only_until_it_is_paid(shop: Shop) -> None:
+    first, second = shop.hold(), shop.hold()
+    checkout = shop.post("/api/checkouts", hold_ids=[first, second]).json()
+    path = f"/api/checkouts/{checkout['checkout_id']}/complete"
+    made = shop.post(path, payment_reference="pay-1")
+    assert made.status_code == 201
+    assert shop.payments.asked == [("pay-1", Money(4 * 4500, "EUR"))]
+    shop.payments.is_away = True
+    assert shop.post(path, payment_reference="pay-1").content == made.content
+    again = shop.post(f"/api/holds/{second}/confirm")
+    assert again.json()["order"] == made.json()
+    assert len(shop.payments.asked) == 1
+
+
+def test_who_is_not_found_costs_the_provider_nothing(shop: Shop) -> None:
+    unknown = "0198f1c0-0000-7000-8000-0000000000ff"
+    confirmed = shop.post(f"/api/holds/{unknown}/confirm")
+    completed = shop.post(f"/api/checkouts/{unknown}/complete", payment_reference="pay-1")
+    assert (confirmed.status_code, completed.status_code) == (404, 404)
+    assert shop.payments.asked == []

@@ -1,0 +1,138 @@
+"""Mails as they leave: what a stranger's words cannot do to them, and whom the password is told."""
+
+import io
+import ssl
+import subprocess
+from collections.abc import Iterator
+from email.headerregistry import Address
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from holdfast.adapters.mail import smtp
+from holdfast.adapters.mail.console import ConsoleNotifier
+from holdfast.adapters.mail.smtp import SmtpNotifier
+from holdfast.domain.values import EmailAddress
+from holdfast.ports.notices import Notice, NoticeFailed, NoticeRefused
+from tests.consuming.mail_server import MailServer
+
+BUYER = "buyer@example.com"
+
+
+def a_notice(subject: str = "Your tickets", text: str = "Thank you.\n") -> Notice:
+    return Notice(uuid4(), EmailAddress(BUYER), subject, text)
+
+
+def notifier(server: MailServer, *, login: str = "", host: str = "127.0.0.1") -> SmtpNotifier:
+    at = smtp.MailServer.of(f"smtp://{login}{host}:{server.port}")
+    return SmtpNotifier(at, Address(addr_spec="tickets@shop.example"))
+
+
+class TestMails:
+    def test_a_mail_arrives_as_it_was_written(self, mail_server: MailServer) -> None:
+        notice = a_notice("Ein Stück für Zoë", "Größe: 2 ☂\n.\n..end\n")
+        notifier(mail_server).send(notice)
+        (got,) = mail_server.received
+        assert got.to == BUYER
+        assert got.text == notice.text
+        assert got.mail["Subject"] == notice.subject
+        assert got.mail["From"] == "tickets@shop.example"
+        assert got.mail["To"] == BUYER
+        assert got.mail["Auto-Submitted"] == "auto-generated"
+        assert got.mail["Date"] is not None
+
+    def test_its_id_is_the_same_at_every_try(self, mail_server: MailServer) -> None:
+        notice = a_notice()
+        notifier(mail_server).send(notice)
+        notifier(mail_server).send(notice)
+        ids = {got.mail["Message-ID"] for got in mail_server.received}
+        assert ids == {f"<{notice.id}@shop.example>"}
+
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\v", "\u2028"])
+    def test_no_name_adds_a_header(self, mail_server: MailServer, end: str) -> None:
+        notifier(mail_server).send(a_notice(f"Concert{end}Bcc: everybody@example.com{end}{end}Hi"))
+        (got,) = mail_server.received
+        assert got.mail["Bcc"] is None
+        assert got.mail["Subject"] == "Concert Bcc: everybody@example.com Hi"
+        assert got.text == "Thank you.\n"
+
+
+class TestTrouble:
+    def test_nobody_there(self, mail_server: MailServer) -> None:
+        mail_server.stop()
+        with pytest.raises(NoticeFailed):
+            notifier(mail_server).send(a_notice())
+
+    def test_a_server_that_says_nothing_is_waited_for_in_bounded_time(
+        self, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(smtp, "ANSWER_SECONDS_MAX", 0.2)
+        mail_server.greeting = None
+        with pytest.raises(NoticeFailed):
+            notifier(mail_server).send(a_notice())
+
+    @pytest.mark.parametrize(("code", "error"), [(550, NoticeRefused), (450, NoticeFailed)])
+    def test_a_recipient_is_refused(
+        self, mail_server: MailServer, code: int, error: type[Exception]
+    ) -> None:
+        mail_server.refusals[BUYER] = code
+        with pytest.raises(error) as refused:
+            notifier(mail_server).send(a_notice())
+        assert BUYER not in str(refused.value)
+
+    @pytest.mark.parametrize("last_words", [b"421 too late", None])
+    def test_what_the_server_has_taken_is_sent(
+        self, mail_server: MailServer, last_words: bytes | None
+    ) -> None:
+        mail_server.answer_to_quit = last_words
+        notifier(mail_server).send(a_notice())
+        assert len(mail_server.received) == 1
+
+
+class TestEncryption:
+    @pytest.fixture
+    def certificate(self, tmp_path: Path) -> Path:
+        """Of localhost, signed by itself."""
+        file = tmp_path / "server.pem"
+        command = (
+            f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout {file} -out {file}.crt"
+        )
+        name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        subprocess.run([*command.split(), *name], check=True, capture_output=True)
+        file.write_text(file.read_text() + Path(f"{file}.crt").read_text())
+        return file
+
+    @pytest.fixture
+    def encrypting(self, certificate: Path) -> Iterator[MailServer]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        with MailServer(tls=context) as server:
+            yield server
+
+    def test_who_is_known_gets_the_password(
+        self, encrypting: MailServer, certificate: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        notifier(encrypting, login="shop%40example.com:p%40ss@", host="localhost").send(a_notice())
+        (got,) = encrypting.received
+        assert (got.user, got.is_encrypted) == ("shop@example.com", True)
+
+    def test_a_stranger_gets_nothing(self, encrypting: MailServer) -> None:
+        with pytest.raises(NoticeFailed):
+            notifier(encrypting, login="shop:pass@", host="localhost").send(a_notice())
+        assert encrypting.received == []
+
+    def test_the_password_is_never_sent_in_the_clear(self, mail_server: MailServer) -> None:
+        with pytest.raises(NoticeFailed):
+            notifier(mail_server, login="shop:pass@").send(a_notice())
+        assert mail_server.received == []
+
+
+def test_the_terminal_shows_no_address() -> None:
+    stream = io.StringIO()
+    ConsoleNotifier(stream).send(a_notice("Your tickets for Concert", "Code: ABC\n"))
+    assert "Your tickets for Concert" in stream.getvalue()
+    assert "Code: ABC" in stream.getvalue()
+    assert "b***@example.com" in stream.getvalue()
+    assert BUYER not in stream.getvalue()

@@ -1,0 +1,116 @@
+"""What people ask for in the state machine, made for a venue of either store."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from hypothesis import strategies as st
+
+from holdfast.domain.commands import Ask, IdempotencyKey, PlaceHold, SeatAsk
+from holdfast.domain.ids import HoldId
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.values import Holder
+from tests.contract.venues import Hall, Venue
+
+# Time passes in steps of 100 s, and holds end and are warned in between: so none is ever near its
+# end when it is looked at.
+TTL_SECONDS = 650
+STEP_SECONDS = 100
+STALLS_CAPACITY = 6
+
+POOLS = {"house": 12, "adults": 8, "children": 8}
+HALL = Hall(
+    {"Stalls": {"A": 5, "B": 4}, "Balcony": {"C": 4}},
+    {"seat": (), "junior": ("children",)},
+    capacities={"Stalls": STALLS_CAPACITY},
+    sold_in={"Balcony": ("seat",)},
+    aisles_after=frozenset({3}),
+    accessible=frozenset({"Stalls A 1"}),
+    companion=frozenset({"Stalls A 2"}),
+    restricted_view=frozenset({"Balcony C 4"}),
+)
+TICKET_TYPES = {
+    "adult": ("adults", "house"),
+    "child": ("children", "house"),
+    "guest": ("house",),
+}
+SEAT_NAMES = [
+    f"{block} {row} {number}"
+    for block, rows in HALL.blocks.items()
+    for row, width in rows.items()
+    for number in range(1, width + 1)
+]
+PEOPLE = [Holder(user_id=f"user-{number}") for number in range(3)]
+LENIENT = HoldPolicy(TTL_SECONDS, 10, lifetime_max_seconds=1250, late_payment_seconds=400)
+POLICIES = {
+    "lenient": LENIENT,
+    "strict": replace(LENIENT, one_active_hold=True, refuse_orphans=True, late_payment_seconds=0),
+}
+
+MakeAsk = Callable[[Venue], Ask | SeatAsk]
+seat_names = st.lists(st.sampled_from(SEAT_NAMES), min_size=1, max_size=3, unique=True)
+
+
+def admission(ticket_type: str, quantity: int) -> MakeAsk:
+    return lambda venue: venue.some(ticket_type, quantity)
+
+
+def best(ticket_type: str, quantity: int, block: str | None, accessible: int) -> MakeAsk:
+    return lambda venue: venue.some(
+        ticket_type, quantity, block=block, accessible=min(accessible, quantity)
+    )
+
+
+def named(names: list[str]) -> MakeAsk:
+    return lambda venue: venue.these(*names)
+
+
+asks = st.one_of(
+    st.builds(admission, st.sampled_from(sorted(TICKET_TYPES)), st.integers(1, 6)),
+    st.builds(
+        best,
+        st.sampled_from(sorted(HALL.seated)),
+        st.integers(1, 5),
+        st.sampled_from([None, None, *HALL.blocks]),
+        st.sampled_from([0, 0, 0, 1]),
+    ),
+    st.builds(named, seat_names),
+)
+
+
+class Wish:
+    """What somebody asks for, to be put to both venues."""
+
+    def __init__(self, makers: list[MakeAsk], holder: Holder, wants_alternative: bool) -> None:
+        self._makers = makers
+        self._holder = holder
+        self._wants_alternative = wants_alternative
+        self.fingerprint = uuid4().bytes
+
+    def place(self, venue: Venue, hold_id: HoldId, key: IdempotencyKey | None = None) -> PlaceHold:
+        return venue.place(
+            *_without_repeats([make(venue) for make in self._makers]),
+            hold_id=hold_id,
+            key=key,
+            holder=self._holder,
+            wants_alternative=self._wants_alternative,
+        )
+
+
+def _without_repeats(asked: list[Ask | SeatAsk]) -> list[Ask | SeatAsk]:
+    """A hold names a seat once."""
+    seen: set[Any] = set()
+    kept: list[Ask | SeatAsk] = []
+    for each in asked:
+        if isinstance(each, SeatAsk):
+            if seen & set(each.seat_ids):
+                continue
+            seen |= set(each.seat_ids)
+        kept.append(each)
+    return kept
+
+
+wishes = st.builds(
+    Wish, st.lists(asks, min_size=1, max_size=3), st.sampled_from(PEOPLE), st.booleans()
+)

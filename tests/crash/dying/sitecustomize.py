@@ -1,0 +1,92 @@
+"""A server that dies at a point of its work, as kill -9 would have it: when the engine has a
+command of this kind in hand, or in a run of the reaper. Python imports this first when its
+directory is on PYTHONPATH."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from holdfast.adapters.postgres import group
+from holdfast.adapters.postgres.group import PostgresGroup
+from holdfast.engine.group import GroupRunner
+from holdfast.services.expiring import Reaper
+
+COMMAND, POINT = os.environ["DIE_WITH"], os.environ["DIE"]
+_at_hand = threading.local()
+
+
+def _die() -> None:
+    """The whole server: a process alone would be replaced, and its successor die too."""
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _watch(attempt: Callable[..., None]) -> Callable[..., None]:
+    @wraps(attempt)
+    def watched(runner: GroupRunner, pendings: Any, *arguments: Any) -> None:
+        _at_hand.is_wanted = any(type(each.command).__name__ == COMMAND for each in pendings)
+        attempt(runner, pendings, *arguments)
+
+    return watched
+
+
+def _dying(step: Callable[..., Any], is_after: bool) -> Callable[..., Any]:
+    @wraps(step)
+    def dying(*arguments: Any, **options: Any) -> Any:
+        if getattr(_at_hand, "is_wanted", False) and not is_after:
+            _die()
+        result = step(*arguments, **options)
+        if getattr(_at_hand, "is_wanted", False):
+            _die()
+        return result
+
+    return dying
+
+
+def _dying_before_commit(write: Callable[..., None]) -> Callable[..., None]:
+    @wraps(write)
+    def dying(connection: Any, *arguments: Any) -> None:
+        with connection.pipeline():
+            write(connection, *arguments)
+        # The inner pipeline has waited for the server: everything is written, nothing committed.
+        if getattr(_at_hand, "is_wanted", False):
+            _die()
+
+    return dying
+
+
+def _dying_reaper(step: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(step)
+    def dying(reaper: Reaper) -> Any:
+        result = step(reaper)
+        if result:
+            _die()
+        return result
+
+    return dying
+
+
+GroupRunner._attempt = _watch(GroupRunner._attempt)  # type: ignore[method-assign]
+match POINT:
+    case "before the locks":
+        PostgresGroup.lock_and_read = _dying(PostgresGroup.lock_and_read, False)  # type: ignore
+    case "after the locks":
+        PostgresGroup.lock_and_read = _dying(PostgresGroup.lock_and_read, True)  # type: ignore
+    case "before the writes":
+        PostgresGroup.write_and_commit = _dying(  # type: ignore[method-assign]
+            PostgresGroup.write_and_commit, False
+        )
+    case "before COMMIT":
+        group._write = _dying_before_commit(group._write)
+    case "after COMMIT":
+        PostgresGroup.write_and_commit = _dying(  # type: ignore[method-assign]
+            PostgresGroup.write_and_commit, True
+        )
+    case "after the look":
+        Reaper.due = _dying_reaper(Reaper.due)  # type: ignore[method-assign]
+    case "after the run":
+        Reaper.run_once = _dying_reaper(Reaper.run_once)  # type: ignore[method-assign]
+    case _:
+        raise AssertionError(POINT)

@@ -1,0 +1,30 @@
+"""Servers that die at a given point, and the points there are."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.servers import RunningServer
+
+DYING = Path(__file__).parent / "dying"
+BEFORE_COMMIT = ("before the locks", "after the locks", "before the writes", "before COMMIT")
+AFTER_COMMIT = "after COMMIT"
+POINTS = (*BEFORE_COMMIT, AFTER_COMMIT)
+DEATH_SECONDS = 30.0
+
+
+def dying_server(
+    make_server: Callable[..., RunningServer],
+    url: str,
+    command: str,
+    point: str,
+    **environment: str,
+) -> RunningServer:
+    return make_server(url, PYTHONPATH=str(DYING), DIE_WITH=command, DIE=point, **environment)
+
+
+def await_death(server: RunningServer) -> None:
+    give_up_at = time.monotonic() + DEATH_SECONDS
+    while server.process is not None and server.process.poll() is None:
+        assert time.monotonic() < give_up_at, f"the server lives:\n{server.log_tail()}"
+        time.sleep(0.02)

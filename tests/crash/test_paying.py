@@ -1,0 +1,130 @@
+"""kill -9 at each step of going to pay and of paying: whoever repeats their key gets the answer
+that they missed, and there is one checkout, one order, one set of tickets, one fact of each."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tests.crash.points import AFTER_COMMIT, POINTS, await_death, dying_server
+from tests.support.auditing import assert_sound, rows
+from tests.support.crowds import Crowd, Reply
+from tests.support.databases import DatabaseFactory
+from tests.support.platform import Json, Platform, new_platform
+from tests.support.servers import RunningServer
+
+NO_DUTIES = {"HOLDFAST_DUTIES": "none", "HOLDFAST_LOG_LEVEL": "warning"}
+
+
+@pytest.fixture(scope="module")
+def healthy(
+    databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    """The server that is there afterwards."""
+    log = tmp_path_factory.mktemp("healthy") / "log"
+    with RunningServer(databases.fresh(), log, NO_DUTIES) as server:
+        yield server
+
+
+@dataclass
+class Buyer:
+    """Two holds of one person: a seat, and two places to stand."""
+
+    platform: Platform
+    url: str
+    hold_ids: list[str]
+
+    def ask(self, server: RunningServer, path: str, body: Json, key: str) -> Reply:
+        crowd = Crowd(replace(self.platform, base_url=server.base_url), 1)
+        reply = crowd.post(path, body, key)
+        crowd.close()
+        return reply
+
+    def seen(self, query: str) -> list[tuple[object, ...]]:
+        return rows(self.url, query, self.platform.organization_id)
+
+    def facts(self) -> Counter[tuple[object, ...]]:
+        return Counter(
+            self.seen("SELECT type, hold_id::text, version FROM outbox WHERE organization_id = %s")
+        )
+
+    def versions(self) -> set[object]:
+        query = "SELECT version FROM hold WHERE organization_id = %s"
+        return {version for (version,) in self.seen(query)}
+
+
+@pytest.fixture
+def buyer(healthy: RunningServer) -> Buyer:
+    platform = new_platform(healthy.base_url, healthy.database_url)
+    hall, sale = platform.hall(1, 4), platform.on_sale(10)
+    seat = platform.made(
+        "/api/holds",
+        {"session_id": hall.session_id, "seat_ids": [hall.seat_ids[0]], "user_id": "ada"},
+    )
+    standing = platform.place(sale, 2, user_id="ada").json()
+    return Buyer(platform, healthy.database_url, [seat["hold_id"], standing["hold_id"]])
+
+
+def assert_repeated(lost: Reply, again: Reply, third: Reply, point: str) -> None:
+    """The first answer never came; the next is it, byte for byte, from then on."""
+    assert lost.status == 0, "it was answered"
+    assert again.status in {200, 201}, again.body
+    assert again.is_replay is (point == AFTER_COMMIT)
+    assert third.is_replay
+    assert third.body == again.body
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_server_killed_on_the_way_to_the_checkout(
+    healthy: RunningServer,
+    make_server: Callable[..., RunningServer],
+    buyer: Buyer,
+    point: str,
+) -> None:
+    dying = dying_server(make_server, buyer.url, "StartCheckout", point, **NO_DUTIES).start()
+    body = {"hold_ids": buyer.hold_ids}
+    lost = buyer.ask(dying, "/api/checkouts", body, "key-1")
+    await_death(dying)
+    assert buyer.versions() == ({2} if point == AFTER_COMMIT else {1})
+    again, third = (buyer.ask(healthy, "/api/checkouts", body, "key-1") for _ in range(2))
+    assert_repeated(lost, again, third, point)
+    assert buyer.versions() == {2}, "extended once"
+    assert buyer.seen("SELECT count(*) FROM checkout WHERE organization_id = %s") == [(1,)]
+    told = {fact: count for fact, count in buyer.facts().items() if fact[0] == "hold.extended"}
+    assert told == {("hold.extended", hold_id, 2): 1 for hold_id in buyer.hold_ids}
+    assert_sound(buyer.url)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_server_killed_while_it_makes_the_order(
+    healthy: RunningServer,
+    make_server: Callable[..., RunningServer],
+    buyer: Buyer,
+    point: str,
+) -> None:
+    checkout = buyer.platform.made("/api/checkouts", {"hold_ids": buyer.hold_ids})
+    path = f"/api/checkouts/{checkout['checkout_id']}/complete"
+    body = {"payment_reference": "pay-1"}
+    dying = dying_server(make_server, buyer.url, "ConvertHolds", point, **NO_DUTIES).start()
+    lost = buyer.ask(dying, path, body, "key-1")
+    await_death(dying)
+    assert buyer.versions() == ({3} if point == AFTER_COMMIT else {2})
+    again, third = (buyer.ask(healthy, path, body, "key-1") for _ in range(2))
+    assert_repeated(lost, again, third, point)
+    # Another key, and none at all, find the same order.
+    order = again.json()
+    for key in ("key-2", "key-3"):
+        assert buyer.ask(healthy, path, body, key).json()["order_id"] == order["order_id"]
+    assert len(order["tickets"]) == 3
+    seen = buyer.seen("SELECT code FROM ticket WHERE organization_id = %s ORDER BY position")
+    assert seen == [(ticket["code"],) for ticket in order["tickets"]]
+    assert buyer.seen("SELECT id::text FROM purchase_order WHERE organization_id = %s") == [
+        (order["order_id"],)
+    ]
+    kinds = Counter(dict.fromkeys(("hold.converted", "seat.sold", "order.confirmed"), 0))
+    for (kind, _, version), count in buyer.facts().items():
+        if version == 3:
+            kinds[str(kind)] += count
+    assert kinds == {"hold.converted": 2, "seat.sold": 1, "order.confirmed": 1}
+    assert_sound(buyer.url)

@@ -1,0 +1,76 @@
+"""Orders and tickets: what follows from what, and what nobody can guess."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from holdfast.domain.ids import HoldId, OrderId
+from holdfast.domain.order import (
+    SEED_BYTES,
+    Attendee,
+    Purchase,
+    checkout_id_of,
+    make_order,
+    revival_id,
+    ticket_code,
+)
+from holdfast.domain.values import EmailAddress, InvalidValue
+from tests.domain.test_hold import NOW, a_hold
+
+SEED = bytes(range(SEED_BYTES))
+
+
+def test_the_same_holds_are_the_same_checkout_in_any_order() -> None:
+    one, other = HoldId(uuid4()), HoldId(uuid4())
+    assert checkout_id_of([one, other]) == checkout_id_of([other, one])
+    assert len({checkout_id_of(ids) for ids in ([one], [other], [one, other])}) == 3
+
+
+def test_a_hold_has_one_stand_in_and_it_is_another_hold() -> None:
+    hold_ids = [HoldId(uuid4()) for _ in range(100)]
+    stand_ins = {revival_id(hold_id) for hold_id in hold_ids}
+    assert len(stand_ins) == 100
+    assert stand_ins.isdisjoint(hold_ids)
+    assert {revival_id(hold_id) for hold_id in hold_ids} == stand_ins
+
+
+def test_codes_are_distinct_and_every_bit_of_the_seed_counts() -> None:
+    codes = {ticket_code(SEED, number) for number in range(10_000)}
+    assert len(codes) == 10_000
+    assert {len(code) for code in codes} == {26}
+    assert set("".join(codes)) == set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+    for bit in range(8 * SEED_BYTES):
+        other = bytearray(SEED)
+        other[bit // 8] ^= 1 << bit % 8
+        assert ticket_code(bytes(other), 0) != ticket_code(SEED, 0)
+
+
+def test_a_seed_is_as_long_as_it_has_to_be() -> None:
+    with pytest.raises(AssertionError):
+        Purchase(OrderId(uuid4()), SEED[:-1])
+
+
+def test_an_order_adds_up_and_has_a_ticket_for_each_unit() -> None:
+    holds = [a_hold(), replace(a_hold(), currency="EUR")]
+    purchase = Purchase(OrderId(uuid4()), SEED, "pay-1", (None, Attendee("Ada")))
+    order = make_order(holds, purchase, NOW, None)
+    assert (order.total.minor, len(order.tickets)) == (20_000, 6)
+    assert sum(ticket.unit_price_minor for ticket in order.tickets) == order.total.minor
+    assert len({ticket.id for ticket in order.tickets}) == 6
+    assert [ticket.hold_id for ticket in order.tickets] == [holds[0].id] * 3 + [holds[1].id] * 3
+    names = [ticket.attendee and ticket.attendee.name for ticket in order.tickets]
+    assert names == [None, "Ada", None, None, None, None]
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "a\nb", "a\x00b"])
+def test_a_name_is_short_and_printable(name: str) -> None:
+    with pytest.raises(InvalidValue):
+        Attendee(name)
+
+
+def test_an_attendee_has_a_name_or_an_address() -> None:
+    with pytest.raises(InvalidValue):
+        Attendee()
+    Attendee(email=EmailAddress("ada@example.com"))
+    Attendee("x" * 200)

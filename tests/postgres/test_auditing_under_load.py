@@ -1,0 +1,90 @@
+"""The audit of a database in full use sees one moment of it, and never cries wolf."""
+
+import threading
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from holdfast.adapters.postgres.auditing import PostgresBooks, run_check
+from holdfast.adapters.postgres.book_checks import BOOK_CHECKS
+from holdfast.domain.outcomes import Converted, Placed
+from holdfast.engine import Admission
+from tests.contract.asking import ask
+from tests.contract.venues import Hall, Plan, Venue
+from tests.contract.worlds import PostgresWorld
+from tests.support.auditing import rows
+
+AUDITS = 5
+SHOPPERS = 3
+ENOUGH_CHANGES = 50
+
+
+class Shopper(threading.Thread):
+    """Places holds, and lets go or pays for every second one, until it is told to stop."""
+
+    def __init__(self, engine: Admission, venue: Venue, closing: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.engine, self.venue, self.closing = engine, venue, closing
+        self.problem: object = None
+
+    def run(self) -> None:
+        engine, venue = self.engine, self.venue
+        is_paid = False
+        while not self.closing.is_set():
+            outcome = ask(engine, venue.place(("standing", 2), ("seat", 1)))
+            if not isinstance(outcome, Placed):
+                self.problem = outcome
+                return
+            is_paid = not is_paid
+            hold_id = outcome.hold.id
+            done = ask(engine, venue.convert(hold_id) if is_paid else venue.release(hold_id))
+            if is_paid and not isinstance(done, Converted):
+                self.problem = done
+                return
+
+
+@pytest.fixture
+def busy_url(fresh_database_url: str) -> Iterator[str]:
+    world = PostgresWorld(fresh_database_url)
+    engine = Admission(world.store)
+    engine.start()
+    hall = Hall({"Stalls": {str(row): 100 for row in range(50)}}, {"seat": ()})
+    venue = world.build(Plan({"floor": 1_000_000}, {"standing": ("floor",)}, hall=hall))
+    closing = threading.Event()
+    shoppers = [Shopper(engine, venue, closing) for _ in range(SHOPPERS)]
+    for shopper in shoppers:
+        shopper.start()
+    yield world.url
+    closing.set()
+    for shopper in shoppers:
+        shopper.join(30)
+    engine.stop()
+    world.close()
+    assert [shopper.problem for shopper in shoppers] == [None] * SHOPPERS
+
+
+def changes(url: str) -> int:
+    ((found,),) = rows(url, "SELECT count(*) FROM audit")
+    return int(found)
+
+
+def test_it_finds_nothing_while_holds_come_and_go(busy_url: str) -> None:
+    audits, before = 0, changes(busy_url)
+    while audits < AUDITS or changes(busy_url) < before + ENOUGH_CHANGES:
+        found = [check for check in PostgresBooks(busy_url).checked(60) if check.found]
+        assert found == []
+        audits += 1
+
+
+def test_checks_that_see_different_moments_would_cry_wolf(busy_url: str) -> None:
+    """The control: the same questions, asked one statement after the other, do not fit together.
+    The books as one moment left them are compared with the counter of a later one."""
+    counters = next(check for check in BOOK_CHECKS if "held and sold units" in check.looks_for)
+    with psycopg.connect(busy_url, autocommit=True) as connection:
+        connection.execute("CREATE TEMP TABLE hold_then AS TABLE hold")
+        before = changes(busy_url)
+        while changes(busy_url) < before + ENOUGH_CHANGES:
+            pass
+        torn = counters._replace(query=counters.query.replace("FROM hold h", "FROM hold_then h"))
+        assert run_check(connection, torn, 0, 60).found > 0

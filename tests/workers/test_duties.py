@@ -1,0 +1,231 @@
+"""The duties, without a database or an engine."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+from structlog.testing import capture_logs
+
+from holdfast.domain.commands import DUE_BATCH_MAX, Command, ExpireHolds, WarnHolds
+from holdfast.domain.ids import HoldId, OrganizationId, SessionId
+from holdfast.domain.outcomes import Expired, Warned
+from holdfast.domain.refusals import service_unavailable
+from holdfast.ports.books import Checked
+from holdfast.ports.engine import Answer, Render
+from holdfast.ports.facts import PARTITIONS
+from holdfast.ports.holds import DueHold
+from holdfast.ports.store import StoreError, StoreUnavailable
+from holdfast.services import pruning, sweeping
+from holdfast.services.auditing import BookAudit
+from holdfast.services.expiring import AFTER_DUE_SECONDS, HOLDS_PER_RUN, Reaper
+from holdfast.services.pruning import Keeping, Pruned, Pruner
+from holdfast.services.sweeping import Swept, sweep
+
+
+@dataclass
+class StubHousekeeping:
+    due: tuple[DueHold, ...] = ()
+    error: StoreError | None = None
+    until_due: float | None = None
+
+    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
+        if self.error:
+            raise self.error
+        return self.due[:limit]
+
+    def seconds_until_due(self) -> float | None:
+        return self.until_due
+
+
+@dataclass
+class StubEngine:
+    """Does what it is told, or refuses, or leaves everything hanging. What it has done is gone from
+    the housekeeping that it is given."""
+
+    refuses: bool = False
+    hangs: bool = False
+    commands: list[ExpireHolds | WarnHolds] = field(default_factory=list)
+    housekeeping: StubHousekeeping | None = None
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        assert isinstance(command, ExpireHolds | WarnHolds)
+        self.commands.append(command)
+        future: Future[Answer] = Future()
+        if self.refuses:
+            future.set_result(Answer(service_unavailable()))
+        elif not self.hangs:
+            now = datetime.now(UTC)
+            is_end = isinstance(command, ExpireHolds)
+            outcome = Expired(command.hold_ids, now) if is_end else Warned(command.hold_ids, now)
+            self._forget(command.hold_ids)
+            future.set_result(Answer(outcome))
+        return future
+
+    def _forget(self, hold_ids: tuple[HoldId, ...]) -> None:
+        if self.housekeeping is not None:
+            left = (hold for hold in self.housekeeping.due if hold.hold_id not in hold_ids)
+            self.housekeeping.due = tuple(left)
+
+
+def due(
+    organization: int, session: int, count: int, *, is_lapsed: bool = True
+) -> tuple[DueHold, ...]:
+    """Holds of two tickets each."""
+    organization_id = OrganizationId(UUID(int=organization))
+    session_id = SessionId(UUID(int=session))
+    return tuple(
+        DueHold(organization_id, session_id, HoldId(uuid4()), is_lapsed, 2) for _ in range(count)
+    )
+
+
+class TestReaper:
+    def test_it_submits_one_session_at_a_time_in_bounded_batches(self) -> None:
+        found = due(1, 1, DUE_BATCH_MAX + 1) + due(1, 2, 1) + due(2, 1, 1)
+        engine = StubEngine()
+        reaped = Reaper(StubHousekeeping(found), engine).run_once()
+        count = len(found)
+        assert (reaped.expired_holds, reaped.processed_successfully) == (count, count)
+        assert (reaped.processed_failed, reaped.tickets_released) == (0, 2 * count)
+        sizes = [len(command.hold_ids) for command in engine.commands]
+        assert sizes == [DUE_BATCH_MAX, 1, 1, 1]
+        assert len({command.origin.request_id for command in engine.commands}) == 1
+
+    def test_it_ends_what_has_lapsed_and_warns_of_what_is_about_to(self) -> None:
+        found = due(1, 1, 2) + due(1, 1, 3, is_lapsed=False)
+        engine = StubEngine()
+        reaped = Reaper(StubHousekeeping(found), engine).run_once()
+        assert (reaped.expired_holds, reaped.warned, reaped.tickets_released) == (2, 3, 4)
+        assert [type(command) for command in engine.commands] == [ExpireHolds, WarnHolds]
+
+    def test_a_full_run_that_moved_on_asks_for_another(self) -> None:
+        full = StubHousekeeping(due(1, 1, 2_000))
+        assert Reaper(full, StubEngine()).run_once().may_be_more
+        assert not Reaper(full, StubEngine(refuses=True)).run_once().may_be_more
+        assert not Reaper(StubHousekeeping(due(1, 1, 1)), StubEngine()).run_once().may_be_more
+
+    def test_what_was_not_done_is_counted(self) -> None:
+        one = StubHousekeeping(due(1, 1, 1))
+        hanging = Reaper(one, StubEngine(hangs=True), wait_seconds=0.01).run_once()
+        refused = Reaper(one, StubEngine(refuses=True)).run_once()
+        assert (hanging.processed_failed, refused.processed_failed) == (1, 1)
+        assert (hanging.tickets_released, refused.tickets_released) == (0, 0)
+
+    @pytest.mark.parametrize(
+        ("housekeeping", "waits"),
+        [
+            (StubHousekeeping(), 30.0),
+            (StubHousekeeping(until_due=2.0), 2.0 + AFTER_DUE_SECONDS),
+            (StubHousekeeping(until_due=600.0), 30.0),
+            (StubHousekeeping(until_due=-5.0), 1.0),
+            (StubHousekeeping(error=StoreUnavailable()), 30.0),
+            (StubHousekeeping(due(1, 1, 2_000)), 0.0),
+        ],
+    )
+    def test_it_wakes_when_the_next_hold_is_due(
+        self, housekeeping: StubHousekeeping, waits: float
+    ) -> None:
+        assert Reaper(housekeeping, StubEngine()).tend(30.0) == waits
+
+
+class TestSweeping:
+    def test_it_goes_on_until_nothing_lapsed_is_left(self) -> None:
+        housekeeping = StubHousekeeping(due(1, 1, HOLDS_PER_RUN + 1))
+        told: list[Swept] = []
+        engine = StubEngine(housekeeping=housekeeping)
+        swept = sweep(Reaper(housekeeping, engine), told.append)
+        assert swept == Swept(HOLDS_PER_RUN + 1, 2 * (HOLDS_PER_RUN + 1))
+        assert told == [Swept(HOLDS_PER_RUN, 2 * HOLDS_PER_RUN)]
+
+    def test_it_gives_up_what_cannot_be_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sweeping, "PAUSE_SECONDS", 0.0)
+        engine = StubEngine(refuses=True)
+        swept = sweep(Reaper(StubHousekeeping(due(1, 1, 1)), engine))
+        assert swept == Swept(failed=1)
+        assert len(engine.commands) == sweeping.FRUITLESS_MAX
+
+    def test_a_store_that_is_away_is_told(self) -> None:
+        with pytest.raises(StoreUnavailable):
+            sweep(Reaper(StubHousekeeping(error=StoreUnavailable()), StubEngine()))
+
+
+@dataclass
+class StubPruning:
+    answers: int = 0
+    facts: dict[int, int] = field(default_factory=dict)  # by partition
+    receipts: int = 0
+    error: StoreError | None = None
+    kept: set[int] = field(default_factory=set)
+
+    def prune_answers(self, kept_seconds: int, limit: int) -> int:
+        if self.error:
+            raise self.error
+        self.kept.add(kept_seconds)
+        deleted = min(limit, self.answers)
+        self.answers -= deleted
+        return deleted
+
+    def prune_facts(self, partition: int, kept_seconds: int, limit: int) -> int:
+        self.kept.add(kept_seconds)
+        deleted = min(limit, self.facts.get(partition, 0))
+        self.facts[partition] = self.facts.get(partition, 0) - deleted
+        return deleted
+
+    def prune_receipts(self, kept_seconds: int, limit: int) -> int:
+        self.kept.add(kept_seconds)
+        deleted = min(limit, self.receipts)
+        self.receipts -= deleted
+        return deleted
+
+
+class TestPruner:
+    KEEPING = Keeping(answers_seconds=1, facts_seconds=2, receipts_seconds=3)
+
+    def test_it_goes_on_until_nothing_old_is_left(self) -> None:
+        batch = pruning.BATCH_SIZE
+        store = StubPruning(2 * batch + 1, {0: batch + 1, PARTITIONS - 1: 5}, 7)
+        pruner = Pruner(store, self.KEEPING)
+        assert pruner.run_once() == Pruned(answers=2 * batch + 1, facts=batch + 6, receipts=7)
+        assert pruner.run_once() == Pruned()
+        assert store.kept == {1, 2, 3}
+
+    def test_a_run_is_bounded_and_asks_for_another(self) -> None:
+        pruner = Pruner(StubPruning(facts={3: pruning.FULL_RUN + 1}), self.KEEPING)
+        assert pruner.tend(60.0) == 0.0
+        assert pruner.run_once() == Pruned(facts=1)
+        assert pruner.tend(60.0) == 60.0
+
+    def test_a_store_that_is_away_is_tried_again_later(self) -> None:
+        assert Pruner(StubPruning(error=StoreUnavailable()), self.KEEPING).tend(60.0) == 60.0
+
+
+@dataclass
+class StubBooks:
+    checks: tuple[Checked, ...]
+
+    def checked(self, grace_seconds: int) -> Iterator[Checked]:
+        assert grace_seconds == 120
+        yield from self.checks
+
+
+class TestBookAudit:
+    SOUND = Checked("a lost seat", 5, 0, (), 0.5)
+    UNSOUND = Checked("a lost pool", 5, 2, ('{"id": 1}',), 0.25)
+
+    def test_a_line_says_that_the_books_are_sound(self) -> None:
+        with capture_logs() as lines:
+            assert BookAudit(StubBooks((self.SOUND,)), 120).run_once()
+        (line,) = lines
+        assert (line["event"], line["log_level"]) == ("books.audited", "info")
+        assert (line["checks"], line["rows"], line["duration_ms"]) == (1, 5, 500)
+
+    def test_damage_is_an_error_that_names_it(self) -> None:
+        with capture_logs() as lines:
+            assert not BookAudit(StubBooks((self.SOUND, self.UNSOUND)), 120).run_once()
+        error, summary = lines
+        assert (error["event"], error["log_level"]) == ("books.unsound", "error")
+        assert (error["looks_for"], error["found"]) == ("a lost pool", 2)
+        assert error["examples"] == self.UNSOUND.examples
+        assert summary["unsound"] == 1
