@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.ids import HoldId
-from holdfast.domain.order import Attendee
+from holdfast.domain.order import TICKETS_PER_ORDER_MAX, Attendee
 from holdfast.domain.outcomes import AlreadyConverted, Converted
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusals import RefusalCode
@@ -283,6 +283,22 @@ def test_one_order_has_one_holder_and_one_currency(
     refusal = refused(engine, venue.convert(mine.id, other.id))
     assert refusal.code.value == f"different_{mixed}"
     assert world.orders(venue) == {}
+
+
+def test_one_order_has_only_so_many_tickets(world: World, engine: Admission) -> None:
+    venue = world.venue({"floor": 30_000}, {"adult": ("floor",), "child": ("floor",)})
+    half = TICKETS_PER_ORDER_MAX // 2
+    refusal = refused(engine, venue.place(("adult", half), ("child", half + 1)))
+    assert refusal.code is RefusalCode.TOO_MANY_TICKETS, "a hold that nobody could pay for"
+    holds = [placed(engine, venue.place(("adult", count))) for count in (half, half, 1)]
+    ids = [hold.id for hold in holds]
+    for command in (venue.check_out(*ids), venue.convert(*ids)):
+        refusal = refused(engine, command)
+        assert refusal.code is RefusalCode.TOO_MANY_TICKETS
+        assert refusal.details == {"maximum": TICKETS_PER_ORDER_MAX}
+    assert {hold.version for hold in world.holds(venue).values()} == {1}
+    order = converted(engine, venue.convert(*ids[:2])).order
+    assert len({ticket.code for ticket in order.tickets}) == TICKETS_PER_ORDER_MAX
 
 
 def test_nothing_is_sold_of_a_cancelled_event(world: World, engine: Admission) -> None:

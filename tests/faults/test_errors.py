@@ -104,11 +104,11 @@ def test_an_error_that_somebody_swallowed_is_noticed_at_commit(
     real = group_module._write
     remaining = [True]
 
-    def fail_and_swallow(connection: Connection, writes: GroupWrites) -> None:
+    def fail_and_swallow(connection: Connection, writes: GroupWrites, position: str) -> None:
         if remaining and remaining.pop():
             with contextlib.suppress(psycopg.Error), connection.pipeline():
                 connection.execute("SELECT 1 / 0")
-        real(connection, writes)
+        real(connection, writes, position)
 
     monkeypatch.setattr(group_module, "_write", fail_and_swallow)
     told = arena.answered(arena.burst(5), 3)

@@ -82,8 +82,9 @@ def test_control_without_the_locks_both_win(
             return venue.convert(hold_id)
         return venue.extend(hold_id, HOUR_SECONDS, is_operator=True)
 
-    for seed in range(ROUNDS_MAX):
-        served, reaped = winners(LastMoment(world, engines, seed).run(BATCH, wanted), kind)
+    moment = LastMoment(world, engines)
+    for _ in range(ROUNDS_MAX):
+        served, reaped = winners(moment.run(BATCH, wanted), kind)
         if served & reaped:
             break
     else:

@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres import outbox_statements as sql
-from holdfast.adapters.postgres.connecting import begin, configure_reader
+from holdfast.adapters.postgres.connecting import begin, configure_reader, connect
 from holdfast.adapters.postgres.outbox import PostgresFactLog, PostgresOutbox
 from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.watchdog import Watchdog
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.facts import PARTITIONS, Position, PublishFailed, RelayLag
 from holdfast.ports.store import StoreUnavailable
@@ -238,12 +239,30 @@ def test_reading_the_log_costs_what_is_read(stage: Stage) -> None:
     with psycopg.connect(stage.url) as connection:
         configure_reader(connection)
         begin(connection, [stage.venue.organization_id])
+        connection.execute(sql.BY_INDEX)
         row = connection.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + sql.FACTS, names).fetchone()
     assert row is not None
     scans = [node for node in _nodes(row[0][0]["Plan"]) if node.get("Relation Name") == "outbox"]
     assert [scan["Actual Rows"] for scan in scans] == [11]
     assert all(scan.get("Rows Removed by Filter", 0) == 0 for scan in scans)
     assert all("Index" in scan["Node Type"] for scan in scans)
+
+
+def test_relaying_costs_what_is_relayed(stage: Stage) -> None:
+    """However much has piled up behind it, on tables without statistics."""
+    blocks = []
+    for statement in (None, MANY_FACTS):
+        with psycopg.connect(stage.url) as connection:
+            if statement is not None:
+                connection.execute(statement, [stage.venue.organization_id])
+        with closing(connect(stage.url, "test", Watchdog())) as connection:
+            explained = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + sql.UNPUBLISHED
+            row = connection.execute(explained, (0, 11)).fetchone()
+        assert row is not None
+        plan = row[0][0]["Plan"]
+        assert plan["Actual Rows"] == (0 if statement is None else 11)
+        blocks.append(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+    assert blocks[1] - blocks[0] < 30, blocks
 
 
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

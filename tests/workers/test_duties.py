@@ -2,13 +2,18 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.bootstrap.background import planned_duties
+from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.settings import Settings
 from holdfast.domain.commands import DUE_BATCH_MAX, Command, ExpireHolds, WarnHolds
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
 from holdfast.domain.outcomes import Expired, Warned
@@ -30,6 +35,10 @@ class StubHousekeeping:
     due: tuple[DueHold, ...] = ()
     error: StoreError | None = None
     until_due: float | None = None
+    is_our_turn: bool = True
+
+    def reaping(self) -> AbstractContextManager[bool]:
+        return nullcontext(self.is_our_turn)
 
     def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         if self.error:
@@ -128,6 +137,12 @@ class TestReaper:
         self, housekeeping: StubHousekeeping, waits: float
     ) -> None:
         assert Reaper(housekeeping, StubEngine()).tend(30.0) == waits
+
+    def test_one_at_a_time_is_enough(self) -> None:
+        engine = StubEngine()
+        housekeeping = StubHousekeeping(due(1, 1, 1), is_our_turn=False, until_due=-1.0)
+        assert Reaper(housekeeping, engine).tend(30.0) > 0
+        assert not engine.commands
 
 
 class TestSweeping:
@@ -229,3 +244,33 @@ class TestBookAudit:
         assert (error["looks_for"], error["found"]) == ("a lost pool", 2)
         assert error["examples"] == self.UNSOUND.examples
         assert summary["unsound"] == 1
+
+
+class TestPlan:
+    """Nothing here connects to anything."""
+
+    DATABASE = "postgresql://holdfast@127.0.0.1:1/nothing"
+
+    @pytest.mark.parametrize(
+        ("settings", "names"),
+        [
+            ({}, {"journal", "reaper", "pruner", "books"}),
+            ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "pruner"}),
+            ({"amqp_url": "amqp://localhost"}, {"journal", "reaper", "pruner", "books", "relay"}),
+            ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
+        ],
+    )
+    def test_a_server_does_what_nobody_else_is_said_to_do(
+        self, settings: dict[str, Any], names: set[str]
+    ) -> None:
+        configured = Settings(database_url=self.DATABASE, **settings)
+        planned = planned_duties(EngineRoom(configured), configured)
+        assert {duty.name for duty in planned} == names
+
+    def test_the_first_audit_waits_for_its_time(self) -> None:
+        configured = Settings(database_url=self.DATABASE, holdfast_audit_minutes=2)
+        planned = planned_duties(EngineRoom(configured), configured)
+        (books,) = (duty for duty in planned if duty.name == "books")
+        assert (books.run_once(), books.after_error_seconds) == (120.0, 120.0)
+        with pytest.raises(StoreUnavailable):
+            books.run_once()

@@ -73,7 +73,7 @@ class ConsumerThread:
 def consumer_threads(
     settings: Settings, submit: Submit, database: Database
 ) -> list[ConsumerThread]:
-    """None where there is no broker."""
+    """Without a broker there are none."""
     if settings.amqp_url is None and settings.redis_url is None:
         return []
     holds, orders = PostgresHolds(database), PostgresOrders(database)

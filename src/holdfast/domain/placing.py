@@ -12,6 +12,7 @@ from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, Origin, PlaceHold,
 from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat, warning_time
 from holdfast.domain.ids import BlockId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
+from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.outcomes import Decision, NeedsMore, Outcome, Placed
 from holdfast.domain.picking import Picked, own_hold, pick_seats
 from holdfast.domain.proposing import seated_asks
@@ -147,6 +148,8 @@ def _refuse_quantities(
         maximum = session.offers[ticket_type_id].policy.quantity_max
         if quantity > maximum:
             return refusals.quantity_above_maximum(maximum)
+    if sum(quantities.values()) > TICKETS_PER_ORDER_MAX:
+        return refusals.too_many_tickets(TICKETS_PER_ORDER_MAX)  # nobody could pay for it
     return None
 
 

@@ -34,7 +34,7 @@ class StoredFact:
     seat_id: SeatId | None
     version: int
     payload: Mapping[str, JsonValue]
-    holder_key: UUID | None  # of the hold's holder
+    holder_key: UUID | None  # of the hold's holder, for the relay
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Reading holds. What is shown carries the moment of the database's clock at which it was true."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -89,6 +90,10 @@ class Housekeeping(Protocol):
 
     def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         """Oldest first, found without a lock."""
+        ...
+
+    def reaping(self) -> AbstractContextManager[bool]:
+        """Whether it is this reaper's turn. Several do no harm, but one at a time is enough."""
         ...
 
     def seconds_until_due(self) -> float | None:

@@ -89,8 +89,9 @@ class Reaper:
         """One run, and how long to wait for the next: until something is due, and never longer than
         the interval, for a hold that is placed meanwhile may end before all others."""
         try:
-            if self.run_once().may_be_more:
-                return 0.0
+            with self.housekeeping.reaping() as is_ours:
+                if is_ours and self.run_once().may_be_more:
+                    return 0.0
             until_due = self.housekeeping.seconds_until_due()
         except StoreError as error:
             _log.warning("reaper.failed", problem=type(error).__name__)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -148,6 +148,9 @@ class MemoryStore:
             )
             for hold in due[:limit]
         )
+
+    def reaping(self) -> AbstractContextManager[bool]:
+        return nullcontext(True)
 
     def seconds_until_due(self) -> float | None:
         with self.changed:

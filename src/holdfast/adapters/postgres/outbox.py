@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from uuid import UUID
 
 import psycopg
@@ -115,14 +116,14 @@ class _ClaimedPartition:
 
     def unpublished(self, limit: int) -> tuple[StoredFact, ...]:
         rows = self._line.ask(sql.UNPUBLISHED, self._partition, limit)
-        return tuple(map(_stored_fact, rows))
+        return tuple(_stored_fact(row[:10], _holder_key(*row[10:])) for row in rows)
 
     def published(self, up_to: Position) -> None:
         self._line.ask(sql.PUBLISHED, self._partition, str(up_to.xid), up_to.seq)
 
 
 class PostgresFactLog:
-    """Implements FactLog."""
+    """Implements FactLog. Whose holds they are is left out: those who poll know it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -138,9 +139,11 @@ class PostgresFactLog:
             "limit": limit + 1,
         }
         with self._database.transaction(organization_id) as connection:
+            connection.execute(sql.BY_INDEX)
             rows = connection.execute(sql.FACTS, names).fetchall()
         frontier, pruned = Position(int(rows[0][0]), 0), int(rows[0][1])
-        found = [_stored_fact(row[2:]) for row in rows if row[2] is not None]
+        found = [_stored_fact(row[2:], None) for row in rows if row[2] is not None]
+        found.sort(key=attrgetter("position"))
         items, has_more = tuple(found[:limit]), len(found) > limit
         return FactPage(
             items,
@@ -152,7 +155,7 @@ class PostgresFactLog:
         )
 
 
-def _stored_fact(row: Row) -> StoredFact:
+def _stored_fact(row: Row, holder_key: UUID | None) -> StoredFact:
     return StoredFact(
         organization_id=row[0],
         position=Position(int(row[1]), row[2]),
@@ -163,7 +166,7 @@ def _stored_fact(row: Row) -> StoredFact:
         seat_id=row[7],
         version=row[8],
         payload=row[9],
-        holder_key=_holder_key(*row[10:]),
+        holder_key=holder_key,
     )
 
 

@@ -30,6 +30,8 @@ CONNECTIONS_MAX = 8
 WAITING_MAX = 256
 WAIT_SECONDS = 2.0
 CHECK_SECONDS = 1.0
+# Longer than a run of the reaper takes. Should its turn end too early, two are at work.
+REAPING_SECONDS_MAX = 60.0
 
 
 class Database:
@@ -144,6 +146,14 @@ class PostgresHolds:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.DUE_HOLDS, (limit,)).fetchall()
         return tuple(DueHold(*row) for row in rows)
+
+    @contextmanager
+    def reaping(self) -> Iterator[bool]:
+        with self._database.transaction(seconds=REAPING_SECONDS_MAX) as connection:
+            connection.execute(sql.REAPING_TAKES_ITS_TIME)
+            row = connection.execute(sql.TRY_REAPING).fetchone()
+            assert row is not None
+            yield bool(row[0])
 
     def seconds_until_due(self) -> float | None:
         with self._database.transaction() as connection:

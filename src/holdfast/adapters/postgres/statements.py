@@ -484,6 +484,9 @@ LIVE_OF_EVERY_SESSION = """(
 DUE_HOLDS = """
 SELECT organization_id, session_id, id, is_lapsed, quantity FROM holdfast_due_holds(%s)
 """
+# Locks of two numbers never meet those of one, which the engine takes.
+TRY_REAPING = "SELECT pg_try_advisory_xact_lock(46337, 0)"
+REAPING_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 SECONDS_UNTIL_DUE = "SELECT holdfast_seconds_until_due()"
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
 PRUNE_FACTS = "SELECT holdfast_prune_facts(%s::smallint, %s::double precision, %s)"

@@ -46,6 +46,7 @@ ROUTES: tuple[Route[Any], ...] = (
             _C.INVALID_SESSION,
             _C.INVALID_TICKET_TYPE,
             _C.QUANTITY_ABOVE_MAXIMUM,
+            _C.TOO_MANY_TICKETS,
             *OF_SALE,
             *OF_SEATS,
             _C.NO_AVAILABLE_SEATS,
