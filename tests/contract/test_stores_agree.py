@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
+    MultipleResults,
     RuleBasedStateMachine,
     consumes,
     invariant,
+    multiple,
     rule,
     run_state_machine_as_test,
 )
@@ -43,7 +45,7 @@ from tests.contract.worlds import MemoryWorld, PostgresWorld
 from tests.support.auditing import assert_sound
 
 ALL_POOLS = {**POOLS, "Stalls capacity": STALLS_CAPACITY}
-holders = st.sampled_from([None, *PEOPLE])
+holders = st.sampled_from([None, None, None, *PEOPLE])
 
 
 class StoresAgree(RuleBasedStateMachine):
@@ -51,7 +53,9 @@ class StoresAgree(RuleBasedStateMachine):
     policy: HoldPolicy
 
     holds: Bundle[HoldId] = Bundle("holds")
+    taken: Bundle[HoldId] = Bundle("taken")  # holds that were surely placed, of one person
     keys: Bundle[tuple[UUID, Wish]] = Bundle("keys")
+    any_hold = st.one_of(taken, taken, holds)
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +83,14 @@ class StoresAgree(RuleBasedStateMachine):
         hold_id = self.new_id()
         self.both(lambda venue: [wish.place(venue, hold_id)])
         return hold_id
+
+    @rule(target=taken, quantity=st.integers(1, 2))
+    def take_something(self, quantity: int) -> "HoldId | MultipleResults[HoldId]":
+        hold_id = self.new_id()
+        ((outcome, *_),) = self.both(
+            lambda venue: [venue.place(("guest", quantity), hold_id=hold_id, holder=PEOPLE[0])]
+        )
+        return hold_id if outcome == "placed" else multiple()
 
     @rule(target=holds, burst=st.lists(wishes, min_size=2, max_size=5))
     def place_several_at_once(self, burst: list[Wish]) -> HoldId:
@@ -126,7 +138,7 @@ class StoresAgree(RuleBasedStateMachine):
         self.both(lambda venue: [venue.expire(*hold_ids)])
 
     @rule(
-        hold_id=holds,
+        hold_id=any_hold,
         seconds=st.sampled_from([100, 200, 600]),
         holder=holders,
         is_operator=st.booleans(),
@@ -138,16 +150,16 @@ class StoresAgree(RuleBasedStateMachine):
             lambda venue: [venue.extend(hold_id, seconds, holder=holder, is_operator=is_operator)]
         )
 
-    @rule(hold_ids=st.lists(holds, min_size=1, max_size=4))
+    @rule(hold_ids=st.lists(any_hold, min_size=1, max_size=4))
     def warn(self, hold_ids: list[HoldId]) -> None:
         self.both(lambda venue: [venue.warn(*hold_ids)])
 
-    @rule(hold_ids=st.lists(holds, min_size=1, max_size=3, unique=True), holder=holders)
+    @rule(hold_ids=st.lists(any_hold, min_size=1, max_size=3, unique=True), holder=holders)
     def check_out(self, hold_ids: list[HoldId], holder: Holder | None) -> None:
         self.both(lambda venue: [venue.check_out(*hold_ids, holder=holder)] * 2)
 
     @rule(
-        hold_ids=st.lists(holds, min_size=1, max_size=3, unique=True),
+        hold_ids=st.lists(any_hold, min_size=1, max_size=3, unique=True),
         holder=holders,
         attendees=st.lists(st.sampled_from([None, Attendee("Ada")]), max_size=3),
         is_in_checkout=st.booleans(),
@@ -159,7 +171,6 @@ class StoresAgree(RuleBasedStateMachine):
         attendees: list[Attendee | None],
         is_in_checkout: bool,
     ) -> None:
-        """Those that have lapsed, too: where the policy allows it, they are paid for late."""
         first, again = a_purchase(*attendees), a_purchase()
 
         def commands(venue: Venue) -> list[Command]:
@@ -171,7 +182,19 @@ class StoresAgree(RuleBasedStateMachine):
 
         self.both(commands)
 
-    @rule(hold_id=holds, wish=wishes)
+    @rule(target=holds, wish=wishes, other=wishes, is_reaped=st.booleans())
+    def pay_late(self, wish: Wish, other: Wish, is_reaped: bool) -> HoldId:
+        """Somebody else may have the places by then."""
+        late, next_id, purchase = self.new_id(), self.new_id(), a_purchase()
+        self.both(lambda venue: [wish.place(venue, late)])
+        self._pass(7)
+        self.both(lambda venue: [other.place(venue, next_id)])
+        if is_reaped:
+            self.both(lambda venue: [venue.expire(late)])
+        self.both(lambda venue: [venue.convert(late, purchase=purchase)] * 2)
+        return next_id
+
+    @rule(hold_id=any_hold, wish=wishes)
     def convert_by_a_message_that_comes_twice(self, hold_id: HoldId, wish: Wish) -> None:
         event_id, purchase, new_id = uuid4(), a_purchase(), self.new_id()
 
@@ -201,6 +224,13 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 4))
     def let_time_pass(self, steps: int) -> None:
+        self._pass(steps)
+
+    @rule()
+    def let_time_pass_until_somebody_is_warned(self) -> None:
+        self._pass(6)
+
+    def _pass(self, steps: int) -> None:
         for side in self.sides:
             side.world.let_pass(side.venue, steps * STEP_SECONDS)
 

@@ -23,7 +23,7 @@ from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, PoolId, SeatId
 from holdfast.domain.order import SEED_BYTES, Checkout, Order, Purchase
-from holdfast.domain.planning import resources_of_hold
+from holdfast.domain.planning import resources_of
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.pool import Pool
 from holdfast.domain.seat import Seat
@@ -62,7 +62,7 @@ class _World:
         )
         connection = self.store.connect()
         with connection.group() as group:
-            ledger = group.lock_and_read(Wanted(frozenset(resources_of_hold(hold))))
+            ledger = group.lock_and_read(Wanted(frozenset(resources_of([hold]))))
             decision = decide(ledger, command)
             assert decision.order is not None, decision
             ledger.apply(decision.transitions)

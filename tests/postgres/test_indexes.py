@@ -228,7 +228,7 @@ def test_changed_seats_are_written_by_key_on_tables_without_statistics(large: La
         large, f"SELECT organization_id, id FROM seat WHERE status = 'held' LIMIT {GROUP}"
     )
     nothing = [None] * GROUP
-    changed = (organizations, ids, ["available"] * GROUP, *[nothing] * 5, [2] * GROUP)
+    changed = ("1", organizations, ids, ["available"] * GROUP, *[nothing] * 5, [2] * GROUP)
     nodes = large.plan(large.engine, statements.UPDATE_SEATS, changed, measured=True)
     assert {node.get("Index Name") for node in nodes} >= {"seat_pkey"}
     assert touched(nodes) <= GROUP

@@ -69,9 +69,11 @@ class Ledger:
 
     def knows_places_of(self, hold: Hold) -> bool:
         """Whether every pool and seat that would get something back is locked."""
-        return all(
-            pool_id in self.pools for line in hold.lines for pool_id in line.pool_ids
-        ) and all(seat.id in self.seats for seat in hold.seats)
+        for line in hold.lines:
+            for pool_id in line.pool_ids:
+                if pool_id not in self.pools:
+                    return False
+        return all(seat.id in self.seats for seat in hold.seats) if hold.seats else True
 
     def lapsed_holds(self) -> Iterator[Hold]:
         """Oldest first, so that who lapsed first gives back first."""

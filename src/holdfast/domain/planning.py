@@ -106,7 +106,7 @@ class GroupPlan:
                 # Nothing of its places changes: nobody has to wait for a warning.
                 required = _without_places(self._holds(command.hold_keys))
             case ExpireHolds():
-                required = _resources_of(_as_many_as_are_quick(self._known(command.hold_keys)))
+                required = resources_of(_as_many_as_are_quick(self._known(command.hold_keys)))
         return Footprint(frozenset(required | _key_of(command)))
 
     def _footprint_of_place(self, command: PlaceHold, learnt: NeedsMore) -> Footprint:
@@ -151,7 +151,7 @@ class GroupPlan:
         holds = self._known((*command.hold_keys, *learnt.holds))
         if _seats_of(holds) > SEATS_FREED_BY_ONE_MAX:
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
-        required = _resources_of(holds) | _key_of(command)
+        required = resources_of(holds) | _key_of(command)
         required |= {Resource(ResourceKind.HOLD, *key) for key in command.revival_keys}
         optional = self._lapsed(learnt.lapsed)
         return Footprint(
@@ -243,17 +243,32 @@ class GroupPlan:
 
     def _lapsed(self, pools: Iterable[tuple[SessionKey, PoolId]]) -> set[Resource]:
         lapsed = [hold for _, pool_id in pools for hold in self.survey.lapsed.get(pool_id, ())]
-        return _resources_of(_as_many_as_are_quick(lapsed))
+        return resources_of(_as_many_as_are_quick(lapsed))
 
     def _holds(self, keys: Iterable[HoldKey]) -> set[Resource]:
-        return _resources_of(self._known(keys))
+        return resources_of(self._known(keys))
 
     def _known(self, keys: Iterable[HoldKey]) -> list[Hold]:
         return [hold for key in keys if (hold := self.survey.holds.get(key)) is not None]
 
 
-def _resources_of(holds: Iterable[Hold]) -> set[Resource]:
-    return set[Resource]().union(*map(resources_of_hold, holds))
+def resources_of(holds: Iterable[Hold]) -> set[Resource]:
+    """A hold's session and lines never change, so what an unlocked look saw of them holds."""
+    resources: set[Resource] = set()
+    pools: set[tuple[OrganizationId, PoolId]] = set()
+    sessions: set[SessionKey] = set()
+    for hold in holds:
+        organization_id = hold.organization_id
+        sessions.add((organization_id, hold.session_id))
+        resources.add(Resource(ResourceKind.HOLD, organization_id, hold.id))
+        for line in hold.lines:
+            for pool_id in line.pool_ids:
+                pools.add((organization_id, pool_id))
+        if hold.seats:
+            resources |= _seats(organization_id, (seat.id for seat in hold.seats))
+    resources.update(Resource(_POOL, *pool) for pool in pools)
+    resources.update(Resource(_SESSION, *session) for session in sessions)
+    return resources
 
 
 def _seats_of(holds: Iterable[Hold]) -> int:
@@ -272,19 +287,6 @@ def _as_many_as_are_quick(holds: Iterable[Hold]) -> Iterator[Hold]:
 
 def _without_places(resources: Iterable[Resource]) -> set[Resource]:
     return {each for each in resources if each.kind in {ResourceKind.SESSION, ResourceKind.HOLD}}
-
-
-def resources_of_hold(hold: Hold) -> set[Resource]:
-    """A hold's session and lines never change, so what an unlocked look saw of them holds."""
-    organization_id = hold.organization_id
-    resources = {
-        Resource(_SESSION, organization_id, hold.session_id),
-        Resource(ResourceKind.HOLD, organization_id, hold.id),
-    }
-    for line in hold.lines:
-        for pool_id in line.pool_ids:
-            resources.add(Resource(_POOL, organization_id, pool_id))
-    return resources | _seats(organization_id, (seat.id for seat in hold.seats))
 
 
 def _seats(organization_id: OrganizationId, seat_ids: Iterable[SeatId]) -> set[Resource]:

@@ -1,11 +1,12 @@
 """The queue in front of the main lane: bounded, first come first served within an organization,
 round robin over organizations, so that one tenant's rush does not starve another.
 
-What the reaper asks for is large and can wait: one such command goes along with each group of
-people's commands, and many at a time only while nobody else is there.
+What the reaper asks for is large and can wait: one such command at a time while people are there,
+with theirs or between them, and many at once only when nobody was for a moment.
 """
 
 import threading
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
@@ -15,6 +16,8 @@ from holdfast.engine.pending import Pending
 
 # Five hundred holds at a time, by far most of what can be gained by doing many at once.
 BACKGROUND_AT_ONCE = 32
+# Who was answered just now may be back at once.
+PEOPLE_STAY_SECONDS = 0.25
 
 
 class FairQueue:
@@ -25,6 +28,7 @@ class FairQueue:
         self._lines: OrderedDict[OrganizationId, deque[Pending]] = OrderedDict()
         self._first: deque[Pending] = deque()
         self._background: deque[Pending] = deque()
+        self._people_until = 0.0
         self._unanswered: Counter[OrganizationId] = Counter()
         self._unanswered_total = 0
         self._is_closed = False
@@ -79,9 +83,16 @@ class FairQueue:
             while self._first and len(taken) < count_max:
                 taken.append(self._first.popleft())
             self._take_in_turns(taken, count_max)
-            count = min(len(self._background), 1 if taken else BACKGROUND_AT_ONCE)
-            taken.extend(self._background.popleft() for _ in range(count))
+            self._take_background(taken)
             return taken
+
+    def _take_background(self, taken: list[Pending]) -> None:
+        now = time.monotonic()
+        if taken:
+            self._people_until = now + PEOPLE_STAY_SECONDS
+        at_once = 1 if now < self._people_until else BACKGROUND_AT_ONCE
+        count = min(len(self._background), at_once)
+        taken.extend(self._background.popleft() for _ in range(count))
 
     def _take_in_turns(self, taken: list[Pending], count_max: int) -> None:
         while self._lines and len(taken) < count_max:

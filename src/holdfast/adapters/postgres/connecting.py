@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import psycopg
 from psycopg import errors
+from psycopg.types.json import set_json_loads
 
 from holdfast.adapters.postgres import statements as sql
 from holdfast.adapters.postgres.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
@@ -71,12 +73,14 @@ def connect(url: str, application_name: str, watchdog: Watchdog) -> Connection:
     except psycopg.Error as error:
         raise StoreUnavailable(_reason(error)) from error
     connection.prepare_threshold = 0
+    set_json_loads(msgspec.json.decode, connection)
     return connection
 
 
 def configure_reader(connection: Connection) -> None:
     """For the pool of the readers."""
     connection.execute(_SESSION_SETTINGS)
+    set_json_loads(msgspec.json.decode, connection)
 
 
 def translated(error: psycopg.Error) -> StoreError:

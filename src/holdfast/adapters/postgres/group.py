@@ -12,7 +12,7 @@ from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
 from holdfast.domain.commands import Receipt
-from holdfast.domain.footprint import Holding, Resource, ResourceKind
+from holdfast.domain.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
@@ -38,7 +38,7 @@ class PostgresGroup:
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
-        ordered = sorted(wanted.resources)
+        ordered = sorted(wanted.resources, key=lock_order)
         organizations = {resource.organization_id for resource in ordered}
         self.is_over = False
         with self._link.exchange() as connection:
@@ -115,10 +115,9 @@ class _Reading:
         self._seat_rows = execute(sql.LOCK_SEATS, _names(self._seats)) if self._seats else None
         self._hold_rows = execute(sql.LOCK_HOLDS, _names(self._holds)) if self._holds else None
         self._known = wanted.known
-        unread = [hold for hold in self._holds if hold[1:] not in wanted.known]
-        self._lines = execute(sql.HOLD_LINES, _names(unread)) if unread else None
+        unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
         # Whatever is read below is read when the locks are held.
-        self._existing = execute(sql.EXISTING_HOLDS, _names(self._holds)) if self._holds else None
+        self._existing = execute(sql.EXISTING_HOLDS, _names(unseen)) if unseen else None
         self._holdings = [
             (holding, _read_holding(connection, holding)) for holding in wanted.holdings
         ]
@@ -142,9 +141,8 @@ class _Reading:
             seat = rows.seat_from_row(row)
             ledger.seats[seat.id] = seat
             self.position = max(self.position, row[-1])
-        for row, hold in self._locked_holds():
+        for hold in self._locked_holds():
             ledger.holds[hold.key] = hold
-            self.position = max(self.position, row[-1])
         for holding, found in self._holdings:
             ledger.holdings[holding.session_key, holding.holder.key] = tuple(
                 hold
@@ -158,11 +156,19 @@ class _Reading:
         ledger.skipped = self._skipped(ledger)
         return ledger
 
-    def _locked_holds(self) -> Iterator[tuple[rows.Row, Hold]]:
-        read = {row[:2]: rows.lines_from_json(row[2]) for row in self._lines or ()}
-        for row in self._hold_rows or ():
-            known = self._known.get(row[:2])
-            yield row, rows.hold_with_lines(row, read[row[:2]] if known is None else known.lines)
+    def _locked_holds(self) -> Iterator[Hold]:
+        """As the look ahead saw them; those that have changed since are read anew."""
+        changed = []
+        for organization_id, hold_id, version, xid in self._hold_rows or ():
+            self.position = max(self.position, xid)
+            hold = self._known.get((organization_id, hold_id))
+            if hold is not None and hold.version == version:
+                yield hold
+            else:
+                changed.append((organization_id, hold_id))
+        if changed:
+            columns = rows.columns(changed)
+            yield from map(rows.hold_from_row, self._connection.execute(sql.SURVEY_HOLDS, columns))
 
     def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
         skipped = [
@@ -174,7 +180,9 @@ class _Reading:
         skipped += self._skipped_seats(ledger)
         existing = set(self._existing or ())
         skipped += [
-            hold for hold in self._holds if hold[1:] in existing and hold[1:] not in ledger.holds
+            hold
+            for hold in self._holds
+            if hold[1:] not in ledger.holds and (hold[1:] in self._known or hold[1:] in existing)
         ]
         return frozenset(skipped)
 
@@ -232,7 +240,8 @@ def _write(connection: Connection, writes: GroupWrites, position: str) -> None:
         _write_holds(connection, writes, position)
     seats = writes.changed_seats()
     if seats:
-        connection.execute(sql.UPDATE_SEATS, rows.columns(map(rows.changed_seat_row, seats)))
+        changed = rows.columns(map(rows.changed_seat_row, seats))
+        connection.execute(sql.UPDATE_SEATS, (position, *changed))
     if transitions or seats:
         facts = rows.columns(map(rows.fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))

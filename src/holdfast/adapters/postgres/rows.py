@@ -42,15 +42,6 @@ _json = msgspec.json.Encoder()
 
 def hold_from_row(row: Row) -> Hold:
     """A row of HOLD_COLUMNS, whatever follows them."""
-    return hold_with_lines(row, lines_from_json(row[23]))
-
-
-def lines_from_json(lines: Sequence[Sequence[Any]] | None) -> tuple[Line, ...]:
-    return tuple(_line_from_json(line) for line in lines or ())
-
-
-def hold_with_lines(row: Row, lines: tuple[Line, ...]) -> Hold:
-    """A row of a hold, and what it consists of."""
     return Hold(
         organization_id=OrganizationId(row[0]),
         id=HoldId(row[1]),
@@ -72,7 +63,7 @@ def hold_with_lines(row: Row, lines: tuple[Line, ...]) -> Hold:
         checkout_id=row[20],
         order_id=row[21],
         revives=row[22],
-        lines=lines,
+        lines=tuple(_line_from_json(line) for line in row[23]),
     )
 
 

@@ -44,13 +44,11 @@ AWAIT_POOL = "SELECT FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY
 AWAIT_SEAT = "SELECT FROM seat WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 AWAIT_HOLD = "SELECT FROM hold WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 
-_HOLD_ROW = """
+HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
 h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
 h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.warn_at, h.checkout_id,
-h.order_id, h.revives
-"""
-_LINES = """
+h.order_id, h.revives,
 (SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.pool_ids,
                                   CASE WHEN l.seat_id IS NOT NULL THEN (
      SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
@@ -59,8 +57,6 @@ _LINES = """
                  ORDER BY l.position)
  FROM hold_line l WHERE l.organization_id = h.organization_id AND l.hold_id = h.id)
 """
-HOLD_COLUMNS = f"{_HOLD_ROW}, {_LINES}"
-
 SEAT_COLUMNS = """
 s.organization_id, s.session_id, s.id, s.block_id, s.row_name, s.row_rank, s.number, s.position,
 s.x, s.y, s.is_accessible, s.is_companion, s.is_restricted_view, s.status, s.hold_id, s.holder_key,
@@ -69,7 +65,7 @@ s.held_until, s.locked_at, s.blocked_reason, s.version
 
 # (4) seats.
 LOCK_SEATS = f"""
-SELECT {SEAT_COLUMNS}, s.changed_xid::text::bigint
+SELECT {SEAT_COLUMNS}, s.told_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT * FROM seat
@@ -78,22 +74,20 @@ CROSS JOIN LATERAL (
 ) s
 """  # noqa: S608
 
-# (5) holds. Their lines never change: those that the look ahead has read are not read again.
-LOCK_HOLDS = f"""
-SELECT {_HOLD_ROW}, h.changed_xid::text::bigint
+# (5) holds. Whatever changes of a hold raises its version: what the look ahead has read need not be
+# read again where the version is still the same.
+LOCK_HOLDS = """
+SELECT h.organization_id, h.id, h.version, h.changed_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
-    SELECT * FROM hold
+    SELECT organization_id, id, version, changed_xid FROM hold
     WHERE organization_id = wanted.organization_id AND id = wanted.id
     FOR NO KEY UPDATE SKIP LOCKED
 ) h
-"""  # noqa: S608
-HOLD_LINES = f"""
-SELECT h.organization_id, h.id, {_LINES}
-FROM unnest(%s::uuid[], %s::uuid[]) AS h (organization_id, id)
-"""  # noqa: S608
+"""
 
-# SKIP LOCKED leaves out both what is locked and what is not there: this tells them apart.
+# SKIP LOCKED leaves out both what is locked and what is not there: this tells them apart, for holds
+# that the look ahead has not seen. (None is ever deleted.)
 EXISTING_HOLDS = """
 SELECT h.organization_id, h.id
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -319,7 +313,7 @@ UPDATE_SEATS = """
 UPDATE seat SET status = changed.status, hold_id = changed.hold_id,
     holder_key = changed.holder_key, held_until = changed.held_until,
     locked_at = changed.locked_at, blocked_reason = changed.blocked_reason,
-    version = changed.version, changed_xid = pg_current_xact_id()
+    version = changed.version, changed_xid = pg_current_xact_id(), told_xid = %s::text::xid8
 FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::uuid[], %s::uuid[], %s::timestamptz[],
     %s::timestamptz[], %s::text[], %s::integer[])
     AS changed (organization_id, id, status, hold_id, holder_key, held_until, locked_at,

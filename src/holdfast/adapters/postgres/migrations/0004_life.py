@@ -34,6 +34,7 @@ DROP INDEX hold_live_by_due;
 ALTER TABLE hold DROP COLUMN due_at, DROP COLUMN warn_at, DROP COLUMN checkout_id,
     DROP COLUMN order_id, DROP COLUMN revives, DROP COLUMN changed_xid;
 CREATE INDEX hold_live_by_expiry ON hold (expires_at) WHERE status = 'active';
+ALTER TABLE seat DROP COLUMN told_xid;
 ALTER TABLE organization DROP COLUMN checkout_extension_seconds, DROP COLUMN lifetime_max_seconds,
     DROP COLUMN warning_seconds, DROP COLUMN late_payment_seconds;
 ALTER TABLE event DROP COLUMN checkout_extension_seconds, DROP COLUMN lifetime_max_seconds,

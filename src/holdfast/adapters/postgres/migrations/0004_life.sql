@@ -35,6 +35,10 @@ DROP INDEX hold_live_by_expiry;
 -- The reaper: what is due, oldest first, over all organizations.
 CREATE INDEX hold_live_by_due ON hold (due_at) WHERE status = 'active';
 
+ALTER TABLE seat
+    -- The same for a seat. (changed_xid is always the transaction's own, for those who follow the map.)
+    ADD COLUMN told_xid xid8 NOT NULL DEFAULT pg_current_xact_id();
+
 -- Holds that are paid for together. Never changed: whether it is complete, its holds say.
 CREATE TABLE checkout (
     organization_id uuid NOT NULL,

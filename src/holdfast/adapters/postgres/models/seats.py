@@ -72,6 +72,7 @@ class Seat(OrganizationRow):
     blocked_reason = models.TextField(null=True)
     version = models.IntegerField()
     changed_xid = Xid8Field("transaction")
+    told_xid = Xid8Field("told in")
 
     class Meta(OrganizationRow.Meta):
         db_table = "seat"
