@@ -9,7 +9,7 @@ from holdfast.domain.commands import ExtendHold, StartCheckout
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import CheckoutId
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.order import TICKETS_PER_ORDER_MAX, Checkout
+from holdfast.domain.order import SEATS_PER_ORDER_MAX, TICKETS_PER_ORDER_MAX, Checkout
 from holdfast.domain.outcomes import CheckoutStarted, Decision, Extended, NeedsMore
 from holdfast.domain.placing import rounded_up
 from holdfast.domain.policy import HoldPolicy
@@ -94,6 +94,8 @@ def refuse_mixture(holds: Sequence[Hold]) -> Refusal | None:
         return refusals.different_currencies()
     if sum(hold.quantity for hold in holds) > TICKETS_PER_ORDER_MAX:
         return refusals.too_many_tickets(TICKETS_PER_ORDER_MAX)
+    if sum(len(hold.seats) for hold in holds) > SEATS_PER_ORDER_MAX:
+        return refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
     return None
 
 

@@ -98,6 +98,7 @@ class Footprint:
     proposal: Proposal | None = None
     holding: Holding | None = None
     new_holds: tuple[HoldKey, ...] = ()  # holds that it may make: each needs a reference
+    weight: int = 1  # about how many rows it writes, where that may be many
     awaits: Resource | None = None  # something that has to be there before anything is planned
     refusal: Refusal | None = None  # it is too large to be decided at all
 

@@ -22,6 +22,7 @@ ATTENDEE_NAME_LENGTH_MAX = 200
 PAYMENT_REFERENCE_LENGTH_MAX = 255
 # As many as one line of a hold may have: everybody waits while they are written.
 TICKETS_PER_ORDER_MAX = QUANTITY_MAX
+SEATS_PER_ORDER_MAX = 2_000
 SEED_BYTES = 32
 
 # Crockford's alphabet: no letter that is taken for another one.

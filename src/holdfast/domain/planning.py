@@ -42,6 +42,7 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
+from holdfast.domain.order import SEATS_PER_ORDER_MAX
 from holdfast.domain.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.proposing import claim, propose, seated_asks
 from holdfast.domain.seating import FreeSeats
@@ -99,7 +100,12 @@ class GroupPlan:
             case ReleaseHold() | ExtendHold():
                 required = self._holds((command.hold_key,))
             case StartCheckout():
-                required = self._holds(command.hold_keys)
+                holds = self._known(command.hold_keys)
+                if _seats_of(holds) > SEATS_PER_ORDER_MAX:
+                    refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
+                    return Footprint(frozenset(), refusal=refusal)
+                required = resources_of(holds) | _key_of(command)
+                return Footprint(frozenset(required), weight=1 + _seats_of(holds))
             case ConvertHolds():
                 return self._footprint_of_convert(command, learnt)
             case WarnHolds():
@@ -148,14 +154,21 @@ class GroupPlan:
         )
 
     def _footprint_of_convert(self, command: ConvertHolds, learnt: NeedsMore) -> Footprint:
-        holds = self._known((*command.hold_keys, *learnt.holds))
-        if _seats_of(holds) > SEATS_FREED_BY_ONE_MAX:
+        paid, ending = self._known(command.hold_keys), self._known(learnt.holds)
+        if _seats_of(paid) > SEATS_PER_ORDER_MAX:
+            refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
+            return Footprint(frozenset(), refusal=refusal)
+        if _seats_of(ending) > SEATS_FREED_BY_ONE_MAX:
+            # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
-        required = resources_of(holds) | _key_of(command)
+        required = resources_of((*paid, *ending)) | _key_of(command)
         required |= {Resource(ResourceKind.HOLD, *key) for key in command.revival_keys}
         optional = self._lapsed(learnt.lapsed)
         return Footprint(
-            frozenset(required), frozenset(optional - required), new_holds=command.revival_keys
+            frozenset(required),
+            frozenset(optional - required),
+            new_holds=command.revival_keys,
+            weight=1 + sum(hold.quantity for hold in paid),
         )
 
     def _needs_seating(self, command: PlaceHold) -> bool:

@@ -354,6 +354,14 @@ def too_many_tickets(maximum: int) -> Refusal:
     )
 
 
+def too_many_seats_in_order(maximum: int) -> Refusal:
+    return Refusal(
+        RefusalCode.TOO_MANY_TICKETS,
+        f"One order has at most {maximum} seats: pay for the holds apart",
+        {"maximum": maximum},
+    )
+
+
 def too_many_attendees(tickets: int) -> Refusal:
     return Refusal(
         RefusalCode.TOO_MANY_ATTENDEES,

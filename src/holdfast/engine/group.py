@@ -4,6 +4,7 @@
 blocked (somebody has locked its rows) or to be run again (it needs more than was locked).
 """
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Sequence, Set
@@ -31,6 +32,7 @@ from holdfast.engine.limits import (
     RETRY_JITTER_SECONDS,
     ROUNDS_MAX,
     SAME_KEY_WAIT_SECONDS,
+    WEIGHT_PER_GROUP_MAX,
 )
 from holdfast.engine.pending import Pending
 from holdfast.engine.verdicts import Verdicts, decide_one
@@ -111,7 +113,7 @@ class GroupRunner:
                 return self._halve(pendings, error, wait_for)
             else:
                 return self._conclude(verdicts)
-        return _give_up(pendings)
+        return self._give_up(pendings)
 
     def _attempt(
         self, pendings: Sequence[Pending], verdicts: Verdicts, wait_for: Resource | None
@@ -121,6 +123,7 @@ class GroupRunner:
         survey = self._connection.survey(needs, is_patient=wait_for is not None)
         plan = GroupPlan(survey)
         planned: list[tuple[Pending, Footprint]] = []
+        weight = 0
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
             line = footprint.awaits or self._line_for(footprint.required)
@@ -128,7 +131,10 @@ class GroupRunner:
                 verdicts.answers.append((pending, Answer(footprint.refusal)))
             elif line is not None:
                 verdicts.blocked.append((pending, line))
+            elif weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX:
+                verdicts.again.append(pending)
             else:
+                weight += footprint.weight
                 planned.append((pending, footprint))
         if planned:
             with self._connection.group() as group:
@@ -149,6 +155,13 @@ class GroupRunner:
         except Exception:
             log.exception("observer_failed")
         return _leftovers(verdicts)
+
+    def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
+        for pending in pendings:
+            pending.refuse(refusals.service_unavailable())
+            with contextlib.suppress(Exception):
+                self._observer.refused(pending.command, refusals.service_unavailable())
+        return GroupResult()
 
     def _resolve(self, unknown: CommitUnknown) -> CommitState:
         try:
@@ -302,9 +315,3 @@ def _leftovers(verdicts: Verdicts) -> GroupResult:
         else:
             pending.refuse(refusals.service_unavailable())
     return result
-
-
-def _give_up(pendings: Sequence[Pending]) -> GroupResult:
-    for pending in pendings:
-        pending.refuse(refusals.service_unavailable())
-    return GroupResult()

@@ -1,8 +1,8 @@
 """The queue in front of the main lane: bounded, first come first served within an organization,
 round robin over organizations, so that one tenant's rush does not starve another.
 
-What the reaper asks for is large and can wait: one such command at a time while people are there,
-with theirs or between them, and many at once only when nobody was for a moment.
+What the reaper asks for is large and can wait: while people are there, it ends about as many holds
+as they place, with theirs or a few between them; many at once only when nobody was for a moment.
 """
 
 import threading
@@ -10,7 +10,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
-from holdfast.domain.commands import ExpireHolds, WarnHolds
+from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, WarnHolds
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine.pending import Pending
 
@@ -38,26 +38,26 @@ class FairQueue:
         taken in."""
         organization_id = pending.command.organization_id
         with self._changed:
+            if self._is_closed:
+                return False
+            if _is_background(pending):
+                # Not counted: a tenant whose people fill its share has as many holds to be ended.
+                self._background.append(pending)
+                self._changed.notify()
+                return True
             if (
-                self._is_closed
-                or self._unanswered_total >= self._queue_max
+                self._unanswered_total >= self._queue_max
                 or self._unanswered[organization_id] >= self._share_max
             ):
                 return False
             self._unanswered_total += 1
             self._unanswered[organization_id] += 1
-            self._line_of(pending).append(pending)
+            line = self._lines.get(organization_id)
+            if line is None:
+                line = self._lines[organization_id] = deque()
+            line.append(pending)
             self._changed.notify()
         return True
-
-    def _line_of(self, pending: Pending) -> deque[Pending]:
-        if isinstance(pending.command, ExpireHolds | WarnHolds):
-            return self._background
-        organization_id = pending.command.organization_id
-        line = self._lines.get(organization_id)
-        if line is None:
-            line = self._lines[organization_id] = deque()
-        return line
 
     def put_first(self, pendings: Iterable[Pending]) -> None:
         """Back to the head of the queue: they have been counted and have waited already."""
@@ -67,6 +67,8 @@ class FairQueue:
 
     def leave(self, pending: Pending) -> None:
         """The command is answered; its room is free."""
+        if _is_background(pending):
+            return
         organization_id = pending.command.organization_id
         with self._changed:
             self._unanswered_total -= 1
@@ -90,7 +92,8 @@ class FairQueue:
         now = time.monotonic()
         if taken:
             self._people_until = now + PEOPLE_STAY_SECONDS
-        at_once = 1 if now < self._people_until else BACKGROUND_AT_ONCE
+        with_people = max(1, len(taken) // DUE_BATCH_MAX)
+        at_once = with_people if now < self._people_until else BACKGROUND_AT_ONCE
         count = min(len(self._background), at_once)
         taken.extend(self._background.popleft() for _ in range(count))
 
@@ -120,3 +123,7 @@ class FairQueue:
     def unanswered(self) -> int:
         with self._changed:
             return self._unanswered_total
+
+
+def _is_background(pending: Pending) -> bool:
+    return isinstance(pending.command, ExpireHolds | WarnHolds)

@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from operator import attrgetter
 
 import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, Origin, WarnHolds
-from holdfast.domain.ids import HoldId, OrganizationId, SessionId
+from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.outcomes import Expired, Warned
 from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import DueHold, Housekeeping
@@ -115,11 +116,12 @@ def _log_run(reaped: Reaped) -> None:
 
 
 def _commands(due: Iterable[DueHold], origin: Origin) -> Iterator[ExpireHolds | WarnHolds]:
-    """One session at a time: a command then locks the pools of one session only."""
-    batches: defaultdict[tuple[OrganizationId, SessionId, bool], list[HoldId]] = defaultdict(list)
+    """One organization at a time, and its sessions one after the other."""
+    batches: defaultdict[tuple[OrganizationId, bool], list[DueHold]] = defaultdict(list)
     for hold in due:
-        batches[hold.organization_id, hold.session_id, hold.is_lapsed].append(hold.hold_id)
-    for (organization_id, _, is_lapsed), hold_ids in batches.items():
+        batches[hold.organization_id, hold.is_lapsed].append(hold)
+    for (organization_id, is_lapsed), holds in batches.items():
+        hold_ids = [hold.hold_id for hold in sorted(holds, key=attrgetter("session_id"))]
         for start in range(0, len(hold_ids), DUE_BATCH_MAX):
             batch = tuple(hold_ids[start : start + DUE_BATCH_MAX])
             command = ExpireHolds if is_lapsed else WarnHolds

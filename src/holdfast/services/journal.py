@@ -3,7 +3,7 @@ an operator blocked or unblocked, and the audit of attempts that failed. The eng
 every group that it has committed."""
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
@@ -49,6 +49,7 @@ class Journal:
         self._lock = threading.Lock()
         self._waiting: deque[FailedAttempt] = deque()
         self._dropped = 0
+        self._not_extended: Counter[str] = Counter()
 
     def committed(
         self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
@@ -69,6 +70,8 @@ class Journal:
         _log_blocked(seat_transitions)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
+        if isinstance(command, ExtendHold | StartCheckout):
+            self._tell_not_extended(command, refusal)
         if refusal.code in _NOT_AN_ATTEMPT:
             return
         hold_id, seat_id = None, None
@@ -103,6 +106,23 @@ class Journal:
             if len(self._waiting) > ATTEMPTS_KEPT_MAX:
                 self._waiting.popleft()
                 self._dropped += 1
+
+    def _tell_not_extended(self, command: ExtendHold | StartCheckout, refusal: Refusal) -> None:
+        """Who goes to pay and is not given the time for it has to be noticed."""
+        if refusal.code is RefusalCode.EMPTY_CART:
+            return
+        is_late = refusal.code is RefusalCode.EXPIRED_BEFORE_CHECKOUT
+        what = "hold.expired_before_checkout" if is_late else "hold.extension_failed"
+        self._not_extended[what] += 1
+        write = _log.error if refusal.code in _NOT_AN_ATTEMPT else _log.warning
+        write(
+            what,
+            organization_id=str(command.organization_id),
+            code=refusal.code.value,
+            count=self._not_extended[what],
+            actor=command.origin.actor,
+            request_id=command.origin.request_id,
+        )
 
     def run_once(self) -> bool:
         """Write one batch down; says whether more is waiting."""

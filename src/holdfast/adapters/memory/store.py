@@ -378,7 +378,7 @@ class MemoryGroup:
                 if not buckets[second]:
                     del buckets[second]
             for checkout in writes.checkouts:
-                store.checkouts[checkout.organization_id, checkout.id] = checkout
+                store.checkouts.setdefault((checkout.organization_id, checkout.id), checkout)
             for order in writes.orders:
                 store.orders[order.organization_id, order.id] = order
             for key, recorded in writes.answers:
