@@ -53,9 +53,9 @@ def contentions(world: PostgresWorld, resources: Iterable[Resource], rounds: int
 def wait_in_two_orders(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Both transactions of `contentions` wait for every lock, one of them backwards."""
 
-    def one_forwards_one_backwards(resources: Any) -> list[Resource]:
+    def one_forwards_one_backwards(resources: Any, key: Any) -> list[Resource]:
         is_backwards = threading.current_thread().name == "locker-1"
-        return sorted(resources, reverse=is_backwards)
+        return sorted(resources, key=key, reverse=is_backwards)
 
     waiting = getattr(statements, name).replace("SKIP LOCKED", "")
     monkeypatch.setattr(statements, name, waiting)

@@ -77,6 +77,9 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
         "hall_url": f"{base_url}/admin/holdfast/session/{DEMO_SESSION_ID}/change/",
         "admin_username": ADMIN_NAME,
         "admin_password": password,
+        # For commands beside the demo. Both change with every start of the embedded services.
+        "database_url": settings.database_url,
+        "redis_url": settings.redis_url,
     }
     _write_private(path, json.dumps(demo, indent=2) + "\n")
     return demo
