@@ -1,10 +1,12 @@
 """Going to pay: all holds of a checkout are extended once, or none, on every store alike."""
 
 from datetime import timedelta
+from types import ModuleType
 from uuid import uuid4
 
 import pytest
 
+from holdfast.domain import extending, planning
 from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldId
@@ -224,3 +226,19 @@ def test_a_checkout_has_so_many_holds_and_each_of_them_once() -> None:
     venue.check_out(*many[1:])
     with pytest.raises(InvalidValue):
         venue.convert()
+
+
+@pytest.mark.parametrize("module", [extending, planning])
+def test_what_no_order_could_have_is_refused_before_anybody_pays(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    """It is noticed when it is planned; should that look have been wrong, when it is decided."""
+    venue = theatre(world)
+    holds = [placed(engine, venue.seats(seat)) for seat in ("Stalls A 1", "Stalls A 3")]
+    ids = [hold.id for hold in holds]
+    monkeypatch.setattr(module, "SEATS_PER_ORDER_MAX", 1)
+    for command in (venue.check_out(*ids), venue.convert(*ids)):
+        refusal = refused(engine, command)
+        assert refusal.code is RefusalCode.TOO_MANY_TICKETS
+        assert not refusal.code.is_retryable
+    assert [world.hold(venue, hold.id) for hold in holds] == holds

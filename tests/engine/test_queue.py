@@ -2,7 +2,8 @@
 
 from uuid import uuid4
 
-from holdfast.domain.commands import ExpireHolds, ReleaseHold
+from holdfast.domain import refusals
+from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine.pending import Pending
 from holdfast.engine.queue import BACKGROUND_AT_ONCE, FairQueue
@@ -29,6 +30,29 @@ def test_what_the_reaper_asks_for_goes_along_one_at_a_time() -> None:
     assert queue.take(2) == [*people[:2], reaping[0]]
     assert queue.take(2) == [*people[2:], reaping[1]]
     assert queue.take(2) == [reaping[2]]
+
+
+def test_the_reaper_keeps_up_with_a_crowd() -> None:
+    """As many holds are ended as are placed, or they would pile up while the rush lasts."""
+    queue = FairQueue(1000, 1000)
+    organization_id = OrganizationId(uuid4())
+    for _ in range(4 * DUE_BATCH_MAX):
+        queue.put(pending(organization_id, queue))
+    reaping = [of_the_reaper(organization_id, queue) for _ in range(9)]
+    for one in reaping:
+        queue.put(one)
+    assert queue.take(1000)[4 * DUE_BATCH_MAX :] == reaping[:4]
+
+
+def test_a_tenant_whose_people_fill_its_share_is_tended_all_the_same() -> None:
+    queue = FairQueue(10, 1)
+    organization_id = OrganizationId(uuid4())
+    assert queue.put(pending(organization_id, queue))
+    assert not queue.put(pending(organization_id, queue))
+    reaping = of_the_reaper(organization_id, queue)
+    assert queue.put(reaping)
+    reaping.refuse(refusals.service_unavailable())
+    assert queue.unanswered() == 1
 
 
 def test_while_nobody_else_is_there_the_reaper_gets_many_done_at_once() -> None:

@@ -4,12 +4,12 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
 
-from tests.pages.sales import Sale, insert, list_of, page
+from tests.pages.sales import Sale, insert, list_of, new_sale, page
 
 
 def said_of_the_relay(operator: Client, sale: Sale) -> str:
@@ -91,9 +91,47 @@ def entries(sale: Sale) -> dict[str, UUID]:
     return found
 
 
+def key_of(sale: Sale) -> UUID:
+    row = sale.owner.execute(
+        "SELECT id FROM api_key WHERE organization_id = %s", [sale.organization_id]
+    ).fetchone()
+    assert row is not None
+    return UUID(str(row[0]))
+
+
 def shown(operator: Client, sale: Sale, seats: dict[str, UUID], **query: object) -> set[str]:
     text = list_of(operator, "auditentry", sale, **query)
     return {name for name, seat in seats.items() if f"/seat/{seat}/" in text}
+
+
+def test_the_audit_names_the_key_that_acted_if_it_is_one_of_the_organization(
+    operator: Client, sale: Sale
+) -> None:
+    def entry(actor: str) -> str:
+        number = uuid4().hex
+        insert(
+            sale.owner,
+            "audit",
+            organization_id=sale.organization_id,
+            at=datetime.now(UTC),
+            action="hold.release_failed",
+            actor=actor,
+            request_id=number,
+        )
+        row = sale.owner.execute("SELECT seq FROM audit WHERE request_id = %s", [number]).fetchone()
+        assert row is not None
+        return page(operator, f"auditentry/{row[0]}/change/")
+
+    own, strange = key_of(sale), key_of(new_sale(sale.owner))
+    address = f'<a class="text-link" href="/admin/holdfast/apikey/{own}/change/">Web shop</a>'
+    text = entry(f"key:{own}")
+    assert address in text
+    assert f"key:{own}" in text, "what the filter by actor asks for"
+    assert address in list_of(operator, "auditentry", sale, actor=f"key:{own}")
+    for actor in (f"key:{strange}", "key:one", "reaper"):
+        text = entry(actor)
+        assert actor in text
+        assert "Web shop" not in text
 
 
 def test_the_audit_is_found_by_what_one_knows(

@@ -1,5 +1,6 @@
 """From a hold to its order and back, and what no page shows of a ticket."""
 
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import psycopg
@@ -96,6 +97,42 @@ def test_orders_are_found_by_what_people_have_of_them(operator: Client, sale: Sa
         text = list_of(operator, "order", sale, q=term)
         assert (str(wanted) in text, str(other) in text) == (True, False), term
     assert str(wanted) not in list_of(operator, "order", sale, q="pay 471")
+
+
+def test_the_list_of_orders_shows_the_references_of_their_holds(
+    operator: Client, sale: Sale
+) -> None:
+    first, second, third = (uuid4().hex[:8].upper() for _ in range(3))
+    shared = UUID(str(uuid7()))
+    neighbour = new_sale(sale.owner)
+    neighbour.place(id=shared, reference=third)
+    sale.pay(sale.place(reference=second), sale.place(id=shared, reference=first))
+    text = list_of(operator, "order", sale)
+    assert f"{second}, {first}" in text, "in the order of the checkout"
+    assert third not in text
+
+
+def test_checkouts_are_found_by_what_people_have_of_them(operator: Client, sale: Sale) -> None:
+    reference = uuid4().hex[:8].upper()
+    hold = sale.place(reference=reference)
+    wanted, other = (checkout_of(order, sale) for order in (sale.pay(hold), sale.pay(sale.place())))
+    for term in (wanted, reference.lower(), hold):
+        text = list_of(operator, "checkout", sale, q=term)
+        assert (str(wanted) in text, str(other) in text) == (True, False), term
+    assert "/admin/holdfast/checkout/" in page(operator, "hold/"), "the menu leads there"
+
+
+def test_something_is_due_of_a_live_hold_only(operator: Client, sale: Sale) -> None:
+    due_at = datetime.now(UTC) + timedelta(seconds=301)
+
+    def is_due_shown(hold_id: UUID) -> bool:
+        text = page(operator, f"hold/{hold_id}/change/")
+        assert "Next due at" in text
+        return f"{due_at:%H:%M:%S}" in text
+
+    assert is_due_shown(sale.place(due_at=due_at))
+    assert not is_due_shown(sale.place(due_at=due_at, status="cancelled"))
+    assert not is_due_shown(sale.place(due_at=due_at, expires_in=-1))
 
 
 def test_an_id_that_two_organizations_share_shows_the_one_that_was_asked_for(

@@ -5,13 +5,14 @@ import os
 import threading
 import time
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
 from holdfast.adapters.rabbitmq import confirming
 from holdfast.adapters.redis import streams
-from holdfast.ports.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, REFUSED, TOO_OFTEN
-from holdfast.ports.facts import Handled, Message, Publisher, PublishFailed
+from holdfast.ports.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, TOO_OFTEN
+from holdfast.ports.facts import Dead, Handled, Message, Publisher, PublishFailed
 from tests.support.brokers import (
     WAIT_SECONDS_MAX,
     BrokerAddress,
@@ -109,6 +110,30 @@ class TestConsuming:
         assert handling.got == [first] * (DELIVERIES_MAX + 4) + [second]
         assert broker.address.dead_letters().peek(10) == []
 
+    @pytest.mark.usefixtures("quick")
+    def test_who_is_delayed_for_long_lets_the_others_pass(self, broker: BrokerUnderTest) -> None:
+        delayed, others = new_message(), [new_message() for _ in range(3)]
+        seen: list[UUID] = []
+
+        def handle(message: Message) -> Handled:
+            seen.append(message.id)
+            is_settled = message != delayed or set(seen) > {delayed.id}
+            return Handled.DONE if is_settled else Handled.AGAIN
+
+        with running(broker.address.consumer(patience_seconds=1.0), handle):
+            broker.address.publish([delayed, *others])
+            wait_until(lambda: len(set(seen)) == 4 and seen[-1] == delayed.id, "all are done")
+        # So often that it would have been put aside, had it been counted.
+        assert seen.count(delayed.id) > DELIVERIES_MAX
+        assert seen[-4:] == [*(message.id for message in others), delayed.id]
+        assert broker.address.dead_letters().peek(10) == []
+        # Nothing of it is left over, and nobody else has got it.
+        broker.address.publish([last := new_message()])
+        later = Handling()
+        with running(broker.address.consumer(), later):
+            later.wait_for(last)
+        assert later.got == [last]
+
     def test_a_consumer_that_is_stopped_gives_back_at_once(self, broker: BrokerUnderTest) -> None:
         messages = [new_message() for _ in range(5)]
         busy = Handling(always=Handled.AGAIN)
@@ -197,14 +222,14 @@ class TestPuttingAside:
 
     def test_what_its_handler_refuses_is_put_aside_at_once(self, broker: BrokerUnderTest) -> None:
         refused, harmless = new_message(), new_message()
-        handling = Handling([Handled.DEAD])
+        handling = Handling([Dead("not wanted")])
         with running(broker.address.consumer(), handling):
             broker.address.publish([refused, harmless])
             handling.wait_for(harmless)
         assert handling.got == [refused, harmless]
         (letter,) = broker.address.dead_letters().peek(10)
         assert letter.message == refused
-        assert (letter.queue, letter.reason) == (NOTIFICATIONS.queue, REFUSED)
+        assert (letter.queue, letter.reason) == (NOTIFICATIONS.queue, "not wanted")
 
 
 class TestDeadLetters:
@@ -228,7 +253,7 @@ class TestDeadLetters:
 
     def test_all_are_sent_again_once(self, broker: BrokerUnderTest) -> None:
         refused = _refuse(broker, 3)
-        dead_letters, handling = broker.address.dead_letters(), Handling(always=Handled.DEAD)
+        dead_letters, handling = broker.address.dead_letters(), Handling(always=Dead("not wanted"))
         assert dead_letters.replay() == 3
         with running(broker.address.consumer(), handling):
             handling.wait_for(*refused)
@@ -237,7 +262,7 @@ class TestDeadLetters:
 
     def test_an_order_goes_back_to_the_orders(self, broker: BrokerUnderTest) -> None:
         order = new_message()
-        refusing, handling = Handling([Handled.DEAD]), Handling()
+        refusing, handling = Handling([Dead("not wanted")]), Handling()
         with running(broker.address.consumer(ORDERS), refusing):
             broker.address.send_to_us(order)
             refusing.wait_for(order)
@@ -275,7 +300,7 @@ def _publish_until_taken(publisher: Publisher, message: Message) -> None:
 
 def _refuse(broker: BrokerUnderTest, count: int) -> list[Message]:
     messages = [new_message(body=b"%d" % n) for n in range(count)]
-    handling = Handling(always=Handled.DEAD)
+    handling = Handling(always=Dead("not wanted"))
     with running(broker.address.consumer(), handling):
         broker.address.publish(messages)
         handling.wait_for(*messages)

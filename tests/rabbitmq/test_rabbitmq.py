@@ -9,7 +9,7 @@ from holdfast.adapters.rabbitmq.connecting import connected
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.rabbitmq.topology import FACTS, INBOUND, declare
 from holdfast.ports.deliveries import ORDERS
-from holdfast.ports.facts import Handled, PublishFailed, Unroutable
+from holdfast.ports.facts import Dead, PublishFailed, Unroutable
 from tests.support.brokers import BrokerUnderTest, Handling, new_message, running, wait_until
 from tests.support.rabbit import RabbitBroker
 
@@ -79,7 +79,7 @@ def test_a_publisher_that_was_idle_for_long_does_not_trust_its_connection(
 
 
 def test_a_stranger_who_gives_no_id_is_known_by_the_content(rabbit_alone: BrokerUnderTest) -> None:
-    handling = Handling([Handled.DEAD])
+    handling = Handling([Dead("not wanted")])
     with running(rabbit_alone.address.consumer(ORDERS), handling):
         with connected(rabbit_alone.address.url) as connection:
             channel = connection.channel()
@@ -97,10 +97,45 @@ def test_a_stranger_who_gives_no_id_is_known_by_the_content(rabbit_alone: Broker
     assert letter.message == first
 
 
+@pytest.mark.parametrize("encoding", ["unicode_escape", "utf-16", "utf-8", "rot13", "\ud800"])
+def test_a_body_is_what_was_sent_whatever_else_is_said_of_it(
+    rabbit_alone: BrokerUnderTest, encoding: str
+) -> None:
+    body = b'"\\ud800" \xff'
+    handling = Handling([Dead("not wanted")])
+    with running(rabbit_alone.address.consumer(ORDERS), handling):
+        with connected(rabbit_alone.address.url) as connection:
+            channel = connection.channel()
+            declare(channel)
+            raw = channel.prepare_message(
+                body,
+                content_encoding=encoding,
+                headers={"half": "\udc00", b"\xff": b"\xff"},
+                properties={"message_id": "half \ud800", "type": "order.\ud800"},
+            )
+            channel.basic_publish(raw, INBOUND, "order.confirmed")
+            channel.close()
+        wait_until(lambda: len(handling.got) == 1, "it arrives")
+    dead_letters = rabbit_alone.address.dead_letters()
+    (letter,) = dead_letters.peek(5)
+    assert letter.message == handling.got[0]
+    assert (letter.message.body, letter.message.type) == (body, "order.?")
+    assert letter.message.headers == {"half": "?", "\ufffd": "\ufffd"}
+    assert dead_letters.replay(letter.message.id) == 1
+
+
+def test_a_message_without_a_body_is_one(rabbit_alone: BrokerUnderTest) -> None:
+    handling = Handling()
+    with running(rabbit_alone.address.consumer(), handling):
+        rabbit_alone.address.publish([empty := new_message(body=b"")])
+        handling.wait_for(empty)
+    assert handling.got == [empty]
+
+
 def test_a_replay_reaches_the_queue_that_it_came_from_and_no_other(
     rabbit_alone: BrokerUnderTest,
 ) -> None:
-    handling = Handling([Handled.DEAD])
+    handling = Handling([Dead("not wanted")])
     with running(rabbit_alone.address.consumer(), handling):
         rabbit_alone.address.publish([message := new_message()])
         handling.wait_for(message)

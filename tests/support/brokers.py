@@ -20,8 +20,15 @@ from holdfast.adapters.rabbitmq.topology import FACTS_QUEUE, INBOUND, declare
 from holdfast.adapters.redis import streams
 from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
 from holdfast.adapters.redis.facts import ValkeyConsumer, ValkeyPublisher
-from holdfast.ports.deliveries import NOTIFICATIONS, ORDERS, Consumer, DeadLetters, Subscription
-from holdfast.ports.facts import Handled, Handler, Message, Publisher
+from holdfast.ports.deliveries import (
+    NOTIFICATIONS,
+    ORDERS,
+    PATIENCE_SECONDS,
+    Consumer,
+    DeadLetters,
+    Subscription,
+)
+from holdfast.ports.facts import Dead, Handled, Handler, Message, Publisher
 from tests.support.rabbit import RabbitBroker
 
 WAIT_SECONDS_MAX = 30.0
@@ -39,21 +46,27 @@ class BrokerAddress:
     def publisher(self) -> Publisher:
         if self.kind == "rabbitmq":
             return RabbitPublisher(self.url)
-        return ValkeyPublisher(self.url, maxlen=100_000)
+        return ValkeyPublisher(self.url, kept=100_000)
 
     def publish(self, messages: Sequence[Message]) -> None:
         with closing(self.publisher()) as publisher:
             publisher.publish(messages)
 
-    def consumer(self, subscription: Subscription = NOTIFICATIONS) -> Consumer:
+    def consumer(
+        self,
+        subscription: Subscription = NOTIFICATIONS,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> Consumer:
         if self.kind == "rabbitmq":
-            return RabbitConsumer(self.url, subscription.queue)
+            return RabbitConsumer(self.url, subscription.queue, patience_seconds=patience_seconds)
         return ValkeyConsumer(
             self.url,
             subscription.queue,
             subscription.types,
             stream=streams.INBOUND if subscription == ORDERS else streams.FACTS,
             claim_after_seconds=CLAIM_AFTER_SECONDS,
+            patience_seconds=patience_seconds,
         )
 
     def dead_letters(self) -> DeadLetters:
@@ -127,11 +140,11 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 class Handling:
     """A handler that writes down what it gets. It answers as it is told to, and then with DONE."""
 
-    answers: list[Handled | Exception] = field(default_factory=list)
-    always: Handled | Exception = Handled.DONE
+    answers: list[Handled | Dead | Exception] = field(default_factory=list)
+    always: Handled | Dead | Exception = Handled.DONE
     got: list[Message] = field(default_factory=list)
 
-    def __call__(self, message: Message) -> Handled:
+    def __call__(self, message: Message) -> Handled | Dead:
         self.got.append(message)
         answer = self.answers.pop(0) if self.answers else self.always
         if isinstance(answer, Exception):

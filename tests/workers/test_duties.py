@@ -91,7 +91,7 @@ def due(
 
 
 class TestReaper:
-    def test_it_submits_one_session_at_a_time_in_bounded_batches(self) -> None:
+    def test_it_submits_one_organization_at_a_time_in_bounded_batches(self) -> None:
         found = due(1, 1, DUE_BATCH_MAX + 1) + due(1, 2, 1) + due(2, 1, 1)
         engine = StubEngine()
         reaped = Reaper(StubHousekeeping(found), engine).run_once()
@@ -99,7 +99,7 @@ class TestReaper:
         assert (reaped.expired_holds, reaped.processed_successfully) == (count, count)
         assert (reaped.processed_failed, reaped.tickets_released) == (0, 2 * count)
         sizes = [len(command.hold_ids) for command in engine.commands]
-        assert sizes == [DUE_BATCH_MAX, 1, 1, 1]
+        assert sizes == [DUE_BATCH_MAX, 2, 1]
         assert len({command.origin.request_id for command in engine.commands}) == 1
 
     def test_it_ends_what_has_lapsed_and_warns_of_what_is_about_to(self) -> None:

@@ -4,7 +4,6 @@ a server, or in a process of their own."""
 import contextlib
 import threading
 from collections.abc import Callable
-from email.errors import MessageError
 from email.headerregistry import Address
 from functools import partial
 
@@ -142,14 +141,7 @@ def _notifier(settings: Settings) -> Notifier | None:
         case "console":
             return ConsoleNotifier()
         case "smtp":
-            if settings.holdfast_smtp_url is None:
-                raise SettingsError("HOLDFAST_SMTP_URL: must be set to send notices by mail")
-            return SmtpNotifier(MailServer.of(settings.holdfast_smtp_url), _sender(settings))
+            assert settings.holdfast_smtp_url is not None
+            sender = Address(addr_spec=settings.holdfast_mail_from)
+            return SmtpNotifier(MailServer.of(settings.holdfast_smtp_url), sender)
     return None
-
-
-def _sender(settings: Settings) -> Address:
-    try:
-        return Address(addr_spec=settings.holdfast_mail_from)
-    except (ValueError, IndexError, MessageError):
-        raise SettingsError("HOLDFAST_MAIL_FROM: is not an e-mail address") from None

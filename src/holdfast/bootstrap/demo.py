@@ -45,7 +45,9 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
         os.environ["DATABASE_URL"] = running.enter_context(EmbeddedPostgres(home / "postgres")).url
     if settings.redis_url is None:
         report("Starting Valkey ...")
-        os.environ["REDIS_URL"] = running.enter_context(EmbeddedValkey(home / "valkey")).url
+        # It is the broker too: what it was told must still be there after a restart.
+        valkey = EmbeddedValkey(home / "valkey", settings={"appendonly": "yes"})
+        os.environ["REDIS_URL"] = running.enter_context(valkey).url
     for variable, value in DEMO_VARIABLES.items():
         os.environ[variable] = os.environ.get(variable) or value
     if settings.holdfast_secret_key is None:

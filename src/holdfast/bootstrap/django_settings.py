@@ -157,6 +157,7 @@ UNFOLD = {
                 "title": "Holds",
                 "items": [
                     _entry("holdfast.hold", "Holds", "lock_clock"),
+                    _entry("holdfast.checkout", "Checkouts", "shopping_cart_checkout"),
                     _entry("holdfast.order", "Orders", "receipt_long"),
                     _entry("holdfast.fact", "Facts", "campaign"),
                     _entry("holdfast.auditentry", "Audit", "history"),

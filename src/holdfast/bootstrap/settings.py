@@ -3,6 +3,8 @@ with one line that names the variable."""
 
 import os
 from collections.abc import Mapping
+from email.errors import MessageError
+from email.headerregistry import Address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -204,7 +206,22 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     _check_url("REDIS_URL", values.get("redis_url"), ("redis", "rediss"))
     _check_url("AMQP_URL", values.get("amqp_url"), ("amqp", "amqps"))
     _check_url("HOLDFAST_SMTP_URL", values.get("holdfast_smtp_url"), ("smtp", "smtps"))
-    return Settings(**values)
+    settings = Settings(**values)
+    _check_mail(settings)
+    return settings
+
+
+def _check_mail(settings: Settings) -> None:
+    """Told at the start, and not when the first buyer waits for a mail."""
+    if settings.holdfast_notifier == "smtp" and settings.holdfast_smtp_url is None:
+        raise SettingsError("HOLDFAST_SMTP_URL: must be set to send notices by mail")
+    try:
+        Address(addr_spec=settings.holdfast_mail_from)
+        is_address = settings.holdfast_mail_from.isascii()
+    except (ValueError, IndexError, MessageError):
+        is_address = False
+    if not is_address:
+        raise SettingsError("HOLDFAST_MAIL_FROM: must be an e-mail address, in ASCII")
 
 
 def _converted(variable: str, text: str, kind: Any) -> Any:

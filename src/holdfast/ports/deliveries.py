@@ -1,22 +1,25 @@
 """What the consumers of every broker agree on: which queues there are, what a message is called,
 and how often and how fast one is tried again."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
 from uuid import UUID, uuid5
 
-from holdfast.ports.facts import DeadLetter, Handled, Handler, Message
+from holdfast.ports.facts import Dead, DeadLetter, Handled, Handler, Message
 
 # A message whose handler raised so often, or whose consumer died over it, is put aside.
 DELIVERIES_MAX = 5
-REFUSED = "refused by its consumer"
 TOO_OFTEN = "delivered too often"
 MALFORMED = "malformed"
 
 FIRST_PAUSE_SECONDS = 0.1
 PAUSE_SECONDS_MAX = 5.0
+# For so long a message that is not at fault keeps its place, then it goes to the end of its queue.
+# RabbitMQ takes away, and counts, what a consumer has not finished after half an hour.
+PATIENCE_SECONDS = 20 * 60.0
 
 _NAMELESS = UUID("5f1f2a0e-6a3c-4d0b-9d8e-0f3f4c1f7a55")
 
@@ -77,16 +80,21 @@ def message_id(given: str | None, body: bytes) -> UUID:
 
 
 def handle_until_settled(
-    handler: Handler, message: Message, pause: Callable[[float], bool]
-) -> Handled:
+    handler: Handler,
+    message: Message,
+    pause: Callable[[float], bool],
+    patience_seconds: float,
+) -> Handled | Dead:
     """Deliver a message again, here and now, for as long as its handler says AGAIN.
 
     That is said when something else is at fault (the database is away), so it counts as no failure
     of the message, and the ones behind it would fare no better. `pause` waits for so many seconds
-    and says whether to go on; AGAIN is returned only when it says no.
+    and says whether to go on; AGAIN is returned only when it says no, or when our patience ends:
+    after so long, those behind it may have their turn.
     """
+    until = time.monotonic() + patience_seconds
     tries = 0
-    while (handled := handler(message)) is Handled.AGAIN:
+    while (handled := handler(message)) is Handled.AGAIN and time.monotonic() < until:
         if not pause(pause_seconds(tries)):
             break
         tries += 1

@@ -134,12 +134,18 @@ class Handled(Enum):
 
     DONE = auto()
     AGAIN = auto()  # not now: deliver it once more
-    DEAD = auto()  # never: put it aside for people to look at
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """Never: put it aside for people to look at. They are shown the reason."""
+
+    reason: str
 
 
 # Called on one thread per consumer. It may raise: then the message is delivered again, and put
 # aside after a few times.
-Handler = Callable[[Message], Handled]
+Handler = Callable[[Message], Handled | Dead]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,11 @@ class Notice:
 
 
 class NoticeFailed(Exception):
-    """It was not sent; trying again may help."""
+    """Nobody can be told anything at the moment. This says nothing about the notice."""
+
+
+class NoticeDeferred(Exception):
+    """This one was not sent. Trying again may help; meanwhile others may be."""
 
 
 class NoticeRefused(Exception):
@@ -30,7 +34,7 @@ class NoticeRefused(Exception):
 
 class Notifier(Protocol):
     def send(self, notice: Notice) -> None:
-        """Within a bounded time; raises NoticeFailed or NoticeRefused."""
+        """Within a bounded time; raises NoticeFailed, NoticeDeferred or NoticeRefused."""
         ...
 
 

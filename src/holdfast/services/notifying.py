@@ -18,7 +18,7 @@ from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId
 from holdfast.domain.order import Order
 from holdfast.domain.values import Holder
 from holdfast.ports.catalogue import CatalogueStore
-from holdfast.ports.facts import Handled, Message
+from holdfast.ports.facts import Dead, Handled, Message
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.notices import Inbox, Notice, NoticeFailed, NoticeRefused, Notifier
 from holdfast.ports.orders import OrderReader
@@ -69,18 +69,19 @@ class NoticeSender:
     orders: OrderReader
     catalogue: CatalogueStore
 
-    def handle(self, message: Message) -> Handled:
+    def handle(self, message: Message) -> Handled | Dead:
+        """Raises NoticeDeferred where the trouble is with this very notice."""
         try:
             organization_id = _organization(message)
             fact = _decoder.decode(message.body)
-        except ValueError:  # msgspec's errors are such too
+        except ValueError as error:  # msgspec's errors are such too
             _log.warning("notice.malformed", message_id=str(message.id))
-            return Handled.DEAD
+            return Dead(f"malformed message: {error}")
         try:
             self._tell(organization_id, fact)
         except NoticeRefused as error:
             _log.warning("notice.refused", event_id=str(fact.event_id), problem=str(error))
-            return Handled.DEAD
+            return Dead(f"the notice was refused: {error}")
         except (NoticeFailed, StoreUnavailable, Contended) as error:
             problem = f"{type(error).__name__} {error}"
             _log.warning("notice.failed", event_id=str(fact.event_id), problem=problem)

@@ -23,7 +23,7 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
 from holdfast.domain.order import (
     PAYMENT_REFERENCE_LENGTH_MAX,
     SEED_BYTES,
-    Order,
+    TICKETS_PER_ORDER_MAX,
     Purchase,
     revival_id,
 )
@@ -32,7 +32,7 @@ from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.ports.attempts import AttemptLog, FailedAttempt
 from holdfast.ports.engine import Submit
-from holdfast.ports.facts import Handled, Message
+from holdfast.ports.facts import Dead, Handled, Message
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.store import Contended, StoreUnavailable
@@ -47,11 +47,15 @@ _OUR_TROUBLE = {RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.REQUEST_IN_PROGRESS
 _log = structlog.get_logger("holdfast.orders")
 
 
+# Each of them has a ticket, and an order has not too many.
+_HoldIds = Annotated[tuple[UUID, ...], Meta(min_length=1, max_length=TICKETS_PER_ORDER_MAX)]
+
+
 class _Payload(msgspec.Struct):
     payment_reference: Annotated[str, Meta(min_length=1, max_length=PAYMENT_REFERENCE_LENGTH_MAX)]
     organization_id: UUID | None = None
     checkout_id: UUID | None = None
-    hold_ids: tuple[UUID, ...] | None = None
+    hold_ids: _HoldIds | None = None
     order_id: UUID | None = None
 
 
@@ -123,14 +127,14 @@ class OrderTaker:
     orders: OrderReader
     attempts: AttemptLog
 
-    def handle(self, message: Message) -> Handled:
+    def handle(self, message: Message) -> Handled | Dead:
         """Raises InternalError where the engine failed over this very message."""
         try:
             paid = paid_order_of(message.body)
             refusal = self._take(paid)
         except InvalidValue as error:
             _log.warning("order.malformed", message_id=str(message.id), problem=error.message)
-            return Handled.DEAD
+            return Dead(f"malformed message: {error.message}")
         except (StoreUnavailable, Contended) as error:
             _log.warning("order.delayed", problem=type(error).__name__)
             return Handled.AGAIN
@@ -149,7 +153,7 @@ class OrderTaker:
             code=refusal.code.value,
             **refusal.details,
         )
-        return Handled.DEAD
+        return Dead(f"{refusal.code.value}: {refusal.message}")
 
     def _take(self, paid: PaidOrder) -> Refusal | None:
         hold_ids = paid.hold_ids
@@ -162,7 +166,7 @@ class OrderTaker:
             case Refusal() as refusal:
                 return refusal
             case AlreadyConverted() | None:
-                return self._refuse_second_payment(paid, hold_ids[0])
+                return self._refuse_repeat(paid, hold_ids)
         return None
 
     def _outcome(self, command: ConvertHolds) -> Outcome | None:
@@ -172,14 +176,22 @@ class OrderTaker:
         except TimeoutError:
             return refusals.service_unavailable()
 
-    def _refuse_second_payment(self, paid: PaidOrder, hold_id: HoldId) -> Refusal | None:
-        """Money that was taken twice for the same holds is for people to give back. The same
-        message, come again, names the payment that made the order. The engine has refused nothing
-        here, so the audit hears of it from us."""
-        order = self._order_of(paid.organization_id, hold_id)
-        if order is None or order.payment_reference in {None, paid.payment_reference}:
-            return None
-        refusal = refusals.already_paid(str(order.id))
+    def _refuse_repeat(self, paid: PaidOrder, hold_ids: tuple[HoldId, ...]) -> Refusal | None:
+        """The same message, come again, names holds that were sold, and the payment that made the
+        order. Another one under its id would be lost, and money that was taken twice is for people
+        to give back."""
+        order_ids = [self._order_id_of(paid.organization_id, each) for each in hold_ids]
+        for hold_id, order_id in zip(hold_ids, order_ids, strict=True):
+            if order_id is None:
+                return self._refused(paid, hold_id, refusals.idempotency_key_reused())
+        for order_id in filter(None, dict.fromkeys(order_ids)):
+            order = self.orders.order(paid.organization_id, order_id)
+            if order and order.payment_reference not in {None, paid.payment_reference}:
+                return self._refused(paid, hold_ids[0], refusals.already_paid(str(order_id)))
+        return None
+
+    def _refused(self, paid: PaidOrder, hold_id: HoldId, refusal: Refusal) -> Refusal:
+        """The engine has refused nothing here, so the audit hears of it from us."""
         attempt = FailedAttempt(
             datetime.now(UTC),
             "hold.convert_failed",
@@ -192,12 +204,12 @@ class OrderTaker:
         self.attempts.record([attempt])
         return refusal
 
-    def _order_of(self, organization_id: OrganizationId, hold_id: HoldId) -> Order | None:
+    def _order_id_of(self, organization_id: OrganizationId, hold_id: HoldId) -> OrderId | None:
         """What the hold, or the one that stands for it after a late payment, became."""
         for each in (hold_id, revival_id(hold_id)):
             seen = self.holds.hold(organization_id, each)
             if seen is not None and seen.hold.order_id is not None:
-                return self.orders.order(organization_id, seen.hold.order_id)
+                return seen.hold.order_id
         return None
 
 

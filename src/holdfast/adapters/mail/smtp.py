@@ -9,7 +9,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime, localtime
 from urllib.parse import unquote, urlsplit
 
-from holdfast.ports.notices import Notice, NoticeFailed, NoticeRefused
+from holdfast.ports.notices import Notice, NoticeDeferred, NoticeFailed, NoticeRefused
 
 # For each answer of the server; a mail takes about ten of them.
 ANSWER_SECONDS_MAX = 5.0
@@ -49,22 +49,36 @@ class SmtpNotifier:
         self._sender = sender
 
     def send(self, notice: Notice) -> None:
+        with closing(self._connected()) as connection:
+            self._hand_over(connection, notice)
+            # It has the mail, whatever it says now.
+            with suppress(smtplib.SMTPException, OSError):
+                connection.quit()
+
+    def _connected(self) -> smtplib.SMTP:
+        """Up to here the server knows of no mail: what goes wrong would go wrong for every one."""
         try:
-            with closing(self._connected()) as connection:
-                connection.send_message(self._mail(notice))
-                # It has the mail, whatever it says now.
-                with suppress(smtplib.SMTPException, OSError):
-                    connection.quit()
-        except smtplib.SMTPRecipientsRefused as error:
-            code, _ = next(iter(error.recipients.values()))
-            raise _failure(code) from None
-        except smtplib.SMTPDataError as error:
-            raise _failure(error.smtp_code) from None
+            return self._introduced()
         except (smtplib.SMTPException, OSError) as error:
             # Their texts may name the host and the user.
             raise NoticeFailed(type(error).__name__) from None
 
-    def _connected(self) -> smtplib.SMTP:
+    def _hand_over(self, connection: smtplib.SMTP, notice: Notice) -> None:
+        """From here on it is about this mail. Should the server be at fault after all, the next
+        try finds that out when it connects."""
+        try:
+            connection.send_message(self._mail(notice))
+        except smtplib.SMTPRecipientsRefused as error:
+            code, _ = next(iter(error.recipients.values()))
+            raise _failure(code) from None
+        except smtplib.SMTPResponseException as error:
+            raise _failure(error.smtp_code) from None
+        except smtplib.SMTPNotSupportedError:
+            raise NoticeRefused("the mail server takes no such address") from None
+        except (smtplib.SMTPException, OSError) as error:
+            raise NoticeDeferred(type(error).__name__) from None
+
+    def _introduced(self) -> smtplib.SMTP:
         server, seconds = self._server, ANSWER_SECONDS_MAX
         context = ssl.create_default_context()
         if server.is_encrypted:
@@ -109,4 +123,4 @@ class SmtpNotifier:
 
 def _failure(code: int) -> Exception:
     """The server's own words quote the address: only its code is told."""
-    return (NoticeRefused if code >= PERMANENT else NoticeFailed)(f"the mail server said {code}")
+    return (NoticeRefused if code >= PERMANENT else NoticeDeferred)(f"the mail server said {code}")

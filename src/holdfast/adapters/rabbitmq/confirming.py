@@ -27,6 +27,8 @@ class ConfirmingChannel:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.channel: Channel = connection.channel()
+        # A body is the bytes that were sent, whatever encoding they are said to be in.
+        self.channel.auto_decode = False
         self.channel.events["basic_ack"].add(self._on_ack)
         self.channel.events["basic_nack"].add(self._on_nack)
         self.channel.events["basic_return"].add(self._on_return)

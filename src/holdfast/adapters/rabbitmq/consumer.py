@@ -16,9 +16,9 @@ from holdfast.adapters.rabbitmq.messages import (
     from_raw,
     to_raw,
 )
-from holdfast.adapters.rabbitmq.topology import DEAD, declare
-from holdfast.ports.deliveries import REFUSED, handle_until_settled, pause_seconds
-from holdfast.ports.facts import Handled, Handler, Message, PublishFailed
+from holdfast.adapters.rabbitmq.topology import DEAD, DEFAULT_EXCHANGE, declare
+from holdfast.ports.deliveries import PATIENCE_SECONDS, handle_until_settled, pause_seconds
+from holdfast.ports.facts import Dead, Handled, Handler, Message, PublishFailed
 
 # A lost connection counts as a delivery of everything that was on its way: let that be only the
 # message that is being handled, not innocent ones behind it.
@@ -30,9 +30,10 @@ _log = structlog.get_logger("holdfast.rabbitmq")
 
 
 class RabbitConsumer:
-    def __init__(self, url: str, queue: str) -> None:
+    def __init__(self, url: str, queue: str, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._url = url
         self._queue = queue
+        self._patience_seconds = patience_seconds
 
     def run(self, handler: Handler, stopped: threading.Event) -> None:
         """Until it is stopped, through any number of lost connections."""
@@ -42,7 +43,7 @@ class RabbitConsumer:
                 with connected(self._url) as connection:
                     link = _Link(connection, self._queue, stopped)
                     failures = 0
-                    link.consume(handler)
+                    link.consume(handler, self._patience_seconds)
             except LINK_ERRORS as error:
                 _log.warning("consumer.lost", queue=self._queue, problem=type(error).__name__)
                 stopped.wait(pause_seconds(failures))
@@ -63,32 +64,40 @@ class _Link:
         self._channel.basic_qos(0, PREFETCH, False)
         self._channel.basic_consume(queue, callback=self._arrived.append)
 
-    def consume(self, handler: Handler) -> None:
+    def consume(self, handler: Handler, patience_seconds: float) -> None:
         while self._pause(0 if self._arrived else LOOK_EVERY_SECONDS):
             if self._arrived:
-                self._deliver(self._arrived.popleft(), handler)
+                self._deliver(self._arrived.popleft(), handler, patience_seconds)
 
-    def _deliver(self, raw: RawMessage, handler: Handler) -> None:
+    def _deliver(self, raw: RawMessage, handler: Handler, patience_seconds: float) -> None:
         message = from_raw(raw)
         try:
-            handled = handle_until_settled(handler, message, self._pause)
+            handled = handle_until_settled(handler, message, self._pause, patience_seconds)
         except Exception:
             _log.exception("message.failed", queue=self._queue, message_id=str(message.id))
             self._pause(pause_seconds(_failures_of(raw)))
             # The broker counts, and puts it aside after a few times.
             self._channel.basic_reject(raw.delivery_tag, requeue=True)
             return
-        if handled is Handled.AGAIN:  # we are being stopped
-            return
-        if handled is Handled.DEAD:
-            self._put_aside(message)
+        if handled is Handled.AGAIN:
+            if self._stopped.is_set():
+                return
+            self._send_to_the_end(message)
+        if isinstance(handled, Dead):
+            self._put_aside(message, handled.reason)
         self._channel.basic_ack(raw.delivery_tag)
 
-    def _put_aside(self, message: Message) -> None:
+    def _put_aside(self, message: Message, reason: str) -> None:
         _log.warning("message.put_aside", queue=self._queue, message_id=str(message.id))
-        notes = {QUEUE_HEADER: self._queue, REASON_HEADER: REFUSED}
+        notes = {QUEUE_HEADER: self._queue, REASON_HEADER: reason}
         raw = to_raw(self._channel, message, notes)
         self._publishing.publish([Letter(raw, DEAD, message.type)])
+
+    def _send_to_the_end(self, message: Message) -> None:
+        """As a new message: to give it back would count as a failure of it."""
+        _log.warning("message.delayed", queue=self._queue, message_id=str(message.id))
+        raw = to_raw(self._channel, message)
+        self._publishing.publish([Letter(raw, DEFAULT_EXCHANGE, self._queue)])
 
     def _pause(self, seconds: float) -> bool:
         """Listen for so long, so that the connection lives; False when we are being stopped."""

@@ -34,14 +34,15 @@ def to_raw(channel: Channel, message: Message, notes: Mapping[str, str] = {}) ->
 
 def from_raw(raw: RawMessage) -> Message:
     """Whatever others send is a message; its handler judges the body."""
-    # The library decodes what says its encoding.
-    body = raw.body.encode() if isinstance(raw.body, str) else bytes(raw.body)
+    body = bytes(raw.body or b"")  # without any, the library says so with an empty text
     return Message(
-        id=message_id(raw.properties.get("message_id"), body),
-        type=raw.properties.get("type") or raw.delivery_info["routing_key"],
+        id=message_id(_text(raw.properties.get("message_id", "")), body),
+        type=_text(raw.properties.get("type") or raw.delivery_info["routing_key"]),
         body=body,
         headers={
-            name: str(value) for name, value in _headers(raw).items() if not name.startswith(ASIDE)
+            name: _text(value)
+            for name, value in _headers(raw).items()
+            if not name.startswith(ASIDE)
         },
     )
 
@@ -51,11 +52,18 @@ def dead_letter_from_raw(raw: RawMessage) -> DeadLetter:
     death = headers.get(DEATH_REASON_HEADER, "unknown")
     return DeadLetter(
         message=from_raw(raw),
-        queue=headers.get(QUEUE_HEADER) or headers.get(DEATH_QUEUE_HEADER, ""),
-        reason=headers.get(REASON_HEADER) or DEATH_REASONS.get(death, death),
+        queue=_text(headers.get(QUEUE_HEADER) or headers.get(DEATH_QUEUE_HEADER, "")),
+        reason=_text(headers.get(REASON_HEADER) or DEATH_REASONS.get(death, death)),
     )
 
 
 def _headers(raw: RawMessage) -> Mapping[str, Any]:
-    headers: Mapping[str, Any] = raw.properties.get("application_headers") or {}
-    return headers
+    headers: Mapping[Any, Any] = raw.properties.get("application_headers") or {}
+    return {_text(name): value for name, value in headers.items()}
+
+
+def _text(value: object) -> str:
+    """Text that can be written anywhere. What is none comes as bytes, and half characters, which
+    nobody can encode, come as they are."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return text.encode(errors="replace").decode()

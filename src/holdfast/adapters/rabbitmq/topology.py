@@ -8,6 +8,7 @@ from holdfast.ports.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, Sub
 FACTS = "holdfast.facts"  # the exchange of everything that happened, by type
 INBOUND = "holdfast.inbound"  # where others send us what happened with them
 DEAD = "holdfast.dead"
+DEFAULT_EXCHANGE = ""  # takes the name of a queue as routing key
 DEAD_LETTERS = "holdfast.dead-letters"
 
 # Takes every fact, so that none is unroutable before anybody listens.

@@ -80,9 +80,13 @@ def _send_back(client: Client, stream: str, entry_id: bytes, letter: DeadLetter)
 def _letter(fields: Fields) -> DeadLetter:
     """What is no message is shown as far as it goes."""
     body = fields.get(b"body", b"")
-    nameless = Message(message_id(None, body), fields.get(b"type", b"").decode(), body, {})
+    nameless = Message(message_id(None, body), _text(fields, "type"), body, {})
     return DeadLetter(
         message=from_fields(fields) or nameless,
-        queue=fields.get(QUEUE_FIELD.encode(), b"").decode(),
-        reason=fields.get(REASON_FIELD.encode(), b"").decode(),
+        queue=_text(fields, QUEUE_FIELD),
+        reason=_text(fields, REASON_FIELD),
     )
+
+
+def _text(fields: Fields, name: str) -> str:
+    return fields.get(name.encode(), b"").decode(errors="replace")

@@ -2,7 +2,7 @@
 those who have no RabbitMQ."""
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
@@ -19,46 +19,57 @@ from holdfast.adapters.redis.streams import (
     Fields,
     connect,
     dead_letters_of,
+    forgets,
     from_fields,
     to_fields,
 )
+from holdfast.adapters.redis.trimming import trim
 from holdfast.ports.deliveries import (
     DELIVERIES_MAX,
     MALFORMED,
-    REFUSED,
+    PATIENCE_SECONDS,
     TOO_OFTEN,
     handle_until_settled,
     pause_seconds,
 )
-from holdfast.ports.facts import Handled, Handler, Message, PublishFailed
+from holdfast.ports.facts import Dead, Handled, Handler, Message, PublishFailed
 
 # So many are read at once; they are handled one by one.
 READ_COUNT = 16
 READ_WAIT_MS = 500
 # Who has not finished a message after so long is taken for dead.
 CLAIM_AFTER_SECONDS = 60.0
+# The stream is trimmed after every hundredth of what it keeps.
+TRIMS = 100
 
 _log = structlog.get_logger("holdfast.valkey")
 
 
 class ValkeyPublisher:
-    """The stream keeps about `maxlen` messages, read or not."""
+    """The stream keeps about so many messages, and those that one of its groups has not read."""
 
-    def __init__(self, url: str, maxlen: int, *, stream: str = FACTS) -> None:
+    def __init__(self, url: str, kept: int, *, stream: str = FACTS) -> None:
         self._client = connect(url)
-        self._maxlen = maxlen
+        self._kept = kept
         self._stream = stream
+        self._until_trim = 0
 
     def publish(self, messages: Sequence[Message]) -> None:
         try:
+            self._trim_now_and_then(len(messages))
             with self._client.pipeline(transaction=False) as pipeline:
                 for message in messages:
-                    pipeline.xadd(
-                        self._stream, to_fields(message), maxlen=self._maxlen, approximate=True
-                    )
+                    pipeline.xadd(self._stream, to_fields(message))
                 pipeline.execute()
         except BROKER_ERRORS as error:
             raise PublishFailed(type(error).__name__) from error
+
+    def _trim_now_and_then(self, count: int) -> None:
+        """Before they are sent: what fails here has sent nothing twice."""
+        self._until_trim -= count
+        if self._until_trim < 0:
+            trim(self._client, self._stream, self._kept)
+            self._until_trim = self._kept // TRIMS
 
     def close(self) -> None:
         self._client.close()
@@ -84,19 +95,25 @@ class ValkeyConsumer:
         *,
         stream: str = FACTS,
         claim_after_seconds: float = CLAIM_AFTER_SECONDS,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._client = connect(url)
         self._group = group
         self._types = frozenset(types)
         self._stream = stream
         self._claim_after_ms = int(claim_after_seconds * 1_000)
+        self._patience_seconds = patience_seconds
         self._name = uuid4().hex
 
     def run(self, handler: Handler, stopped: threading.Event) -> None:
         failures = 0
+        has_looked = False
         while not stopped.is_set():
             try:
                 self._make_group()
+                if not has_looked:
+                    self._warn_of_forgetting()
+                    has_looked = True
                 while not stopped.is_set():
                     for entry in self._abandoned() + self._fresh():
                         self._deliver(entry, handler, stopped)
@@ -116,6 +133,11 @@ class ValkeyConsumer:
         except redis.ResponseError as error:
             if not str(error).startswith("BUSYGROUP"):
                 raise
+
+    def _warn_of_forgetting(self) -> None:
+        if forgets(self._client):
+            problem = "without appendonly a restart of Redis loses messages"
+            _log.warning("broker.forgets", queue=self._group, problem=problem)
 
     def _abandoned(self) -> list[_Entry]:
         """What a consumer that died had not finished, or one that stopped had not begun."""
@@ -159,18 +181,21 @@ class ValkeyConsumer:
                 case Handled.DONE:
                     self._done(entry)
                     return
-                case Handled.DEAD:
-                    self._put_aside(entry, REFUSED)
+                case Dead(reason):
+                    self._put_aside(entry, reason)
                     return
-                case Handled.AGAIN:  # we are being stopped
+                case Handled.AGAIN if stopped.is_set():
                     self._give_back(entry, attempt - 1)
+                    return
+                case Handled.AGAIN:
+                    self._send_to_the_end(entry)
                     return
             stopped.wait(pause_seconds(attempt - 1))
         self._put_aside(entry, TOO_OFTEN)
 
     def _handled(
         self, entry: _Entry, message: Message, handler: Handler, stopped: threading.Event
-    ) -> Handled | None:
+    ) -> Handled | Dead | None:
         """None when the handler raised."""
 
         def pause(seconds: float) -> bool:
@@ -179,7 +204,7 @@ class ValkeyConsumer:
             return not stopped.is_set()
 
         try:
-            return handle_until_settled(handler, message, pause)
+            return handle_until_settled(handler, message, pause, self._patience_seconds)
         except Exception:
             _log.exception("message.failed", queue=self._group, message_id=str(message.id))
             return None
@@ -210,9 +235,19 @@ class ValkeyConsumer:
 
     def _put_aside(self, entry: _Entry, reason: str) -> None:
         _log.warning("message.put_aside", queue=self._group, reason=reason)
-        notes = {QUEUE_FIELD.encode(): self._group.encode(), REASON_FIELD.encode(): reason.encode()}
+        self._move(
+            entry, dead_letters_of(self._stream), {QUEUE_FIELD: self._group, REASON_FIELD: reason}
+        )
+
+    def _send_to_the_end(self, entry: _Entry) -> None:
+        """For us alone: the other groups have had it."""
+        _log.warning("message.delayed", queue=self._group)
+        self._move(entry, self._stream, {GROUP_FIELD: self._group})
+
+    def _move(self, entry: _Entry, stream: str, notes: Mapping[str, str]) -> None:
+        noted = {name.encode(): note.encode() for name, note in notes.items()}
         with self._client.pipeline(transaction=True) as pipeline:
-            pipeline.xadd(dead_letters_of(self._stream), {**entry.fields, **notes})
+            pipeline.xadd(stream, {**entry.fields, **noted})
             pipeline.xack(self._stream, self._group, entry.id)
             pipeline.execute()
 

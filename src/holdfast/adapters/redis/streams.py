@@ -42,6 +42,14 @@ def connect(url: str) -> Client:
     )
 
 
+def forgets(client: Client) -> bool:
+    """Whether a restart loses messages. Who may not ask is not told."""
+    try:
+        return bool(client.config_get("appendonly") == {"appendonly": "no"})
+    except redis.ResponseError:
+        return False
+
+
 def to_fields(message: Message, **notes: str) -> dict[Any, Any]:
     return {
         "id": str(message.id),

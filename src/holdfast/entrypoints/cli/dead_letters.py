@@ -68,7 +68,7 @@ def _show_one(letter: DeadLetter) -> None:
     say(f"id      {letter.message.id}")
     say(f"type    {letter.message.type}")
     say(f"queue   {letter.queue}")
-    say(f"reason  {letter.reason}")
+    say(f"reason  {redact_addresses(None, '', letter.reason)}")
     say(f"body    {redact_addresses(None, '', body)}")
     say()
 

@@ -1,5 +1,6 @@
 """Holds."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -126,7 +127,7 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
                 "fields": (
                     ("created_at", "held_at"),
                     ("expires_at", "expired_at"),
-                    ("due_at", "warn_at"),
+                    ("due", "warn_at"),
                     ("confirmed_at", "cancelled_at"),
                     ("updated_at", "version"),
                 )
@@ -193,6 +194,12 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         if stand_in is None:
             return "-"
         return row_link(Hold, stand_in.id, stand_in, hold.organization_id)
+
+    @admin.display(description="Next due at")
+    def due(self, hold: Any) -> datetime | None:
+        """Nothing is due of a hold that has ended."""
+        due_at: datetime = hold.due_at
+        return due_at if hold.status_now == HoldStatus.ACTIVE else None
 
     @admin.display(description="Cart token")
     def cart(self, hold: Hold) -> str:

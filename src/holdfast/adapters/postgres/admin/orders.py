@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -12,6 +13,7 @@ from django.utils.safestring import SafeString
 from holdfast.adapters.postgres.admin.holds import hold_status_now, status_badge
 from holdfast.adapters.postgres.admin.looking import (
     BY_ORGANIZATION,
+    AddressedList,
     HolderRowAdmin,
     SharedIdAdmin,
     amount,
@@ -56,11 +58,35 @@ def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:
     )
 
 
+class OrderList(AddressedList):
+    """With the references of the holds, which are what buyers know: one look-up for the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        orders: list[Any] = list(self.result_list)
+        holds = Hold.objects.filter(
+            organization_id__in={order.organization_id for order in orders},
+            id__in={hold_id for order in orders for hold_id in order.hold_ids},
+        ).values_list("organization_id", "id", "reference")
+        found = {(organization_id, hold_id): name for organization_id, hold_id, name in holds}
+        for order in orders:
+            names = (found.get((order.organization_id, hold_id)) for hold_id in order.hold_ids)
+            order.references = ", ".join(name for name in names if name)
+
+
 @admin.register(Order)
 class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
     """The codes of the tickets let people in: no page shows them."""
 
-    list_display = ("id", "total", "holder", "payment", "organization", "created_at")
+    list_display = (
+        "id",
+        "bookings",
+        "total",
+        "holder",
+        "payment",
+        "organization",
+        "created_at",
+    )
     list_filter = BY_ORGANIZATION
     ordering = ("-organization_id", "-created_at", "-id")
     search_fields = ("payment_reference",)
@@ -76,6 +102,9 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         "more",
     )
 
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return OrderList
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
@@ -87,6 +116,10 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         for hold in holds_named(term):
             rows |= Q(organization_id=hold.organization_id, id=hold.order_id)
         return queryset.filter(rows), False
+
+    @admin.display(description="Booking references")
+    def bookings(self, order: Any) -> str:
+        return str(order.references)
 
     @admin.display(description="Payment reference")
     def payment(self, order: Order) -> SafeString | str:
@@ -131,14 +164,27 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
 
 @admin.register(Checkout)
 class CheckoutAdmin(SharedIdAdmin):
-    """Whether it is complete, its holds say. One gets here from a hold or an order."""
+    """Whether it is complete, its holds say. Its id follows from theirs, so the order of the index
+    means nothing to people: they search."""
 
     list_display = ("id", "organization", "created_at")
     list_filter = BY_ORGANIZATION
     ordering = ("organization_id", "id")
     search_fields = ("id",)
-    search_help_text = "A whole checkout id"
+    search_help_text = "A whole checkout id, or a hold's reference or id"
     fields = (("id", "created_at"), "organization", "holds", "order")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        checkout_id = uuid_or_none(term)
+        rows = Q(pk__in=[checkout_id] if checkout_id else [])
+        for hold in holds_named(term):
+            rows |= Q(organization_id=hold.organization_id, id=hold.checkout_id)
+        return queryset.filter(rows), False
 
     @admin.display(description="Holds")
     def holds(self, checkout: Checkout) -> SafeString:

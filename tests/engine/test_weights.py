@@ -1,0 +1,61 @@
+"""Large orders take their time, so a group carries only so much of them."""
+
+from collections.abc import Sequence
+from time import monotonic
+
+from holdfast.domain.commands import Command
+from holdfast.domain.hold import Hold
+from holdfast.domain.outcomes import Converted, Placed
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.transitions import SeatTransition, Transition
+from holdfast.engine.group import GroupRunner
+from holdfast.engine.limits import WEIGHT_PER_GROUP_MAX
+from holdfast.engine.pending import Pending
+from tests.contract.venues import Venue
+from tests.contract.worlds import MemoryWorld
+
+
+class Nobody:
+    def committed(
+        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+    ) -> None: ...
+
+    def refused(self, command: Command, refusal: Refusal) -> None: ...
+
+
+def pending(command: Command) -> Pending:
+    return Pending(command, None, deadline=monotonic() + 60, leave=lambda _: None)
+
+
+def held(runner: GroupRunner, venue: Venue, quantity: int) -> Hold:
+    asked = pending(venue.place(("standing", quantity)))
+    runner.run([asked])
+    outcome = asked.future.result(0).outcome
+    assert isinstance(outcome, Placed)
+    return outcome.hold
+
+
+def test_large_orders_are_spread_over_groups_and_all_of_them_are_made() -> None:
+    world = MemoryWorld()
+    venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
+    runner = GroupRunner(world.store.connect(), Nobody())
+    each = WEIGHT_PER_GROUP_MAX * 2 // 5
+    holds = [held(runner, venue, each) for _ in range(5)]
+    waiting = [pending(venue.convert(hold.id)) for hold in holds]
+    sizes = []
+    while waiting:
+        result = runner.run(waiting)
+        sizes.append(len(waiting) - len(result.again))
+        waiting = result.again
+    assert sizes == [2, 2, 1]
+    assert len(world.orders(venue)) == 5
+
+
+def test_one_order_that_is_larger_than_all_goes_alone() -> None:
+    world = MemoryWorld()
+    venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
+    runner = GroupRunner(world.store.connect(), Nobody())
+    large, small = held(runner, venue, 2 * WEIGHT_PER_GROUP_MAX), held(runner, venue, 1)
+    first, second = pending(venue.convert(large.id)), pending(venue.convert(small.id))
+    assert runner.run([first, second]).again == [second]
+    assert isinstance(first.future.result(0).outcome, Converted)
