@@ -16,6 +16,12 @@ Feature: Audit
     And the order is confirmed
     Then the audit of the hold tells of "hold.created, hold.cancelled, hold.convert_failed"
 
+  Scenario: What an operator did
+    Given an active hold for customer "user@example.com"
+    When an operator extends the hold by 15 minutes
+    Then the audit of the hold tells of "hold.created, hold.extended"
+    And the last entry says that it was done as an operator
+
   Scenario: What the expiry worker did
     Given an active hold that expired 1 minute ago
     When the expiry worker runs

@@ -47,3 +47,4 @@ Feature: Checkout
     Then it is the same order
     When another payment completes
     Then the request fails with "already_paid"
+    And the audit of the hold tells of the second payment

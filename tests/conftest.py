@@ -10,7 +10,9 @@ import pytest
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedValkey
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings
+from holdfast.ports import deliveries
 from tests.support import debian
+from tests.support.brokers import BrokerAddress, BrokerUnderTest
 from tests.support.databases import DatabaseFactory
 from tests.support.platform import Platform, new_platform
 from tests.support.rabbit import RabbitBroker, find_rabbit
@@ -67,6 +69,33 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]
     """One private Valkey for the whole run; a test that needs it empty empties it."""
     with EmbeddedValkey(tmp_path_factory.mktemp("valkey")) as valkey:
         yield valkey
+
+
+@pytest.fixture(params=["rabbitmq", "valkey"])
+def broker(request: pytest.FixtureRequest) -> BrokerUnderTest:
+    """One that no other test uses, of each kind."""
+    fixture = "rabbit_alone" if request.param == "rabbitmq" else "valkey_alone"
+    under_test = request.getfixturevalue(fixture)
+    assert isinstance(under_test, BrokerUnderTest)
+    return under_test
+
+
+@pytest.fixture
+def rabbit_alone(rabbit: RabbitBroker) -> BrokerUnderTest:
+    return BrokerUnderTest(BrokerAddress("rabbitmq", rabbit.new_vhost()), rabbit)
+
+
+@pytest.fixture
+def valkey_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerUnderTest]:
+    settings = {"appendonly": "yes", "appendfsync": "always"}
+    with EmbeddedValkey(tmp_path_factory.mktemp("valkey"), settings=settings) as valkey:
+        yield BrokerUnderTest(BrokerAddress("valkey", valkey.url), valkey)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No long pauses between two attempts."""
+    monkeypatch.setattr(deliveries, "PAUSE_SECONDS_MAX", 0.05)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from tests.api.world import World
 class StubPayments:
     """A provider that no real one can be made to be on demand."""
 
+    is_single_use: bool = False
     is_away: bool = False
     says: str | None = None
     asked: list[tuple[str | None, Money]] = field(default_factory=list)
@@ -75,6 +76,40 @@ def test_a_refused_payment_is_told_why_and_sells_nothing(shop: Shop) -> None:
     assert (answer.status_code, answer.json()["error"]) == (402, "payment_refused")
     assert answer.json()["message"] == "The payment was refused: the bank said no"
     assert shop.status(hold_id) == "active"
+
+
+def test_what_is_refused_before_the_engine_is_an_attempt_all_the_same(shop: Shop) -> None:
+    hold_id = shop.hold()
+    checkout = shop.post("/api/checkouts", hold_ids=[hold_id]).json()
+    complete = f"/api/checkouts/{checkout['checkout_id']}/complete"
+    shop.payments.says = "the bank said no"
+    shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-1")
+    shop.post(complete, payment_reference="pay-1")
+    shop.payments.says = None
+    assert shop.post(complete, payment_reference="pay-2").status_code == 201
+    shop.post(complete, payment_reference="pay-3")
+    shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-3")
+    kept = shop.world.attempts.kept
+    assert [each.code for each in kept] == ["payment_refused"] * 2 + ["already_paid"] * 2
+    assert {(each.action, str(each.hold_id)) for each in kept} == {("hold.convert_failed", hold_id)}
+    assert all(each.origin.actor.startswith("key:") for each in kept)
+
+
+def test_a_provider_that_is_away_is_no_attempt_of_anybodys(shop: Shop) -> None:
+    hold_id = shop.hold()
+    shop.payments.is_away = True
+    shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-1")
+    assert shop.world.attempts.kept == []
+
+
+@pytest.mark.parametrize("is_single_use", [True, False])
+def test_the_provider_says_whether_a_payment_pays_once(shop: Shop, is_single_use: bool) -> None:
+    shop.payments.is_single_use = is_single_use
+    answers = [
+        shop.post(f"/api/holds/{shop.hold()}/confirm", payment_reference="pay-1") for _ in range(2)
+    ]
+    expected = [200, 409] if is_single_use else [200, 200]
+    assert [answer.status_code for answer in answers] == expected
 
 
 def test_the_provider_is_asked_for_the_whole_and_only_until_it_is_paid(shop: Shop) -> None:

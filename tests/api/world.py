@@ -45,6 +45,7 @@ from holdfast.domain.values import Money
 from holdfast.engine import Admission
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.attempts import FailedAttempt
 from holdfast.ports.audit import AuditEntry, AuditFilter
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.facts import FactPage, Position
@@ -230,6 +231,14 @@ class StubAudit:
         return ()
 
 
+@dataclass
+class KeptAttempts:
+    kept: list[FailedAttempt] = field(default_factory=list)
+
+    def failed(self, attempt: FailedAttempt) -> None:
+        self.kept.append(attempt)
+
+
 class World:
     """One organization with one session of two ticket types: plenty on the floor, one place on
     the balcony."""
@@ -242,6 +251,7 @@ class World:
         self.keys = StubKeys()
         self.catalogue = StubCatalogue()
         self.secret = self.keys.new_key(*ALL_SCOPES)
+        self.attempts = KeptAttempts()
         self.container = ApiContainer(
             submit=self.engine,
             holds=self.store,
@@ -250,6 +260,7 @@ class World:
             orders=KeptOrders(self.store),
             facts=StubFacts(),
             audit=StubAudit(),
+            attempts=self.attempts,
             payments=TrustingPayments(),
             keys=self.keys,
             deadline_seconds=5,

@@ -45,7 +45,9 @@ def chromium(request: pytest.FixtureRequest) -> str:
         debian.install("chromium")
         found = shutil.which("chromium")
     if found is None:
-        pytest.skip("Chromium is not here and cannot be installed: `apt-get install chromium`")
+        debian.unavailable(
+            "Chromium is not here and cannot be installed: `apt-get install chromium`"
+        )
     return found
 
 

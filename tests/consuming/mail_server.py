@@ -30,11 +30,14 @@ class Received:
 
 @dataclass
 class MailServer:
-    """`refusals` says which recipients it refuses, and with which code."""
+    """`refusals` says which recipients it refuses, and with which code; `data_refusals`, whose
+    mails it refuses once it has read them. What is larger than `size_max` it does not read."""
 
     port: int = field(default_factory=free_port)
     tls: ssl.SSLContext | None = None
     refusals: dict[str, int] = field(default_factory=dict)
+    data_refusals: dict[str, int] = field(default_factory=dict)
+    size_max: int = 1_000_000
     greeting: bytes | None = b"220 mail.test"
     answer_to_quit: bytes | None = b"221 bye"
     received: list[Received] = field(default_factory=list)
@@ -100,6 +103,9 @@ class _Conversation(socketserver.StreamRequestHandler):
             case "AUTH":
                 self._user = base64.b64decode(rest.partition(" ")[2]).split(b"\0")[1].decode()
                 self._say(b"235 welcome")
+            case "MAIL":
+                size = int(rest.partition("size=")[2])
+                self._say(b"250 ok" if size <= self._keeper.size_max else b"552 too large")
             case "RCPT":
                 self._to = rest.partition("<")[2].rstrip(">")
                 code = self._keeper.refusals.get(self._to, 250)
@@ -107,7 +113,6 @@ class _Conversation(socketserver.StreamRequestHandler):
             case "DATA":
                 self._say(b"354 speak")
                 self._take()
-                self._say(b"250 taken")
             case "QUIT":
                 if self._keeper.answer_to_quit is not None:
                     self._say(self._keeper.answer_to_quit)
@@ -118,9 +123,9 @@ class _Conversation(socketserver.StreamRequestHandler):
 
     def _greet(self) -> None:
         offers_tls = self._keeper.tls is not None and not self._is_encrypted
-        self._say(
-            b"250-mail.test", b"250-AUTH PLAIN", b"250 " + (b"STARTTLS" * offers_tls or b"OK")
-        )
+        size = b"250-SIZE %d" % self._keeper.size_max
+        last = b"250 " + (b"STARTTLS" * offers_tls or b"OK")
+        self._say(b"250-mail.test", b"250-AUTH PLAIN", size, last)
 
     def _encrypt(self) -> None:
         assert self._keeper.tls is not None
@@ -132,5 +137,9 @@ class _Conversation(socketserver.StreamRequestHandler):
         lines = []
         while (line := self.rfile.readline()) != b".\r\n":
             lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
+        if (code := self._keeper.data_refusals.get(self._to)) is not None:
+            self._say(b"%d not from you to %s" % (code, self._to.encode()))
+            return
         mail = message_from_bytes(b"".join(lines), _class=EmailMessage, policy=policy.default)
         self._keeper.received.append(Received(self._to, mail, self._user, self._is_encrypted))
+        self._say(b"250 taken")

@@ -135,6 +135,7 @@ def test_a_signal_ends_it_in_order(
     wait_until(lambda: shop.order_of(hold) is not None, "it is at work")
     process.terminate()
     assert process.wait(WAIT_SECONDS_MAX) == 0
+    assert commands.log.read_text().count('"event":"consumers.started"') == 1
 
 
 def test_a_broker_that_was_away_is_found_again(
@@ -168,6 +169,8 @@ class TestDeadLetters:
         assert f"id      {late.id}" in shown
         assert f"id      {poison.id}" in shown
         assert "queue   holdfast.orders" in shown
+        assert "reason  hold_expired: " in shown
+        assert "reason  malformed message: Expected `uuid`, got `int` - at `$.event_id`" in shown
         assert "b***@example.com" in shown
         assert "buyer@example.com" not in shown
         assert shown.endswith("2 put aside\n")

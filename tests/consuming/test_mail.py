@@ -14,7 +14,7 @@ from holdfast.adapters.mail import smtp
 from holdfast.adapters.mail.console import ConsoleNotifier
 from holdfast.adapters.mail.smtp import SmtpNotifier
 from holdfast.domain.values import EmailAddress
-from holdfast.ports.notices import Notice, NoticeFailed, NoticeRefused
+from holdfast.ports.notices import Notice, NoticeDeferred, NoticeFailed, NoticeRefused
 from tests.consuming.mail_server import MailServer
 
 BUYER = "buyer@example.com"
@@ -72,14 +72,31 @@ class TestTrouble:
         with pytest.raises(NoticeFailed):
             notifier(mail_server).send(a_notice())
 
-    @pytest.mark.parametrize(("code", "error"), [(550, NoticeRefused), (450, NoticeFailed)])
-    def test_a_recipient_is_refused(
-        self, mail_server: MailServer, code: int, error: type[Exception]
+    @pytest.mark.parametrize("greeting", [b"421 too busy", b"554 no service", b"hello"])
+    def test_a_server_that_serves_nobody(self, mail_server: MailServer, greeting: bytes) -> None:
+        mail_server.greeting = greeting
+        with pytest.raises(NoticeFailed):
+            notifier(mail_server).send(a_notice())
+
+    @pytest.mark.parametrize(
+        ("code", "error"), [(550, NoticeRefused), (450, NoticeDeferred), (421, NoticeDeferred)]
+    )
+    @pytest.mark.parametrize("when", ["RCPT", "DATA"])
+    def test_a_mail_is_refused(
+        self, mail_server: MailServer, when: str, code: int, error: type[Exception]
     ) -> None:
-        mail_server.refusals[BUYER] = code
+        refusals = mail_server.refusals if when == "RCPT" else mail_server.data_refusals
+        refusals[BUYER] = code
         with pytest.raises(error) as refused:
             notifier(mail_server).send(a_notice())
-        assert BUYER not in str(refused.value)
+        assert str(refused.value) == f"the mail server said {code}"
+
+    def test_a_mail_is_too_large(self, mail_server: MailServer) -> None:
+        mail_server.size_max = 1_000
+        with pytest.raises(NoticeRefused, match="the mail server said 552"):
+            notifier(mail_server).send(a_notice(text="long " * 1_000))
+        notifier(mail_server).send(a_notice())
+        assert len(mail_server.received) == 1
 
     @pytest.mark.parametrize("last_words", [b"421 too late", None])
     def test_what_the_server_has_taken_is_sent(

@@ -19,9 +19,9 @@ from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.adapters.rabbitmq.connecting import connected
 from holdfast.domain.hold import Hold
 from holdfast.domain.values import Holder
-from holdfast.ports.deliveries import NOTIFICATIONS
+from holdfast.ports.deliveries import NOTIFICATIONS, TOO_OFTEN
 from holdfast.ports.facts import Handled, Message
-from holdfast.services.notifying import NoticeSender
+from holdfast.services.notifying import WARNED_SECONDS_MIN, NoticeSender
 from tests.consuming.mail_server import MailServer, Received
 from tests.consuming.shop import Shop, a_buyer, elsewhere
 from tests.contract.venues import a_purchase
@@ -47,8 +47,8 @@ def bought(shop: Shop, *holds: Hold) -> list[Message]:
     return shop.facts("order.confirmed", len(holds))
 
 
-def warned(shop: Shop, *holds: Hold) -> list[Message]:
-    shop.world.let_pass(shop.venue, TTL_SECONDS - WARNING_SECONDS + 1)
+def warned(shop: Shop, *holds: Hold, seconds_left: int = WARNING_SECONDS - 1) -> list[Message]:
+    shop.world.let_pass(shop.venue, TTL_SECONDS - seconds_left)
     shop.do(shop.venue.warn(*(hold.id for hold in holds)))
     return shop.facts("hold.expiring", len(holds))
 
@@ -135,6 +135,12 @@ class TestWarning:
                 shop.world.let_pass(shop.venue, WARNING_SECONDS)
         assert told_after(shop, broker, mail_server, facts) == []
 
+    def test_whoever_cannot_make_it_any_more_is_not_told_to_hurry(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        facts = warned(shop, shop.hold(), seconds_left=WARNED_SECONDS_MIN - 1)
+        assert told_after(shop, broker, mail_server, facts) == []
+
 
 class TestTrouble:
     def test_a_mail_server_that_was_away_gets_every_mail_once(
@@ -174,6 +180,37 @@ class TestTrouble:
         assert [each.to for each in told] == [address_of(somebody)]
         (letter,) = broker.address.dead_letters().peek(10)
         assert letter.message.id == fact.id
+        assert letter.reason == "the notice was refused: the mail server said 550"
+
+    @pytest.mark.parametrize(
+        ("when", "reason"),
+        [
+            ("MAIL", "the notice was refused: the mail server said 552"),
+            ("RCPT", TOO_OFTEN),
+            ("DATA", TOO_OFTEN),
+        ],
+    )
+    @pytest.mark.usefixtures("quick")
+    def test_a_mail_that_is_not_taken_stops_nobody_else(
+        self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer, when: str, reason: str
+    ) -> None:
+        nobody, somebody = shop.hold(100), shop.hold(1)
+        match when:
+            case "MAIL":
+                mail_server.size_max = 2_000
+            case "RCPT":
+                mail_server.refusals[address_of(nobody)] = 450
+            case "DATA":
+                mail_server.data_refusals[address_of(nobody)] = 451
+        (fact, other) = bought(shop, nobody, somebody)
+        with telling(shop, broker, mail_server):
+            broker.address.publish([fact, other])
+            wait_until(lambda: bool(mail_server.to(address_of(somebody))), "the other is told")
+            dead_letters = broker.address.dead_letters()
+            wait_until(lambda: len(dead_letters.peek(10)) == 1, "it is put aside")
+        (letter,) = dead_letters.peek(10)
+        assert (letter.message.id, letter.reason) == (fact.id, reason)
+        assert mail_server.to(address_of(nobody)) == []
 
     def test_what_is_no_fact_of_ours_is_put_aside(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
@@ -182,6 +219,7 @@ class TestTrouble:
         assert told_after(shop, broker, mail_server, [nobodys]) == []
         (letter,) = broker.address.dead_letters().peek(10)
         assert letter.message.id == nobodys.id
+        assert letter.reason.startswith("malformed message: ")
 
 
 @pytest.mark.parametrize("kind", ["order.confirmed", "hold.expiring"])

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,13 +13,14 @@ from holdfast.adapters.postgres.attempts import PostgresAttempts
 from holdfast.adapters.postgres.orders import PostgresOrders
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
+from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusals import RefusalCode
 from holdfast.domain.values import InvalidValue
-from holdfast.ports import deliveries
+from holdfast.ports.deliveries import TOO_OFTEN
 from holdfast.ports.facts import Handled, Message
 from holdfast.services.taking_orders import OrderTaker, paid_order_of
-from tests.consuming.shop import Shop, elsewhere, order_confirmed
-from tests.contract.venues import a_purchase
+from tests.consuming.shop import Shop, a_buyer, elsewhere, order_confirmed
+from tests.contract.venues import Plan, a_purchase
 from tests.support.auditing import rows
 from tests.support.brokers import BrokerUnderTest, wait_until
 
@@ -47,6 +49,10 @@ def receipts(shop: Shop) -> list[UUID]:
 
 def put_aside(broker: BrokerUnderTest) -> list[UUID]:
     return [letter.message.id for letter in broker.address.dead_letters().peek(100)]
+
+
+def reasons(broker: BrokerUnderTest) -> list[str]:
+    return [letter.reason for letter in broker.address.dead_letters().peek(100)]
 
 
 class TestTakingOrders:
@@ -113,13 +119,17 @@ class TestTakingOrders:
 class TestRefusingOrders:
     @pytest.fixture
     def refused(self, shop: Shop, broker: BrokerUnderTest) -> Any:
-        """Sends a message that is to be refused, and waits until it is put aside."""
+        """Sends a message that is to be refused, and waits until it is put aside. What the audit
+        knows of it, people are told too."""
 
         def send(message: Message) -> list[tuple[str, str]]:
             with shop.consuming(broker.address):
                 broker.address.send_to_us(message)
                 wait_until(lambda: message.id in put_aside(broker), "it is put aside")
-            return refused_codes(shop)
+            codes = refused_codes(shop)
+            (reason,) = reasons(broker)
+            assert all(reason.startswith(f"{code}: ") for _, code in codes)
+            return codes
 
         return send
 
@@ -130,8 +140,9 @@ class TestRefusingOrders:
         assert shop.world.orders(shop.venue) == {}
         assert receipts(shop) == []
 
-    def test_an_unknown_checkout(self, shop: Shop, refused: Any) -> None:
+    def test_an_unknown_checkout(self, shop: Shop, broker: BrokerUnderTest, refused: Any) -> None:
         assert refused(shop.confirmed(checkout_id=str(uuid4()))) == []
+        assert reasons(broker) == ["checkout_not_found: Checkout not found"]
 
     def test_another_organizations_hold(self, shop: Shop, refused: Any) -> None:
         other = shop.build()
@@ -150,8 +161,41 @@ class TestRefusingOrders:
         assert codes == [("hold.convert_failed", RefusalCode.ALREADY_PAID.value)]
         assert len(shop.world.orders(shop.venue)) == 1
 
-    def test_a_message_that_nobody_understands(self, shop: Shop, refused: Any) -> None:
-        assert refused(Message(uuid4(), "order.confirmed", b"{", {})) == []
+    def test_another_order_under_the_id_of_one_that_was_taken(
+        self, shop: Shop, refused: Any
+    ) -> None:
+        first, second, event_id = shop.hold(), shop.hold(), uuid4()
+        taken = shop.confirmed(first, event_id=event_id)
+        with taker_on(shop.world.url) as taker:
+            assert taker.handle(taken) is Handled.DONE
+            # The same in other words is the same.
+            assert taker.handle(replace(taken, body=taken.body + b" ")) is Handled.DONE
+        codes = refused(shop.confirmed(first, second, event_id=event_id))
+        assert codes == [("hold.convert_failed", "idempotency_key_reused")]
+        assert shop.status(second.id) == "active"
+
+    def test_another_payment_under_the_id_of_one_that_was_taken(
+        self, shop: Shop, refused: Any
+    ) -> None:
+        hold, event_id = shop.hold(), uuid4()
+        with taker_on(shop.world.url) as taker:
+            assert taker.handle(shop.confirmed(hold, event_id=event_id)) is Handled.DONE
+        codes = refused(shop.confirmed(hold, event_id=event_id, payment_reference="pay-2"))
+        assert codes == [("hold.convert_failed", "already_paid")]
+
+    def test_more_tickets_than_an_order_may_have(self, shop: Shop, refused: Any) -> None:
+        buyer, half = a_buyer(), TICKETS_PER_ORDER_MAX // 2 + 1
+        shop.venue = shop.world.build(Plan({"floor": 2 * half}, {"standing": ("floor",)}))
+        holds = [shop.hold(half, holder=buyer) for _ in range(2)]
+        codes = refused(shop.confirmed(*holds))
+        assert codes == [("hold.convert_failed", "too_many_tickets")]
+        assert {shop.status(hold.id) for hold in holds} == {"active"}
+
+    def test_a_message_that_nobody_understands(self, broker: BrokerUnderTest, refused: Any) -> None:
+        assert refused(Message(uuid4(), "order.confirmed", b'{"event_id": 1}', {})) == []
+        assert reasons(broker) == [
+            "malformed message: Expected `uuid`, got `int` - at `$.event_id`"
+        ]
 
 
 def test_the_same_payment_told_by_two_ways_is_one_order(
@@ -184,17 +228,17 @@ def test_a_late_payment_that_is_told_twice_is_one_order(
     assert refused_codes(shop) == [("hold.convert_failed", "already_paid")]
 
 
+@pytest.mark.usefixtures("quick")
 def test_an_order_id_that_is_taken_is_tried_a_few_times_and_put_aside(
-    shop: Shop, rabbit_alone: BrokerUnderTest, monkeypatch: pytest.MonkeyPatch
+    shop: Shop, rabbit_alone: BrokerUnderTest
 ) -> None:
-    monkeypatch.setattr(deliveries, "PAUSE_SECONDS_MAX", 0.05)
     first, second, order_id = shop.hold(), shop.hold(), str(uuid4())
     with shop.consuming(rabbit_alone.address):
         rabbit_alone.address.send_to_us(shop.confirmed(first, order_id=order_id))
         rabbit_alone.address.send_to_us(shop.confirmed(second, order_id=order_id))
         wait_until(lambda: len(put_aside(rabbit_alone)) == 1, "the second is put aside")
     (letter,) = rabbit_alone.address.dead_letters().peek(10)
-    assert letter.reason == deliveries.TOO_OFTEN
+    assert letter.reason == TOO_OFTEN
     assert shop.status(first.id) == "converted"
     assert shop.status(second.id) == "active"
 
@@ -246,6 +290,8 @@ GOOD: dict[str, Any] = {"hold_ids": [HOLD], "payment_reference": "pay-1"}
                 "nothing named": {"payment_reference": "pay-1"},
                 "both named": {**GOOD, "checkout_id": HOLD},
                 "no uuid": {**GOOD, "hold_ids": ["one"]},
+                "no holds": {**GOOD, "hold_ids": []},
+                "too many holds": {**GOOD, "hold_ids": [HOLD] * (TICKETS_PER_ORDER_MAX + 1)},
                 "two organizations": {**GOOD, "organization_id": HOLD},
                 "no object": "text",
             }.items()

@@ -11,9 +11,8 @@ from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Placed
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
-from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold
+from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader
 from holdfast.ports.paging import PageRequest
-from holdfast.services import reading
 from tests.contract.seen import World
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import MemoryWorld, PostgresWorld
@@ -147,23 +146,3 @@ def test_statistics_tell_seats_from_tickets(
     for session_id in (None, venue.session_id):
         counted = reader.statistics(venue.organization_id, session_id, SOON)
         assert (counted.active, counted.tickets, counted.seats) == (2, 7, 2)
-
-
-def test_the_active_hold_of_a_holder_and_its_time(
-    world: World, reader: HoldReader, venue: Venue, place: Place
-) -> None:
-    def active(holder: Holder) -> object:
-        return reading.active_hold(reader, venue.organization_id, venue.session_id, holder)
-
-    assert active(ANN) is None
-    place(ANN)
-    newest = place(ANN)
-    found = reading.active_hold(reader, venue.organization_id, venue.session_id, ANN)
-    assert isinstance(found, SeenHold)
-    assert found.hold.id == newest.id
-    left = reading.remaining_time(found)
-    assert timedelta(seconds=590) < left <= timedelta(seconds=600)
-    assert active(Holder(ANN.email)) is None, "the same address without the user id is another"
-    assert active(BOB) is None
-    world.let_pass(venue, 601)
-    assert active(ANN) is None

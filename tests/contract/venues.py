@@ -238,6 +238,13 @@ class Venue:
         paid = purchase or a_purchase()
         return ConvertHolds(self.organization_id, hold_ids, paid, ORIGIN, checkout_id, holder, key)
 
+    def pay_once(self, *hold_ids: HoldId, reference: str = "pay-1") -> ConvertHolds:
+        """With a payment that is for single use."""
+        paid = a_purchase(payment_reference=reference)
+        return ConvertHolds(
+            self.organization_id, hold_ids, paid, ORIGIN, is_payment_single_use=True
+        )
+
     def key(self, fingerprint: bytes = b"same") -> IdempotencyKey:
         return IdempotencyKey(self.organization_id, uuid4(), fingerprint)
 

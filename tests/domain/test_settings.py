@@ -46,6 +46,9 @@ def test_variables_are_read_and_typed() -> None:
         ("HOLDFAST_FACTS_KEPT_DAYS", "-7"),
         ("HOLDFAST_NOTIFIER", "pigeon"),
         ("HOLDFAST_SMTP_URL", "http://somewhere"),
+        ("HOLDFAST_MAIL_FROM", "nobody"),
+        ("HOLDFAST_MAIL_FROM", "Tickets <tickets@shop.example>"),
+        ("HOLDFAST_MAIL_FROM", "tickets@büro.example"),
         ("HOLDFAST_PAYMENTS", "gold"),
     ],
 )
@@ -56,6 +59,13 @@ def test_a_wrong_value_is_named_and_not_repeated(variable: str, value: str) -> N
     assert message.startswith(f"{variable}: ")
     assert "\n" not in message
     assert value not in message
+
+
+def test_mails_need_a_server() -> None:
+    with pytest.raises(SettingsError, match=r"^HOLDFAST_SMTP_URL: "):
+        load_settings({"HOLDFAST_NOTIFIER": "smtp"})
+    with_server = {"HOLDFAST_NOTIFIER": "smtp", "HOLDFAST_SMTP_URL": "smtp://mail.shop.example"}
+    assert load_settings(with_server).holdfast_notifier == "smtp"
 
 
 def test_the_program_stops_with_that_line() -> None:

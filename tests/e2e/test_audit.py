@@ -66,6 +66,15 @@ def test_it_names_the_request(platform: Platform) -> None:
     assert extension["new"]["expires_at"] == answer.json()["expires_at"]
 
 
+def test_an_operators_extension_is_told_from_a_holders(platform: Platform) -> None:
+    hold = held(platform, platform.on_sale(5))
+    ok(extended(platform, hold, minutes=1))
+    ok(extended(platform, hold, minutes=60, as_operator=True))
+    by_operator, by_holder = entries(platform, hold_id=hold["hold_id"], action="hold.extended")
+    assert by_operator["new"]["as_operator"] is True
+    assert "as_operator" not in by_holder["new"]
+
+
 def test_a_seat_has_a_history_of_its_own(unreaped: Platform, unreaped_owner: Owner) -> None:
     hall = build_hall(unreaped)
     seat_id = hall.seat_ids["Stalls A 1"]
@@ -87,6 +96,13 @@ def test_a_seat_has_a_history_of_its_own(unreaped: Platform, unreaped_owner: Own
     ]
     failed = entries(unreaped, seat_id=seat_id, action="seat_reserve_failed")[0]
     assert failed["new"] == {"error": "seat_held_by_another_user"}
+    reserved = entries(unreaped, seat_id=seat_id, action="seat_reserved")[1]
+    assert reserved["new"] == {
+        "status": "held",
+        "event_id": hall.event_id,
+        "held_until": second["expires_at"],
+        "source": "web",
+    }
     sold = entries(unreaped, seat_id=seat_id)[0]
     assert (sold["old"], sold["new"]) == ({"status": "held"}, {"status": "sold"})
     both = {"seat_id": seat_id, "hold_id": second["hold_id"]}

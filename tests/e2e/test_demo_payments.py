@@ -1,12 +1,23 @@
 """The demo provider: what it has taken pays, and nothing else does."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from tests.e2e.answers import first_error, problem_of
-from tests.e2e.owner import Owner
-from tests.e2e.paying import checked_out, completed, confirmed, held, hold_now, keyed, ok, post
+from tests.e2e.owner import Owner, wait_until
+from tests.e2e.paying import (
+    checked_out,
+    completed,
+    confirmed,
+    held,
+    hold_now,
+    keyed,
+    ok,
+    post,
+    read,
+)
 from tests.support.databases import DatabaseFactory
 from tests.support.platform import Json, Platform, new_platform
 from tests.support.servers import RunningServer
@@ -80,6 +91,79 @@ def test_nor_is_what_was_paid_late(shop: Platform, demo_server: RunningServer) -
     order = ok(confirmed(shop, hold, payment_reference=paid(shop, 4500)))["order"]
     assert ok(confirmed(shop, hold))["order"] == order
     problem_of(confirmed(shop, hold, payment_reference="pay-2"), 409, "already_paid")
+
+
+def test_one_payment_pays_for_one_order(shop: Platform) -> None:
+    sale = shop.on_sale(50)
+    first, second, third = (held(shop, sale) for _ in range(3))
+    reference = paid(shop, 4500)
+    order = ok(confirmed(shop, first, payment_reference=reference))["order"]
+    problem = problem_of(
+        confirmed(shop, second, payment_reference=reference), 409, "payment_already_used"
+    )
+    assert problem["order_id"] == order["order_id"]
+    assert reference not in str(problem)
+    checkout = ok(checked_out(shop, third), 201)
+    problem_of(completed(shop, checkout, reference), 409, "payment_already_used")
+    assert {hold_now(shop, hold)["status"] for hold in (second, third)} == {"active"}
+    # Told again for what it has paid, it is no second use; and another payment pays the rest.
+    assert ok(confirmed(shop, first, payment_reference=reference))["order"] == order
+    ok(confirmed(shop, second, payment_reference=paid(shop, 4500)))
+
+
+def test_the_refusal_is_final(shop: Platform) -> None:
+    sale = shop.on_sale(5)
+    first, second = held(shop, sale), held(shop, sale)
+    reference, key = paid(shop, 4500), keyed()
+    ok(confirmed(shop, first, payment_reference=reference))
+    path, body = f"/api/holds/{second['hold_id']}/confirm", {"payment_reference": reference}
+    answer, again = (post(shop, path, body, key) for _ in range(2))
+    problem_of(answer, 409, "payment_already_used")
+    assert again.content == answer.content
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+def test_what_was_refused_is_in_the_audit(shop: Platform, demo_server: RunningServer) -> None:
+    sale = shop.on_sale(5)
+    first, second = held(shop, sale), held(shop, sale)
+    problem_of(confirmed(shop, first, payment_reference="made-up"), 402, "payment_refused")
+    reference = paid(shop, 4500)
+    ok(confirmed(shop, first, payment_reference=reference))
+    problem_of(confirmed(shop, first, payment_reference=paid(shop, 4500)), 409, "already_paid")
+    problem_of(confirmed(shop, second, payment_reference=reference), 409, "payment_already_used")
+
+    def failed() -> list[tuple[str, str]]:
+        entries = read(shop, "/api/audit", action="hold.convert_failed")["data"]
+        return [(entry["hold_id"], entry["new"]["error"]) for entry in entries]
+
+    wait_until(lambda: len(failed()) == 3, "the attempts are in the audit")
+    assert set(failed()) == {
+        (first["hold_id"], "payment_refused"),
+        (first["hold_id"], "already_paid"),
+        (second["hold_id"], "payment_already_used"),
+    }
+    lines = [
+        json.loads(line)
+        for line in demo_server.log.read_text().splitlines()
+        if "payment.refused" in line and shop.organization_id in line
+    ]
+    assert [(line["hold_id"], line["code"], line["level"]) for line in lines] == [
+        (first["hold_id"], "payment_refused", "warning"),
+        (first["hold_id"], "already_paid", "warning"),
+        (second["hold_id"], "payment_already_used", "warning"),
+    ]
+    assert reference not in str(lines)
+
+
+def test_what_costs_nothing_needs_no_payment(shop: Platform) -> None:
+    sale = shop.on_sale(9)
+    order = ok(confirmed(shop, held(shop, sale, unit_price=0)))["order"]
+    assert (order["total"], order["payment_reference"]) == (0, None)
+    # Nor does it use one up: what is named for two free checkouts may be the same.
+    for _ in range(2):
+        checkout = ok(checked_out(shop, held(shop, sale, unit_price=0)), 201)
+        assert ok(completed(shop, checkout, "free"), 201)["total"] == 0
+    problem_of(confirmed(shop, held(shop, sale)), 402, "payment_refused")
 
 
 def test_a_card_is_declined(shop: Platform) -> None:

@@ -97,6 +97,22 @@ def test_too_many_attempts_drop_the_oldest_and_say_so(
     assert {"event": "attempts.dropped", "count": 2, "log_level": "warning"} in logs
 
 
+def test_a_payment_that_buys_nothing_is_told_at_once_and_written_aside(stage: Stage) -> None:
+    holds = [stage.place(), stage.place()]
+    with capture_logs() as logs:
+        for placed in holds:
+            assert isinstance(placed, Placed)
+            stage.engine.submit(stage.venue.pay_once(placed.hold.id)).result(5)
+        stage.engine.stop()
+    stage.journal.run_once()
+    (attempt,) = stage.attempts.written
+    assert (attempt.action, attempt.code) == ("hold.convert_failed", "payment_already_used")
+    (line,) = (line for line in logs if line["event"] == "payment.refused")
+    assert (line["log_level"], line["code"]) == ("warning", "payment_already_used")
+    assert (line["hold_id"], line["actor"]) == (str(attempt.hold_id), "test")
+    assert "pay-1" not in str(line)
+
+
 @pytest.fixture
 def hall() -> Stage:
     stage = Stage()

@@ -47,6 +47,13 @@ def not_by_the_key(scene: Scene) -> None:
     assert not last["actor"].startswith("key:")
 
 
+@then("the last entry says that it was done as an operator")
+def done_as_an_operator(scene: Scene) -> None:
+    first, *_, last = entries(scene)
+    assert "as_operator" not in first["new"]
+    assert last["new"]["as_operator"] is True
+
+
 @then("the audit cannot be changed, not even by the owner of the database")
 def cannot_be_changed(scene: Scene) -> None:
     before = entries(scene)

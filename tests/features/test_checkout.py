@@ -2,6 +2,7 @@
 
 from pytest_bdd import given, parsers, scenarios, then, when
 
+from tests.e2e.owner import wait_until
 from tests.features.scene import Scene
 
 scenarios("checkout.feature")
@@ -84,6 +85,19 @@ def the_same_order(scene: Scene) -> None:
     first, again = scene.answers[-2:]
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.content == again.content
+
+
+@then("the audit of the hold tells of the second payment")
+def the_audit_tells_of_the_second_payment(scene: Scene) -> None:
+    """What was refused is written aside, a moment later."""
+
+    def errors() -> list[str]:
+        query = {"hold_id": scene.hold["hold_id"], "action": "hold.convert_failed"}
+        answer = scene.platform.client.get("/api/audit", params=query)
+        return [entry["new"]["error"] for entry in answer.json()["data"]]
+
+    wait_until(lambda: bool(errors()), "the attempt is in the audit")
+    assert errors() == ["already_paid"]
 
 
 @then("the checkout has 2 holds and 4 tickets to pay")

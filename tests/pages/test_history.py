@@ -115,8 +115,10 @@ def test_the_audit_names_the_key_that_acted_if_it_is_one_of_the_organization(
             organization_id=sale.organization_id,
             at=datetime.now(UTC),
             action="hold.release_failed",
+            hold_id=uuid4(),
             actor=actor,
             request_id=number,
+            new=json.dumps({}),
         )
         row = sale.owner.execute("SELECT seq FROM audit WHERE request_id = %s", [number]).fetchone()
         assert row is not None

@@ -1,6 +1,7 @@
 """Questions to a large audit find their index, with statistics and without."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,10 +19,10 @@ PAGE = 21
 HOLDS = 5_000
 SEATS = 20
 
-# What happens to one hold, or to one seat, happens at about the same time.
+# One a second. What happens to one hold, or to one seat, happens at about the same time.
 LOAD = """
 INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, new)
-SELECT %(organization)s, now(), 'hold.created',
+SELECT %(organization)s, now() - make_interval(secs => %(count)s - n), 'hold.created',
     (%(holds)s::uuid[])[1 + n * cardinality(%(holds)s::uuid[]) / %(count)s],
     CASE WHEN n %% 2 = 0
         THEN (%(seats)s::uuid[])[1 + n * cardinality(%(seats)s::uuid[]) / %(count)s] END,
@@ -96,3 +97,21 @@ def test_the_newest_entries_are_read_backwards(large: LargeAudit, before: int | 
     indexes, rows = large.plan(AuditFilter(), before)
     assert indexes == {"audit_pkey"}
     assert rows <= PAGE
+
+
+@pytest.mark.parametrize(
+    ("since_seconds", "until_seconds"), [(10, -60), (ENTRIES, ENTRIES - 10), (-60, -120)]
+)
+def test_the_entries_of_a_short_time_are_found_by_index(
+    databases: DatabaseFactory, since_seconds: int, until_seconds: int
+) -> None:
+    """Read backwards from the newest, there would never be enough of them. This takes statistics:
+    without, nobody knows that it is a short time."""
+    audit = LargeAudit(databases.fresh())
+    audit.connection.execute("VACUUM ANALYZE audit")
+    now = datetime.now(UTC)
+    since, until = (now - timedelta(seconds=each) for each in (since_seconds, until_seconds))
+    with audit.connection:
+        indexes, rows = audit.plan(AuditFilter(since=since, until=until))
+    assert indexes == {"audit_by_time"}
+    assert rows <= ENTRIES // 4

@@ -192,6 +192,14 @@ DAMAGES = {
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'seat.unblocked'",
     ),
     "an order without exactly one fact": ("DELETE FROM outbox WHERE type = 'order.confirmed'",),
+    "a position from the future": (
+        "UPDATE outbox SET xid = '999999999'",
+        "INSERT INTO relay_cursor (partition, xid, seq) VALUES (0, '999999999', 1)",
+        "UPDATE fact_horizon SET xid = '999999999'",
+        "UPDATE hold SET changed_xid = '999999999'",
+        "UPDATE seat SET changed_xid = '999999999'",
+        "UPDATE seat SET told_xid = '999999999'",
+    ),
 }
 # PostgreSQL itself refuses it, so it cannot be shown.
 IMPOSSIBLE = {"an oversold pool"}

@@ -273,6 +273,22 @@ def test_a_holders_live_holds_are_found_without_wading_through_others(
     assert touched(nodes) <= HOLDS // 4000
 
 
+def test_the_order_of_a_payment_is_found_by_its_reference(large: Large) -> None:
+    """On a table without statistics. The second payment has not been used."""
+    large.owner.execute("ALTER TABLE purchase_order SET (autovacuum_enabled = off)")
+    large.owner.execute(
+        "INSERT INTO purchase_order (organization_id, id, hold_ids, user_id, total_minor, currency,"
+        " payment_reference, created_at) SELECT %s, gen_random_uuid(), ARRAY[gen_random_uuid()],"
+        " 'user', 4500, 'EUR', 'pay-' || n, now() FROM generate_series(1, %s) AS n",
+        [large.organization_id, HOLDS],
+    )
+    payments = ([large.organization_id] * 2, ["pay-1", "never used"])
+    nodes = large.plan(large.engine, statements.PAID_ORDERS, payments, measured=True)
+    assert "purchase_order_by_payment" in {node.get("Index Name") for node in nodes}
+    assert nodes[0]["Actual Rows"] == 1
+    assert touched(nodes) <= 2
+
+
 def test_lapsed_holds_in_the_way_are_found_through_their_seconds(large: Large) -> None:
     parameters = {
         "organization_id": large.organization_id,

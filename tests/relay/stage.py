@@ -133,10 +133,12 @@ def _by_subject(
 
 
 @contextmanager
-def staged(url: str) -> Iterator[Stage]:
+def staged(url: str, venue: Venue | None = None) -> Iterator[Stage]:
+    """A sale in this database: a new one, or one that is there already."""
     world = PostgresWorld(url)
-    plan = Plan({"floor": PLENTY}, {"standing": ("floor",)}, POLICY, hall=HALL)
-    venue = world.build(plan)
+    if venue is None:
+        plan = Plan({"floor": PLENTY}, {"standing": ("floor",)}, POLICY, hall=HALL)
+        venue = world.build(plan)
     engine = Admission(world.store)
     engine.start()
     try:

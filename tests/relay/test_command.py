@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from holdfast.ports.facts import PARTITIONS
+from tests.relay.restoring import migrated, pretend_to_be_restored
 from tests.relay.stage import Stage
 from tests.support.brokers import BrokerUnderTest, wait_until
 
@@ -63,6 +64,7 @@ def test_it_relays_until_a_signal_ends_it(
         stage.wait_until_relayed()
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS_MAX) == 0
+    assert (tmp_path / "log").read_text().count('"event":"relay.started"') == 1
     shown = status(stage)
     assert shown.startswith("waiting         0\noldest_seconds  0.0\n")
     cursors = dict(re.findall(r"^partition (\d) +(\d+\.\d+) ", shown, re.MULTILINE))
@@ -99,6 +101,31 @@ def test_what_it_logs_names_no_host(
     assert "ConnectionRefusedError" in text
     for secret in ("127.0.0.1", "amqp://", "secret", "buyer", "Traceback"):
         assert secret not in text
+
+
+def test_after_a_restore_it_says_what_to_do_and_goes_on_when_that_was_done(
+    stage: Stage, rabbit_alone: BrokerUnderTest, tmp_path: Path
+) -> None:
+    stage.place(5)
+    pretend_to_be_restored(stage.url)
+    asked = subprocess.run(
+        [*COMMAND, "--status"],
+        env=environment(stage),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert asked.returncode == 1
+    assert asked.stdout == ""
+    assert "`holdfast migrate`" in asked.stderr
+    log = tmp_path / "log"
+    with running(stage, log, **of_broker(rabbit_alone)):
+        wait_until(lambda: "relay.stands_still" in log.read_text(), "it is told")
+        assert "run holdfast migrate" in log.read_text()
+        migrated(stage.url)
+        stage.wait_until_relayed()
+    stage.assert_arrived(rabbit_alone.address.published(), once=True)
 
 
 def test_without_a_database_it_fails_in_one_sentence() -> None:

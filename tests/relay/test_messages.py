@@ -77,6 +77,7 @@ def test_the_attributes_of_cloud_events() -> None:
         "cloudEvents:source": f"/organizations/{ORGANIZATION}",
         "cloudEvents:time": "2026-01-15T10:20:00.123456Z",
         "cloudEvents:subject": HOLD,
+        "cloudEvents:version": "1",
         "cloudEvents:datacontenttype": "application/json",
         "cloudEvents:dataschema": "urn:holdfast:fact:hold.created:1",
     }

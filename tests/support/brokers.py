@@ -28,7 +28,7 @@ from holdfast.ports.deliveries import (
     DeadLetters,
     Subscription,
 )
-from holdfast.ports.facts import Dead, Handled, Handler, Message, Publisher
+from holdfast.ports.facts import Dead, Handled, Handler, Message, Publisher, PublishFailed
 from tests.support.rabbit import RabbitBroker
 
 WAIT_SECONDS_MAX = 30.0
@@ -75,13 +75,9 @@ class BrokerAddress:
         return ValkeyDeadLetters(self.url)
 
     def send_to_us(self, message: Message) -> None:
-        """As another system does that tells us of an order."""
+        """As another system does that tells us of an order: until it is taken."""
         if self.kind == "rabbitmq":
-            with connected(self.url) as connection:
-                publishing = ConfirmingChannel(connection)
-                declare(publishing.channel)
-                raw = to_raw(publishing.channel, message)
-                publishing.publish([Letter(raw, INBOUND, message.type)])
+            wait_until(lambda: _is_taken(self.url, message), "the message is taken")
         else:
             with closing(ValkeyPublisher(self.url, 1_000, stream=streams.INBOUND)) as publisher:
                 publisher.publish([message])
@@ -95,6 +91,19 @@ class BrokerAddress:
             entries = client.xrange(streams.FACTS)
         found = [streams.from_fields(fields) for _, fields in entries]
         return [message for message in found if message is not None]
+
+
+def _is_taken(url: str, message: Message) -> bool:
+    """A queue that somebody else is just making refuses messages for a moment."""
+    with connected(url) as connection:
+        publishing = ConfirmingChannel(connection)
+        declare(publishing.channel)
+        raw = to_raw(publishing.channel, message)
+        try:
+            publishing.publish([Letter(raw, INBOUND, message.type)])
+        except PublishFailed:
+            return False
+    return True
 
 
 def _in_queue(url: str, queue: str) -> list[Message]:

@@ -70,6 +70,8 @@ def test_beat_and_a_worker_expire_what_has_lapsed(
     assert (run["expired_holds"], run["processed_successfully"]) == (5, 5)
     assert (run["processed_failed"], run["tickets_released"]) == (0, 10)
     assert run["duration_ms"] >= 0
+    (started,) = beat.lines("beat.started")
+    assert started["seconds"]["holdfast.release_expired"] == 1
     assert (worker.stop(), beat.stop()) == (0, 0)
     assert ready(amqp_url, CLEANUP) is not None
     # Not one of those that Celery would make for tasks that are put off.

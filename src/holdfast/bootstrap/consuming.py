@@ -110,6 +110,7 @@ def run_consumers(settings: Settings, stopped: threading.Event) -> None:
     journal.start()
     for thread in threads:
         thread.start()
+    log.info("consumers.started", broker=settings.broker, notifier=settings.holdfast_notifier)
     stopped.wait()
     for thread in threads:
         thread.stop(STOP_SECONDS_MAX)

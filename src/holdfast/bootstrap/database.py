@@ -19,6 +19,7 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.conninfo import conninfo_to_dict
 
+from holdfast.adapters.postgres.rebasing import rebase_log
 from holdfast.bootstrap.settings import Settings, SettingsError
 
 OWNER = "owner"
@@ -34,6 +35,8 @@ _PAGE_LIMITS = "-c statement_timeout=10s -c lock_timeout=2s"
 # Any number will do that nothing else locks in this database.
 _MIGRATION_LOCK = 4_741_836_059_215_102_001
 _LOCK_POLL_SECONDS = 0.2
+
+_Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class MigrationBusy(Exception):
@@ -82,12 +85,13 @@ def setup_django(settings: Settings) -> None:
 def migrate(
     settings: Settings, *, report: Callable[[str], None], wait_seconds: float = 120.0
 ) -> None:
-    """Bring the tables up to date, as their owner. Several processes may call it at once: one
-    works while the others wait for it, at most `wait_seconds`, and then find nothing to do."""
+    """Bring the tables up to date, as their owner, and the log of facts after a restore. Several
+    processes may call it at once: one works while the others wait for it, at most `wait_seconds`,
+    and then find nothing to do."""
     if settings.owner_url is None:
         raise SettingsError("DATABASE_URL: must be set to migrate the database")
     setup_django(settings)
-    with _migration_lock(settings.owner_url, report, wait_seconds):
+    with _migration_lock(settings.owner_url, report, wait_seconds) as connection:
         try:
             executor = MigrationExecutor(connections[OWNER])
             missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -98,11 +102,16 @@ def migrate(
             call_command("migrate", database=OWNER, interactive=False, verbosity=0)
         finally:
             connections[OWNER].close()
+        facts = rebase_log(connection)
+        if facts is not None:
+            report(f"Restored from another PostgreSQL: {facts} facts have new positions.")
     report("The database is up to date.")
 
 
 @contextmanager
-def _migration_lock(url: str, report: Callable[[str], None], wait_seconds: float) -> Iterator[None]:
+def _migration_lock(
+    url: str, report: Callable[[str], None], wait_seconds: float
+) -> Iterator[_Connection]:
     """Hold the lock on a connection of its own: the server lets go of it whatever becomes of us."""
     deadline = time.monotonic() + wait_seconds
     waiting = False
@@ -118,10 +127,10 @@ def _migration_lock(url: str, report: Callable[[str], None], wait_seconds: float
                 report("Another process is migrating the database; waiting for it.")
                 waiting = True
             time.sleep(_LOCK_POLL_SECONDS)
-        yield
+        yield connection
 
 
-def _try_lock(connection: psycopg.Connection[tuple[Any, ...]]) -> bool:
+def _try_lock(connection: _Connection) -> bool:
     row = connection.execute("SELECT pg_try_advisory_lock(%s)", [_MIGRATION_LOCK]).fetchone()
     return row is not None and bool(row[0])
 

@@ -5,6 +5,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from threading import Event
 
+import structlog
+
 from holdfast.adapters.postgres.outbox import PostgresOutbox
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.redis.facts import ValkeyPublisher
@@ -16,6 +18,8 @@ from holdfast.services.relaying import Relay
 NO_QUEUE = "none"
 # The stream is for those who read along: what is older is in the log that can be polled.
 STREAM_LENGTH = 100_000
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ def run_relay(settings: Settings, stopped: Event) -> None:
         raise SettingsError("AMQP_URL: must be set, or REDIS_URL: there is nobody to relay to")
     with closing(publisher), _outbox(settings) as outbox:
         relay = Relay(outbox, publisher, settings.holdfast_secret_key)
+        log.info("relay.started", broker=settings.broker)
         while not stopped.wait(relay.tend()):
             pass
 

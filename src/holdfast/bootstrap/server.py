@@ -88,6 +88,7 @@ def _container(settings: Settings, room: EngineRoom) -> ApiContainer:
         orders=PostgresOrders(room.database),
         facts=PostgresFactLog(room.database),
         audit=PostgresAudit(room.database),
+        attempts=room.journal,
         payments=till or TrustingPayments(),
         keys=PostgresKeys(room.database),
         deadline_seconds=settings.holdfast_deadline_seconds,

@@ -58,9 +58,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_secret_key: Annotated[
         Annotated[str, Meta(min_length=32)] | None,
         Meta(
-            description="Signs the log-in cookies of the admin pages. Unset, a random one is made "
-            "at each start, so people have to log in again after a restart. Set it for several "
-            "processes."
+            description="Signs the log-in cookies of the admin pages, and keys the hash by which "
+            "facts tell holders apart. Unset, a random one is made at each start, so people have "
+            "to log in again after a restart. Set it for several processes."
         ),
     ] = None
     holdfast_allowed_hosts: Annotated[
@@ -185,6 +185,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def owner_url(self) -> str | None:
         return self.holdfast_owner_database_url or self.database_url
+
+    @property
+    def broker(self) -> str | None:
+        """What carries facts and messages: RabbitMQ where there is one."""
+        if self.amqp_url is not None:
+            return "rabbitmq"
+        return None if self.redis_url is None else "redis"
 
     @property
     def home(self) -> Path:

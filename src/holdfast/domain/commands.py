@@ -10,6 +10,7 @@ from holdfast.domain.ids import (
     HoldId,
     HoldKey,
     OrganizationId,
+    PaymentKey,
     SeatId,
     SessionId,
     SessionKey,
@@ -183,7 +184,8 @@ class StartCheckout:
 
 @dataclass(frozen=True, slots=True)
 class ConvertHolds:
-    """These holds are paid: make one order of all of them, or of none."""
+    """These holds are paid: make one order of all of them, or of none. A payment that is for single
+    use makes no other order."""
 
     organization_id: OrganizationId
     hold_ids: tuple[HoldId, ...]
@@ -192,9 +194,18 @@ class ConvertHolds:
     checkout_id: CheckoutId | None = None
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
+    is_payment_single_use: bool = False
 
     def __post_init__(self) -> None:
         _check_holds(self.hold_ids)
+
+    @property
+    def single_payment(self) -> PaymentKey | None:
+        """The payment, where it is for single use."""
+        reference = self.purchase.payment_reference
+        if reference is None or not self.is_payment_single_use:
+            return None
+        return (self.organization_id, reference)
 
     @property
     def hold_keys(self) -> tuple[HoldKey, ...]:

@@ -77,7 +77,21 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
     tickets = sum(hold.quantity for hold in holds)
     if len(command.purchase.attendees) > tickets:
         return refusals.too_many_attendees(tickets)
-    return refuse_mixture(holds) or _refuse_late(ledger, holds)
+    return (
+        refuse_mixture(holds)
+        or _refuse_used_payment(ledger, command, holds)
+        or _refuse_late(ledger, holds)
+    )
+
+
+def _refuse_used_payment(
+    ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]
+) -> Refusal | None:
+    payment = command.single_payment
+    order_id = None if payment is None else ledger.paid.get(payment)
+    if order_id is None or not any(hold.total.minor for hold in holds):
+        return None
+    return refusals.payment_already_used(str(order_id))
 
 
 def _refuse_late(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:

@@ -35,7 +35,8 @@ def extend(ledger: Ledger, command: ExtendHold) -> Decision:
     if until <= hold.expires_at:
         return Decision(refusals.extension_limit_reached(hold.expires_at))
     extended = hold.extended(ledger.now, until, warning_seconds(session, hold))
-    return Decision(Extended(extended, ledger.now), (Transition(hold, extended, command.origin),))
+    transition = Transition(hold, extended, command.origin, command.is_operator)
+    return Decision(Extended(extended, ledger.now), (transition,))
 
 
 def start_checkout(ledger: Ledger, command: StartCheckout) -> Decision:

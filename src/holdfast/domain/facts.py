@@ -113,11 +113,13 @@ def seat_fact(transition: SeatTransition, event_id: EventId, now: datetime) -> F
     return Fact(seat.organization_id, transition.fact_type, seat.version, None, seat.id, payload)
 
 
-def audit_of(transition: Transition) -> Iterator[AuditRecord]:
+def audit_of(transition: Transition, event_id: EventId) -> Iterator[AuditRecord]:
     """The row of the hold, then one for each of its seats that changes hands."""
     hold, before = transition.after, transition.before
     new = audit_values(hold)
     assert new is not None
+    if transition.is_by_operator:
+        new["as_operator"] = True
     action, origin = transition.fact_type.value, transition.origin
     key = (hold.organization_id, action, hold.id)
     yield AuditRecord(*key, None, origin, audit_values(before), new)
@@ -126,6 +128,7 @@ def audit_of(transition: Transition) -> Iterator[AuditRecord]:
     old_seat: dict[str, JsonValue] = {"status": _seat_status(before)}
     new_seat: dict[str, JsonValue] = {"status": _seat_status(hold)}
     if hold.occupies_places():
+        new_seat["event_id"] = str(event_id)
         new_seat |= {"held_until": iso(hold.expires_at), "source": hold.remarks.source.value}
     for seat in hold.seats:
         yield AuditRecord(

@@ -7,6 +7,7 @@ order, so no two transactions can wait for each other in a circle:
     2 IDEMPOTENCY_KEY  advisory, so that one key has one effect
       HOLD_ID          advisory, for ids that clients choose
       HOLDER           advisory, where a holder may have only so much
+      PAYMENT          advisory, where a payment makes one order only
     3 POOL             row
     4 SEAT             row
     5 HOLD             row
@@ -15,6 +16,7 @@ order, so no two transactions can wait for each other in a circle:
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,6 +27,7 @@ from holdfast.domain.ids import (
     BlockId,
     HoldKey,
     OrganizationId,
+    PaymentKey,
     PoolId,
     SeatId,
     SessionKey,
@@ -40,6 +43,7 @@ class ResourceKind(IntEnum):
     IDEMPOTENCY_KEY = 20
     HOLD_ID = 21
     HOLDER = 22
+    PAYMENT = 23
     POOL = 30
     SEAT = 40
     HOLD = 50
@@ -54,6 +58,13 @@ class Resource(NamedTuple):
     kind: ResourceKind
     organization_id: OrganizationId
     name: UUID
+
+
+def payment_resource(payment: PaymentKey) -> Resource:
+    """A reference is any text, so it goes by its digest."""
+    organization_id, reference = payment
+    digest = sha256(reference.encode()).digest()
+    return Resource(ResourceKind.PAYMENT, organization_id, UUID(bytes=digest[:16]))
 
 
 def lock_order(resource: Resource) -> tuple[int, int, int]:
@@ -98,6 +109,7 @@ class Footprint:
     proposal: Proposal | None = None
     holding: Holding | None = None
     new_holds: tuple[HoldKey, ...] = ()  # holds that it may make: each needs a reference
+    payment: PaymentKey | None = None  # that must have made no other order
     weight: int = 1  # about how many rows it writes, where that may be many
     awaits: Resource | None = None  # something that has to be there before anything is planned
     refusal: Refusal | None = None  # it is too large to be decided at all

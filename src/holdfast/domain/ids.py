@@ -19,3 +19,5 @@ ApiKeyId = NewType("ApiKeyId", UUID)
 # A client may choose a hold's id, so two organizations may choose the same one.
 HoldKey = tuple[OrganizationId, HoldId]
 SessionKey = tuple[OrganizationId, SessionId]
+# A payment goes by the reference that its provider gave it.
+PaymentKey = tuple[OrganizationId, str]

@@ -9,7 +9,16 @@ from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import Receipt
 from holdfast.domain.footprint import Proposal, Resource
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SeatId, SessionKey
+from holdfast.domain.ids import (
+    HoldKey,
+    OrderId,
+    OrganizationId,
+    PaymentKey,
+    PoolId,
+    SeatId,
+    SessionKey,
+)
+from holdfast.domain.order import Order
 from holdfast.domain.pool import Pool
 from holdfast.domain.seat import Seat
 from holdfast.domain.seating import Seating
@@ -46,6 +55,8 @@ class Ledger:
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
     # Messages that have had their effect already.
     receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
+    # What payments that are for single use have paid for already.
+    paid: dict[PaymentKey, OrderId] = field(default_factory=dict)
     references: dict[HoldKey, str] = field(default_factory=dict)
     # Locked by someone else: whatever needs one of these is not decided in this group.
     skipped: frozenset[Resource] = frozenset()
@@ -81,7 +92,10 @@ class Ledger:
         return iter(sorted(lapsed, key=lambda hold: (hold.expires_at, hold.id)))
 
     def apply(
-        self, transitions: Iterable[Transition], seat_transitions: Iterable[SeatTransition] = ()
+        self,
+        transitions: Iterable[Transition],
+        seat_transitions: Iterable[SeatTransition] = (),
+        order: Order | None = None,
     ) -> None:
         """All of it or none: the new pools and seats are made, and so checked, before any is
         kept."""
@@ -103,6 +117,8 @@ class Ledger:
         for (pool_id, second), units in lapse_moves(transitions).items():
             buckets = self.lapse.setdefault(pool_id, {})
             buckets[second] = buckets.get(second, 0) + units
+        if order is not None and order.used_payment is not None:
+            self.paid.setdefault(order.used_payment, order.id)
 
     def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
         for seat in seats.values():

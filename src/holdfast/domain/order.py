@@ -12,6 +12,7 @@ from holdfast.domain.ids import (
     HoldId,
     OrderId,
     OrganizationId,
+    PaymentKey,
     SessionId,
     TicketId,
     TicketTypeId,
@@ -88,6 +89,13 @@ class Order:
     tickets: tuple[Ticket, ...]
     payment_reference: str | None = None
     checkout_id: CheckoutId | None = None
+
+    @property
+    def used_payment(self) -> PaymentKey | None:
+        """Where nothing was due, none was used up, whatever was named."""
+        if self.payment_reference is None or not self.total.minor:
+            return None
+        return (self.organization_id, self.payment_reference)
 
 
 @dataclass(frozen=True, slots=True)

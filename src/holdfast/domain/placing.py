@@ -36,7 +36,9 @@ def place(ledger: Ledger, command: PlaceHold) -> Decision:
     )
     if outcome is not None:
         return Decision(outcome)
-    picked = pick_seats(ledger, session, command)
+    picked: Picked | NeedsMore | Refusal = Picked()
+    if session.has_seats or command.named_seats:
+        picked = pick_seats(ledger, session, command)
     if not isinstance(picked, Picked):
         return Decision(picked)
     problem = _refuse_quantities(session, command, picked) or _refuse_holder(

@@ -30,6 +30,7 @@ from holdfast.domain.footprint import (
     Resource,
     ResourceKind,
     Survey,
+    payment_resource,
     seats_to_survey,
 )
 from holdfast.domain.hold import Hold
@@ -120,24 +121,31 @@ class GroupPlan:
         if command.session_key in self.survey.unread and self._needs_seating(command):
             awaits = Resource(ResourceKind.SEATING, organization_id, command.session_id)
             return Footprint(frozenset(), awaits=awaits)
-        if _seats_of(self._known(learnt.holds)) > SEATS_FREED_BY_ONE_MAX:
+        standing = self._known(learnt.holds)
+        if _seats_of(standing) > SEATS_FREED_BY_ONE_MAX:
             # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
-        required = {Resource(_SESSION, organization_id, command.session_id)} | _key_of(command)
+        required = _key_of(command)
+        required.add(Resource(_SESSION, organization_id, command.session_id))
         if command.is_id_from_client:
             required.add(Resource(ResourceKind.HOLD_ID, organization_id, command.hold_id))
             required.add(Resource(ResourceKind.HOLD, organization_id, command.hold_id))
-        required |= _seats(organization_id, command.named_seats) | self._holds(learnt.holds)
-        optional = self._lapsed(learnt.lapsed)
+        if standing:
+            required |= resources_of(standing)
+        optional = self._lapsed(learnt.lapsed) if learnt.lapsed else set()
         proposal = holding = None
         session = self.survey.sessions.get(command.session_key)
         if session is not None:
             required |= self._pools_of_place(command, session)
-            required |= self._neighbours(command, session)
             holding = _holding(command, session)
             if holding is not None:
                 key = holding.holder.key
                 required.add(Resource(ResourceKind.HOLDER, organization_id, key))
+        if command.named_seats:
+            required |= _seats(organization_id, command.named_seats)
+        # General admission, by far most of all, has nothing to do with what follows.
+        if session is not None and session.has_seats:
+            required |= self._neighbours(command, session)
             proposal = self._propose(command, session, learnt)
             optional |= _pools_of_alternatives(command, session)
         if proposal is not None:
@@ -163,11 +171,15 @@ class GroupPlan:
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
         required = resources_of((*paid, *ending)) | _key_of(command)
         required |= {Resource(ResourceKind.HOLD, *key) for key in command.revival_keys}
+        payment = command.single_payment
+        if payment is not None:
+            required.add(payment_resource(payment))
         optional = self._lapsed(learnt.lapsed)
         return Footprint(
             frozenset(required),
             frozenset(optional - required),
             new_holds=command.revival_keys,
+            payment=payment,
             weight=1 + sum(hold.quantity for hold in paid),
         )
 

@@ -16,7 +16,8 @@ Refusal
 |                          extension_limit_reached
 |-- about paying           expired_before_checkout, empty_cart, different_holders,
 |                          different_currencies, too_many_tickets, too_many_attendees,
-|                          checkout_not_found, order_not_found, payment_refused, already_paid
+|                          checkout_not_found, order_not_found, payment_refused,
+|                          payment_already_used, already_paid
 |-- about repeating        idempotency_key_reused, request_in_progress (the latter: a retry helps)
 '-- about ourselves        service_unavailable, internal_error         (a retry may help)
 """
@@ -72,6 +73,7 @@ class RefusalCode(StrEnum):
     CHECKOUT_NOT_FOUND = "checkout_not_found"
     ORDER_NOT_FOUND = "order_not_found"
     PAYMENT_REFUSED = "payment_refused"
+    PAYMENT_ALREADY_USED = "payment_already_used"
     ALREADY_PAID = "already_paid"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
@@ -380,6 +382,15 @@ def order_not_found() -> Refusal:
 
 def payment_refused(reason: str) -> Refusal:
     return Refusal(RefusalCode.PAYMENT_REFUSED, f"The payment was refused: {reason}")
+
+
+def payment_already_used(order_id: str) -> Refusal:
+    """`order_id` is what it has paid for."""
+    return Refusal(
+        RefusalCode.PAYMENT_ALREADY_USED,
+        "This payment has paid for another order",
+        {"order_id": order_id},
+    )
 
 
 def already_paid(order_id: str) -> Refusal:

@@ -52,6 +52,7 @@ class Transition:
     before: Hold | None
     after: Hold
     origin: Origin
+    is_by_operator: bool = False  # who may go beyond the policy
 
     @property
     def fact_type(self) -> FactType:

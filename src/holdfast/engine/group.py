@@ -210,6 +210,7 @@ def _lock_and_read(
             for pending, _ in planned
             if (key := pending.command.idempotency) is not None and key.receipt is not None
         ],
+        payments=[footprint.payment for _, footprint in planned if footprint.payment is not None],
         known=survey.known_holds(),
         holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
     )

@@ -58,7 +58,7 @@ def decide_one(
             decision.outcome, NeedsMore | AlreadyConverted
         ):
             body = pending.render(decision.outcome)
-        ledger.apply(decision.transitions, decision.seat_transitions)
+        ledger.apply(decision.transitions, decision.seat_transitions, decision.order)
     except Exception:
         log.exception(
             "command_failed",

@@ -25,6 +25,12 @@ class FailedAttempt:
     origin: Origin
 
 
+class AttemptJournal(Protocol):
+    def failed(self, attempt: FailedAttempt) -> None:
+        """Keep it until it is written down. Quick; never raises."""
+        ...
+
+
 class AttemptLog(Protocol):
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
         """May raise a StoreError."""

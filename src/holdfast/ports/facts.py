@@ -10,6 +10,7 @@ from uuid import UUID
 
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 from holdfast.domain.values import JsonValue
+from holdfast.ports.store import StoreError
 
 # The facts of one hold are all in one partition, and one relay at a time serves a partition: so
 # the order per hold is kept, and several relays can share the work.
@@ -102,6 +103,11 @@ class RelayCursor:
     moved_at: datetime
 
 
+class LogAhead(StoreError):
+    """The positions of the log were given by another database, out of which this one was restored:
+    until it is migrated, nobody can tell from them what was relayed."""
+
+
 class Outbox(Protocol):
     """Every call may raise StoreError; it blocks."""
 
@@ -109,13 +115,15 @@ class Outbox(Protocol):
         """None when another relay has it."""
         ...
 
-    def lag(self) -> RelayLag: ...
+    def lag(self) -> RelayLag:
+        """May raise LogAhead."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
     """`next` is where to go on, also when there is nothing yet. `is_gone`: what followed `after`
-    was pruned."""
+    was pruned, or `after` is of another database, out of which this one was restored."""
 
     items: tuple[StoredFact, ...]
     next: Position

@@ -7,6 +7,12 @@ from holdfast.domain.values import Money
 
 
 class PaymentProvider(Protocol):
+    @property
+    def is_single_use(self) -> bool:
+        """Whether a payment pays for one order only. Otherwise whoever took it may pay for several,
+        one by one, and minds the sum."""
+        ...
+
     def problem(self, reference: str | None, total: Money) -> str | None:
         """Why a payment with this reference does not pay for this much, in words for the buyer;
         None when it does. It may block, within a bound of its own; it may raise

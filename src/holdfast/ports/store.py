@@ -19,7 +19,7 @@ from holdfast.domain.facts import (
 )
 from holdfast.domain.footprint import Holding, Needs, Resource, Survey
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import EventId, HoldKey, OrganizationId, SessionId
+from holdfast.domain.ids import EventId, HoldKey, OrganizationId, PaymentKey, SessionId
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.order import Checkout, Order
 from holdfast.domain.seat import Seat
@@ -134,7 +134,8 @@ class GroupWrites:
 
     def audit(self) -> Iterator[AuditRecord]:
         for transition in self.transitions:
-            yield from audit_of(transition)
+            hold = transition.after
+            yield from audit_of(transition, self.event_of(hold.organization_id, hold.session_id))
         yield from map(seat_audit, self.seat_transitions)
 
 
@@ -147,6 +148,7 @@ class Wanted:
     new_holds: Sequence[HoldKey] = ()
     holdings: Sequence[Holding] = ()
     receipts: Sequence[tuple[OrganizationId, Receipt]] = ()
+    payments: Sequence[PaymentKey] = ()
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
 
 

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import structlog
 from uuid_utils.compat import uuid7
@@ -15,6 +16,7 @@ from holdfast.domain.order import SEED_BYTES, Attendee, Order, Purchase, revival
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.values import Holder, Money
 from holdfast.ports.access import Principal
+from holdfast.ports.attempts import AttemptJournal, FailedAttempt
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.holds import HoldReader, SeenHold
 from holdfast.ports.orders import OrderReader, SeenCheckout
@@ -27,12 +29,20 @@ _log = structlog.get_logger("holdfast.payments")
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """Holds that are to become an order, what pays for them, and who comes."""
+    """Holds that are to become an order, and who comes."""
 
     hold_ids: tuple[HoldId, ...]
-    payment_reference: str | None
     attendees: tuple[Attendee | None, ...] = ()
     checkout_id: CheckoutId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What somebody says was paid: in which organization, and who says so."""
+
+    organization_id: OrganizationId
+    reference: str | None
+    origin: Origin
 
 
 def checkout_command(
@@ -43,22 +53,6 @@ def checkout_command(
     idempotency: IdempotencyKey | None,
 ) -> StartCheckout:
     return StartCheckout(principal.organization_id, hold_ids, origin, holder, idempotency)
-
-
-def convert_command(
-    principal: Principal, sale: Sale, origin: Origin, idempotency: IdempotencyKey | None
-) -> ConvertHolds:
-    purchase = Purchase(
-        OrderId(uuid7()), secrets.token_bytes(SEED_BYTES), sale.payment_reference, sale.attendees
-    )
-    return ConvertHolds(
-        organization_id=principal.organization_id,
-        hold_ids=sale.hold_ids,
-        purchase=purchase,
-        origin=origin,
-        checkout_id=sale.checkout_id,
-        idempotency=idempotency,
-    )
 
 
 def held_for_event(
@@ -106,67 +100,98 @@ def orders(
 
 class Cashier:
     """Asks the payment provider before anything is changed, and outside of any transaction. What is
-    paid already is not asked about again, but shown."""
+    paid already is not asked about again, but shown. What it refuses the engine never sees, so the
+    audit hears of it from here."""
 
-    def __init__(self, holds: HoldReader, orders: OrderReader, payments: PaymentProvider) -> None:
+    def __init__(
+        self,
+        holds: HoldReader,
+        orders: OrderReader,
+        payments: PaymentProvider,
+        attempts: AttemptJournal,
+    ) -> None:
         self._holds = holds
         self._orders = orders
         self._payments = payments
+        self._attempts = attempts
 
     def holds_to_complete(
-        self, organization_id: OrganizationId, checkout_id: CheckoutId, reference: str | None
+        self, payment: Payment, checkout_id: CheckoutId
     ) -> tuple[HoldId, ...] | Refusal:
         """The holds of a checkout that this payment pays for."""
-        seen = checkout(self._orders, organization_id, checkout_id)
+        seen = checkout(self._orders, payment.organization_id, checkout_id)
         if isinstance(seen, Refusal):
             return seen
-        refusal = None if seen.order_id else self._refuse(seen.holds, reference)
+        refusal = None if seen.order_id else self._refuse(payment, seen.holds)
         return refusal or seen.checkout.hold_ids
 
-    def hold_to_confirm(
-        self, organization_id: OrganizationId, hold_id: HoldId, reference: str | None
-    ) -> tuple[HoldId, ...] | Refusal:
+    def hold_to_confirm(self, payment: Payment, hold_id: HoldId) -> tuple[HoldId, ...] | Refusal:
         """The one hold that this payment pays for."""
-        seen = reading.hold(self._holds, organization_id, hold_id)
+        seen = reading.hold(self._holds, payment.organization_id, hold_id)
         if isinstance(seen, Refusal):
             return seen
         is_settled = seen.hold.is_converted() or seen.hold.is_cancelled()
         if seen.hold.is_expired(seen.at):
-            revived = reading.hold(self._holds, organization_id, revival_id(hold_id))
+            revived = reading.hold(self._holds, payment.organization_id, revival_id(hold_id))
             is_settled = not isinstance(revived, Refusal)
-        refusal = None if is_settled else self._refuse([seen.hold], reference)
+        refusal = None if is_settled else self._refuse(payment, [seen.hold])
         return refusal or (hold_id,)
 
-    def paid_order(
-        self, organization_id: OrganizationId, order_id: OrderId, reference: str | None
-    ) -> Order | Refusal:
-        """The order that was made before. Who now names another payment has paid twice, and has to
-        know."""
-        found = order(self._orders, organization_id, order_id)
-        if isinstance(found, Refusal) or reference in {None, found.payment_reference}:
+    def command(
+        self, payment: Payment, sale: Sale, idempotency: IdempotencyKey | None
+    ) -> ConvertHolds:
+        purchase = Purchase(
+            OrderId(uuid7()), secrets.token_bytes(SEED_BYTES), payment.reference, sale.attendees
+        )
+        return ConvertHolds(
+            organization_id=payment.organization_id,
+            hold_ids=sale.hold_ids,
+            purchase=purchase,
+            origin=payment.origin,
+            checkout_id=sale.checkout_id,
+            idempotency=idempotency,
+            is_payment_single_use=self._payments.is_single_use,
+        )
+
+    def paid_order(self, payment: Payment, hold_id: HoldId, order_id: OrderId) -> Order | Refusal:
+        """The order that was made before, of this hold among others. Who now names another payment
+        has paid twice, and has to know."""
+        found = order(self._orders, payment.organization_id, order_id)
+        if isinstance(found, Refusal) or payment.reference in {None, found.payment_reference}:
             return found
-        return refusals.already_paid(str(order_id))
+        return self._recorded(payment, hold_id, refusals.already_paid(str(order_id)))
 
     def paid_hold(
-        self,
-        organization_id: OrganizationId,
-        hold_id: HoldId,
-        order_id: OrderId,
-        reference: str | None,
+        self, payment: Payment, hold_id: HoldId, order_id: OrderId
     ) -> tuple[SeenHold, Order] | Refusal:
         """The hold, or the one that stands for it, with the order that it became before."""
-        found = self.paid_order(organization_id, order_id, reference)
+        found = self.paid_order(payment, hold_id, order_id)
         if isinstance(found, Refusal):
             return found
         paid_id = hold_id if hold_id in found.hold_ids else revival_id(hold_id)
-        seen = reading.hold(self._holds, organization_id, paid_id)
+        seen = reading.hold(self._holds, payment.organization_id, paid_id)
         return seen if isinstance(seen, Refusal) else (seen, found)
 
-    def _refuse(self, holds: Sequence[Hold], reference: str | None) -> Refusal | None:
+    def _refuse(self, payment: Payment, holds: Sequence[Hold]) -> Refusal | None:
         total = Money(sum(hold.total.minor for hold in holds), holds[0].currency)
         try:
-            problem = self._payments.problem(reference, total)
+            problem = self._payments.problem(payment.reference, total)
         except PaymentUnavailable:
             _log.warning("payment.unavailable")
             return refusals.service_unavailable()
-        return None if problem is None else refusals.payment_refused(problem)
+        if problem is None:
+            return None
+        return self._recorded(payment, holds[0].id, refusals.payment_refused(problem))
+
+    def _recorded(self, payment: Payment, hold_id: HoldId, refusal: Refusal) -> Refusal:
+        attempt = FailedAttempt(
+            datetime.now(UTC),
+            "hold.convert_failed",
+            payment.organization_id,
+            hold_id,
+            None,
+            refusal.code.value,
+            payment.origin,
+        )
+        self._attempts.failed(attempt)
+        return refusal

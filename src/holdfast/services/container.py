@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast.ports.access import KeyDirectory
+from holdfast.ports.attempts import AttemptJournal
 from holdfast.ports.audit import AuditReader
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.engine import Submit
@@ -28,6 +29,7 @@ class ApiContainer:
     orders: OrderReader
     facts: FactLog
     audit: AuditReader
+    attempts: AttemptJournal
     payments: PaymentProvider
     keys: KeyDirectory
     deadline_seconds: int

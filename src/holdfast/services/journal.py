@@ -37,12 +37,20 @@ _NOT_AN_ATTEMPT = {
     RefusalCode.EMPTY_CART,
 }
 
+# Somebody may have paid for nothing, or tries to get something for it twice.
+_OF_PAYMENTS = {
+    RefusalCode.PAYMENT_REFUSED.value,
+    RefusalCode.PAYMENT_ALREADY_USED.value,
+    RefusalCode.ALREADY_PAID.value,
+}
+
 _log = structlog.get_logger("holdfast.holds")
 
 
 class Journal:
-    """Implements Observer. Writing the attempts down is a duty of its own: when the database is
-    slow or away they wait here, and when there are too many the oldest are dropped and counted."""
+    """Implements Observer and AttemptJournal. Writing the attempts down is a duty of its own: when
+    the database is slow or away they wait here, and when there are too many the oldest are dropped
+    and counted."""
 
     def __init__(self, attempts: AttemptLog) -> None:
         self._attempts = attempts
@@ -92,15 +100,28 @@ class Journal:
                 seat_id = command.seat_ids[0]
             case _:
                 return
-        attempt = FailedAttempt(
-            datetime.now(UTC),
-            action,
-            command.organization_id,
-            hold_id,
-            seat_id,
-            refusal.code.value,
-            command.origin,
+        self.failed(
+            FailedAttempt(
+                datetime.now(UTC),
+                action,
+                command.organization_id,
+                hold_id,
+                seat_id,
+                refusal.code.value,
+                command.origin,
+            )
         )
+
+    def failed(self, attempt: FailedAttempt) -> None:
+        if attempt.code in _OF_PAYMENTS:
+            _log.warning(
+                "payment.refused",
+                organization_id=str(attempt.organization_id),
+                hold_id=str(attempt.hold_id),
+                code=attempt.code,
+                actor=attempt.origin.actor,
+                request_id=attempt.origin.request_id,
+            )
         with self._lock:
             self._waiting.append(attempt)
             if len(self._waiting) > ATTEMPTS_KEPT_MAX:

@@ -31,6 +31,8 @@ CONSUMER = "notifications"
 # The attribute that says whose fact it is.
 SOURCE_HEADER = ATTRIBUTE + "source"
 SOURCE_PREFIX = "/organizations/"
+# Of what is left of a hold. With less, a mail that arrives at all only annoys.
+WARNED_SECONDS_MIN = 10
 
 _log = structlog.get_logger("holdfast.notices")
 
@@ -106,9 +108,10 @@ class NoticeSender:
             )
 
     def _warning(self, organization_id: OrganizationId, fact: _ExpiringFact) -> Notice | None:
-        """None when there is nobody to tell, or nothing: the hold has ended, or lasts longer."""
+        """None when there is nobody to tell, or nothing: the hold has ended, or nearly, or lasts
+        longer."""
         seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
-        if seen is None or not _still_ends(seen.hold, fact.payload.expires_at, seen.at):
+        if seen is None or not _is_in_time(seen.hold, fact.payload.expires_at, seen.at):
             return None
         occasion = self._occasion(organization_id, seen.hold.session_id)
         return _notice(fact.event_id, seen.hold.holder, warning(seen.hold, occasion, seen.at))
@@ -147,8 +150,9 @@ def _organization(message: Message) -> OrganizationId:
     return OrganizationId(UUID(message.headers.get(SOURCE_HEADER, "").removeprefix(SOURCE_PREFIX)))
 
 
-def _still_ends(hold: Hold, at: datetime, now: datetime) -> bool:
-    return hold.is_active(now) and hold.expires_at == at
+def _is_in_time(hold: Hold, at: datetime, now: datetime) -> bool:
+    still_ends = hold.is_active(now) and hold.expires_at == at
+    return still_ends and hold.remaining_seconds(now) >= WARNED_SECONDS_MIN
 
 
 def _notice(event_id: UUID, holder: Holder, text: Text) -> Notice | None:

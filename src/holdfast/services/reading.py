@@ -2,7 +2,6 @@
 refusals."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TypeVar
 
 import structlog
@@ -16,7 +15,6 @@ from holdfast.domain.catalogue import (
     SessionAvailability,
     TicketType,
 )
-from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import (
     BlockId,
     EventId,
@@ -28,10 +26,9 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.refusals import Refusal
-from holdfast.domain.values import Holder
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold
-from holdfast.ports.paging import PAGE_SIZE_MAX, Page, PageRequest
+from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import SeatChanges, SeatReader, SeenSeat, SessionMap
 from holdfast.ports.store import StoreError
 
@@ -54,29 +51,6 @@ def holds(
     order: HoldOrder,
 ) -> Page[SeenHold] | Refusal:
     return read(lambda: reader.holds(organization_id, only, page, order))
-
-
-def active_hold(
-    reader: HoldReader, organization_id: OrganizationId, session_id: SessionId, holder: Holder
-) -> SeenHold | Refusal | None:
-    """The live hold that this holder has in a session: the newest, where there are several."""
-    email = holder.email if holder.user_id is None else None
-    only = HoldFilter(session_id, HoldStatus.ACTIVE, email, holder.user_id)
-    page = PageRequest(PAGE_SIZE_MAX)
-    while True:
-        seen = holds(reader, organization_id, only, page, HoldOrder.NEWEST)
-        if isinstance(seen, Refusal):
-            return seen
-        # An address alone also finds the holds of those who gave a user id besides.
-        own = next((each for each in seen.items if each.hold.holder.is_person(holder)), None)
-        if own is not None or seen.next is None:
-            return own
-        page = PageRequest(PAGE_SIZE_MAX, seen.next)
-
-
-def remaining_time(seen: SeenHold) -> timedelta:
-    """Whole seconds, as long as the hold is live; then nothing."""
-    return timedelta(seconds=seen.hold.remaining_seconds(seen.at))
 
 
 def seat(

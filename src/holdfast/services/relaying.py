@@ -16,6 +16,7 @@ import structlog
 from holdfast.ports.deliveries import pause_seconds
 from holdfast.ports.facts import (
     PARTITIONS,
+    LogAhead,
     Outbox,
     Publisher,
     PublishFailed,
@@ -31,7 +32,9 @@ IDLE_SECONDS = 0.2
 SOON_SECONDS = 0.02
 AFTER_STORE_ERROR_SECONDS = 1.0
 LAG_WORTH_TELLING_SECONDS = 30.0
-TELL_LAG_EVERY_SECONDS = 60.0
+TELL_EVERY_SECONDS = 60.0
+# One may be about the facts of its partition. Two in a row are about the database.
+STORE_ERRORS_MAX = 2
 
 _log = structlog.get_logger("holdfast.relay")
 
@@ -69,7 +72,7 @@ class _Backoff:
 class _Turn:
     """When a partition is next, and with how many facts. Where one of them has nobody who listens,
     the others of its batch are told again at each attempt: so the batches become smaller until that
-    one is alone."""
+    one is alone. What was too much at once goes in smaller batches, too."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.backoff = _Backoff(clock)
@@ -77,6 +80,9 @@ class _Turn:
 
     def failed(self) -> None:
         self.backoff.failed()
+        self.take_less()
+
+    def take_less(self) -> None:
         self.batch = max(1, self.batch // 2)
 
     def succeeded(self) -> None:
@@ -102,7 +108,8 @@ class Relay:
         # What one partition has to wait for (somebody who listens) is no reason for others to wait.
         self._turns = [_Turn(clock) for _ in range(PARTITIONS)]
         self._first = 0
-        self._lag_told_at = -TELL_LAG_EVERY_SECONDS
+        self._told_at = -TELL_EVERY_SECONDS
+        self._has_told_lag = False
 
     def tend(self) -> float:
         """One run, and how long to wait for the next."""
@@ -110,6 +117,9 @@ class Relay:
             return self._broker.seconds
         try:
             relayed = self.run_once()
+        except LogAhead:
+            self._tell_ahead()
+            return AFTER_STORE_ERROR_SECONDS
         except StoreError as error:
             _log.warning("relay.failed", problem=type(error).__name__)
             return AFTER_STORE_ERROR_SECONDS
@@ -123,27 +133,32 @@ class Relay:
         """One batch of each partition. May raise StoreError: what was published until then may be
         published once more."""
         lag = self._outbox.lag()
+        self._tell_lag(lag)
         if not lag.waiting:
             return Relayed(lag)
-        self._tell_lag(lag)
-        published, may_be_more = 0, False
+        published, store_errors = 0, 0
         for partition in self._partitions_in_turn():
-            wanted = self._turns[partition].batch
+            turn = self._turns[partition]
             try:
-                count = self._relay(partition, wanted)
+                published += self._relay(partition, turn.batch)
+                store_errors = 0
             except Unroutable as error:
-                self._turns[partition].failed()
+                turn.failed()
                 _log.warning("relay.unroutable", partition=partition, types=list(error.types))
             except PublishFailed as error:
+                turn.take_less()
                 self._broker.failed()
                 # Should it be about these very facts: the others come first next time.
                 self._first = (partition + 1) % PARTITIONS
                 _log.warning("relay.failed", partition=partition, problem=str(error))
                 break
-            else:
-                published += count
-                may_be_more = may_be_more or count == wanted
-        return Relayed(lag, published, may_be_more)
+            except StoreError as error:
+                turn.failed()
+                store_errors += 1
+                if store_errors == STORE_ERRORS_MAX:
+                    raise
+                _log.warning("relay.failed", partition=partition, problem=type(error).__name__)
+        return Relayed(lag, published, may_be_more=0 < published < lag.waiting)
 
     def _partitions_in_turn(self) -> list[int]:
         in_order = [(self._first + number) % PARTITIONS for number in range(PARTITIONS)]
@@ -161,9 +176,24 @@ class Relay:
         return len(facts)
 
     def _tell_lag(self, lag: RelayLag) -> None:
-        now = self._clock()
-        is_due = now - self._lag_told_at >= TELL_LAG_EVERY_SECONDS
-        if is_due and lag.oldest_seconds >= LAG_WORTH_TELLING_SECONDS:
-            self._lag_told_at = now
+        if lag.oldest_seconds < LAG_WORTH_TELLING_SECONDS:
+            if self._has_told_lag:
+                _log.info("relay.caught_up", waiting=lag.waiting)
+            self._has_told_lag = False
+        elif self._may_tell():
             seconds = round(lag.oldest_seconds, 1)
             _log.warning("relay.lags", waiting=lag.waiting, oldest_seconds=seconds)
+            self._has_told_lag = True
+
+    def _tell_ahead(self) -> None:
+        if self._may_tell():
+            problem = "this database was restored from another PostgreSQL: run holdfast migrate"
+            _log.error("relay.stands_still", problem=problem)
+
+    def _may_tell(self) -> bool:
+        """Now and then, not at every run."""
+        now = self._clock()
+        is_due = now - self._told_at >= TELL_EVERY_SECONDS
+        if is_due:
+            self._told_at = now
+        return is_due

@@ -31,6 +31,8 @@ def message_of(fact: StoredFact, secret: str | None) -> Message:
         "source": f"/organizations/{fact.organization_id}",
         "time": str(envelope["occurred_at"]),
         "subject": str(envelope["aggregate_id"]),
+        # An extension: of two facts of a hold, the one with the higher version is the later one.
+        "version": str(fact.version),
         "datacontenttype": CONTENT_TYPE,
         "dataschema": SCHEMA.format(type=fact.type),
     }

@@ -73,8 +73,6 @@ class SmtpNotifier:
             raise _failure(code) from None
         except smtplib.SMTPResponseException as error:
             raise _failure(error.smtp_code) from None
-        except smtplib.SMTPNotSupportedError:
-            raise NoticeRefused("the mail server takes no such address") from None
         except (smtplib.SMTPException, OSError) as error:
             raise NoticeDeferred(type(error).__name__) from None
 

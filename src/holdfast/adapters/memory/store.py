@@ -297,9 +297,16 @@ class MemoryGroup:
                 and hold.is_active(ledger.now)
             )
         ledger.receipts |= store.receipts.intersection(wanted.receipts)
+        self._read_payments(wanted, ledger)
         for hold_key in wanted.new_holds:
             ledger.references[hold_key] = self._next_reference()
         return ledger
+
+    def _read_payments(self, wanted: Wanted, ledger: Ledger) -> None:
+        for payment in wanted.payments:
+            for order in tuple(self.store.orders.values()):
+                if order.used_payment == payment:
+                    ledger.paid[payment] = order.id
 
     def _read(self, resource: Resource, ledger: Ledger) -> None:
         kind, organization_id, name = resource
@@ -324,7 +331,7 @@ class MemoryGroup:
                 recorded = store.answers.get((organization_id, name))
                 if recorded is not None:
                     ledger.answers[organization_id, name] = recorded
-            case ResourceKind.HOLD_ID | ResourceKind.HOLDER:
+            case ResourceKind.HOLD_ID | ResourceKind.HOLDER | ResourceKind.PAYMENT:
                 pass
 
     def _lapse_until(self, pool_id: PoolId, now: datetime) -> dict[datetime, int]:

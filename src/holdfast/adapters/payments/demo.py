@@ -16,6 +16,8 @@ _REFERENCE = re.compile(r"(demo_(\d{1,19})_([A-Z]{3})_[0-9a-f]{32})_([0-9a-f]{32
 class DemoPayments:
     """Implements PaymentProvider and DemoTill."""
 
+    is_single_use = True
+
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
 
@@ -26,6 +28,8 @@ class DemoPayments:
         return f"{paid}_{self._signature(paid)}"
 
     def problem(self, reference: str | None, total: Money) -> str | None:
+        if total.minor == 0:
+            return None
         if reference is None:
             return "it needs a payment_reference"
         found = _REFERENCE.fullmatch(reference)

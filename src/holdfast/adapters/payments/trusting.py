@@ -6,5 +6,7 @@ from holdfast.domain.values import Money
 class TrustingPayments:
     """Implements PaymentProvider."""
 
+    is_single_use = False
+
     def problem(self, reference: str | None, total: Money) -> str | None:
         return None

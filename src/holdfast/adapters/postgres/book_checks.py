@@ -261,6 +261,18 @@ SELECT id AS hold_id, status, due_at FROM hold
 WHERE due_at <> coalesce(warn_at, expires_at) OR (status <> 'active' AND warn_at IS NOT NULL)
 """
 
+# After a restore into another PostgreSQL, until it is migrated.
+_AHEAD = """
+SELECT newest.kept_in, newest.xid::text AS position FROM (
+    SELECT 'outbox', max(xid) FROM outbox
+    UNION ALL SELECT 'relay_cursor', max(xid) FROM relay_cursor
+    UNION ALL SELECT 'fact_horizon', max(xid) FROM fact_horizon
+    UNION ALL SELECT 'hold', max(changed_xid) FROM hold
+    UNION ALL SELECT 'seat', greatest(max(changed_xid), max(told_xid)) FROM seat
+) AS newest (kept_in, xid)
+WHERE newest.xid >= pg_snapshot_xmax(pg_current_snapshot())
+"""
+
 BOOK_CHECKS = (
     BookCheck("a live hold that is long past its end", "hold", _ORPHANS),
     BookCheck("a pool whose held and sold units are not those of its holds", "pool", _COUNTERS),
@@ -296,4 +308,5 @@ BOOK_CHECKS = (
     BookCheck("a seat that was not blocked as often as written", "seat", _BLOCKED_AS_WRITTEN),
     BookCheck("a blocked or unblocked seat without its fact", "outbox", _BLOCKING_FACTS),
     BookCheck("an order without exactly one fact", "purchase_order", _ORDER_FACTS),
+    BookCheck("a position from the future", "outbox", _AHEAD),
 )

@@ -125,6 +125,8 @@ class _Reading:
         self._lapsed = execute(sql.LAPSED_UNITS, _names(self._pools)) if self._pools else None
         self._answers = execute(sql.RECORDED_ANSWERS, _names(keys)) if keys else None
         self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
+        payments = rows.columns(wanted.payments) if wanted.payments else None
+        self._paid = execute(sql.PAID_ORDERS, payments) if payments else None
         self._clock = execute(sql.CLOCK)
 
     def ledger(self) -> Ledger:
@@ -153,6 +155,8 @@ class _Reading:
             ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
         for organization_id, consumer, event_id in self._receipts or ():
             ledger.receipts.add((organization_id, Receipt(consumer, event_id)))
+        for organization_id, reference, order_id in self._paid or ():
+            ledger.paid[organization_id, reference] = order_id
         ledger.skipped = self._skipped(ledger)
         return ledger
 

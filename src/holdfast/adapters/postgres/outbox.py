@@ -17,6 +17,7 @@ from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.facts import (
     PARTITIONS,
     FactPage,
+    LogAhead,
     Position,
     RelayCursor,
     RelayLag,
@@ -27,6 +28,8 @@ from holdfast.ports.store import StoreUnavailable
 # Locks of two numbers never meet those of one, which is what all others here have.
 CLAIM_LOCKS = 0x0B0C5
 LAG_COUNTED_MAX = 1_000  # of each partition
+# Of the payloads of a batch, as they are stored: compressed, so about 4 MB are sent.
+BATCH_BYTES = 2_500_000
 BEGINNING = Position(0, 0)
 
 
@@ -60,7 +63,10 @@ class PostgresOutbox:
                 line.ask(sql.UNCLAIM, CLAIM_LOCKS, partition)
 
     def lag(self) -> RelayLag:
-        ((waiting, oldest_seconds),) = self._connected().ask(sql.LAG, PARTITIONS, LAG_COUNTED_MAX)
+        (row,) = self._connected().ask(sql.LAG, PARTITIONS, LAG_COUNTED_MAX)
+        waiting, oldest_seconds, is_ahead = row
+        if is_ahead:
+            raise LogAhead("positions of another database")
         return RelayLag(waiting, oldest_seconds)
 
     def cursors(self) -> tuple[RelayCursor, ...]:
@@ -96,7 +102,9 @@ class _Line:
             raise StoreUnavailable("the connection of the claim is lost")
         try:
             with self._watchdog.limit(self._connection):
-                return self._connection.execute(query, parameters).fetchall()
+                cursor = self._connection.execute(query, parameters)
+            # All of it is here. To make rows of it takes our time, not the server's.
+            return cursor.fetchall()
         except BaseException as error:
             self.close()
             if isinstance(error, psycopg.Error):
@@ -115,7 +123,7 @@ class _ClaimedPartition:
         self._partition = partition
 
     def unpublished(self, limit: int) -> tuple[StoredFact, ...]:
-        rows = self._line.ask(sql.UNPUBLISHED, self._partition, limit)
+        rows = self._line.ask(sql.UNPUBLISHED, self._partition, limit, BATCH_BYTES)
         return tuple(_stored_fact(row[:10], _holder_key(*row[10:])) for row in rows)
 
     def published(self, up_to: Position) -> None:
@@ -141,8 +149,9 @@ class PostgresFactLog:
         with self._database.transaction(organization_id) as connection:
             connection.execute(sql.BY_INDEX)
             rows = connection.execute(sql.FACTS, names).fetchall()
-        frontier, pruned = Position(int(rows[0][0]), 0), int(rows[0][1])
-        found = [_stored_fact(row[2:], None) for row in rows if row[2] is not None]
+        frontier = Position(int(rows[0][0]), 0)
+        horizon = Position(int(rows[0][1]), rows[0][2])
+        found = [_stored_fact(row[3:], None) for row in rows if row[3] is not None]
         found.sort(key=attrgetter("position"))
         items, has_more = tuple(found[:limit]), len(found) > limit
         return FactPage(
@@ -151,7 +160,8 @@ class PostgresFactLog:
             # not leave them behind what is pruned.
             items[-1].position if has_more else frontier,
             has_more,
-            is_gone=after is not None and after.xid <= pruned,
+            # Nobody was ever given a position beyond the frontier, other than by another database.
+            is_gone=after is not None and not horizon <= after <= frontier,
         )
 
 

@@ -58,13 +58,16 @@ WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY b.rank, b.id, r.rank, r.row_name
 """  # noqa: S608
 
-# What changed in the transaction of that version or later; the index ends with changed_xid.
+# What changed in the transaction of that version or later; the index ends with changed_xid. A
+# version that nobody can have been given here is of another database: everything has changed.
 SEAT_CHANGES = f"""
 SELECT {_VERSION}, s.id, CASE WHEN {_IS_AVAILABLE} THEN 'available' ELSE s.status END,
     CASE WHEN {_IS_HELD} THEN s.held_until END, s.version
 FROM session x
 LEFT JOIN seat s ON s.organization_id = x.organization_id AND s.session_id = x.id
-    AND s.changed_xid >= %(since)s::text::xid8
+    AND s.changed_xid >= CASE
+        WHEN %(since)s::text::xid8 > pg_snapshot_xmin(pg_current_snapshot()) THEN '0'::xid8
+        ELSE %(since)s::text::xid8 END
 WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY s.changed_xid, s.id
 """  # noqa: S608

@@ -420,6 +420,18 @@ CROSS JOIN LATERAL (
 ) i
 """
 
+# An order that a payment has made, under the payment's lock. Any one will do: it is used up.
+PAID_ORDERS = """
+SELECT o.organization_id, o.payment_reference, o.id
+FROM unnest(%s::uuid[], %s::text[]) AS wanted (organization_id, payment_reference)
+CROSS JOIN LATERAL (
+    SELECT organization_id, payment_reference, id FROM purchase_order
+    WHERE organization_id = wanted.organization_id
+        AND payment_reference = wanted.payment_reference AND total_minor > 0
+    LIMIT 1
+) o
+"""
+
 # After a connection was lost in COMMIT: what became of that transaction, and, because a crashed
 # server hands out the same number again, whether a row is there that only it can have written.
 TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"

@@ -40,7 +40,9 @@ class Api:
             orders=container.orders,
             facts=container.facts,
             audit=container.audit,
-            cashier=Cashier(container.holds, container.orders, container.payments),
+            cashier=Cashier(
+                container.holds, container.orders, container.payments, container.attempts
+            ),
             demo_till=container.demo_till,
             seat_finder=seat_finder,
             seat_lookups=SharedLookups(self._blocking, seat_finder.find),

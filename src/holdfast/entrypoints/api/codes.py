@@ -116,6 +116,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.INVALID_HOLD_STATE: Kind(409, "Invalid hold state"),
     RefusalCode.EXTENSION_LIMIT_REACHED: Kind(409, "Extension limit reached"),
     RefusalCode.EXPIRED_BEFORE_CHECKOUT: Kind(409, "Hold expired before checkout"),
+    RefusalCode.PAYMENT_ALREADY_USED: Kind(409, "Payment already used"),
     RefusalCode.ALREADY_PAID: Kind(409, "Already paid"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
     RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),

@@ -6,8 +6,6 @@ from functools import partial
 from typing import TypeVar
 from uuid import uuid4
 
-from msgspec import Struct
-
 from holdfast.domain import refusals
 from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
@@ -50,9 +48,10 @@ from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import SeenHold
 from holdfast.services import checking_out
-from holdfast.services.checking_out import Sale
+from holdfast.services.checking_out import Payment, Sale
 
 T = TypeVar("T")
+PayingRequest = ConfirmHoldRequest | CompleteCheckoutRequest
 
 
 async def start_checkout(context: Context, call: Call, body: StartCheckoutRequest) -> Reply:
@@ -93,50 +92,45 @@ async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
 
 async def complete_checkout(context: Context, call: Call, body: CompleteCheckoutRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
-    organization_id, checkout_id = call.principal.organization_id, CheckoutId(call.path_id)
-    hold_ids = await context.blocking.run(
-        context.cashier.holds_to_complete, organization_id, checkout_id, body.payment_reference
-    )
+    payment, checkout_id = _payment(call, body), CheckoutId(call.path_id)
+    hold_ids = await context.blocking.run(context.cashier.holds_to_complete, payment, checkout_id)
     if isinstance(hold_ids, Refusal):
         return refusal_reply(hold_ids, call.request_id)
-    sale = Sale(hold_ids, body.payment_reference, attendees, checkout_id)
+    sale = Sale(hold_ids, attendees, checkout_id)
     answer = await _convert(context, call, body, sale, answer_of)
     if not isinstance(answer.outcome, AlreadyConverted):
         return reply_to(call, answer)
     found = await context.blocking.run(
-        context.cashier.paid_order,
-        organization_id,
-        answer.outcome.order_id,
-        body.payment_reference,
+        context.cashier.paid_order, payment, hold_ids[0], answer.outcome.order_id
     )
     return _reply_again(call, found, order_answer)
 
 
 async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
-    organization_id, hold_id = call.principal.organization_id, HoldId(call.path_id)
-    hold_ids = await context.blocking.run(
-        context.cashier.hold_to_confirm, organization_id, hold_id, body.payment_reference
-    )
+    payment, hold_id = _payment(call, body), HoldId(call.path_id)
+    hold_ids = await context.blocking.run(context.cashier.hold_to_confirm, payment, hold_id)
     if isinstance(hold_ids, Refusal):
         return refusal_reply(hold_ids, call.request_id)
-    sale = Sale(hold_ids, body.payment_reference, attendees)
+    sale = Sale(hold_ids, attendees)
     answer = await _convert(context, call, body, sale, _confirmed_now)
     if not isinstance(answer.outcome, AlreadyConverted):
         return reply_to(call, answer, _confirmed_now)
     found = await context.blocking.run(
-        context.cashier.paid_hold,
-        organization_id,
-        hold_id,
-        answer.outcome.order_id,
-        body.payment_reference,
+        context.cashier.paid_hold, payment, hold_id, answer.outcome.order_id
     )
     return _reply_again(call, found, _confirmed_before)
 
 
-async def _convert(context: Context, call: Call, body: Struct, sale: Sale, show: Show) -> Answer:
+def _payment(call: Call, body: PayingRequest) -> Payment:
+    return Payment(call.principal.organization_id, body.payment_reference, call.origin)
+
+
+async def _convert(
+    context: Context, call: Call, body: PayingRequest, sale: Sale, show: Show
+) -> Answer:
     key = idempotency_of(call, call.idempotency_key, body)
-    command = checking_out.convert_command(call.principal, sale, call.origin, key)
+    command = context.cashier.command(_payment(call, body), sale, key)
     return await context.engine.answer(command, partial(render, call, show=show) if key else None)
 
 

@@ -8,6 +8,7 @@ from holdfast.bootstrap.relaying import relay_status, run_relay
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
+from holdfast.ports.facts import LogAhead
 from holdfast.ports.store import StoreError
 
 
@@ -39,6 +40,11 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 def _show_status(settings: Settings) -> None:
     try:
         status = relay_status(settings)
+    except LogAhead as error:
+        raise CommandFailed(
+            "this database was restored from another PostgreSQL: nothing is relayed until "
+            "`holdfast migrate` has given its facts new positions"
+        ) from error
     except StoreError as error:
         raise CommandFailed(
             "the outbox cannot be read: is PostgreSQL there, and is it migrated?"

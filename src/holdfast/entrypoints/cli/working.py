@@ -2,8 +2,12 @@
 
 import argparse
 
+import structlog
+
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.entrypoints.workers.app import CLEANUP, DEFAULT, create_app
+
+log = structlog.get_logger()
 
 _QUEUES = {"cleanup": CLEANUP, "default": DEFAULT}
 
@@ -42,5 +46,8 @@ def run_worker(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def run_beat(settings: Settings, _options: argparse.Namespace) -> int:
-    create_app(settings).Beat(quiet=True).run()
+    app = create_app(settings)
+    seconds = {entry["task"]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
+    log.info("beat.started", seconds=seconds)
+    app.Beat(quiet=True).run()
     return 0

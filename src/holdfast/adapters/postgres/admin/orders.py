@@ -20,6 +20,7 @@ from holdfast.adapters.postgres.admin.looking import (
     holds_named,
     in_a_row,
     list_link,
+    redacted,
     row_link,
     seat_link,
     seat_name,
@@ -58,6 +59,11 @@ def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:
     )
 
 
+# Of one order in the list: on a phone there is room for two lines.
+REFERENCES_SHOWN_MAX = 3
+PAYMENT_LENGTH_MAX = 24
+
+
 class OrderList(AddressedList):
     """With the references of the holds, which are what buyers know: one look-up for the page."""
 
@@ -71,7 +77,7 @@ class OrderList(AddressedList):
         found = {(organization_id, hold_id): name for organization_id, hold_id, name in holds}
         for order in orders:
             names = (found.get((order.organization_id, hold_id)) for hold_id in order.hold_ids)
-            order.references = ", ".join(name for name in names if name)
+            order.references = [name for name in names if name]
 
 
 @admin.register(Order)
@@ -83,7 +89,7 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         "bookings",
         "total",
         "holder",
-        "payment",
+        "short_payment",
         "organization",
         "created_at",
     )
@@ -119,11 +125,20 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
 
     @admin.display(description="Booking references")
     def bookings(self, order: Any) -> str:
-        return str(order.references)
+        more = len(order.references) - REFERENCES_SHOWN_MAX
+        shown = ", ".join(order.references[:REFERENCES_SHOWN_MAX])
+        return f"{shown} and {more} more" if more > 0 else shown
 
     @admin.display(description="Payment reference")
     def payment(self, order: Order) -> SafeString | str:
         return wrapped(order.payment_reference) if order.payment_reference else "-"
+
+    @admin.display(description="Payment reference")
+    def short_payment(self, order: Order) -> str:
+        """Its page has the whole of it."""
+        whole = redacted(order.payment_reference or "-")
+        cut = f"{whole[:PAYMENT_LENGTH_MAX]}\N{HORIZONTAL ELLIPSIS}"
+        return cut if len(whole) > PAYMENT_LENGTH_MAX else whole
 
     @admin.display(description="Checkout")
     def checkout(self, order: Order) -> SafeString | str:

@@ -9,8 +9,9 @@ LIFE = Path(__file__).with_name("0004_life.sql").read_text(encoding="utf-8")
 DROP = """
 DROP FUNCTION holdfast_prune_receipts(double precision, integer),
     holdfast_prune_facts(smallint, double precision, integer), holdfast_relay_lag(integer, integer),
-    holdfast_published(smallint, text, bigint), holdfast_unpublished(smallint, integer),
-    holdfast_seconds_until_due(), holdfast_due_holds(integer);
+    holdfast_log_is_ahead(integer), holdfast_published(smallint, text, bigint),
+    holdfast_unpublished(smallint, integer, bigint), holdfast_seconds_until_due(),
+    holdfast_due_holds(integer);
 CREATE FUNCTION holdfast_lapsed_holds(row_limit integer)
     RETURNS TABLE (organization_id uuid, session_id uuid, id uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
@@ -25,7 +26,7 @@ REVOKE ALL ON FUNCTION holdfast_lapsed_holds(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION holdfast_lapsed_holds(integer) TO holdfast_app;
 DROP TRIGGER audit_is_append_only ON audit;
 DROP FUNCTION holdfast_refuse_change();
-DROP INDEX audit_by_seat;
+DROP INDEX audit_by_seat, audit_by_time;
 DROP TABLE inbox, fact_horizon, relay_cursor, ticket, purchase_order, checkout;
 DROP INDEX outbox_by_partition;
 ALTER TABLE outbox DROP COLUMN partition, DROP CONSTRAINT outbox_pkey,

@@ -98,6 +98,8 @@ ALTER TABLE outbox
     ADD COLUMN partition smallint NOT NULL DEFAULT 0,
     DROP CONSTRAINT outbox_pkey,
     ADD PRIMARY KEY (organization_id, xid, seq);
+-- As those that follow are divided: by the last byte of what they are about.
+UPDATE outbox SET partition = get_byte(uuid_send(coalesce(hold_id, seat_id)), 15) % 8;
 CREATE INDEX outbox_by_partition ON outbox (partition, xid, seq);
 
 CREATE TABLE relay_cursor (
@@ -109,9 +111,10 @@ CREATE TABLE relay_cursor (
 -- Facts up to here may have been pruned.
 CREATE TABLE fact_horizon (
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
-    xid     xid8 NOT NULL
+    xid     xid8 NOT NULL,
+    seq     bigint NOT NULL
 );
-INSERT INTO fact_horizon (xid) VALUES ('0');
+INSERT INTO fact_horizon (xid, seq) VALUES ('0', 0);
 
 -- Which consumer has taken in which message, committed with what it did.
 CREATE TABLE inbox (
@@ -125,6 +128,8 @@ CREATE INDEX inbox_by_arrival ON inbox (received_at);
 
 -- The audit is added to and never changed, not even by the owner of the tables.
 CREATE INDEX audit_by_seat ON audit (organization_id, seat_id) WHERE seat_id IS NOT NULL;
+-- Rows are in the order of time, so that a few bytes per megabyte tell which of them to leave out.
+CREATE INDEX audit_by_time ON audit USING brin (at);
 CREATE FUNCTION holdfast_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'rows of % are never changed or deleted', TG_TABLE_NAME
@@ -179,8 +184,9 @@ $$;
 
 -- What the relay reads: the next facts of a partition after its cursor, none left out. A fact may
 -- still be joined by an earlier one while a transaction as old as it is under way: so it is read
--- only when all of those have ended.
-CREATE FUNCTION holdfast_unpublished(wanted smallint, row_limit integer)
+-- only when all of those have ended. At least one, and then as long as those before it do not weigh
+-- too much: as they are stored, for nothing must be unpacked to be weighed.
+CREATE FUNCTION holdfast_unpublished(wanted smallint, row_limit integer, byte_limit bigint)
     RETURNS TABLE (organization_id uuid, xid text, seq bigint, event_id uuid, type text,
         occurred_at timestamptz, hold_id uuid, seat_id uuid, version integer, payload jsonb,
         email_key text, user_id text)
@@ -193,12 +199,17 @@ AS $$
         FROM relay_cursor c WHERE c.partition = wanted
     ) AS cursor (xid, seq)
     CROSS JOIN LATERAL (
-        SELECT * FROM outbox
-        WHERE outbox.partition = wanted AND (outbox.xid, outbox.seq) > (cursor.xid, cursor.seq)
-            AND outbox.xid < pg_snapshot_xmin(pg_current_snapshot())
-        ORDER BY outbox.xid, outbox.seq LIMIT row_limit
+        SELECT next.*, sum(pg_column_size(next.payload)) OVER (ORDER BY next.xid, next.seq)
+            - pg_column_size(next.payload) AS bytes_before
+        FROM (
+            SELECT * FROM outbox
+            WHERE outbox.partition = wanted AND (outbox.xid, outbox.seq) > (cursor.xid, cursor.seq)
+                AND outbox.xid < pg_snapshot_xmin(pg_current_snapshot())
+            ORDER BY outbox.xid, outbox.seq LIMIT row_limit
+        ) next
     ) o
     LEFT JOIN hold h ON h.organization_id = o.organization_id AND h.id = o.hold_id
+    WHERE o.bytes_before < byte_limit
     ORDER BY o.xid, o.seq
 $$;
 
@@ -212,15 +223,34 @@ AS $$
         WHERE (relay_cursor.xid, relay_cursor.seq) < (excluded.xid, excluded.seq)
 $$;
 
--- How many facts wait, counted up to a bound, and since when the oldest does.
+-- Whether the log has positions that no transaction here can have had: then they were given by
+-- another PostgreSQL, out of which this database was restored.
+CREATE FUNCTION holdfast_log_is_ahead(partitions integer) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
+AS $$
+    SELECT greatest(
+        (SELECT xid FROM fact_horizon),
+        (SELECT max(c.xid) FROM relay_cursor c),
+        (SELECT max(newest.xid) FROM generate_series(0, partitions - 1) AS p (partition)
+         CROSS JOIN LATERAL (
+             SELECT o.xid FROM outbox o WHERE o.partition = p.partition::smallint
+             ORDER BY o.xid DESC, o.seq DESC LIMIT 1
+         ) newest)
+    ) >= pg_snapshot_xmax(pg_current_snapshot())
+$$;
+
+-- How many facts wait, counted up to a bound, and since when the oldest does. Where the log is ahead
+-- nobody knows, so all of them wait.
 CREATE FUNCTION holdfast_relay_lag(partitions integer, row_limit integer)
-    RETURNS TABLE (waiting bigint, oldest_seconds double precision)
+    RETURNS TABLE (waiting bigint, oldest_seconds double precision, is_ahead boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
     SELECT count(*), coalesce(
-        extract(epoch FROM statement_timestamp() - min(w.occurred_at)), 0)::double precision
+        extract(epoch FROM statement_timestamp() - min(w.occurred_at)), 0)::double precision,
+        holdfast_log_is_ahead(partitions)
     FROM generate_series(0, partitions - 1) AS p (partition)
     LEFT JOIN relay_cursor c ON c.partition = p.partition
+        AND c.xid < pg_snapshot_xmax(pg_current_snapshot())
     CROSS JOIN LATERAL (
         SELECT o.occurred_at FROM outbox o
         WHERE o.partition = p.partition::smallint
@@ -236,7 +266,8 @@ CREATE FUNCTION holdfast_prune_facts(
 AS $$
 DECLARE
     pruned integer;
-    newest xid8;
+    newest_xid xid8;
+    newest_seq bigint;
 BEGIN
     WITH old_facts AS (
         SELECT o.organization_id, o.xid, o.seq, o.occurred_at FROM outbox o
@@ -250,11 +281,13 @@ BEGIN
         DELETE FROM outbox o USING old_facts f
         WHERE o.organization_id = f.organization_id AND o.xid = f.xid AND o.seq = f.seq
             AND f.occurred_at < statement_timestamp() - make_interval(secs => kept_seconds)
-        RETURNING o.xid
+        RETURNING o.xid, o.seq
     )
-    SELECT count(*), max(gone.xid) INTO pruned, newest FROM gone;
-    UPDATE fact_horizon SET xid = newest WHERE xid < newest;
-    RETURN pruned;
+    SELECT count(*) OVER (), gone.xid, gone.seq INTO pruned, newest_xid, newest_seq
+    FROM gone ORDER BY gone.xid DESC, gone.seq DESC LIMIT 1;
+    UPDATE fact_horizon SET xid = newest_xid, seq = newest_seq
+    WHERE (xid, seq) < (newest_xid, newest_seq);
+    RETURN coalesce(pruned, 0);
 END
 $$;
 
@@ -278,14 +311,14 @@ $$;
 
 REVOKE ALL ON FUNCTION
     holdfast_refuse_change(), holdfast_due_holds(integer), holdfast_seconds_until_due(),
-    holdfast_unpublished(smallint, integer), holdfast_published(smallint, text, bigint),
-    holdfast_relay_lag(integer, integer),
+    holdfast_unpublished(smallint, integer, bigint), holdfast_published(smallint, text, bigint),
+    holdfast_log_is_ahead(integer), holdfast_relay_lag(integer, integer),
     holdfast_prune_facts(smallint, double precision, integer),
     holdfast_prune_receipts(double precision, integer)
     FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     holdfast_due_holds(integer), holdfast_seconds_until_due(),
-    holdfast_unpublished(smallint, integer), holdfast_published(smallint, text, bigint),
+    holdfast_unpublished(smallint, integer, bigint), holdfast_published(smallint, text, bigint),
     holdfast_relay_lag(integer, integer),
     holdfast_prune_facts(smallint, double precision, integer),
     holdfast_prune_receipts(double precision, integer)

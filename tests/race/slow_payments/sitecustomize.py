@@ -1,0 +1,21 @@
+"""A server that acts a moment later upon what it has read, so that two surely meet; for the
+control, one that does not lock payments. Python imports this first when its directory is on
+PYTHONPATH."""
+
+import os
+from uuid import uuid4
+
+from holdfast.adapters.postgres import group, statements
+from holdfast.adapters.postgres.locks import advisory_name
+from holdfast.domain.footprint import Resource, ResourceKind
+
+statements.CLOCK += ", pg_sleep(0.02)"
+
+
+def somewhere_else(resource: Resource) -> int:
+    is_payment = resource.kind is ResourceKind.PAYMENT
+    return uuid4().int >> 65 if is_payment else advisory_name(resource)
+
+
+if "PAYMENTS_UNLOCKED" in os.environ:
+    vars(group)["advisory_name"] = somewhere_else
