@@ -33,7 +33,7 @@ def test_what_the_reaper_asks_for_goes_along_one_at_a_time() -> None:
 
 
 def test_the_reaper_keeps_up_with_a_crowd() -> None:
-    """As many holds are ended as are placed, or they would pile up while the rush lasts."""
+    """Half as many holds are ended as are placed, and more between: most are paid for."""
     queue = FairQueue(1000, 1000)
     organization_id = OrganizationId(uuid4())
     for _ in range(4 * DUE_BATCH_MAX):
@@ -41,7 +41,7 @@ def test_the_reaper_keeps_up_with_a_crowd() -> None:
     reaping = [of_the_reaper(organization_id, queue) for _ in range(9)]
     for one in reaping:
         queue.put(one)
-    assert queue.take(1000)[4 * DUE_BATCH_MAX :] == reaping[:4]
+    assert queue.take(1000)[4 * DUE_BATCH_MAX :] == reaping[:2]
 
 
 def test_a_tenant_whose_people_fill_its_share_is_tended_all_the_same() -> None:

@@ -1,8 +1,9 @@
 """The queue in front of the main lane: bounded, first come first served within an organization,
 round robin over organizations, so that one tenant's rush does not starve another.
 
-What the reaper asks for is large and can wait: while people are there, it ends about as many holds
-as they place, with theirs or a few between them; many at once only when nobody was for a moment.
+What the reaper asks for is large and can wait: while people are there, it ends about half as many
+holds as they place along with theirs (most holds are paid for), and a few between them; many at once
+only when nobody was there for a moment.
 """
 
 import threading
@@ -92,7 +93,7 @@ class FairQueue:
         now = time.monotonic()
         if taken:
             self._people_until = now + PEOPLE_STAY_SECONDS
-        with_people = max(1, len(taken) // DUE_BATCH_MAX)
+        with_people = max(1, len(taken) // (2 * DUE_BATCH_MAX))
         at_once = with_people if now < self._people_until else BACKGROUND_AT_ONCE
         count = min(len(self._background), at_once)
         taken.extend(self._background.popleft() for _ in range(count))
