@@ -2,8 +2,8 @@
 round robin over organizations, so that one tenant's rush does not starve another.
 
 What the reaper asks for is large and can wait: while people are there, it ends about half as many
-holds as they place along with theirs (most holds are paid for), and a few between them; many at once
-only when nobody was there for a moment.
+holds as they place along with theirs (most holds are paid for), and a few between them; many at
+once only when nobody was there for a moment.
 """
 
 import threading
