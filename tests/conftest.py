@@ -10,7 +10,9 @@ import pytest
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedValkey
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings
+from holdfast.engine import Admission, Limits
 from holdfast.ports import deliveries
+from tests.contract.worlds import PostgresWorld
 from tests.support import debian
 from tests.support.brokers import BrokerAddress, BrokerUnderTest
 from tests.support.databases import DatabaseFactory
@@ -45,6 +47,21 @@ def database_url(databases: DatabaseFactory) -> str:
 def fresh_database_url(databases: DatabaseFactory) -> str:
     """A migrated database of this test's own."""
     return databases.fresh()
+
+
+@pytest.fixture
+def fresh_world(fresh_database_url: str) -> Iterator[PostgresWorld]:
+    world = PostgresWorld(fresh_database_url)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def fresh_engine(fresh_world: PostgresWorld) -> Iterator[Admission]:
+    engine = Admission(fresh_world.store, Limits())
+    engine.start()
+    yield engine
+    engine.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
 """kill -9 at each step of a run of the reaper: the next one goes on, and every hold ends once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.domain.hold import Hold
-from holdfast.engine import Admission, Limits
+from holdfast.engine import Admission
 from holdfast.services.expiring import Reaper
 from tests.contract.asking import placed
 from tests.contract.venues import Hall, Plan, Venue
@@ -20,58 +20,44 @@ HALL = Hall({"Stalls": {"A": 20}}, {"seat": ()})
 COMMITTED = {"after COMMIT", "after the run"}
 
 
-@pytest.fixture
-def world(fresh_database_url: str) -> Iterator[PostgresWorld]:
-    world = PostgresWorld(fresh_database_url)
-    yield world
-    world.close()
-
-
-@pytest.fixture
-def engine(world: PostgresWorld) -> Iterator[Admission]:
-    engine = Admission(world.store, Limits())
-    engine.start()
-    yield engine
-    engine.stop()
-
-
-def hold_all(engine: Admission, venue: Venue) -> list[Hold]:
+def hold_all(fresh_engine: Admission, venue: Venue) -> list[Hold]:
     """More than one command of the reaper expires."""
-    holds = [placed(engine, venue.seats(name)) for name in venue.places]
-    return holds + [placed(engine, venue.place(("standing", 1))) for _ in range(20)]
+    holds = [placed(fresh_engine, venue.seats(name)) for name in venue.places]
+    return holds + [placed(fresh_engine, venue.place(("standing", 1))) for _ in range(20)]
 
 
 @pytest.mark.parametrize("point", [*POINTS, "after the look", "after the run"])
 def test_a_reaper_killed_at_any_point_is_followed_by_another(
-    world: PostgresWorld,
-    engine: Admission,
+    fresh_world: PostgresWorld,
+    fresh_engine: Admission,
     make_server: Callable[..., RunningServer],
     point: str,
 ) -> None:
-    venue = world.build(Plan({"floor": 30}, {"standing": ("floor",)}, hall=HALL))
-    ended = hold_all(engine, venue)
-    world.let_pass(venue, 601)
-    live = placed(engine, venue.place(("standing", 3)))
-    dying = dying_server(make_server, world.url, "ExpireHolds", point)
+    venue = fresh_world.build(Plan({"floor": 30}, {"standing": ("floor",)}, hall=HALL))
+    ended = hold_all(fresh_engine, venue)
+    fresh_world.let_pass(venue, 601)
+    live = placed(fresh_engine, venue.place(("standing", 3)))
+    dying = dying_server(make_server, fresh_world.url, "ExpireHolds", point)
     with suppress(AssertionError):
         dying.start()  # most often it is dead before it is ready
     await_death(dying)
     expired = "SELECT count(*) FROM hold WHERE status = 'expired'"
-    ((count,),) = rows(world.url, expired)
+    ((count,),) = rows(fresh_world.url, expired)
     assert (count > 0) is (point in COMMITTED), "it died there"
-    assert_sound(world.url)
+    assert_sound(fresh_world.url)
 
-    database = Database(world.url)
+    database = Database(fresh_world.url)
     database.open()
-    reaper = Reaper(PostgresHolds(database), engine)
+    reaper = Reaper(PostgresHolds(database), fresh_engine)
     while reaper.run_once().found:
         pass
     database.close()
     told = rows(
-        world.url, "SELECT hold_id, count(*) FROM outbox WHERE type = 'hold.expired' GROUP BY 1"
+        fresh_world.url,
+        "SELECT hold_id, count(*) FROM outbox WHERE type = 'hold.expired' GROUP BY 1",
     )
     assert dict(told) == {hold.id: 1 for hold in ended}
-    assert world.holds(venue)[live.id].status == "active"
-    assert world.pool(venue.pools["floor"]).held == 3
-    assert {seat.status for seat in world.seats(venue).values()} == {"available"}
-    assert_sound(world.url, grace_seconds=60)
+    assert fresh_world.holds(venue)[live.id].status == "active"
+    assert fresh_world.pool(venue.pools["floor"]).held == 3
+    assert {seat.status for seat in fresh_world.seats(venue).values()} == {"available"}
+    assert_sound(fresh_world.url, grace_seconds=60)

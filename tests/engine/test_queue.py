@@ -66,6 +66,16 @@ def test_while_nobody_else_is_there_the_reaper_gets_many_done_at_once() -> None:
     assert queue.empty() == reaping[-1:]
 
 
+def test_what_the_reaper_tries_again_is_not_taken_for_people() -> None:
+    queue = FairQueue(1000, 1000)
+    organization_id = OrganizationId(uuid4())
+    again, *reaping = [of_the_reaper(organization_id, queue) for _ in range(3)]
+    for one in reaping:
+        queue.put(one)
+    queue.put_first([again])
+    assert queue.take(10) == [again, *reaping]
+
+
 def test_organizations_take_turns() -> None:
     queue = FairQueue(100, 100)
     rush, quiet = OrganizationId(uuid4()), OrganizationId(uuid4())

@@ -91,9 +91,11 @@ class FairQueue:
 
     def _take_background(self, taken: list[Pending]) -> None:
         now = time.monotonic()
-        if taken:
+        # Its own commands come back at the head of the queue where they need more: nobody's turn.
+        people = sum(not _is_background(pending) for pending in taken)
+        if people:
             self._people_until = now + PEOPLE_STAY_SECONDS
-        with_people = max(1, len(taken) // (2 * DUE_BATCH_MAX))
+        with_people = max(1, people // (2 * DUE_BATCH_MAX))
         at_once = with_people if now < self._people_until else BACKGROUND_AT_ONCE
         count = min(len(self._background), at_once)
         taken.extend(self._background.popleft() for _ in range(count))
