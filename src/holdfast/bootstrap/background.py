@@ -21,6 +21,7 @@ def planned_duties(room: EngineRoom, settings: Settings) -> Iterator[Duty]:
     if settings.holdfast_duties == "none":
         return
     yield Duty("reaper", lambda: room.reaper.tend(settings.holdfast_reaper_seconds))
+    yield Duty("promoter", lambda: room.promoter.tend(settings.holdfast_promoter_seconds))
     yield Duty("pruner", lambda: room.pruner.tend(PRUNER_SECONDS))
     if settings.holdfast_audit_minutes:
         yield _audit_duty(room.book_audit, settings.holdfast_audit_minutes * SECONDS_PER_MINUTE)

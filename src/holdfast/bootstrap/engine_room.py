@@ -11,6 +11,7 @@ from holdfast.engine import Admission, Limits
 from holdfast.services.auditing import BookAudit
 from holdfast.services.expiring import Reaper
 from holdfast.services.journal import Journal
+from holdfast.services.promoting import Promoter
 from holdfast.services.pruning import Keeping, Pruner
 
 SECONDS_PER_HOUR = 3_600
@@ -29,6 +30,7 @@ class EngineRoom:
         self.admission = Admission(PostgresStore(url), _limits(settings), self.journal)
         self.holds = PostgresHolds(self.database)
         self.reaper = Reaper(self.holds, self.admission)
+        self.promoter = Promoter(self.holds, self.admission)
         self.pruner = Pruner(PostgresPruning(self.database), _keeping(settings))
         self.book_audit = BookAudit(PostgresBooks(url), settings.holdfast_grace_seconds)
 

@@ -11,6 +11,7 @@ from holdfast.adapters.postgres.orders import PostgresOrders
 from holdfast.adapters.postgres.outbox import PostgresFactLog
 from holdfast.adapters.postgres.reading import Database
 from holdfast.adapters.postgres.seat_reading import PostgresSeats
+from holdfast.adapters.postgres.statistics import PostgresStatistics
 from holdfast.adapters.redis.health import RedisDependency
 from holdfast.bootstrap.background import planned_duties
 from holdfast.bootstrap.consuming import ConsumerThread, consumer_threads
@@ -85,6 +86,7 @@ def _container(settings: Settings, room: EngineRoom) -> ApiContainer:
         holds=room.holds,
         catalogue=PostgresCatalogue(room.database),
         seats=PostgresSeats(room.database),
+        statistics=PostgresStatistics(room.database),
         orders=PostgresOrders(room.database),
         facts=PostgresFactLog(room.database),
         audit=PostgresAudit(room.database),

@@ -125,6 +125,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             le=3600,
         ),
     ] = 30
+    holdfast_promoter_seconds: Annotated[
+        float,
+        Meta(
+            description="How often the promoter looks for lines that a transaction could not finish.",
+            ge=0.05,
+            le=3600,
+        ),
+    ] = 0.5
     holdfast_grace_seconds: Annotated[
         int,
         Meta(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, Thread
 
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
@@ -42,10 +42,23 @@ class Worker:
         return None if seen is None else seen.hold
 
     def keep_releasing(self, stopped: Event) -> None:
-        """Whenever a hold is due, until it is stopped. A database that is away is waited for."""
-        reaper, interval = self._room.reaper, self._settings.holdfast_reaper_seconds
-        while not stopped.wait(reaper.tend(interval)):
+        """Whenever a hold is due, until it is stopped, and promoting those who wait. A database that
+        is away is waited for."""
+        room, settings = self._room, self._settings
+        promoting = Thread(target=self._keep_promoting, args=(stopped,), daemon=True)
+        promoting.start()
+        while not stopped.wait(room.reaper.tend(settings.holdfast_reaper_seconds)):
             pass
+        promoting.join()
+
+    def _keep_promoting(self, stopped: Event) -> None:
+        interval = self._settings.holdfast_promoter_seconds
+        while not stopped.wait(self._room.promoter.tend(interval)):
+            pass
+
+    def promote_waiting(self) -> int:
+        """Settle every line; says of how many sessions."""
+        return self._room.promoter.sweep()
 
     def prune(self) -> None:
         while self._room.pruner.run_once().may_be_more:

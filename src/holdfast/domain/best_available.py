@@ -12,12 +12,13 @@ from holdfast.domain.seating import FreeSeats, Row, SeatPlan, Spot
 @dataclass(frozen=True, slots=True)
 class Search:
     """So many seats, in these blocks, so many of them accessible. Of a block with a limit no more
-    than that many."""
+    than that many. Side by side if that can be, or, with `is_together`, not at all."""
 
     quantity: int
     blocks: frozenset[BlockId]
     accessible: int = 0
     limits: Mapping[BlockId, int] = field(default_factory=dict)
+    is_together: bool = False
 
 
 def best_available(plan: SeatPlan, free: FreeSeats, search: Search) -> tuple[Spot, ...] | None:
@@ -27,7 +28,7 @@ def best_available(plan: SeatPlan, free: FreeSeats, search: Search) -> tuple[Spo
             found = _together(plan, free, search, withheld, minds_orphans)
             if found:
                 return found
-    if count_available(plan, free, search) < search.quantity:
+    if search.is_together or count_available(plan, free, search) < search.quantity:
         return None
     for withheld in _withheld(plan, free, search):
         found = _near(plan, free, search, withheld)

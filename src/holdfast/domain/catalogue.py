@@ -57,6 +57,11 @@ class SaleTerms:
             self.ends_at is None or now <= self.ends_at
         )
 
+    def is_over(self, now: datetime) -> bool:
+        """Nothing is sold any more."""
+        is_past = self.ends_at is not None and now > self.ends_at
+        return is_past or self.status in {EventStatus.CANCELLED, EventStatus.ARCHIVED}
+
 
 ALWAYS_ON_SALE = SaleTerms()
 
@@ -98,16 +103,20 @@ class SessionCatalogue:
     event_id: EventId
     sale: SaleTerms = ALWAYS_ON_SALE
     blocks: Mapping[BlockId, SeatBlock] = field(default_factory=dict)
+    has_waiting: bool = False  # somebody waits, though perhaps nobody may join any more
     # What every command asks of the session, worked out once.
     has_seats: bool = field(init=False)
     has_capped_blocks: bool = field(init=False)
     minds_orphans: bool = field(init=False)
+    keeps_line: bool = field(init=False)
 
     def __post_init__(self) -> None:
         seated = [offer for offer in self.offers.values() if offer.is_seated]
         capped = (block.capacity_pool_id is not None for block in self.blocks.values())
         object.__setattr__(self, "has_seats", bool(seated))
         object.__setattr__(self, "has_capped_blocks", any(capped))
+        joinable = any(offer.policy.waitlist for offer in self.offers.values())
+        object.__setattr__(self, "keeps_line", joinable or self.has_waiting)
         object.__setattr__(
             self, "minds_orphans", any(offer.policy.refuse_orphans for offer in seated)
         )

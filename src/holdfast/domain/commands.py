@@ -1,11 +1,19 @@
 """What can be asked of the engine. A command is a small immutable value."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from holdfast.domain.hold import NO_REMARKS, Remarks
+from holdfast.domain.hold import (
+    CART_ITEM_ID_LENGTH_MAX,
+    CART_TOKEN_LENGTH_MAX,
+    NO_REMARKS,
+    CartItem,
+    Remarks,
+)
 from holdfast.domain.ids import (
     BlockId,
+    CartKey,
     CheckoutId,
     HoldId,
     HoldKey,
@@ -62,13 +70,20 @@ class Receipt:
 @dataclass(frozen=True, slots=True)
 class Ask:
     """So many of a ticket type, at the catalogue's price unless the platform names one. Of a seated
-    type: the best that are available, in one block if it is named, so many of them accessible."""
+    type: the best that are available, in one block if it is named, so many of them accessible, and
+    side by side or not at all if that is asked for. With `at_least`, as many as there are."""
 
     ticket_type_id: TicketTypeId
     quantity: Quantity
     unit_price_minor: int | None = None
     block_id: BlockId | None = None
     accessible: int = 0
+    is_together: bool = False
+    at_least: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.at_least is not None and not 0 <= self.at_least <= self.quantity:
+            raise InvalidValue("invalid_at_least", "at_least must not be above quantity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +111,136 @@ class PlaceHold:
     wants_alternative: bool = False  # where seats are taken: offer the next best ones
     # One seat, whatever else its holder has: a larger hold that has it is the answer too.
     is_reservation: bool = False
+    # What a cart holds, and which of its items each ask is for.
+    is_cart: bool = False
+    items: tuple[CartItem, ...] = ()
 
     named_seats: tuple[SeatId, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:
             raise InvalidValue("invalid_lines", f"A hold has from 1 to {LINES_MAX} lines")
-        named = tuple(
-            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
-        )
-        object.__setattr__(self, "named_seats", named)
-        if len(set(named)) != len(named):
-            raise InvalidValue("duplicate_seat", "A seat is named twice")
-        if len(named) > SEATS_PER_HOLD_MAX:
-            raise InvalidValue("invalid_lines", f"A hold has at most {SEATS_PER_HOLD_MAX} seats")
+        assert len(self.items) in {0, len(self.asks)}
+        object.__setattr__(self, "named_seats", _named_seats(self.asks))
 
     @property
     def hold_key(self) -> HoldKey:
         return (self.organization_id, self.hold_id)
+
+    @property
+    def session_key(self) -> SessionKey:
+        return (self.organization_id, self.session_id)
+
+
+@dataclass(frozen=True, slots=True)
+class CartAsk:
+    """An item of a cart, and what it asks for."""
+
+    item_id: str
+    ask: Ask | SeatAsk
+
+    def __post_init__(self) -> None:
+        if not (1 <= len(self.item_id) <= CART_ITEM_ID_LENGTH_MAX and self.item_id.isprintable()):
+            raise InvalidValue(
+                "invalid_cart_item_id",
+                f"cart_item_id must be 1 to {CART_ITEM_ID_LENGTH_MAX} printable characters",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FillCart:
+    """Make the cart's hold what the cart says: all of it, or nothing is changed. `hold_id` and
+    `group_id` are for what is new. The remarks name the cart."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    cart: str
+    hold_id: HoldId
+    group_id: UUID
+    holder: Holder
+    asks: tuple[CartAsk, ...]
+    origin: Origin
+    idempotency: IdempotencyKey | None = None
+    remarks: Remarks = NO_REMARKS
+
+    def __post_init__(self) -> None:
+        _check_cart(self.cart)
+        if not 1 <= len(self.asks) <= LINES_MAX:
+            raise InvalidValue("invalid_items", f"A cart has from 1 to {LINES_MAX} items")
+        item_ids = [each.item_id for each in self.asks]
+        if len(set(item_ids)) != len(item_ids):
+            raise InvalidValue("duplicate_item", "An item is named twice")
+        _named_seats(each.ask for each in self.asks)
+
+    @property
+    def cart_key(self) -> CartKey:
+        return (self.organization_id, self.cart)
+
+    @property
+    def session_key(self) -> SessionKey:
+        return (self.organization_id, self.session_id)
+
+    @property
+    def hold_key(self) -> HoldKey:
+        return (self.organization_id, self.hold_id)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyCart:
+    """Let go of what the cart holds or waits for, if anything. With `holder`, only if it is
+    theirs."""
+
+    organization_id: OrganizationId
+    cart: str
+    origin: Origin
+    holder: Holder | None = None
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        _check_cart(self.cart)
+
+    @property
+    def cart_key(self) -> CartKey:
+        return (self.organization_id, self.cart)
+
+
+@dataclass(frozen=True, slots=True)
+class RenewCart:
+    """Hold again what the cart held when its time ran out, in a new hold with fresh time. A cart
+    whose hold is live keeps it as it is."""
+
+    organization_id: OrganizationId
+    cart: str
+    hold_id: HoldId
+    group_id: UUID
+    origin: Origin
+    holder: Holder | None = None
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        _check_cart(self.cart)
+
+    @property
+    def cart_key(self) -> CartKey:
+        return (self.organization_id, self.cart)
+
+    @property
+    def hold_key(self) -> HoldKey:
+        return (self.organization_id, self.hold_id)
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteWaiting:
+    """Give what is free in a session to those who wait for it; where its sale is over, end the
+    line. Doing it once more is harmless."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    origin: Origin
+
+    @property
+    def idempotency(self) -> IdempotencyKey | None:
+        return None
 
     @property
     def session_key(self) -> SessionKey:
@@ -195,6 +322,8 @@ class ConvertHolds:
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
     is_payment_single_use: bool = False
+    # What the payment was checked against; a cart may have changed since. None: nobody checked.
+    total_minor: int | None = None
 
     def __post_init__(self) -> None:
         _check_holds(self.hold_ids)
@@ -277,6 +406,22 @@ class BlockSeats:
         return (self.organization_id, self.session_id)
 
 
+def _check_cart(cart: str) -> None:
+    if not (1 <= len(cart) <= CART_TOKEN_LENGTH_MAX and cart.isprintable()):
+        raise InvalidValue(
+            "invalid_cart", f"A cart's name has 1 to {CART_TOKEN_LENGTH_MAX} printable characters"
+        )
+
+
+def _named_seats(asks: Iterable[Ask | SeatAsk]) -> tuple[SeatId, ...]:
+    named = tuple(seat_id for ask in asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids)
+    if len(set(named)) != len(named):
+        raise InvalidValue("duplicate_seat", "A seat is named twice")
+    if len(named) > SEATS_PER_HOLD_MAX:
+        raise InvalidValue("invalid_lines", f"A hold has at most {SEATS_PER_HOLD_MAX} seats")
+    return named
+
+
 def _check_holds(hold_ids: tuple[HoldId, ...]) -> None:
     if not 1 <= len(hold_ids) <= HOLDS_PER_CHECKOUT_MAX:
         raise InvalidValue("invalid_holds", f"Name from 1 to {HOLDS_PER_CHECKOUT_MAX} holds")
@@ -293,4 +438,8 @@ Command = (
     | ExpireHolds
     | WarnHolds
     | BlockSeats
+    | FillCart
+    | EmptyCart
+    | RenewCart
+    | PromoteWaiting
 )

@@ -14,14 +14,14 @@ from holdfast.domain import refusals
 from holdfast.domain.catalogue import EventStatus
 from holdfast.domain.commands import ConvertHolds
 from holdfast.domain.extending import is_of, refuse_mixture
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.ids import OrderId, PoolId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import make_order, revival_id
 from holdfast.domain.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
 from holdfast.domain.picking import lapsed_on
-from holdfast.domain.placing import make_room, rounded_up
 from holdfast.domain.refusals import Refusal
+from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
 
 
@@ -70,10 +70,17 @@ def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
 
 def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
     for hold in holds:
-        if hold.is_cancelled() or _order_of(ledger, hold) is not None:
+        if (
+            hold.is_cancelled()
+            or hold.is_waiting(ledger.now)
+            or _order_of(ledger, hold) is not None
+        ):
             return refusals.invalid_hold_state(hold.status.value)
         if ledger.sessions[hold.session_key].sale.status is EventStatus.CANCELLED:
             return refusals.event_unavailable()
+    refusal = _refuse_amount(command, holds)
+    if refusal is not None:
+        return refusal
     tickets = sum(hold.quantity for hold in holds)
     if len(command.purchase.attendees) > tickets:
         return refusals.too_many_attendees(tickets)
@@ -82,6 +89,14 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
         or _refuse_used_payment(ledger, command, holds)
         or _refuse_late(ledger, holds)
     )
+
+
+def _refuse_amount(command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
+    """The payment was looked at before anything was locked: a cart may have changed since."""
+    total = sum(hold.total.minor for hold in holds)
+    if command.total_minor in {None, total}:
+        return None
+    return refusals.amount_changed(total, holds[0].currency)
 
 
 def _refuse_used_payment(

@@ -3,21 +3,26 @@ touches nothing, so an error in it costs one command and leaves the rest of the 
 
 from holdfast.domain import refusals
 from holdfast.domain.blocking import block_seats
+from holdfast.domain.carting import empty_cart, fill_cart, renew_cart
 from holdfast.domain.commands import (
     BlockSeats,
     Command,
     ConvertHolds,
+    EmptyCart,
     ExpireHolds,
     ExtendHold,
+    FillCart,
     PlaceHold,
+    PromoteWaiting,
     ReleaseHold,
+    RenewCart,
     StartCheckout,
     WarnHolds,
 )
 from holdfast.domain.converting import convert
 from holdfast.domain.extending import extend, start_checkout
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.outcomes import Decision, Expired, NeedsMore, Released, Warned
+from holdfast.domain.outcomes import Decision, Expired, NeedsMore, Promoted, Released, Warned
 from holdfast.domain.placing import place
 from holdfast.domain.transitions import Transition
 
@@ -40,6 +45,14 @@ def decide(ledger: Ledger, command: Command) -> Decision:
             return _warn(ledger, command)
         case ExpireHolds():
             return _expire(ledger, command)
+        case FillCart():
+            return fill_cart(ledger, command)
+        case EmptyCart():
+            return empty_cart(ledger, command)
+        case RenewCart():
+            return renew_cart(ledger, command)
+        case PromoteWaiting():
+            return _promote(ledger, command)
 
 
 def _release(ledger: Ledger, command: ReleaseHold) -> Decision:
@@ -66,6 +79,14 @@ def _expire(ledger: Ledger, command: ExpireHolds) -> Decision:
             transitions.append(Transition(hold, hold.expired(ledger.now), command.origin))
     expired = tuple(transition.after.id for transition in transitions)
     return Decision(Expired(expired, ledger.now), tuple(transitions))
+
+
+def _promote(ledger: Ledger, command: PromoteWaiting) -> Decision:
+    """Nothing of its own: see `settle`, which follows every command."""
+    session = ledger.sessions.get(command.session_key)
+    if session is not None and not ledger.knows_line_of(session.key):
+        return Decision(NeedsMore())
+    return Decision(Promoted(ledger.now))
 
 
 def _warn(ledger: Ledger, command: WarnHolds) -> Decision:

@@ -6,12 +6,11 @@ from datetime import datetime, timedelta
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import ExtendHold, StartCheckout
-from holdfast.domain.hold import Hold
+from holdfast.domain.hold import Hold, rounded_up
 from holdfast.domain.ids import CheckoutId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import SEATS_PER_ORDER_MAX, TICKETS_PER_ORDER_MAX, Checkout
 from holdfast.domain.outcomes import CheckoutStarted, Decision, Extended, NeedsMore
-from holdfast.domain.placing import rounded_up
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.transitions import Transition
@@ -115,7 +114,7 @@ def _later(now: datetime, hold: Hold, seconds: int) -> datetime:
 
 def _end_of_life(session: SessionCatalogue, hold: Hold) -> datetime:
     seconds = min(policy.lifetime_max_seconds for policy in _policies(session, hold))
-    return rounded_up(hold.created_at) + timedelta(seconds=seconds)
+    return rounded_up(hold.held_at or hold.created_at) + timedelta(seconds=seconds)
 
 
 def _policies(session: SessionCatalogue, hold: Hold) -> list[HoldPolicy]:

@@ -36,12 +36,11 @@ class AuditRecord:
     new: dict[str, JsonValue]
 
 
-# What the audit calls it when a seat changes hands.
-_SEAT_ACTION_OF_STATUS = {
-    HoldStatus.ACTIVE: "seat_reserved",
-    HoldStatus.EXPIRED: "seat_hold_expired",
-    HoldStatus.CANCELLED: "seat_released",
-    HoldStatus.CONVERTED: "seat_sold",
+# What the audit calls it when a seat changes hands, and what it is then.
+_SEAT_ACTION = {
+    FactType.SEAT_HELD: ("seat_reserved", SeatStatus.HELD),
+    FactType.SEAT_RELEASED: ("seat_released", SeatStatus.AVAILABLE),
+    FactType.SEAT_SOLD: ("seat_sold", SeatStatus.SOLD),
 }
 
 
@@ -50,10 +49,9 @@ def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
     hold = transition.after
     key = (hold.organization_id, transition.fact_type, hold.version, hold.id)
     yield Fact(*key, None, fact_payload(transition))
-    seat_fact_type = transition.seat_fact_type
-    if seat_fact_type is None:
-        return
-    for seat in hold.seats:
+    for seat, move in transition.seat_moves():
+        if move is None:
+            continue
         payload: dict[str, JsonValue] = {
             "hold_id": str(hold.id),
             "seat_id": str(seat.id),
@@ -62,12 +60,12 @@ def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
             "organization_id": str(hold.organization_id),
             "timestamp": iso(hold.updated_at),
         }
-        if seat_fact_type is FactType.SEAT_HELD:
+        if move is FactType.SEAT_HELD:
             payload["user_id"] = hold.holder.user_id
             payload["held_until"] = iso(hold.expires_at)
-        if seat_fact_type is FactType.SEAT_RELEASED:
-            payload["reason"] = hold.status.value
-        yield Fact(hold.organization_id, seat_fact_type, hold.version, hold.id, seat.id, payload)
+        if move is FactType.SEAT_RELEASED:
+            payload["reason"] = "changed" if hold.occupies_places() else hold.status.value
+        yield Fact(hold.organization_id, move, hold.version, hold.id, seat.id, payload)
 
 
 def order_fact(order: Order, version: int) -> Fact:
@@ -120,34 +118,33 @@ def audit_of(transition: Transition, event_id: EventId) -> Iterator[AuditRecord]
     assert new is not None
     if transition.is_by_operator:
         new["as_operator"] = True
+    old = audit_values(before)
+    if before is not None and old is not None and transition.changes_lines:
+        old["lines"] = [_line_payload(line) for line in before.lines]
+        new["lines"] = [_line_payload(line) for line in hold.lines]
     action, origin = transition.fact_type.value, transition.origin
     key = (hold.organization_id, action, hold.id)
-    yield AuditRecord(*key, None, origin, audit_values(before), new)
-    if transition.seat_fact_type is None:
-        return
-    old_seat: dict[str, JsonValue] = {"status": _seat_status(before)}
-    new_seat: dict[str, JsonValue] = {"status": _seat_status(hold)}
-    if hold.occupies_places():
-        new_seat["event_id"] = str(event_id)
-        new_seat |= {"held_until": iso(hold.expires_at), "source": hold.remarks.source.value}
-    for seat in hold.seats:
-        yield AuditRecord(
-            hold.organization_id,
-            _SEAT_ACTION_OF_STATUS[hold.status],
-            hold.id,
-            seat.id,
-            origin,
-            old_seat,
-            new_seat,
-        )
+    yield AuditRecord(*key, None, origin, old, new)
+    for seat, move in transition.seat_moves():
+        if move is not None:
+            yield _seat_record(transition, seat.id, move, event_id)
 
 
-def _seat_status(hold: Hold | None) -> str:
-    """What the seats of a hold are."""
-    if hold is not None and hold.occupies_places():
-        return SeatStatus.HELD.value
-    is_sold = hold is not None and hold.is_converted()
-    return SeatStatus.SOLD.value if is_sold else SeatStatus.AVAILABLE.value
+def _seat_record(
+    transition: Transition, seat_id: SeatId, move: FactType, event_id: EventId
+) -> AuditRecord:
+    hold = transition.after
+    action, status = _SEAT_ACTION[move]
+    new: dict[str, JsonValue] = {"status": status.value}
+    was = SeatStatus.HELD
+    if move is FactType.SEAT_HELD:
+        was = SeatStatus.AVAILABLE
+        new["event_id"] = str(event_id)
+        new |= {"held_until": iso(hold.expires_at), "source": hold.remarks.source.value}
+    if move is FactType.SEAT_RELEASED and hold.status is HoldStatus.EXPIRED:
+        action = "seat_hold_expired"
+    old: dict[str, JsonValue] = {"status": was.value}
+    return AuditRecord(hold.organization_id, action, hold.id, seat_id, transition.origin, old, new)
 
 
 def seat_audit(transition: SeatTransition) -> AuditRecord:
@@ -181,8 +178,15 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
         case FactType.HOLD_CREATED:
             payload["customer_email"] = hold.holder.email.value if hold.holder.email else None
             payload["expires_at"] = iso(hold.expires_at)
+        case FactType.HOLD_WAITING:
+            payload["expires_at"] = iso(hold.expires_at)
+        case FactType.HOLD_PROMOTED:
+            payload["waiting_since"] = iso(_waiting_since(transition))
+            payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_EXTENDED | FactType.HOLD_CHANGED:
             assert transition.before is not None
+            if transition.changes_lines:
+                payload["previous_quantity"] = transition.before.quantity
             payload["expires_at"] = iso(hold.expires_at)
             payload["previous_expires_at"] = iso(transition.before.expires_at)
             payload["checkout_id"] = None if hold.checkout_id is None else str(hold.checkout_id)
@@ -190,9 +194,16 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_CONVERTED:
             payload["order_id"] = str(hold.order_id)
-    if single is None or single.seat is not None:
+    if single is None or single.seat is not None or single.item is not None:
         payload["lines"] = [_line_payload(line) for line in hold.lines]
     return payload
+
+
+def _waiting_since(transition: Transition) -> datetime:
+    before = transition.before
+    assert before is not None
+    assert before.waiting is not None
+    return before.waiting.since
 
 
 def _line_payload(line: Line) -> dict[str, JsonValue]:
@@ -202,6 +213,9 @@ def _line_payload(line: Line) -> dict[str, JsonValue]:
     }
     if line.seat is not None:
         payload["seat_id"] = str(line.seat.id)
+    if line.item is not None:
+        payload["cart_item_id"] = line.item.id
+        payload["group_id"] = str(line.item.group_id)
     return payload
 
 

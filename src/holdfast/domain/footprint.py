@@ -8,23 +8,27 @@ order, so no two transactions can wait for each other in a circle:
       HOLD_ID          advisory, for ids that clients choose
       HOLDER           advisory, where a holder may have only so much
       PAYMENT          advisory, where a payment makes one order only
-    3 POOL             row
+      CART             advisory, so that a cart has one live hold
+    3 WAITLIST         row; who waits in a session, and in which order
+      POOL             row
     4 SEAT             row
     5 HOLD             row
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.cart_items import asks_again
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.commands import Ask, PlaceHold, SeatAsk
+from holdfast.domain.commands import Ask, EmptyCart, FillCart, PlaceHold, RenewCart, SeatAsk
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import (
     BlockId,
+    CartKey,
     HoldKey,
     OrganizationId,
     PaymentKey,
@@ -35,6 +39,9 @@ from holdfast.domain.ids import (
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.seating import Seating
 from holdfast.domain.values import Holder
+from holdfast.domain.waiting import Waitlist
+
+CartCommand = FillCart | EmptyCart | RenewCart
 
 
 class ResourceKind(IntEnum):
@@ -44,6 +51,8 @@ class ResourceKind(IntEnum):
     HOLD_ID = 21
     HOLDER = 22
     PAYMENT = 23
+    CART = 24
+    WAITLIST = 28
     POOL = 30
     SEAT = 40
     HOLD = 50
@@ -51,7 +60,7 @@ class ResourceKind(IntEnum):
     @property
     def is_row(self) -> bool:
         """A row can be waited for; advisory locks are tried again and again."""
-        return self >= ResourceKind.POOL
+        return self >= ResourceKind.WAITLIST
 
 
 class Resource(NamedTuple):
@@ -65,6 +74,12 @@ def payment_resource(payment: PaymentKey) -> Resource:
     organization_id, reference = payment
     digest = sha256(reference.encode()).digest()
     return Resource(ResourceKind.PAYMENT, organization_id, UUID(bytes=digest[:16]))
+
+
+def cart_resource(cart: CartKey) -> Resource:
+    organization_id, name = cart
+    digest = sha256(name.encode()).digest()
+    return Resource(ResourceKind.CART, organization_id, UUID(bytes=digest[:16]))
 
 
 def lock_order(resource: Resource) -> tuple[int, int, int]:
@@ -110,9 +125,14 @@ class Footprint:
     holding: Holding | None = None
     new_holds: tuple[HoldKey, ...] = ()  # holds that it may make: each needs a reference
     payment: PaymentKey | None = None  # that must have made no other order
+    cart: CartKey | None = None  # whose newest hold is to be read
+    frees_places: bool = False  # so those who wait for them are to be looked at
     weight: int = 1  # about how many rows it writes, where that may be many
     awaits: Resource | None = None  # something that has to be there before anything is planned
     refusal: Refusal | None = None  # it is too large to be decided at all
+
+    def required_of(self, kind: ResourceKind) -> list[Resource]:
+        return [resource for resource in self.required if resource.kind is kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +144,9 @@ class Needs:
     holds: frozenset[HoldKey] = frozenset()
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
     places: tuple[PlaceHold, ...] = ()
+    carts: tuple[CartCommand, ...] = ()
+    # Sessions, beside those of the holds, where places may be freed.
+    waitlists: frozenset[SessionKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,33 +166,75 @@ class Survey:
     lapsed: Mapping[PoolId, tuple[Hold, ...]] = field(default_factory=dict)
     seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
     blocks_of: Mapping[SeatId, BlockId] = field(default_factory=dict)
+    carts: Mapping[CartKey, Hold] = field(default_factory=dict)  # the newest hold of each
+    waitlists: Mapping[SessionKey, Waitlist] = field(default_factory=dict)
+    # Sessions in which somebody waited when a group was there last.
+    lined: frozenset[SessionKey] = frozenset()
     # Sessions whose seats are not in memory yet: reading them takes longer than others should wait.
     unread: frozenset[SessionKey] = frozenset()
 
     def known_holds(self) -> dict[HoldKey, Hold]:
-        return {hold.key: hold for holds in self.lapsed.values() for hold in holds} | dict(
-            self.holds
-        )
+        known = {hold.key: hold for holds in self.lapsed.values() for hold in holds}
+        known |= {hold.key: hold for hold in self.carts.values()}
+        return known | dict(self.holds)
 
 
-def seats_to_survey(needs: Needs, sessions: Mapping[SessionKey, SessionCatalogue]) -> SeatNeeds:
-    """General admission and seats picked by hand cost no look at the seats, unless a block has a
-    capacity or the policy wants to see the neighbours."""
-    seatings: set[SessionKey] = set()
-    blocks_of: set[tuple[SessionKey, SeatId]] = set()
+def waitlists_to_survey(needs: Needs, seen: Survey) -> frozenset[SessionKey]:
+    """Sessions that keep a line and where places are freed, or seats are looked for: the lines of
+    all others are read under lock only."""
+    wanted = set(needs.waitlists)
+    wanted |= {hold.session_key for hold in (*seen.holds.values(), *seen.carts.values())}
     for command in needs.places:
-        session = sessions.get(command.session_key)
+        session = seen.sessions.get(command.session_key)
+        if session is not None and session.has_seats:
+            wanted.add(session.key)
+    return frozenset(
+        key for key in wanted if key in seen.sessions and seen.sessions[key].keeps_line
+    )
+
+
+def seats_to_survey(needs: Needs, seen: Survey) -> SeatNeeds:
+    """General admission and seats picked by hand cost no look at the seats, unless a block has a
+    capacity, the policy wants to see the neighbours, or somebody waits for seats."""
+    seatings = {key for key, waitlist in seen.waitlists.items() if waitlist.has_wishes()}
+    blocks_of: set[tuple[SessionKey, SeatId]] = set()
+    for wish in _wishes(needs, seen):
+        session = seen.sessions.get(wish.session_key)
         if session is None or not session.has_seats:
             continue
         if (
-            command.wants_alternative
-            or (command.named_seats and session.minds_orphans)
-            or any(_is_to_be_found(ask, session) for ask in command.asks)
+            wish.wants_alternative
+            or (wish.named_seats and session.minds_orphans)
+            or any(_is_to_be_found(ask, session) for ask in wish.asks)
         ):
             seatings.add(session.key)
         if session.has_capped_blocks:
-            blocks_of.update((session.key, seat_id) for seat_id in command.named_seats)
+            blocks_of.update((session.key, seat_id) for seat_id in wish.named_seats)
     return SeatNeeds(frozenset(seatings), frozenset(blocks_of))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    session_key: SessionKey
+    asks: Sequence[Ask | SeatAsk]
+    wants_alternative: bool = False
+
+    @property
+    def named_seats(self) -> tuple[SeatId, ...]:
+        return tuple(
+            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
+        )
+
+
+def _wishes(needs: Needs, seen: Survey) -> Iterator[_Wish]:
+    for place in needs.places:
+        yield _Wish(place.session_key, place.asks, place.wants_alternative)
+    for command in needs.carts:
+        if isinstance(command, FillCart):
+            yield _Wish(command.session_key, [each.ask for each in command.asks])
+        hold = seen.carts.get(command.cart_key)
+        if hold is not None:
+            yield _Wish(hold.session_key, [each.ask for each in asks_again(hold)])
 
 
 def _is_to_be_found(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:

@@ -1,21 +1,26 @@
 """A hold: a timed promise to a holder.
 
-    active -> converted        paid
-       |----> expired          its time was up
-       '----> cancelled        let go by its holder or an operator
+    waiting -> active -> converted        paid
+       |         |-----> expired          its time was up
+       |         '-----> cancelled        let go by its holder or an operator
+       '-> expired | cancelled            it left the line before its turn
 
-While it is active it may be extended, and its holder is warned once before the end.
+While it is active it may be extended, and its holder is warned once before the end. While it waits
+it has no places yet, only its place in the line; once promoted it has fresh time.
 
 Lapsed and expired are two facts: a hold is *lapsed* from `expires_at` on, whatever its row says;
 it is *expired* once a command has written that down. Ask by intent (`can_convert(now)`), never by
 comparing the status.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any
+from uuid import UUID
 
 from holdfast.domain.ids import (
     BlockId,
@@ -33,10 +38,14 @@ from holdfast.domain.ids import (
 from holdfast.domain.values import Holder, Money
 
 CART_TOKEN_LENGTH_MAX = 255
+CART_ITEM_ID_LENGTH_MAX = 255
+# More lines than one change can add: the numbers of lines are never used twice.
+_LINES_PER_VERSION = 512
 NOTES_LENGTH_MAX = 1000
 
 
 class HoldStatus(StrEnum):
+    WAITING = "waiting"
     ACTIVE = "active"
     CONVERTED = "converted"
     EXPIRED = "expired"
@@ -73,15 +82,56 @@ class LineSeat:
 
 
 @dataclass(frozen=True, slots=True)
+class CartItem:
+    """Which item of its cart a line is for, and the call that it came with."""
+
+    id: str
+    group_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class SeatWish:
+    """What kind of seats somebody waits for: in one block or in any, so many of them accessible,
+    all side by side or not; at what price, if the platform named one."""
+
+    block_id: BlockId | None = None
+    accessible: int = 0
+    is_together: bool = False
+    unit_price_minor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """One immutable ask inside a hold. It remembers the pools it drew from, so that what is given
-    back goes where it came from even when the catalogue has changed since."""
+    back goes where it came from even when the catalogue has changed since. Its number tells it from
+    all other lines that its hold ever had. Only a line that waits for seats has a wish."""
 
     ticket_type_id: TicketTypeId
     quantity: int
     unit_price_minor: int
     pool_ids: tuple[PoolId, ...]
     seat: LineSeat | None = None
+    number: int = 0
+    item: CartItem | None = None
+    wish: SeatWish | None = None
+
+
+def numbered_lines(lines: Iterable[Line], version: int) -> tuple[Line, ...]:
+    """The lines that a version of a hold adds."""
+    first = 0 if version == 1 else version * _LINES_PER_VERSION
+    return tuple(
+        line if line.number == number else replace(line, number=number)
+        for number, line in enumerate(lines, first)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPlace:
+    """A place in a line. `passes_seen` is how often anyone had passed in that line before."""
+
+    line_id: UUID
+    since: datetime
+    passes_seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +147,7 @@ class Hold:
     version: int
     created_at: datetime
     updated_at: datetime
-    held_at: datetime  # when the places became the holder's
+    held_at: datetime | None  # when the places became the holder's
     expires_at: datetime
     confirmed_at: datetime | None = None
     cancelled_at: datetime | None = None
@@ -107,6 +157,8 @@ class Hold:
     checkout_id: CheckoutId | None = None  # the checkout that it is or was in
     order_id: OrderId | None = None  # what it became when it was paid
     revives: HoldId | None = None  # the lapsed hold whose late payment it stands for
+    is_cart: bool = False  # it is what its cart holds; the cart's name is in the remarks
+    waiting: WaitingPlace | None = None  # while it waits
     seats: tuple[LineSeat, ...] = field(init=False)  # of its lines: asked for all the time
 
     def __post_init__(self) -> None:
@@ -145,13 +197,25 @@ class Hold:
         minor = sum(line.quantity * line.unit_price_minor for line in self.lines)
         return Money(minor, self.currency)
 
+    @property
+    def cart(self) -> str | None:
+        """The cart that has it, and no other live hold."""
+        return self.remarks.cart_token if self.is_cart else None
+
     def is_active(self, now: datetime) -> bool:
-        """Live: the promise stands."""
+        """The promise stands."""
         return self.status is HoldStatus.ACTIVE and now < self.expires_at
+
+    def is_waiting(self, now: datetime) -> bool:
+        return self.status is HoldStatus.WAITING and now < self.expires_at
+
+    def is_live(self, now: datetime) -> bool:
+        """It has its places, or waits for them."""
+        return self.is_active(now) or self.is_waiting(now)
 
     def is_lapsed(self, now: datetime) -> bool:
         """Its time has passed and no command has written so yet."""
-        return self.status is HoldStatus.ACTIVE and now >= self.expires_at
+        return self.status in _WITH_AN_END and now >= self.expires_at
 
     def is_expired(self, now: datetime) -> bool:
         return self.status is HoldStatus.EXPIRED or self.is_lapsed(now)
@@ -169,7 +233,10 @@ class Hold:
         return self.is_active(now)
 
     def can_release(self, now: datetime) -> bool:
-        return self.is_active(now)
+        return self.is_live(now)
+
+    def can_change(self, now: datetime) -> bool:
+        return self.is_live(now)
 
     def can_extend(self, now: datetime) -> bool:
         return self.is_active(now)
@@ -181,10 +248,14 @@ class Hold:
         """Its units are counted as held, lapsed or not."""
         return self.status is HoldStatus.ACTIVE
 
+    def is_over(self) -> bool:
+        """It has reached its one last state."""
+        return self.status not in _WITH_AN_END
+
     def remaining_seconds(self, now: datetime) -> int:
         """Whole seconds left, rounded down, so that nobody is shown more than there is; 0 when the
         hold is not live."""
-        return int((self.expires_at - now).total_seconds()) if self.is_active(now) else 0
+        return int((self.expires_at - now).total_seconds()) if self.is_live(now) else 0
 
     def status_at(self, now: datetime) -> HoldStatus:
         """What everyone is shown: a lapsed hold is expired."""
@@ -192,11 +263,39 @@ class Hold:
 
     def expired(self, now: datetime) -> "Hold":
         assert self.can_expire(now)
-        return self._changed(now, status=HoldStatus.EXPIRED, expired_at=now, warn_at=None)
+        return self._changed(
+            now, status=HoldStatus.EXPIRED, expired_at=now, warn_at=None, waiting=None
+        )
 
     def released(self, now: datetime) -> "Hold":
         assert self.can_release(now)
-        return self._changed(now, status=HoldStatus.CANCELLED, cancelled_at=now, warn_at=None)
+        return self._changed(
+            now, status=HoldStatus.CANCELLED, cancelled_at=now, warn_at=None, waiting=None
+        )
+
+    def changed(
+        self, now: datetime, kept: Iterable[Line], added: Iterable[Line], place: WaitingPlace | None
+    ) -> "Hold":
+        """Other lines, the same time. One that waits keeps its place or gets another."""
+        assert self.can_change(now)
+        assert (place is None) is (self.waiting is None)
+        lines = (*kept, *numbered_lines(added, self.version + 1))
+        return self._changed(now, lines=lines, waiting=place)
+
+    def promoted(
+        self, now: datetime, until: datetime, warning_seconds: int, lines: tuple[Line, ...]
+    ) -> "Hold":
+        """Its turn has come: it gets its places, and fresh time."""
+        assert self.is_waiting(now)
+        return self._changed(
+            now,
+            status=HoldStatus.ACTIVE,
+            held_at=now,
+            expires_at=until,
+            warn_at=warning_time(now, until, warning_seconds),
+            lines=lines,
+            waiting=None,
+        )
 
     def converted(self, now: datetime, order_id: OrderId) -> "Hold":
         assert self.can_convert(now)
@@ -231,6 +330,8 @@ class Hold:
         return Hold(**values | {"version": self.version + 1, "updated_at": now})
 
 
+_WITH_AN_END = frozenset({HoldStatus.WAITING, HoldStatus.ACTIVE})
+
 # `dataclasses.replace` does the same and takes three times as long.
 _FIELDS = tuple(each.name for each in fields(Hold) if each.init)
 _values_of = attrgetter(*_FIELDS)
@@ -240,3 +341,8 @@ def warning_time(now: datetime, expires_at: datetime, warning_seconds: int) -> d
     """A hold that lasts no longer than the warning would come before its end is not warned."""
     warn_at = expires_at - timedelta(seconds=warning_seconds)
     return warn_at if warning_seconds and warn_at > now else None
+
+
+def rounded_up(moment: datetime) -> datetime:
+    """Times are whole seconds: the buyer never gets less than what was promised."""
+    return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)

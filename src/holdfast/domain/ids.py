@@ -21,3 +21,5 @@ HoldKey = tuple[OrganizationId, HoldId]
 SessionKey = tuple[OrganizationId, SessionId]
 # A payment goes by the reference that its provider gave it.
 PaymentKey = tuple[OrganizationId, str]
+# A cart goes by the name that the platform gave it.
+CartKey = tuple[OrganizationId, str]

@@ -1,6 +1,6 @@
 """The locked rows of one group, as values. Decisions read it; only whole decisions change it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -10,6 +10,7 @@ from holdfast.domain.commands import Receipt
 from holdfast.domain.footprint import Proposal, Resource
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import (
+    CartKey,
     HoldKey,
     OrderId,
     OrganizationId,
@@ -29,6 +30,7 @@ from holdfast.domain.transitions import (
     pool_moves,
     seat_after,
 )
+from holdfast.domain.waiting import Waitlist, wants_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,17 @@ class Ledger:
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
     seats: dict[SeatId, Seat] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
-    # Live holds by session and holder, for those whose policy allows only one.
+    # Live holds by session and holder, for those who may have only so many.
     holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
     # Messages that have had their effect already.
     receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
     # What payments that are for single use have paid for already.
     paid: dict[PaymentKey, OrderId] = field(default_factory=dict)
+    # The newest hold of each cart.
+    carts: dict[CartKey, HoldKey | None] = field(default_factory=dict)
+    # Of sessions that keep a line: who waits.
+    waitlists: dict[SessionKey, Waitlist] = field(default_factory=dict)
     references: dict[HoldKey, str] = field(default_factory=dict)
     # Locked by someone else: whatever needs one of these is not decided in this group.
     skipped: frozenset[Resource] = frozenset()
@@ -78,8 +84,17 @@ class Ledger:
         """What a buyer may have: lapsed places are free."""
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
+    def knows_line_of(self, session_key: SessionKey) -> bool:
+        """Whether the lines of the session are locked, if it keeps any."""
+        return session_key in self.waitlists or not self.sessions[session_key].keeps_line
+
     def knows_places_of(self, hold: Hold) -> bool:
-        """Whether every pool and seat that would get something back is locked."""
+        """Whether every pool and seat that would get something back is locked, and who waits for
+        it."""
+        if not self.knows_line_of(hold.session_key):
+            return False
+        if hold.waiting is not None:
+            return True  # it has no places yet
         for line in hold.lines:
             for pool_id in line.pool_ids:
                 if pool_id not in self.pools:
@@ -88,7 +103,11 @@ class Ledger:
 
     def lapsed_holds(self) -> Iterator[Hold]:
         """Oldest first, so that who lapsed first gives back first."""
-        lapsed = [hold for hold in self.holds.values() if hold.is_lapsed(self.now)]
+        lapsed = [
+            hold
+            for hold in self.holds.values()
+            if hold.occupies_places() and hold.is_lapsed(self.now)
+        ]
         return iter(sorted(lapsed, key=lambda hold: (hold.expires_at, hold.id)))
 
     def apply(
@@ -96,9 +115,10 @@ class Ledger:
         transitions: Iterable[Transition],
         seat_transitions: Iterable[SeatTransition] = (),
         order: Order | None = None,
+        passed: Collection[UUID] = (),
     ) -> None:
         """All of it or none: the new pools and seats are made, and so checked, before any is
-        kept."""
+        kept. `passed` are lines of the session that it is about."""
         transitions = tuple(transitions)
         moved = {
             pool_id: self.pools[pool_id].moved(move.held, move.sold)
@@ -106,19 +126,41 @@ class Ledger:
         }
         seats: dict[SeatId, Seat] = {}
         for transition in transitions:
-            for seat in transition.after.seats if transition.moves_seats else ():
+            for seat, move in transition.seat_moves():
                 before = seats.get(seat.id) or self.seats[seat.id]
-                seats[seat.id] = seat_after(before, transition)
+                seats[seat.id] = seat_after(before, move, transition.after)
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
         self._keep(seats)
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
+            if transition.after.cart is not None:
+                cart_key = (transition.after.organization_id, transition.after.cart)
+                if transition.before is None:
+                    self.carts[cart_key] = transition.after.key
+            self._move_in_line(transition)
+        if passed:
+            self.waitlists[transitions[-1].after.session_key].passed(passed)
         for (pool_id, second), units in lapse_moves(transitions).items():
             buckets = self.lapse.setdefault(pool_id, {})
             buckets[second] = buckets.get(second, 0) + units
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
+
+    def _move_in_line(self, transition: Transition) -> None:
+        before, after = transition.before, transition.after
+        waitlist = self.waitlists.get(after.session_key)
+        if waitlist is None:
+            return
+        was = None if before is None else before.waiting
+        if was is not None and was == after.waiting:
+            waitlist.kept(after)
+            return
+        if before is not None and was is not None:
+            waitlist.left(before, is_served=after.occupies_places())
+        if after.waiting is not None:
+            wants = wants_of(after.lines, self.sessions[after.session_key])
+            waitlist.joined(after, wants, self.now)
 
     def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
         for seat in seats.values():

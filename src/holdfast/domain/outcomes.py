@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import (
@@ -26,6 +27,41 @@ class Placed:
     hold: Hold
     at: datetime
     is_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """In the line: behind `position` - 1 others. None where only a reader can tell: it has waited
+    for a while."""
+
+    hold: Hold
+    at: datetime
+    position: int | None = None
+    is_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CartChanged:
+    """The cart's hold as it is now; `is_repeat`: it was so already."""
+
+    hold: Hold
+    at: datetime
+    is_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CartEmptied:
+    """`hold` is what was let go, if there was anything."""
+
+    hold: Hold | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What was free has been given to those who wait."""
+
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +140,7 @@ class NeedsMore:
     holds           stand on seats that are asked for
     locked_seats    somebody else has locked: best-available looks elsewhere first
     block_limits    what a block with a capacity has left
+    has_to_wait     may have to wait in line, which is bound by what its holder has
     was_overtaken   the look ahead was out of date; the next one will not be
     """
 
@@ -111,6 +148,7 @@ class NeedsMore:
     holds: frozenset[HoldKey] = frozenset()
     locked_seats: frozenset[SeatId] = frozenset()
     block_limits: Mapping[BlockId, int] = field(default_factory=dict)
+    has_to_wait: bool = False
     was_overtaken: bool = False
 
     def and_(self, other: "NeedsMore") -> "NeedsMore":
@@ -119,6 +157,7 @@ class NeedsMore:
             holds=self.holds | other.holds,
             locked_seats=self.locked_seats | other.locked_seats,
             block_limits={**self.block_limits, **other.block_limits},
+            has_to_wait=self.has_to_wait or other.has_to_wait,
         )
 
 
@@ -134,6 +173,10 @@ Outcome = (
     | Expired
     | Warned
     | SeatsBlocked
+    | Waiting
+    | CartChanged
+    | CartEmptied
+    | Promoted
     | Refusal
 )
 
@@ -145,3 +188,4 @@ class Decision:
     seat_transitions: tuple[SeatTransition, ...] = ()
     checkout: Checkout | None = None
     order: Order | None = None
+    passed: tuple[UUID, ...] = ()  # lines whose first in line was passed by this

@@ -31,7 +31,9 @@ class Picked:
 def own_hold(ledger: Ledger, command: PlaceHold) -> Placed | NeedsMore | None:
     """Asking again for what one holds is no error, and was not made one by a sale that has ended
     since: the answer is the hold that stands."""
-    if command.is_id_from_client or not all(isinstance(ask, SeatAsk) for ask in command.asks):
+    if command.is_id_from_client or command.is_cart:
+        return None
+    if not all(isinstance(ask, SeatAsk) for ask in command.asks):
         return None
     keys = {_own_hold_key(ledger, command, seat_id) for seat_id in command.named_seats}
     key = keys.pop()

@@ -1,58 +1,59 @@
-"""Planning a group: what each command needs to see, and then what it has to lock.
-
-Best-available is planned here, on seats read without locks: each command of the group gets seats
-of its own, so that nobody waits for anybody. Whether they are really free is decided under lock.
-"""
+"""Planning a group: what each command needs to see, and then what it has to lock."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from holdfast.domain import refusals
+from holdfast.domain.cart_items import difference
+from holdfast.domain.carting import addition_of, place_of_cart, renewal_of
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import (
-    SEATS_PER_HOLD_MAX,
     BlockSeats,
     Command,
     ConvertHolds,
+    EmptyCart,
     ExpireHolds,
     ExtendHold,
+    FillCart,
     PlaceHold,
+    PromoteWaiting,
     ReleaseHold,
-    SeatAsk,
+    RenewCart,
     StartCheckout,
     WarnHolds,
 )
 from holdfast.domain.footprint import (
+    CartCommand,
     Footprint,
     Holding,
     Needs,
-    Proposal,
     Resource,
     ResourceKind,
     Survey,
+    cart_resource,
     payment_resource,
     seats_to_survey,
 )
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import (
-    BlockId,
     HoldKey,
     OrganizationId,
     PoolId,
     SeatId,
+    SessionId,
     SessionKey,
     TicketTypeId,
 )
+from holdfast.domain.line_planning import LinePlanning
 from holdfast.domain.order import SEATS_PER_ORDER_MAX
 from holdfast.domain.outcomes import NOTHING_MORE, NeedsMore
-from holdfast.domain.proposing import claim, propose, seated_asks
-from holdfast.domain.seating import FreeSeats
+from holdfast.domain.seat_planning import SeatPlanning, pools_of_alternatives, seat_resources
 
 # A seat takes about a tenth of a millisecond to free, and everybody waits for the group that does.
 SEATS_FREED_AT_ONCE_MAX = 500
 SEATS_FREED_BY_ONE_MAX = 2000
 
-_SESSION, _POOL, _SEAT = ResourceKind.SESSION, ResourceKind.POOL, ResourceKind.SEAT
+_SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
 
 
 def needs_of(command: Command, learnt: NeedsMore = NOTHING_MORE) -> Needs:
@@ -66,12 +67,25 @@ def needs_of(command: Command, learnt: NeedsMore = NOTHING_MORE) -> Needs:
                 places=(command,),
             )
         case BlockSeats():
-            return Needs(sessions=frozenset({command.session_key}), holds=learnt.holds)
+            session_key = frozenset({command.session_key})
+            return Needs(sessions=session_key, holds=learnt.holds, waitlists=session_key)
         case ReleaseHold() | ExtendHold():
             return Needs(holds=frozenset({command.hold_key}))
         case ConvertHolds():
             keys = {*command.hold_keys, *command.revival_keys}
             return Needs(holds=frozenset(keys | learnt.holds), lapsed=learnt.lapsed)
+        case FillCart():
+            return Needs(
+                sessions=frozenset({command.session_key}),
+                holds=learnt.holds,
+                lapsed=learnt.lapsed,
+                carts=(command,),
+            )
+        case EmptyCart() | RenewCart():
+            return Needs(holds=learnt.holds, lapsed=learnt.lapsed, carts=(command,))
+        case PromoteWaiting():
+            session_key = frozenset({command.session_key})
+            return Needs(sessions=session_key, waitlists=session_key)
         case _:
             return Needs(holds=frozenset(command.hold_keys))
 
@@ -81,18 +95,45 @@ class GroupPlan:
     """The footprints of one group, command by command in its order."""
 
     survey: Survey
-    # What is left of the seats that seemed free, after what this group proposes to take.
-    _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
-    _claimed: set[SessionKey] = field(default_factory=set)
+    _seats: SeatPlanning = field(init=False)
+    _lines: LinePlanning = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._seats = SeatPlanning(self.survey)
+        self._lines = LinePlanning(self.survey)
 
     def footprint(self, command: Command, learnt: NeedsMore = NOTHING_MORE) -> Footprint:
-        """What is to be locked before the command is decided."""
+        """What is to be locked before the command is decided, and so that those who wait can be
+        given what it frees."""
+        if isinstance(command, PlaceHold):
+            return self._footprint_of_place(command, learnt)
+        footprint = self._footprint(command, learnt)
+        if isinstance(command, WarnHolds) or not footprint.required:
+            return footprint
+        frees_places = not isinstance(command, ExtendHold | StartCheckout | ConvertHolds)
+        return self._with_lines(footprint, frees_places=frees_places)
+
+    def _with_lines(self, footprint: Footprint, *, frees_places: bool) -> Footprint:
+        required, optional = set(footprint.required), set(footprint.optional)
+        freed = [SeatId(seat.name) for seat in footprint.required_of(ResourceKind.SEAT)]
+        for _, organization_id, name in footprint.required_of(_SESSION):
+            session = self.survey.sessions.get((organization_id, SessionId(name)))
+            if session is not None and session.keeps_line:
+                required.add(Resource(ResourceKind.WAITLIST, organization_id, name))
+                if frees_places:
+                    optional |= self._lines.resources(session.key, freed)
+        return replace(
+            footprint,
+            required=frozenset(required),
+            optional=frozenset(optional - required),
+            frees_places=frees_places,
+        )
+
+    def _footprint(self, command: Command, learnt: NeedsMore) -> Footprint:
         match command:
-            case PlaceHold():
-                return self._footprint_of_place(command, learnt)
             case BlockSeats():
                 required = {Resource(_SESSION, command.organization_id, command.session_id)}
-                required |= _seats(command.organization_id, command.seat_ids)
+                required |= seat_resources(command.organization_id, command.seat_ids)
                 freed = _seats_of(self._known(learnt.holds))
                 if freed > SEATS_FREED_BY_ONE_MAX:
                     refusal = refusals.too_many_seats(freed)
@@ -112,9 +153,32 @@ class GroupPlan:
             case WarnHolds():
                 # Nothing of its places changes: nobody has to wait for a warning.
                 required = _without_places(self._holds(command.hold_keys))
+            case FillCart() | EmptyCart() | RenewCart():
+                return self._footprint_of_cart(command, learnt)
+            case PromoteWaiting():
+                required = {Resource(_SESSION, command.organization_id, command.session_id)}
             case ExpireHolds():
                 required = resources_of(_as_many_as_are_quick(self._known(command.hold_keys)))
         return Footprint(frozenset(required | _key_of(command)))
+
+    def _footprint_of_cart(self, command: CartCommand, learnt: NeedsMore) -> Footprint:
+        hold = self.survey.carts.get(command.cart_key)
+        required = _key_of(command) | {cart_resource(command.cart_key)}
+        if hold is not None:
+            is_over = hold.is_over()
+            required |= _without_places(resources_of([hold])) if is_over else resources_of([hold])
+        base = Footprint(frozenset(), cart=command.cart_key)
+        more = _placed_for(command, hold)
+        if more is not None:
+            base = self._footprint_of_place(more, learnt)
+            if base.awaits is not None or base.refusal is not None:
+                return base
+        return replace(
+            base,
+            required=base.required | required,
+            optional=base.optional - required,
+            cart=command.cart_key,
+        )
 
     def _footprint_of_place(self, command: PlaceHold, learnt: NeedsMore) -> Footprint:
         organization_id = command.organization_id
@@ -136,23 +200,26 @@ class GroupPlan:
         proposal = holding = None
         session = self.survey.sessions.get(command.session_key)
         if session is not None:
-            required |= self._pools_of_place(command, session)
-            holding = _holding(command, session)
+            required |= self._seats.pools(command, session)
+            if session.keeps_line:
+                required.add(Resource(ResourceKind.WAITLIST, organization_id, command.session_id))
+            is_waiting = learnt.has_to_wait or session.key in self.survey.lined
+            holding = _holding(command, session, is_waiting=is_waiting)
             if holding is not None:
                 key = holding.holder.key
                 required.add(Resource(ResourceKind.HOLDER, organization_id, key))
         if command.named_seats:
-            required |= _seats(organization_id, command.named_seats)
+            required |= seat_resources(organization_id, command.named_seats)
         # General admission, by far most of all, has nothing to do with what follows.
         if session is not None and session.has_seats:
-            required |= self._neighbours(command, session)
-            proposal = self._propose(command, session, learnt)
-            optional |= _pools_of_alternatives(command, session)
+            required |= self._seats.neighbours(command, session)
+            proposal = self._seats.propose(command, session, learnt)
+            optional |= pools_of_alternatives(command, session)
         if proposal is not None:
             proposed = {seat_id for seats in proposal.seats for seat_id in seats}
-            required |= _seats(organization_id, proposed & learnt.locked_seats)
-            required |= self._block_pools(command.session_key, proposed, proposal.limits)
-            optional |= _seats(organization_id, proposed)
+            required |= seat_resources(organization_id, proposed & learnt.locked_seats)
+            required |= self._seats.block_pools(command.session_key, proposed, proposal.limits)
+            optional |= seat_resources(organization_id, proposed)
         return Footprint(
             frozenset(required),
             frozenset(optional - required),
@@ -184,87 +251,7 @@ class GroupPlan:
         )
 
     def _needs_seating(self, command: PlaceHold) -> bool:
-        return bool(seats_to_survey(needs_of(command), self.survey.sessions).seatings)
-
-    def _pools_of_place(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
-        pools: set[PoolId] = set()
-        for ask in command.asks:
-            if isinstance(ask, SeatAsk):
-                pools |= self._pools_of_named(ask, session)
-            elif ask.ticket_type_id in session.offers:
-                pools |= set(session.offers[ask.ticket_type_id].pool_ids)
-        return {Resource(_POOL, command.organization_id, pool_id) for pool_id in pools}
-
-    def _pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
-        """Without a ticket type, the pools of every seated one: which it is, the seat tells."""
-        pools: set[PoolId] = set()
-        for ticket_type_id, offer in session.offers.items():
-            if offer.is_seated and ask.ticket_type_id in {None, ticket_type_id}:
-                pools |= set(offer.pool_ids)
-        for seat_id in ask.seat_ids:
-            block_id = self.survey.blocks_of.get(seat_id)
-            block = None if block_id is None else session.blocks.get(block_id)
-            if block is not None and block.capacity_pool_id is not None:
-                pools.add(block.capacity_pool_id)
-        return pools
-
-    def _neighbours(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
-        """Where single seats may not be left alone, two on each side are looked at too."""
-        seating = self.survey.seatings.get(session.key)
-        if seating is None or not session.minds_orphans:
-            return set()
-        neighbours: set[SeatId] = set()
-        for seat_id in command.named_seats:
-            spot = seating.plan.spots.get(seat_id)
-            if spot is not None:
-                places = seating.plan.rows[spot.row].places
-                near = (spot.bit + step for step in (-2, -1, 1, 2))
-                neighbours |= {places[bit].id for bit in near if bit in places}
-        return _seats(command.organization_id, neighbours)
-
-    def _propose(
-        self, command: PlaceHold, session: SessionCatalogue, learnt: NeedsMore
-    ) -> Proposal | None:
-        seating = self.survey.seatings.get(session.key)
-        if seating is None:
-            return None
-        asks = [ask for _, ask in seated_asks(command, session)]
-        wanted = sum(ask.quantity for ask in asks) + len(command.named_seats)
-        if not 0 < wanted <= SEATS_PER_HOLD_MAX:
-            return None
-        free = self._free.get(session.key, seating.free).copy()
-        limits = dict(learnt.block_limits)
-        for seat_id in command.named_seats:
-            if seat_id in seating.plan.spots:
-                claim(seating, free, limits, seating.plan.spots[seat_id])
-        proposal = None
-        if asks:
-            proposal, free = propose(
-                seating, free, asks, session, limits=limits, locked=learnt.locked_seats
-            )
-        is_certain = session.key not in self._claimed
-        if proposal is not None and proposal.is_short:
-            return replace(proposal, is_certain=is_certain, limits=learnt.block_limits)
-        self._free[session.key] = free
-        self._claimed.add(session.key)
-        return proposal
-
-    def _block_pools(
-        self, session_key: SessionKey, seat_ids: Iterable[SeatId], limited: Iterable[BlockId]
-    ) -> set[Resource]:
-        """Of the blocks that are proposed, and of those that were passed over for their capacity:
-        whether they still lack it is decided under lock."""
-        session = self.survey.sessions[session_key]
-        plan = self.survey.seatings[session_key].plan
-        blocks = {plan.place(plan.spots[seat_id]).block_id for seat_id in seat_ids} | set(limited)
-        pools = {
-            session.blocks[block_id].capacity_pool_id
-            for block_id in blocks
-            if block_id in session.blocks
-        }
-        return {
-            Resource(_POOL, session_key[0], pool_id) for pool_id in pools if pool_id is not None
-        }
+        return command.session_key in seats_to_survey(needs_of(command), self.survey).seatings
 
     def _lapsed(self, pools: Iterable[tuple[SessionKey, PoolId]]) -> set[Resource]:
         lapsed = [hold for _, pool_id in pools for hold in self.survey.lapsed.get(pool_id, ())]
@@ -278,7 +265,8 @@ class GroupPlan:
 
 
 def resources_of(holds: Iterable[Hold]) -> set[Resource]:
-    """A hold's session and lines never change, so what an unlocked look saw of them holds."""
+    """A hold's session never changes, and other lines are another version: then there is more to
+    lock."""
     resources: set[Resource] = set()
     pools: set[tuple[OrganizationId, PoolId]] = set()
     sessions: set[SessionKey] = set()
@@ -290,7 +278,7 @@ def resources_of(holds: Iterable[Hold]) -> set[Resource]:
             for pool_id in line.pool_ids:
                 pools.add((organization_id, pool_id))
         if hold.seats:
-            resources |= _seats(organization_id, (seat.id for seat in hold.seats))
+            resources |= seat_resources(organization_id, (seat.id for seat in hold.seats))
     resources.update(Resource(_POOL, *pool) for pool in pools)
     resources.update(Resource(_SESSION, *session) for session in sessions)
     return resources
@@ -314,10 +302,6 @@ def _without_places(resources: Iterable[Resource]) -> set[Resource]:
     return {each for each in resources if each.kind in {ResourceKind.SESSION, ResourceKind.HOLD}}
 
 
-def _seats(organization_id: OrganizationId, seat_ids: Iterable[SeatId]) -> set[Resource]:
-    return {Resource(_SEAT, organization_id, seat_id) for seat_id in seat_ids}
-
-
 def _key_of(command: Command) -> set[Resource]:
     key = command.idempotency
     if key is None:
@@ -325,10 +309,24 @@ def _key_of(command: Command) -> set[Resource]:
     return {Resource(ResourceKind.IDEMPOTENCY_KEY, command.organization_id, key.digest)}
 
 
-def _holding(command: PlaceHold, session: SessionCatalogue) -> Holding | None:
-    if not any(_is_one_only(ask.ticket_type_id, session) for ask in command.asks):
+def _placed_for(command: CartCommand, hold: Hold | None) -> PlaceHold | None:
+    """What is to be placed for a cart, as if it were a hold of its own."""
+    if isinstance(command, EmptyCart):
         return None
-    return Holding(session.key, command.holder)
+    if isinstance(command, RenewCart):
+        is_renewed = hold is not None and hold.is_over()
+        return renewal_of(command, hold) if is_renewed and hold is not None else None
+    if hold is None or hold.is_over() or hold.waiting is not None:
+        return place_of_cart(command)
+    found = difference(hold.lines, command.asks, command.group_id)
+    return addition_of(command, found) if found.parts else None
+
+
+def _holding(command: PlaceHold, session: SessionCatalogue, *, is_waiting: bool) -> Holding | None:
+    """Whose holds are counted: where a holder may have one only, or so many places in line."""
+    is_bound = any(_is_one_only(ask.ticket_type_id, session) for ask in command.asks)
+    is_waiting = is_waiting and session.keeps_line
+    return Holding(session.key, command.holder) if is_bound or is_waiting else None
 
 
 def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
@@ -337,14 +335,3 @@ def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue)
         offer = session.offers.get(ticket_type_id)
         return offer is not None and offer.policy.one_active_hold
     return any(offer.policy.one_active_hold for offer in session.offers.values() if offer.is_seated)
-
-
-def _pools_of_alternatives(command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
-    """What the blocks have left that another offer may be made of."""
-    if not command.wants_alternative:
-        return set()
-    return {
-        Resource(_POOL, command.organization_id, block.capacity_pool_id)
-        for block in session.blocks.values()
-        if block.capacity_pool_id is not None
-    }

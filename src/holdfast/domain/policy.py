@@ -12,6 +12,10 @@ CHECKOUT_EXTENSION_SECONDS_DEFAULT = 300
 WARNING_SECONDS_DEFAULT = 60
 WARNING_SECONDS_MAX = 3600
 DAY_SECONDS = 24 * 3600
+WAITING_SECONDS_MAX = 90 * DAY_SECONDS
+WAITING_PLACES_DEFAULT = 4
+WAITING_PLACES_MAX = 50
+WAITING_PASSES_MAX = 1000
 
 # The whole numbers of a policy: the least and the most.
 POLICY_BOUNDS = {
@@ -21,6 +25,9 @@ POLICY_BOUNDS = {
     "lifetime_max_seconds": (1, TTL_SECONDS_MAX),
     "warning_seconds": (0, WARNING_SECONDS_MAX),
     "late_payment_seconds": (0, DAY_SECONDS),
+    "waiting_seconds": (1, WAITING_SECONDS_MAX),
+    "waiting_places_max": (1, WAITING_PLACES_MAX),
+    "waiting_passes_max": (0, WAITING_PASSES_MAX),
 }
 
 
@@ -36,6 +43,10 @@ class PolicyOverride:
     lifetime_max_seconds: int | None = None
     warning_seconds: int | None = None
     late_payment_seconds: int | None = None
+    waitlist: bool | None = None
+    waiting_seconds: int | None = None
+    waiting_places_max: int | None = None
+    waiting_passes_max: int | None = None
 
     def __post_init__(self) -> None:
         for field, (least, most) in POLICY_BOUNDS.items():
@@ -67,6 +78,10 @@ class PolicyChange:
     lifetime_max_seconds: int | Unchanged | None = UNCHANGED
     warning_seconds: int | Unchanged | None = UNCHANGED
     late_payment_seconds: int | Unchanged | None = UNCHANGED
+    waitlist: bool | Unchanged | None = UNCHANGED
+    waiting_seconds: int | Unchanged | None = UNCHANGED
+    waiting_places_max: int | Unchanged | None = UNCHANGED
+    waiting_passes_max: int | Unchanged | None = UNCHANGED
 
     def applied_to(self, override: PolicyOverride) -> PolicyOverride:
         said = {name: getattr(self, name) for name in POLICY_FIELDS}
@@ -89,6 +104,11 @@ class HoldPolicy:
     warning_seconds: int = WARNING_SECONDS_DEFAULT  # told so long before the end; 0: not at all
     # A payment that comes so late still gets its places, if they are still free. 0: never.
     late_payment_seconds: int = 0
+    waitlist: bool = False  # who finds nothing left may wait in line, instead of being refused
+    waiting_seconds: int = DAY_SECONDS  # how long a place in the line lasts
+    waiting_places_max: int = WAITING_PLACES_DEFAULT  # of one holder, in a session
+    # The first in line may need more than is free: so often smaller parties may pass it. 0: never.
+    waiting_passes_max: int = 0
 
     def overridden_by(self, override: PolicyOverride) -> "HoldPolicy":
         said = {name: getattr(override, name) for name in POLICY_FIELDS}

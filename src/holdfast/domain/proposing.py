@@ -10,6 +10,7 @@ from holdfast.domain.commands import Ask, PlaceHold
 from holdfast.domain.footprint import Proposal
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seating import FreeSeats, Seating, Spot
+from holdfast.domain.waiting import blocks_for
 
 # So many parts of a hold are tried in every order: 4 are 24 orders.
 ORDERED_PARTS_MAX = 4
@@ -37,9 +38,10 @@ class _Part:
     positions: tuple[int, ...]
     quantity: int
     accessible: int
+    is_together: bool = False
 
     def search(self, limits: Mapping[BlockId, int]) -> Search:
-        return Search(self.quantity, self.blocks, self.accessible, limits)
+        return Search(self.quantity, self.blocks, self.accessible, limits, self.is_together)
 
 
 def propose(
@@ -49,10 +51,11 @@ def propose(
     session: SessionCatalogue,
     *,
     limits: Mapping[BlockId, int],
-    locked: frozenset[SeatId],
+    locked: frozenset[SeatId] = frozenset(),
+    closed: frozenset[BlockId] = frozenset(),
 ) -> tuple[Proposal, FreeSeats]:
-    """Seats for these asks, and what is free after them."""
-    parts = _parts(asks, session)
+    """Seats for these asks, and what is free after them. In `closed` blocks others come first."""
+    parts = _parts(asks, session, closed)
     for order in _orders(parts):
         left, room = free.copy(), dict(limits)
         found: dict[int, tuple[SeatId, ...]] = {}
@@ -76,28 +79,24 @@ def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: S
         limits[block_id] = max(0, limits[block_id] - 1)
 
 
-def _parts(asks: Sequence[Ask], session: SessionCatalogue) -> list[_Part]:
+def _parts(
+    asks: Sequence[Ask], session: SessionCatalogue, closed: frozenset[BlockId]
+) -> list[_Part]:
     """Those with the fewest blocks come first: the others can go elsewhere."""
     together: dict[frozenset[BlockId], list[int]] = {}
     for position, ask in enumerate(asks):
-        together.setdefault(_blocks_for(ask, session), []).append(position)
+        blocks = blocks_for(ask.ticket_type_id, ask.block_id, session) - closed
+        together.setdefault(blocks, []).append(position)
     return [
         _Part(
             blocks,
             tuple(positions),
             sum(asks[position].quantity for position in positions),
             sum(asks[position].accessible for position in positions),
+            any(asks[position].is_together for position in positions),
         )
         for blocks, positions in sorted(together.items(), key=lambda item: len(item[0]))
     ]
-
-
-def _blocks_for(ask: Ask, session: SessionCatalogue) -> frozenset[BlockId]:
-    return frozenset(
-        block_id
-        for block_id, block in session.blocks.items()
-        if block.sells(ask.ticket_type_id) and ask.block_id in {None, block_id}
-    )
 
 
 def _orders(parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:

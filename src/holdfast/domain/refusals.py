@@ -17,7 +17,9 @@ Refusal
 |-- about paying           expired_before_checkout, empty_cart, different_holders,
 |                          different_currencies, too_many_tickets, too_many_attendees,
 |                          checkout_not_found, order_not_found, payment_refused,
-|                          payment_already_used, already_paid
+|                          payment_already_used, already_paid, amount_changed
+|-- about carts            cart_of_another_holder, cart_of_another_session
+|-- about waiting          waiting_places_exceeded, others_are_waiting (a retry may help)
 |-- about repeating        idempotency_key_reused, request_in_progress (the latter: a retry helps)
 '-- about ourselves        service_unavailable, internal_error         (a retry may help)
 """
@@ -75,6 +77,11 @@ class RefusalCode(StrEnum):
     PAYMENT_REFUSED = "payment_refused"
     PAYMENT_ALREADY_USED = "payment_already_used"
     ALREADY_PAID = "already_paid"
+    AMOUNT_CHANGED = "amount_changed"
+    CART_OF_ANOTHER_HOLDER = "cart_of_another_holder"
+    CART_OF_ANOTHER_SESSION = "cart_of_another_session"
+    WAITING_PLACES_EXCEEDED = "waiting_places_exceeded"
+    OTHERS_ARE_WAITING = "others_are_waiting"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
     SERVICE_UNAVAILABLE = "service_unavailable"
@@ -100,6 +107,9 @@ _RETRYABLE = frozenset(
         RefusalCode.CAPACITY_IN_USE,
         RefusalCode.EMPTY_CART,
         RefusalCode.PAYMENT_REFUSED,
+        RefusalCode.AMOUNT_CHANGED,
+        RefusalCode.WAITING_PLACES_EXCEEDED,
+        RefusalCode.OTHERS_ARE_WAITING,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,
         RefusalCode.INTERNAL_ERROR,
@@ -434,3 +444,38 @@ def internal_error() -> Refusal:
         RefusalCode.INTERNAL_ERROR,
         "Something went wrong on our side. Nothing was changed; the request may be repeated.",
     )
+
+
+def amount_changed(total_minor: int, currency: str) -> Refusal:
+    """Somebody changed the cart while its payment was being checked."""
+    return Refusal(
+        RefusalCode.AMOUNT_CHANGED,
+        "The amount has changed since the payment was checked",
+        {"total": total_minor, "currency": currency},
+    )
+
+
+def cart_of_another_holder() -> Refusal:
+    return Refusal(
+        RefusalCode.CART_OF_ANOTHER_HOLDER, "This cart holds tickets for another customer"
+    )
+
+
+def cart_of_another_session(session_id: str) -> Refusal:
+    return Refusal(
+        RefusalCode.CART_OF_ANOTHER_SESSION,
+        "This cart holds tickets for another session; empty it first",
+        {"session_id": session_id},
+    )
+
+
+def waiting_places_exceeded(maximum: int) -> Refusal:
+    return Refusal(
+        RefusalCode.WAITING_PLACES_EXCEEDED,
+        f"At most {maximum} place(s) in the line for one customer",
+        {"maximum": maximum},
+    )
+
+
+def others_are_waiting() -> Refusal:
+    return Refusal(RefusalCode.OTHERS_ARE_WAITING, "Others are waiting for these places")

@@ -47,6 +47,10 @@ class SeatPlan:
     def place(self, spot: Spot) -> SeatPlace:
         return self.rows[spot.row].places[spot.bit]
 
+    def all_free(self) -> "FreeSeats":
+        """As if nobody were there."""
+        return FreeSeats([_mask(row.places) for row in self.rows])
+
     def rows_in(self, blocks: frozenset[BlockId]) -> tuple[int, ...]:
         """The rows of these blocks, remembered: few combinations are ever asked for."""
         known = self._rows_in.get(blocks)
@@ -155,7 +159,7 @@ class SeatMap:
 
     def __init__(self, plan: SeatPlan) -> None:
         self.plan = plan
-        self._free = FreeSeats([_mask(row.places) for row in plan.rows])
+        self._free = plan.all_free()
         self._held_until: dict[SeatId, datetime] = {}
         self._lapses: list[tuple[datetime, SeatId]] = []
 

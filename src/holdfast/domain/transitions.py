@@ -3,19 +3,21 @@ follows from them by pure functions: the counters of the pools, the units per se
 states of the seats and, in `facts`, what is told of them."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from holdfast.domain.commands import Origin
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat
 from holdfast.domain.ids import PoolId
 from holdfast.domain.seat import Seat
 
 
 class FactType(StrEnum):
     HOLD_CREATED = "hold.created"
+    HOLD_WAITING = "hold.waiting"
+    HOLD_PROMOTED = "hold.promoted"
     HOLD_EXTENDED = "hold.extended"
     HOLD_CHANGED = "hold.changed"
     HOLD_EXPIRING = "hold.expiring"
@@ -31,17 +33,11 @@ class FactType(StrEnum):
 
 
 _FACT_OF_STATUS = {
+    HoldStatus.WAITING: FactType.HOLD_WAITING,
     HoldStatus.ACTIVE: FactType.HOLD_CREATED,
     HoldStatus.EXPIRED: FactType.HOLD_EXPIRED,
     HoldStatus.CANCELLED: FactType.HOLD_CANCELLED,
     HoldStatus.CONVERTED: FactType.HOLD_CONVERTED,
-}
-
-_SEAT_FACT_OF_STATUS = {
-    HoldStatus.ACTIVE: FactType.SEAT_HELD,
-    HoldStatus.EXPIRED: FactType.SEAT_RELEASED,
-    HoldStatus.CANCELLED: FactType.SEAT_RELEASED,
-    HoldStatus.CONVERTED: FactType.SEAT_SOLD,
 }
 
 
@@ -57,29 +53,51 @@ class Transition:
     @property
     def fact_type(self) -> FactType:
         before, after = self.before, self.after
-        if before is None or before.status is not after.status:
+        if before is None:
             return _FACT_OF_STATUS[after.status]
+        if before.status is not after.status:
+            is_promoted = before.status is HoldStatus.WAITING and after.occupies_places()
+            return FactType.HOLD_PROMOTED if is_promoted else _FACT_OF_STATUS[after.status]
+        if before.lines is not after.lines:
+            return FactType.HOLD_CHANGED
         if before.expires_at != after.expires_at:
             return FactType.HOLD_EXTENDED
         is_warning = before.warn_at is not None and after.warn_at is None
         return FactType.HOLD_EXPIRING if is_warning else FactType.HOLD_CHANGED
 
     @property
-    def seat_fact_type(self) -> FactType | None:
-        """None where its seats stay what they are."""
-        if self.before is not None and self.before.status is self.after.status:
-            return None
-        return _SEAT_FACT_OF_STATUS[self.after.status]
+    def changes_lines(self) -> bool:
+        """Lines were added to it or removed from it."""
+        return self.before is not None and self.before.lines is not self.after.lines
 
-    @property
-    def moves_seats(self) -> bool:
-        """Whether the rows of its seats change: their state, or how long they are held."""
+    def added_lines(self) -> tuple[Line, ...]:
+        if self.before is None:
+            return self.after.lines
+        known = {line.number for line in self.before.lines}
+        return tuple(line for line in self.after.lines if line.number not in known)
+
+    def removed_lines(self) -> tuple[Line, ...]:
+        if self.before is None or not self.changes_lines:
+            return ()
+        kept = {line.number for line in self.after.lines}
+        return tuple(line for line in self.before.lines if line.number not in kept)
+
+    def seat_moves(self) -> Iterator[tuple[LineSeat, FactType | None]]:
+        """Its seats that change: what becomes of each, or None where only its end is another."""
         before, after = self.before, self.after
-        return (
-            before is None
-            or before.status is not after.status
-            or before.expires_at != after.expires_at
-        )
+        had = before.seats if before is not None and before.occupies_places() else ()
+        if not (had or after.seats):
+            return
+        if after.is_converted():
+            yield from ((seat, FactType.SEAT_SOLD) for seat in after.seats)
+            return
+        has = after.seats if after.occupies_places() else ()
+        had_ids = frozenset(seat.id for seat in had)
+        has_ids = frozenset(seat.id for seat in has)
+        yield from ((seat, FactType.SEAT_RELEASED) for seat in had if seat.id not in has_ids)
+        yield from ((seat, FactType.SEAT_HELD) for seat in has if seat.id not in had_ids)
+        if before is not None and before.expires_at != after.expires_at:
+            yield from ((seat, None) for seat in has if seat.id in had_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +152,28 @@ def lapse_moves(transitions: Iterable[Transition]) -> dict[tuple[PoolId, datetim
 
 
 def units_by_pool(hold: Hold) -> Counter[PoolId]:
+    return units_of(hold.lines)
+
+
+def units_of(lines: Iterable[Line]) -> Counter[PoolId]:
     units: Counter[PoolId] = Counter()
-    _count(hold, 1, units)
+    for line in lines:
+        for pool_id in line.pool_ids:
+            units[pool_id] += line.quantity
     return units
 
 
-def seat_after(seat: Seat, transition: Transition) -> Seat:
-    """What becomes of a seat of a hold that changes."""
-    hold = transition.after
-    if hold.occupies_places():
-        if transition.before is not None:
+def seat_after(seat: Seat, move: FactType | None, hold: Hold) -> Seat:
+    """What becomes of a seat of a hold that changes to this."""
+    match move:
+        case FactType.SEAT_HELD:
+            return seat.held(hold.id, hold.holder.key, hold.expires_at, hold.updated_at)
+        case FactType.SEAT_RELEASED:
+            return seat.released()
+        case FactType.SEAT_SOLD:
+            return seat.sold()
+        case _:
             return seat.extended(hold.expires_at)
-        return seat.held(hold.id, hold.holder.key, hold.expires_at, hold.updated_at)
-    return seat.sold() if hold.is_converted() else seat.released()
 
 
 def _counter_of(hold: Hold, held: Counter[PoolId], sold: Counter[PoolId]) -> Counter[PoolId] | None:

@@ -14,7 +14,6 @@ from uuid import UUID
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.commands import Command, PlaceHold
 from holdfast.domain.footprint import (
     Footprint,
     Needs,
@@ -23,9 +22,11 @@ from holdfast.domain.footprint import (
     ResourceKind,
     Survey,
 )
+from holdfast.domain.ids import SessionId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.planning import GroupPlan, needs_of
 from holdfast.domain.refusals import Refusal
+from holdfast.domain.waiting import LOOK_AHEAD
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
     FRUITLESS_ROUNDS_MAX,
@@ -213,21 +214,23 @@ def _lock_and_read(
         payments=[footprint.payment for _, footprint in planned if footprint.payment is not None],
         known=survey.known_holds(),
         holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
+        carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],
+        look_ahead=LOOK_AHEAD if any(footprint.frees_places for _, footprint in planned) else 1,
     )
     ledger = group.lock_and_read(wanted, wait_for)
     ledger.seatings = survey.seatings
     return ledger
 
 
-def _proposal_to(
-    command: Command, footprint: Footprint, ledger: Ledger, survey: Survey
-) -> Proposal | None:
+def _proposal_to(footprint: Footprint, ledger: Ledger, survey: Survey) -> Proposal | None:
     """What was found, or not found, in a catalogue that has changed since counts for nothing."""
-    if footprint.proposal is None or not isinstance(command, PlaceHold):
+    if footprint.proposal is None:
         return None
-    now = ledger.sessions.get(command.session_key)
-    then = survey.sessions.get(command.session_key)
-    is_current = now is not None and then is not None and now.version == then.version
+    is_current = all(
+        key in survey.sessions and survey.sessions[key].version == ledger.sessions[key].version
+        for _, organization_id, name in footprint.required_of(ResourceKind.SESSION)
+        if (key := (organization_id, SessionId(name))) in ledger.sessions
+    )
     return footprint.proposal if is_current else None
 
 
@@ -244,9 +247,10 @@ def _decide_all(
         if missed:
             verdicts.blocked.append((pending, min(missed)))
         else:
-            ledger.proposal = _proposal_to(pending.command, footprint, ledger, survey)
+            ledger.proposal = _proposal_to(footprint, ledger, survey)
             decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
-    if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded:
+    is_dirty = any(waitlist.is_dirty() for waitlist in ledger.waitlists.values())
+    if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded or is_dirty:
         group.write_and_commit(
             GroupWrites(
                 ledger,
@@ -266,6 +270,8 @@ def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
         holds=frozenset().union(*(need.holds for need in needs)),
         lapsed=frozenset().union(*(need.lapsed for need in needs)),
         places=tuple(place for need in needs for place in need.places),
+        carts=tuple(cart for need in needs for cart in need.carts),
+        waitlists=frozenset().union(*(need.waitlists for need in needs)),
     )
 
 

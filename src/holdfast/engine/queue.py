@@ -1,9 +1,9 @@
 """The queue in front of the main lane: bounded, first come first served within an organization,
 round robin over organizations, so that one tenant's rush does not starve another.
 
-What the reaper asks for is large and can wait: while people are there, it ends about half as many
-holds as they place along with theirs (most holds are paid for), and a few between them; many at
-once only when nobody was there for a moment.
+What the reaper and the promoter ask for is large and can wait: while people are there, about half
+as many holds end as they place along with theirs (most holds are paid for), and a few between them;
+many at once only when nobody was there for a moment.
 """
 
 import threading
@@ -11,7 +11,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
-from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, WarnHolds
+from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, PromoteWaiting, WarnHolds
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine.pending import Pending
 
@@ -129,4 +129,4 @@ class FairQueue:
 
 
 def _is_background(pending: Pending) -> bool:
-    return isinstance(pending.command, ExpireHolds | WarnHolds)
+    return isinstance(pending.command, ExpireHolds | WarnHolds | PromoteWaiting)

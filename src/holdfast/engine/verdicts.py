@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.commands import Command, IdempotencyKey, PromoteWaiting
 from holdfast.domain.decide import decide
 from holdfast.domain.footprint import Resource
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.order import Checkout, Order
 from holdfast.domain.outcomes import AlreadyConverted, Decision, NeedsMore, Outcome
+from holdfast.domain.promoting import settle
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.pending import Pending
@@ -58,7 +59,9 @@ def decide_one(
             decision.outcome, NeedsMore | AlreadyConverted
         ):
             body = pending.render(decision.outcome)
-        ledger.apply(decision.transitions, decision.seat_transitions, decision.order)
+        ledger.apply(
+            decision.transitions, decision.seat_transitions, decision.order, decision.passed
+        )
     except Exception:
         log.exception(
             "command_failed",
@@ -68,6 +71,7 @@ def decide_one(
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
     verdicts.keep(decision)
+    verdicts.transitions += _settled(ledger, pending.command, decision)
     if isinstance(decision.outcome, NeedsMore):
         has_moved = bool(decision.transitions) or is_survey_useful
         _learn(pending, decision.outcome, has_moved)
@@ -75,6 +79,24 @@ def decide_one(
         return
     verdicts.answers.append((pending, Answer(decision.outcome, body)))
     _record(ledger, pending, decision.outcome, body, verdicts)
+
+
+def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Transition]:
+    """What it has freed goes to those who wait, before the next command is decided. An error here
+    costs the attempt: the ledger may be half changed."""
+    if not ledger.waitlists:
+        return []
+    sessions = {each.after.session_key for each in decision.transitions if each.before is not None}
+    sessions |= {
+        (each.after.organization_id, each.after.session_id) for each in decision.seat_transitions
+    }
+    if isinstance(command, PromoteWaiting):
+        sessions.add(command.session_key)
+    return [
+        transition
+        for session_key in sorted(sessions)
+        for transition in settle(ledger, session_key, command.origin)
+    ]
 
 
 def _record(

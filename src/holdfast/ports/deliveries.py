@@ -34,7 +34,7 @@ class Subscription:
 
 # Our own facts that people are told of.
 NOTIFICATIONS = Subscription(
-    "holdfast.notifications", frozenset({"hold.expiring", "order.confirmed"})
+    "holdfast.notifications", frozenset({"hold.expiring", "hold.promoted", "order.confirmed"})
 )
 # What the shop that takes the payment sends us.
 ORDERS = Subscription("holdfast.orders", frozenset({"order.confirmed"}))

@@ -4,10 +4,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import ceil
 from typing import Protocol
 
 from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.paging import Page, PageRequest
 
@@ -16,6 +17,29 @@ from holdfast.ports.paging import Page, PageRequest
 class SeenHold:
     hold: Hold
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPlace:
+    """A place in a line: the first has position 1, out of all who wait for any of the same. About
+    how long it takes from here, if that can be told."""
+
+    position: int
+    waiting: int
+    estimate_seconds: int | None
+    since: datetime
+    at: datetime
+
+
+# Fewer say nothing about how fast a line goes.
+SERVED_MIN = 3
+
+
+def estimated_seconds(position: int, served: int, open_seconds: float) -> int | None:
+    """As fast as the line went since it opened."""
+    if served < SERVED_MIN or open_seconds <= 0:
+        return None
+    return ceil(position * open_seconds / served)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +104,27 @@ class HoldReader(Protocol):
         """Of a person, oldest first."""
         ...
 
+    def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:
+        """The newest hold of the cart, ended or not."""
+        ...
+
+    def live_holds_of_cart(self, organization_id: OrganizationId, cart: str) -> tuple[Hold, ...]:
+        """Whatever carries the name of the cart and could be paid for, oldest first."""
+        ...
+
+    def waiting_position(
+        self, organization_id: OrganizationId, hold_id: HoldId
+    ) -> SeenPlace | None:
+        """None when it does not wait."""
+        ...
+
     def statistics(
         self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
     ) -> HoldStatistics: ...
 
 
 class Housekeeping(Protocol):
-    """What the reaper asks, over all organizations."""
+    """What the reaper and the promoter ask, over all organizations."""
 
     def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         """Oldest first, found without a lock."""
@@ -98,6 +136,18 @@ class Housekeeping(Protocol):
 
     def seconds_until_due(self) -> float | None:
         """Until the next hold is due, by the database's clock; None when there is none."""
+        ...
+
+
+class LineKeeping(Protocol):
+    """What the promoter asks, over all organizations."""
+
+    def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
+        """Where somebody's turn may have come."""
+        ...
+
+    def waiting_sessions(self, after: SessionKey | None, limit: int) -> tuple[SessionKey, ...]:
+        """Where anybody waits, in the order of their keys."""
         ...
 
 

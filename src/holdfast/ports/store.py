@@ -19,7 +19,14 @@ from holdfast.domain.facts import (
 )
 from holdfast.domain.footprint import Holding, Needs, Resource, Survey
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import EventId, HoldKey, OrganizationId, PaymentKey, SessionId
+from holdfast.domain.ids import (
+    CartKey,
+    EventId,
+    HoldKey,
+    OrganizationId,
+    PaymentKey,
+    SessionId,
+)
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.order import Checkout, Order
 from holdfast.domain.seat import Seat
@@ -103,11 +110,22 @@ class GroupWrites:
 
     def changed_seats(self) -> list[Seat]:
         """The seats that are not as they were, each as the group leaves it."""
-        ids = {
-            seat.id for each in self.transitions if each.moves_seats for seat in each.after.seats
-        }
+        ids = {seat.id for each in self.transitions for seat, _ in each.seat_moves()}
         ids |= {each.after.id for each in self.seat_transitions}
         return [self.ledger.seats[seat_id] for seat_id in sorted(ids)]
+
+    def changed_holds(self) -> dict[HoldKey, Hold]:
+        """Holds that were there before, each as the group leaves it."""
+        return {each.after.key: each.after for each in self.transitions if each.before is not None}
+
+    def waiting_places(self) -> dict[HoldKey, Hold]:
+        """Holds that have joined a line, left it or moved within it, as the group leaves them."""
+        moved = {}
+        for each in self.transitions:
+            was = None if each.before is None else each.before.waiting
+            if was != each.after.waiting:
+                moved[each.after.key] = each.after
+        return moved
 
     def event_of(self, organization_id: OrganizationId, session_id: SessionId) -> EventId:
         return self.ledger.sessions[organization_id, session_id].event_id
@@ -142,7 +160,8 @@ class GroupWrites:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a group locks and reads, and for which holds it may need a new reference. Of holds that
-    are `known` from the look ahead, what never changes need not be read again."""
+    are `known` from the look ahead, what never changes need not be read again. Of the waitlists that
+    are locked, so many parties of each line are read."""
 
     resources: frozenset[Resource]
     new_holds: Sequence[HoldKey] = ()
@@ -150,6 +169,8 @@ class Wanted:
     receipts: Sequence[tuple[OrganizationId, Receipt]] = ()
     payments: Sequence[PaymentKey] = ()
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
+    carts: Sequence[CartKey] = ()
+    look_ahead: int = 1
 
 
 class Group(Protocol):

@@ -28,10 +28,19 @@ _log = structlog.get_logger("holdfast.payments")
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """Holds that are to be paid, and the sum that the payment was checked against; None where an
+    order was made of them before, and so nothing was checked."""
+
+    hold_ids: tuple[HoldId, ...]
+    total_minor: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Sale:
     """Holds that are to become an order, and who comes."""
 
-    hold_ids: tuple[HoldId, ...]
+    due: Due
     attendees: tuple[Attendee | None, ...] = ()
     checkout_id: CheckoutId | None = None
 
@@ -72,6 +81,24 @@ def held_for_event(
             is_unknown = event == refusals.event_not_found()
             return refusals.invalid_event() if is_unknown else event
     return tuple(hold.id for hold in found)
+
+
+def held_in_cart(
+    holds: HoldReader, organization_id: OrganizationId, cart: str
+) -> tuple[HoldId, ...] | Refusal:
+    """What is held under the name of a cart now. Where that is nothing, but its hold has lapsed or
+    still waits, that one: so its holder is told why they cannot pay. Else it is nothing at all."""
+    live = reading.read(lambda: holds.live_holds_of_cart(organization_id, cart))
+    if isinstance(live, Refusal):
+        return live
+    if live:
+        return tuple(hold.id for hold in live)
+    newest = reading.read(lambda: holds.cart_hold(organization_id, cart))
+    if isinstance(newest, Refusal):
+        return newest
+    if newest is None or newest.hold.is_cancelled() or newest.hold.is_converted():
+        return ()
+    return (newest.hold.id,)
 
 
 def checkout(
@@ -115,17 +142,16 @@ class Cashier:
         self._payments = payments
         self._attempts = attempts
 
-    def holds_to_complete(
-        self, payment: Payment, checkout_id: CheckoutId
-    ) -> tuple[HoldId, ...] | Refusal:
+    def holds_to_complete(self, payment: Payment, checkout_id: CheckoutId) -> Due | Refusal:
         """The holds of a checkout that this payment pays for."""
         seen = checkout(self._orders, payment.organization_id, checkout_id)
         if isinstance(seen, Refusal):
             return seen
-        refusal = None if seen.order_id else self._refuse(payment, seen.holds)
-        return refusal or seen.checkout.hold_ids
+        if seen.order_id:
+            return Due(seen.checkout.hold_ids)
+        return self._checked(payment, seen.checkout.hold_ids, seen.holds)
 
-    def hold_to_confirm(self, payment: Payment, hold_id: HoldId) -> tuple[HoldId, ...] | Refusal:
+    def hold_to_confirm(self, payment: Payment, hold_id: HoldId) -> Due | Refusal:
         """The one hold that this payment pays for."""
         seen = reading.hold(self._holds, payment.organization_id, hold_id)
         if isinstance(seen, Refusal):
@@ -134,8 +160,7 @@ class Cashier:
         if seen.hold.is_expired(seen.at):
             revived = reading.hold(self._holds, payment.organization_id, revival_id(hold_id))
             is_settled = not isinstance(revived, Refusal)
-        refusal = None if is_settled else self._refuse(payment, [seen.hold])
-        return refusal or (hold_id,)
+        return Due((hold_id,)) if is_settled else self._checked(payment, (hold_id,), [seen.hold])
 
     def command(
         self, payment: Payment, sale: Sale, idempotency: IdempotencyKey | None
@@ -145,12 +170,13 @@ class Cashier:
         )
         return ConvertHolds(
             organization_id=payment.organization_id,
-            hold_ids=sale.hold_ids,
+            hold_ids=sale.due.hold_ids,
             purchase=purchase,
             origin=payment.origin,
             checkout_id=sale.checkout_id,
             idempotency=idempotency,
             is_payment_single_use=self._payments.is_single_use,
+            total_minor=sale.due.total_minor,
         )
 
     def paid_order(self, payment: Payment, hold_id: HoldId, order_id: OrderId) -> Order | Refusal:
@@ -172,7 +198,9 @@ class Cashier:
         seen = reading.hold(self._holds, payment.organization_id, paid_id)
         return seen if isinstance(seen, Refusal) else (seen, found)
 
-    def _refuse(self, payment: Payment, holds: Sequence[Hold]) -> Refusal | None:
+    def _checked(
+        self, payment: Payment, hold_ids: tuple[HoldId, ...], holds: Sequence[Hold]
+    ) -> Due | Refusal:
         total = Money(sum(hold.total.minor for hold in holds), holds[0].currency)
         try:
             problem = self._payments.problem(payment.reference, total)
@@ -180,7 +208,7 @@ class Cashier:
             _log.warning("payment.unavailable")
             return refusals.service_unavailable()
         if problem is None:
-            return None
+            return Due(hold_ids, total.minor)
         return self._recorded(payment, holds[0].id, refusals.payment_refused(problem))
 
     def _recorded(self, payment: Payment, hold_id: HoldId, refusal: Refusal) -> Refusal:

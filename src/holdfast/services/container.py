@@ -12,6 +12,7 @@ from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import DemoTill, PaymentProvider
 from holdfast.ports.seats import SeatReader
+from holdfast.ports.statistics import SaleStatisticsReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class ApiContainer:
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader
+    statistics: SaleStatisticsReader
     orders: OrderReader
     facts: FactLog
     audit: AuditReader

@@ -1,5 +1,6 @@
 """How much is held, and how full an event is. Every call blocks."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from holdfast.domain import refusals
@@ -7,15 +8,33 @@ from holdfast.domain.ids import EventId, OrganizationId, SessionId
 from holdfast.domain.refusals import Refusal
 from holdfast.ports.holds import HoldReader, HoldStatistics
 from holdfast.ports.seats import EventOccupancy, SeatReader
+from holdfast.ports.statistics import SaleStatistics, SaleStatisticsReader
 from holdfast.services.reading import found, read
 
 EXPIRING_SOON = timedelta(minutes=5)
 
 
-def hold_statistics(
-    reader: HoldReader, organization_id: OrganizationId, session_id: SessionId | None
-) -> HoldStatistics | Refusal:
-    return read(lambda: reader.statistics(organization_id, session_id, EXPIRING_SOON))
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Holds at this moment, and what became of those of the last hours."""
+
+    now: HoldStatistics
+    sale: SaleStatistics
+
+
+def statistics(
+    holds: HoldReader,
+    sales: SaleStatisticsReader,
+    organization_id: OrganizationId,
+    session_id: SessionId | None,
+    hours: int,
+) -> Statistics | Refusal:
+    window = timedelta(hours=hours)
+    now = read(lambda: holds.statistics(organization_id, session_id, EXPIRING_SOON))
+    if isinstance(now, Refusal):
+        return now
+    sale = read(lambda: sales.sale(organization_id, session_id, window))
+    return sale if isinstance(sale, Refusal) else Statistics(now, sale)
 
 
 def occupancy(

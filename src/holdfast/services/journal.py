@@ -15,9 +15,11 @@ from holdfast.domain.commands import (
     Command,
     ConvertHolds,
     ExtendHold,
+    FillCart,
     Origin,
     PlaceHold,
     ReleaseHold,
+    RenewCart,
     StartCheckout,
 )
 from holdfast.domain.ids import SeatId
@@ -87,6 +89,11 @@ class Journal:
             case PlaceHold():
                 hold_id, seat_id = command.hold_id, _seat_in_question(command, refusal)
                 action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
+            case FillCart() | RenewCart():
+                # The id is that of the hold which it would have made.
+                is_renewal = isinstance(command, RenewCart)
+                action = "cart.renew_failed" if is_renewal else "cart.fill_failed"
+                hold_id, seat_id = command.hold_id, _contested_seat(refusal)
             case ReleaseHold():
                 action, hold_id = "hold.release_failed", command.hold_id
             case ExtendHold():
@@ -171,10 +178,14 @@ class Journal:
 
 def _seat_in_question(command: PlaceHold, refusal: Refusal) -> SeatId | None:
     """Who asks later why they did not get a seat names the one that was in the way."""
+    return _contested_seat(refusal) or next(iter(command.named_seats), None)
+
+
+def _contested_seat(refusal: Refusal) -> SeatId | None:
     match refusal.details:
         case {"contested_seats": [{"seat_id": str(contested)}, *_]}:
             return SeatId(UUID(contested))
-    return next(iter(command.named_seats), None)
+    return None
 
 
 def _log_blocked(seat_transitions: Sequence[SeatTransition]) -> None:

@@ -71,6 +71,22 @@ def warning(hold: Hold, occasion: Occasion, now: datetime) -> Text:
     return Text(f"{left} left to pay for your tickets for {occasion.event_name}", _joined(lines))
 
 
+def promotion(hold: Hold, occasion: Occasion, now: datetime) -> Text:
+    left = _duration(hold.remaining_seconds(now))
+    is_one = hold.quantity == 1
+    lines = [
+        f"The {_tickets(hold.quantity)} that you waited for {'is' if is_one else 'are'} there:",
+        f"{occasion}.",
+        f"We keep {'it' if is_one else 'them'} for {left}, until {_moment(hold.expires_at)}.",
+        "After that the next in line can have what you have not paid for.",
+        "",
+        f"Booking reference: {hold.reference}",
+        *(f"Seat: {_place(seat)}" for seat in hold.seats),
+        f"Total: {written(hold.total)}",
+    ]
+    return Text(f"Your tickets for {occasion.event_name} are there: {left} to pay", _joined(lines))
+
+
 def _ticket(ticket: Ticket, currency: str, type_names: dict[TicketTypeId, str]) -> str:
     name = type_names.get(ticket.ticket_type_id, "Ticket")
     parts = [name if ticket.seat is None else f"{name}, {_place(ticket.seat)}"]

@@ -1,8 +1,9 @@
-"""Telling buyers that their order is confirmed, and that their hold is about to end.
+"""Telling buyers that their order is confirmed, that their hold is about to end, and that the
+places which they waited for are there.
 
 The facts carry neither an address nor the code of a ticket. Both are looked up when the notice is
-written, so that they never travel through the broker, and so that nobody is warned of an end that
-has been put off meanwhile.
+written, so that they never travel through the broker, and so that nobody is told what is no longer
+so: of an end that has been put off, or of places that are gone again.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,14 @@ from holdfast.ports.holds import HoldReader
 from holdfast.ports.notices import Inbox, Notice, NoticeFailed, NoticeRefused, Notifier
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.store import Contended, StoreUnavailable
-from holdfast.services.notice_texts import Admissions, Occasion, Text, confirmation, warning
+from holdfast.services.notice_texts import (
+    Admissions,
+    Occasion,
+    Text,
+    confirmation,
+    promotion,
+    warning,
+)
 from holdfast.services.telling import ATTRIBUTE
 
 CONSUMER = "notifications"
@@ -51,12 +59,21 @@ class _ExpiringFact(msgspec.Struct, tag="hold.expiring", tag_field="event_type")
     payload: _Expiring
 
 
+class _Promoted(msgspec.Struct):
+    hold_id: UUID
+
+
+class _PromotedFact(msgspec.Struct, tag="hold.promoted", tag_field="event_type"):
+    event_id: UUID
+    payload: _Promoted
+
+
 class _ConfirmedFact(msgspec.Struct, tag="order.confirmed", tag_field="event_type"):
     event_id: UUID
     payload: _Confirmed
 
 
-_Fact = _ExpiringFact | _ConfirmedFact
+_Fact = _ExpiringFact | _PromotedFact | _ConfirmedFact
 _decoder: msgspec.json.Decoder[_Fact] = msgspec.json.Decoder(_Fact)
 
 
@@ -94,6 +111,8 @@ class NoticeSender:
         match fact:
             case _ExpiringFact():
                 notice = self._warning(organization_id, fact)
+            case _PromotedFact():
+                notice = self._promotion(organization_id, fact)
             case _ConfirmedFact():
                 notice = self._confirmation(organization_id, fact)
         if notice is None:
@@ -115,6 +134,14 @@ class NoticeSender:
             return None
         occasion = self._occasion(organization_id, seen.hold.session_id)
         return _notice(fact.event_id, seen.hold.holder, warning(seen.hold, occasion, seen.at))
+
+    def _promotion(self, organization_id: OrganizationId, fact: _PromotedFact) -> Notice | None:
+        """None when there is nobody to tell, or the places are paid for or gone already."""
+        seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
+        if seen is None or not seen.hold.is_active(seen.at):
+            return None
+        occasion = self._occasion(organization_id, seen.hold.session_id)
+        return _notice(fact.event_id, seen.hold.holder, promotion(seen.hold, occasion, seen.at))
 
     def _confirmation(self, organization_id: OrganizationId, fact: _ConfirmedFact) -> Notice | None:
         order = self.orders.order(organization_id, OrderId(fact.payload.order_id))

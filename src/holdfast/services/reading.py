@@ -2,6 +2,7 @@
 refusals."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
@@ -27,7 +28,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.refusals import Refusal
 from holdfast.ports.catalogue import CatalogueStore
-from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold
+from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold, SeenPlace
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import SeatChanges, SeatReader, SeenSeat, SessionMap
 from holdfast.ports.store import StoreError
@@ -37,10 +38,42 @@ T = TypeVar("T")
 _log = structlog.get_logger("holdfast.reading")
 
 
+@dataclass(frozen=True, slots=True)
+class HoldInLine:
+    """A hold, and its place in the line while it waits."""
+
+    seen: SeenHold
+    place: SeenPlace | None = None
+
+
 def hold(
     reader: HoldReader, organization_id: OrganizationId, hold_id: HoldId
 ) -> SeenHold | Refusal:
     return found(lambda: reader.hold(organization_id, hold_id), refusals.hold_not_found)
+
+
+def hold_in_line(
+    reader: HoldReader, organization_id: OrganizationId, hold_id: HoldId
+) -> HoldInLine | Refusal:
+    seen = hold(reader, organization_id, hold_id)
+    return seen if isinstance(seen, Refusal) else in_line(reader, seen)
+
+
+def cart_hold(
+    reader: HoldReader, organization_id: OrganizationId, cart: str
+) -> HoldInLine | Refusal:
+    """What the cart holds or waits for, or else held last."""
+    seen = found(lambda: reader.cart_hold(organization_id, cart), refusals.hold_not_found)
+    return seen if isinstance(seen, Refusal) else in_line(reader, seen)
+
+
+def in_line(reader: HoldReader, seen: SeenHold) -> HoldInLine | Refusal:
+    """With the place that it has by now: it may have been promoted since it was seen."""
+    if not seen.hold.is_waiting(seen.at):
+        return HoldInLine(seen)
+    organization_id, hold_id = seen.hold.key
+    place = read(lambda: reader.waiting_position(organization_id, hold_id))
+    return place if isinstance(place, Refusal) else HoldInLine(seen, place)
 
 
 def holds(

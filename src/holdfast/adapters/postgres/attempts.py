@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from holdfast.adapters.postgres import rows
-from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres import writing_statements as sql
 from holdfast.adapters.postgres.reading import Database
 from holdfast.ports.attempts import FailedAttempt
 

@@ -1,26 +1,30 @@
 """One group's transaction: one round trip locks and reads, one writes and commits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import psycopg
 
 from holdfast.adapters.postgres import rows
 from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres import waiting_statements as waiting_sql
 from holdfast.adapters.postgres.connecting import Connection, Link, begin
+from holdfast.adapters.postgres.group_writing import write_group
 from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
+from holdfast.adapters.postgres.waitlists import LinedSessions, SentLines
 from holdfast.domain.commands import Receipt
 from holdfast.domain.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.pool import Pool
-from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
 from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
 
 _WAITED_FOR = {
+    ResourceKind.WAITLIST: sql.AWAIT_WAITLIST,
     ResourceKind.POOL: sql.AWAIT_POOL,
     ResourceKind.SEAT: sql.AWAIT_SEAT,
     ResourceKind.HOLD: sql.AWAIT_HOLD,
@@ -29,12 +33,16 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
 class PostgresGroup:
-    def __init__(self, link: Link, offers: OfferCache, references: ReferenceNumbers) -> None:
+    def __init__(
+        self, link: Link, offers: OfferCache, lined: LinedSessions, references: ReferenceNumbers
+    ) -> None:
         self._link = link
         self._offers = offers
+        self._lined = lined
         self._references = references
         self._transaction_id = 0
         self._position = 0  # in the log of facts
+        self._was_settled: Mapping[SessionKey, bool] = {}
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
@@ -50,6 +58,8 @@ class PostgresGroup:
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self._position = reading.position
+            self._was_settled = reading.was_settled
+            self._lined.saw(ledger.waitlists.values())
             self._check_versions(connection, ledger, reading.session_versions())
             for key in wanted.new_holds:
                 ledger.references[key] = self._references.take(connection)
@@ -72,7 +82,7 @@ class PostgresGroup:
         with self._link.exchange() as connection:
             try:
                 with connection.pipeline():
-                    _write(connection, writes, str(self._position))
+                    write_group(connection, writes, str(self._position), self._was_settled)
                     commit = connection.execute(sql.COMMIT)
             except psycopg.Error as error:
                 if connection.closed or not _is_certainly_rolled_back(error):
@@ -102,32 +112,48 @@ class _Reading:
     def __init__(self, connection: Connection, ordered: Sequence[Resource], wanted: Wanted) -> None:
         self._connection = connection
         self._advisory = [resource for resource in ordered if not resource.kind.is_row]
+        self._waitlists = _of_kind(ordered, ResourceKind.WAITLIST)
         self._pools = _of_kind(ordered, ResourceKind.POOL)
         self._seats = _of_kind(ordered, ResourceKind.SEAT)
         self._holds = _of_kind(ordered, ResourceKind.HOLD)
-        sessions = _of_kind(ordered, ResourceKind.SESSION)
-        keys = _of_kind(ordered, ResourceKind.IDEMPOTENCY_KEY)
+        self._wanted = wanted
+        self._known = wanted.known
         names = [advisory_name(resource) for resource in self._advisory]
         shared = [resource.kind is ResourceKind.SESSION for resource in self._advisory]
-        execute = connection.execute
-        self._got = execute(sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared)))
-        self._pool_rows = execute(sql.LOCK_POOLS, _names(self._pools)) if self._pools else None
-        self._seat_rows = execute(sql.LOCK_SEATS, _names(self._seats)) if self._seats else None
-        self._hold_rows = execute(sql.LOCK_HOLDS, _names(self._holds)) if self._holds else None
-        self._known = wanted.known
+        self._got = connection.execute(
+            sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared))
+        )
+        self._waitlist_rows = self._send(sql.LOCK_WAITLISTS, self._waitlists)
+        self._pool_rows = self._send(sql.LOCK_POOLS, self._pools)
+        self._seat_rows = self._send(sql.LOCK_SEATS, self._seats)
+        self._hold_rows = self._send(sql.LOCK_HOLDS, self._holds)
+        self._send_reads(ordered)
+        self._clock = connection.execute(sql.CLOCK)
+
+    def _send(self, statement: str, resources: Sequence[Resource]) -> Cursor | None:
+        """Nothing is sent for nothing."""
+        return self._connection.execute(statement, _names(resources)) if resources else None
+
+    def _send_reads(self, ordered: Sequence[Resource]) -> None:
+        """What is read when the locks are held."""
+        connection, wanted = self._connection, self._wanted
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
-        # Whatever is read below is read when the locks are held.
-        self._existing = execute(sql.EXISTING_HOLDS, _names(unseen)) if unseen else None
-        self._holdings = [
-            (holding, _read_holding(connection, holding)) for holding in wanted.holdings
-        ]
-        self._versions = execute(sql.SESSION_VERSIONS, _names(sessions)) if sessions else None
-        self._lapsed = execute(sql.LAPSED_UNITS, _names(self._pools)) if self._pools else None
-        self._answers = execute(sql.RECORDED_ANSWERS, _names(keys)) if keys else None
+        self._existing = self._send(sql.EXISTING_HOLDS, unseen)
+        self._lines = (
+            SentLines(connection, _session_keys(self._waitlists), wanted.look_ahead)
+            if self._waitlists
+            else None
+        )
+        self._holdings = _send_holdings(connection, wanted.holdings)
+        self._versions = self._send(sql.SESSION_VERSIONS, _of_kind(ordered, ResourceKind.SESSION))
+        self._lapsed = self._send(sql.LAPSED_UNITS, self._pools)
+        keys = _of_kind(ordered, ResourceKind.IDEMPOTENCY_KEY)
+        self._answers = self._send(sql.RECORDED_ANSWERS, keys)
         self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
         payments = rows.columns(wanted.payments) if wanted.payments else None
-        self._paid = execute(sql.PAID_ORDERS, payments) if payments else None
-        self._clock = execute(sql.CLOCK)
+        self._paid = connection.execute(sql.PAID_ORDERS, payments) if payments else None
+        carts = rows.columns(wanted.carts) if wanted.carts else None
+        self._carts = connection.execute(waiting_sql.NEWEST_OF_CARTS, carts) if carts else None
 
     def ledger(self) -> Ledger:
         clock = self._clock.fetchone()
@@ -145,20 +171,40 @@ class _Reading:
             self.position = max(self.position, row[-1])
         for hold in self._locked_holds():
             ledger.holds[hold.key] = hold
-        for holding, found in self._holdings:
-            ledger.holdings[holding.session_key, holding.holder.key] = tuple(
-                hold
-                for hold in map(rows.hold_from_row, found)
-                if hold.holder.is_person(holding.holder)
-            )
+        self._read_holdings(ledger)
+        self._read_waitlists(ledger)
         for organization_id, digest, fingerprint, body in self._answers or ():
             ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
         for organization_id, consumer, event_id in self._receipts or ():
             ledger.receipts.add((organization_id, Receipt(consumer, event_id)))
         for organization_id, reference, order_id in self._paid or ():
             ledger.paid[organization_id, reference] = order_id
+        ledger.carts.update(dict.fromkeys(self._wanted.carts))
+        for organization_id, cart, hold_id in self._carts or ():
+            ledger.carts[organization_id, cart] = (organization_id, hold_id)
         ledger.skipped = self._skipped(ledger)
         return ledger
+
+    def _read_holdings(self, ledger: Ledger) -> None:
+        found: dict[tuple[SessionKey, UUID], list[Hold]] = {
+            (holding.session_key, holding.holder.key): [] for holding in self._wanted.holdings
+        }
+        for hold in (rows.hold_from_row(row) for cursor in self._holdings for row in cursor):
+            # The database and we may see an address as the same that the other does not.
+            found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
+        ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
+
+    def _read_waitlists(self, ledger: Ledger) -> None:
+        self.was_settled: dict[SessionKey, bool] = {
+            (organization_id, session_id): is_settled
+            for organization_id, session_id, is_settled in self._waitlist_rows or ()
+        }
+        if self._lines is None:
+            return
+        for key, waitlist in self._lines.waitlists().items():
+            if key in self.was_settled:
+                waitlist.is_settled = self.was_settled[key]
+                ledger.waitlists[key] = waitlist
 
     def _locked_holds(self) -> Iterator[Hold]:
         """As the look ahead saw them; those that have changed since are read anew."""
@@ -180,6 +226,7 @@ class _Reading:
             for resource, (is_mine,) in zip(self._advisory, self._got, strict=True)
             if not is_mine
         ]
+        skipped += [each for each in self._waitlists if each[1:] not in self.was_settled]
         skipped += [pool for pool in self._pools if PoolId(pool.name) not in ledger.pools]
         skipped += self._skipped_seats(ledger)
         existing = set(self._existing or ())
@@ -206,13 +253,21 @@ class _Reading:
         }
 
 
-def _read_holding(connection: Connection, holding: Holding) -> Cursor:
-    holder = holding.holder
-    if holder.user_id is not None:
-        return connection.execute(sql.HOLDINGS_BY_USER, (*holding.session_key, holder.user_id))
-    assert holder.email is not None
-    parameters = (*holding.session_key, holder.email.normalized)
-    return connection.execute(sql.HOLDINGS_BY_EMAIL, parameters)
+def _send_holdings(connection: Connection, holdings: Sequence[Holding]) -> list[Cursor]:
+    """One question for those with a user id, one for the others; nobody is asked for twice."""
+    users: set[tuple[OrganizationId, SessionId, str]] = set()
+    addresses: set[tuple[OrganizationId, SessionId, str]] = set()
+    for (organization_id, session_id), holder in holdings:
+        if holder.user_id is not None:
+            users.add((organization_id, session_id, holder.user_id))
+        elif holder.email is not None:
+            addresses.add((organization_id, session_id, holder.email.normalized))
+    questions = ((sql.HOLDINGS_BY_USER, users), (sql.HOLDINGS_BY_EMAIL, addresses))
+    return [
+        connection.execute(statement, rows.columns(wanted))
+        for statement, wanted in questions
+        if wanted
+    ]
 
 
 def _read_receipts(connection: Connection, wanted: Wanted) -> Cursor:
@@ -224,6 +279,10 @@ def _receipt_row(taken_in: tuple[OrganizationId, Receipt]) -> rows.Row:
     return (organization_id, receipt.consumer, receipt.event_id)
 
 
+def _session_keys(waitlists: Sequence[Resource]) -> list[SessionKey]:
+    return [(resource.organization_id, SessionId(resource.name)) for resource in waitlists]
+
+
 def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource]:
     return [resource for resource in resources if resource.kind is kind]
 
@@ -233,99 +292,3 @@ def _names(resources: Sequence[Resource]) -> tuple[str, str]:
         rows.array([resource.organization_id for resource in resources]),
         rows.array([resource.name for resource in resources]),
     )
-
-
-def _write(connection: Connection, writes: GroupWrites, position: str) -> None:
-    """Everything in a handful of set-based statements."""
-    now, transitions = writes.ledger.now, writes.transitions
-    if transitions:
-        _write_pools(connection, writes)
-        _write_lapse(connection, writes.ledger, transitions)
-        _write_holds(connection, writes, position)
-    seats = writes.changed_seats()
-    if seats:
-        changed = rows.columns(map(rows.changed_seat_row, seats))
-        connection.execute(sql.UPDATE_SEATS, (position, *changed))
-    if transitions or seats:
-        facts = rows.columns(map(rows.fact_row, writes.facts()))
-        connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-        entries = rows.columns(map(rows.audit_row, writes.audit()))
-        connection.execute(sql.INSERT_AUDIT, (now, *entries))
-    if writes.checkouts or writes.orders:
-        _write_orders(connection, writes)
-    if writes.answers:
-        _write_answers(connection, writes)
-
-
-def _write_orders(connection: Connection, writes: GroupWrites) -> None:
-    now = writes.ledger.now
-    if writes.checkouts:
-        checkouts = rows.columns(map(rows.checkout_row, writes.checkouts))
-        connection.execute(sql.INSERT_CHECKOUTS, (now, *checkouts))
-    if writes.orders:
-        orders = rows.columns(map(rows.order_row, writes.orders))
-        connection.execute(sql.INSERT_ORDERS, (now, *orders))
-        tickets = (ticket for order in writes.orders for ticket in rows.ticket_rows(order))
-        connection.execute(sql.INSERT_TICKETS, rows.columns(tickets))
-
-
-def _write_answers(connection: Connection, writes: GroupWrites) -> None:
-    now = writes.ledger.now
-    answers = [
-        (key.organization_id, key.digest, answer.fingerprint, answer.body)
-        for key, answer in writes.answers
-        if key.receipt is None
-    ]
-    receipts = [
-        _receipt_row((key.organization_id, key.receipt))
-        for key, _ in writes.answers
-        if key.receipt is not None
-    ]
-    if answers:
-        connection.execute(sql.INSERT_ANSWERS, (now, *rows.columns(answers)))
-    if receipts:
-        connection.execute(sql.INSERT_RECEIPTS, (now, *rows.columns(receipts)))
-
-
-def _write_pools(connection: Connection, writes: GroupWrites) -> None:
-    moved = [writes.ledger.pools[pool_id] for pool_id in pool_moves(writes.transitions)]
-    if moved:
-        counters = rows.columns(
-            (pool.organization_id, pool.id, pool.held, pool.sold) for pool in moved
-        )
-        connection.execute(sql.UPDATE_POOLS, counters)
-
-
-def _write_lapse(connection: Connection, ledger: Ledger, transitions: Sequence[Transition]) -> None:
-    moves = [
-        (ledger.pools[pool_id].organization_id, pool_id, second, units)
-        for (pool_id, second), units in lapse_moves(transitions).items()
-    ]
-    added = [move for move in moves if move[3] > 0]
-    subtracted = [move for move in moves if move[3] < 0]
-    if added:
-        connection.execute(sql.ADD_LAPSE, rows.columns(added))
-    if subtracted:
-        columns = rows.columns(subtracted)
-        connection.execute(sql.SUBTRACT_LAPSE, columns)
-        connection.execute(sql.DELETE_EMPTY_LAPSE, columns[:3])
-
-
-def _write_holds(connection: Connection, writes: GroupWrites, position: str) -> None:
-    now = writes.ledger.now
-    new = [transition.after for transition in writes.transitions if transition.before is None]
-    # A hold may change more than once in a group; its last state is the one to write.
-    changed = {
-        transition.after.key: transition.after
-        for transition in writes.transitions
-        if transition.before is not None
-    }
-    if new:
-        connection.execute(
-            sql.INSERT_HOLDS, (now, now, now, position, *rows.columns(map(rows.new_hold_row, new)))
-        )
-        lines = (line for hold in new for line in rows.line_rows(hold))
-        connection.execute(sql.INSERT_LINES, rows.columns(lines))
-    if changed:
-        columns = rows.columns(map(rows.changed_hold_row, changed.values()))
-        connection.execute(sql.UPDATE_HOLDS, (position, *columns))

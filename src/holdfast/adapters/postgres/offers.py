@@ -69,7 +69,7 @@ def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey
     terms = {
         (row[0], row[1]): (
             row[3],
-            PolicyOverride(*row[8:-_POLICY]),
+            PolicyOverride(*row[9:-_POLICY]),
             PolicyOverride(*row[-_POLICY:]),
         )
         for row in sessions
@@ -101,6 +101,7 @@ def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey
             EventId(row[4]),
             SaleTerms(EventStatus(row[5]), row[6], row[7]),
             blocks[row[0], row[1]],
+            has_waiting=row[8],
         )
         for row in sessions
     }

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
-from holdfast.adapters.postgres import statements as sql
+from holdfast.adapters.postgres import hold_statements as sql
+from holdfast.adapters.postgres import waiting_statements as waiting_sql
 from holdfast.adapters.postgres.connecting import (
     CONNECTION_OPTIONS,
     Connection,
@@ -18,11 +20,20 @@ from holdfast.adapters.postgres.connecting import (
 )
 from holdfast.adapters.postgres.rows import hold_from_row
 from holdfast.adapters.postgres.seat_statements import HOLD_STATISTICS, OF_SESSION
+from holdfast.adapters.postgres.statements import COMMIT
 from holdfast.adapters.postgres.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
 from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
 from holdfast.domain.values import Holder
-from holdfast.ports.holds import DueHold, HoldFilter, HoldOrder, HoldStatistics, SeenHold
+from holdfast.ports.holds import (
+    DueHold,
+    HoldFilter,
+    HoldOrder,
+    HoldStatistics,
+    SeenHold,
+    SeenPlace,
+    estimated_seconds,
+)
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.store import StoreUnavailable
 
@@ -32,6 +43,7 @@ WAIT_SECONDS = 2.0
 CHECK_SECONDS = 1.0
 # Longer than a run of the reaper takes. Should its turn end too early, two are at work.
 REAPING_SECONDS_MAX = 60.0
+_BEFORE_ALL = UUID(int=0)
 
 
 class Database:
@@ -82,7 +94,7 @@ class Database:
                 with connection.pipeline():
                     begin(connection, organizations)
                 yield connection
-                connection.execute(sql.COMMIT)
+                connection.execute(COMMIT)
         except (PoolTimeout, PoolClosed, TooManyRequests) as error:
             raise StoreUnavailable(type(error).__name__) from error
         except psycopg.Error as error:
@@ -142,6 +154,27 @@ class PostgresHolds:
         with self._database.transaction(organization_id) as connection:
             return tuple(map(hold_from_row, connection.execute(query, names)))
 
+    def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:
+        with self._database.transaction(organization_id) as connection:
+            row = connection.execute(sql.CART_HOLD, (organization_id, cart)).fetchone()
+        return _seen(row) if row else None
+
+    def live_holds_of_cart(self, organization_id: OrganizationId, cart: str) -> tuple[Hold, ...]:
+        with self._database.transaction(organization_id) as connection:
+            found = connection.execute(sql.LIVE_HOLDS_OF_CART, (organization_id, cart))
+            return tuple(map(hold_from_row, found))
+
+    def waiting_position(
+        self, organization_id: OrganizationId, hold_id: HoldId
+    ) -> SeenPlace | None:
+        with self._database.transaction(organization_id) as connection:
+            row = connection.execute(waiting_sql.POSITION, (organization_id, hold_id)).fetchone()
+        if row is None:
+            return None
+        position, waiting, served, open_seconds, since, at = row
+        estimate = estimated_seconds(int(position), served, open_seconds)
+        return SeenPlace(int(position), int(waiting), estimate, since, at)
+
     def due_holds(self, limit: int) -> tuple[DueHold, ...]:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.DUE_HOLDS, (limit,)).fetchall()
@@ -159,6 +192,17 @@ class PostgresHolds:
         with self._database.transaction() as connection:
             row = connection.execute(sql.SECONDS_UNTIL_DUE).fetchone()
         return None if row is None or row[0] is None else float(row[0])
+
+    def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
+        with self._database.transaction() as connection:
+            rows = connection.execute(sql.UNSETTLED_SESSIONS, (limit,)).fetchall()
+        return tuple((OrganizationId(row[0]), SessionId(row[1])) for row in rows)
+
+    def waiting_sessions(self, after: SessionKey | None, limit: int) -> tuple[SessionKey, ...]:
+        start = after or (_BEFORE_ALL, _BEFORE_ALL)
+        with self._database.transaction() as connection:
+            rows = connection.execute(sql.WAITING_SESSIONS, (*start, limit)).fetchall()
+        return tuple((OrganizationId(row[0]), SessionId(row[1])) for row in rows)
 
 
 def list_query(
@@ -198,6 +242,7 @@ def list_query(
 
 
 _LIVE = ("hold", "h.status = 'active' AND h.expires_at > statement_timestamp()")
+_WAITING = ("hold", "h.status = 'waiting' AND h.expires_at > statement_timestamp()")
 _LAPSED = (sql.LAPSED, "true")
 
 
@@ -211,6 +256,8 @@ def _sources(only: HoldFilter, page: PageRequest, by_expiry: bool) -> list[tuple
     if status is HoldStatus.ACTIVE:
         is_of_all = only == HoldFilter(status=only.status)
         return [_live_of_every_session(page)] if by_expiry and is_of_all else [_LIVE]
+    if status is HoldStatus.WAITING:
+        return [_WAITING]
     if status is HoldStatus.EXPIRED:
         return [("hold", "h.status = 'expired'"), _LAPSED]
     statuses = [status] if status is not None else list(HoldStatus)

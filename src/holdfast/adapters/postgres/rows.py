@@ -13,12 +13,15 @@ from uuid_utils.compat import uuid7
 from holdfast.domain.facts import AuditRecord, Fact
 from holdfast.domain.hold import (
     NO_REMARKS,
+    CartItem,
     Hold,
     HoldStatus,
     Line,
     LineSeat,
     Remarks,
+    SeatWish,
     Source,
+    WaitingPlace,
 )
 from holdfast.domain.ids import (
     BlockId,
@@ -63,8 +66,14 @@ def hold_from_row(row: Row) -> Hold:
         checkout_id=row[20],
         order_id=row[21],
         revives=row[22],
-        lines=tuple(_line_from_json(line) for line in row[23]),
+        is_cart=row[23],
+        waiting=None if row[24] is None else _place_from_json(*row[24]),
+        lines=tuple(_line_from_json(line) for line in row[25]),
     )
+
+
+def _place_from_json(line_id: str, since: str, passes_seen: int) -> WaitingPlace:
+    return WaitingPlace(UUID(line_id), datetime.fromisoformat(since), passes_seen)
 
 
 def _remarks(source: str, cart_token: str | None, notes: str | None) -> Remarks:
@@ -99,14 +108,30 @@ def changed_seat_row(seat: Seat) -> Row:
 
 
 def _line_from_json(line: Sequence[Any]) -> Line:
-    *ask, pool_ids, seat = line
+    *ask, pool_ids, seat, item, wish = line
     plain = _plain_line(*ask, tuple(pool_ids))
-    return plain if seat is None else replace(plain, seat=line_seat(*seat))
+    if seat is None and item is None and wish is None:
+        return plain
+    return replace(
+        plain,
+        seat=None if seat is None else line_seat(*seat),
+        item=None if item is None else CartItem(item[0], UUID(item[1])),
+        wish=None if wish is None else _wish_from_json(*wish),
+    )
+
+
+def _wish_from_json(block_id: str | None, accessible: int, is_together: bool) -> SeatWish:
+    block = None if block_id is None else BlockId(UUID(block_id))
+    return SeatWish(block, accessible, is_together)
 
 
 @lru_cache(maxsize=4096)
 def _plain_line(
-    ticket_type_id: str, quantity: int, unit_price_minor: int, pool_ids: tuple[str, ...]
+    ticket_type_id: str,
+    quantity: int,
+    unit_price_minor: int,
+    number: int,
+    pool_ids: tuple[str, ...],
 ) -> Line:
     """Most lines of a sale are like others: reading the same ids anew was half of the time that
     reading a hold took."""
@@ -115,6 +140,7 @@ def _plain_line(
         quantity,
         unit_price_minor,
         tuple(PoolId(UUID(pool_id)) for pool_id in pool_ids),
+        number=number,
     )
 
 
@@ -167,21 +193,41 @@ def new_hold_row(hold: Hold) -> Row:
         hold.remarks.notes,
         hold.checkout_id,
         hold.revives,
+        hold.status.value,
+        hold.is_cart,
+        hold.held_at,
     )
 
 
-def line_rows(hold: Hold) -> Iterable[Row]:
-    for position, line in enumerate(hold.lines):
-        yield (
-            hold.organization_id,
-            hold.id,
-            position,
-            line.ticket_type_id,
-            line.quantity,
-            line.unit_price_minor,
-            array(line.pool_ids),
-            line.seat.id if line.seat else None,
-        )
+def line_row(hold: Hold, line: Line) -> Row:
+    return (
+        hold.organization_id,
+        hold.id,
+        line.number,
+        line.ticket_type_id,
+        line.quantity,
+        line.unit_price_minor,
+        array(line.pool_ids),
+        line.seat.id if line.seat else None,
+    )
+
+
+def line_row_with_more(hold: Hold, line: Line) -> Row:
+    """Also what only lines of carts, later lines and lines that wait for seats have."""
+    item, wish = line.item, line.wish
+    return (
+        *line_row(hold, line),
+        hold.version,
+        item.id if item else None,
+        item.group_id if item else None,
+        wish.block_id if wish else None,
+        wish.accessible if wish else None,
+        wish.is_together if wish else None,
+    )
+
+
+def contents_row(hold: Hold) -> Row:
+    return (hold.organization_id, hold.id, hold.quantity, hold.total.minor, hold.held_at)
 
 
 def changed_hold_row(hold: Hold) -> Row:

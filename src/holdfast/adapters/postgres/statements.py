@@ -4,7 +4,9 @@ Look-ups by several keys are lateral: one index probe per key, in the order of t
 the order of the locks. A join would leave both to the planner.
 """
 
-from holdfast.domain.policy import POLICY_FIELDS
+from holdfast.domain.policy import POLICY_FIELDS, WAITING_PLACES_MAX
+
+HOLDINGS_MAX = WAITING_PLACES_MAX + 14
 
 
 def policy_of(table: str) -> str:
@@ -27,7 +29,17 @@ SELECT CASE WHEN is_shared THEN pg_try_advisory_xact_lock_shared(name)
 FROM unnest(%s::bigint[], %s::boolean[]) AS wanted (name, is_shared)
 """
 
-# (3) pools. What somebody else has locked is left out, and its commands wait elsewhere.
+# (3) waitlists, then pools. What somebody else has locked is left out, and its commands wait
+# elsewhere.
+LOCK_WAITLISTS = """
+SELECT w.organization_id, w.session_id, w.is_settled
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM waitlist
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+    FOR NO KEY UPDATE SKIP LOCKED
+) w
+"""
 LOCK_POOLS = """
 SELECT p.organization_id, p.id, p.total, p.held, p.sold
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -40,6 +52,9 @@ CROSS JOIN LATERAL (
 
 # A patient lane waits for one row, up to lock_timeout, before it locks anything else: whoever waits
 # holds nothing that others could need.
+AWAIT_WAITLIST = """
+SELECT FROM waitlist WHERE organization_id = %s AND session_id = %s FOR NO KEY UPDATE
+"""
 AWAIT_POOL = "SELECT FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 AWAIT_SEAT = "SELECT FROM seat WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 AWAIT_HOLD = "SELECT FROM hold WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
@@ -48,14 +63,21 @@ HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
 h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
 h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.warn_at, h.checkout_id,
-h.order_id, h.revives,
-(SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.pool_ids,
-                                  CASE WHEN l.seat_id IS NOT NULL THEN (
-     SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
-     FROM seat s JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
-     WHERE s.organization_id = l.organization_id AND s.id = l.seat_id) END)
-                 ORDER BY l.position)
- FROM hold_line l WHERE l.organization_id = h.organization_id AND l.hold_id = h.id)
+h.order_id, h.revives, h.is_cart,
+CASE WHEN h.status = 'waiting' THEN (
+    SELECT json_build_array(w.line_id, w.since, w.passes_seen) FROM waiting_place w
+    WHERE w.organization_id = h.organization_id AND w.hold_id = h.id) END,
+(SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.position,
+     l.pool_ids, CASE WHEN l.seat_id IS NOT NULL THEN (
+         SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
+         FROM seat s JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
+         WHERE s.organization_id = l.organization_id AND s.id = l.seat_id) END,
+     CASE WHEN l.cart_item_id IS NOT NULL THEN json_build_array(l.cart_item_id, l.group_id) END,
+     CASE WHEN l.wish_accessible IS NOT NULL THEN
+         json_build_array(l.wish_block_id, l.wish_accessible, l.wish_is_together) END)
+     ORDER BY l.position)
+ FROM hold_line l
+ WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND l.removed_version IS NULL)
 """
 SEAT_COLUMNS = """
 s.organization_id, s.session_id, s.id, s.block_id, s.row_name, s.row_rank, s.number, s.position,
@@ -108,20 +130,22 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# The live holds of a person: by the user id where there is one, as Holder.key tells people apart.
-# One is enough to say that there is one; a few more, should this group end it.
-HOLDINGS_BY_EMAIL = f"""
-SELECT {HOLD_COLUMNS} FROM hold h
-WHERE h.organization_id = %s AND h.session_id = %s AND h.email_key = %s AND h.user_id IS NULL
-    AND h.status = 'active' AND h.expires_at > statement_timestamp()
-LIMIT 5
+# What people hold or wait for: by the user id where there is one, as Holder.key tells them apart.
+# One is enough to say that there is one, a few more should this group end it; places in a line are
+# counted, so those come first, and all of them.
+_HOLDINGS = f"""
+SELECT {HOLD_COLUMNS}
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS wanted (organization_id, session_id, name)
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+        AND {{of_holder}} AND status IN ('waiting', 'active')
+        AND expires_at > statement_timestamp()
+    ORDER BY status DESC LIMIT {HOLDINGS_MAX}
+) h
 """  # noqa: S608
-HOLDINGS_BY_USER = f"""
-SELECT {HOLD_COLUMNS} FROM hold h
-WHERE h.organization_id = %s AND h.session_id = %s AND h.user_id = %s
-    AND h.status = 'active' AND h.expires_at > statement_timestamp()
-LIMIT 5
-"""  # noqa: S608
+HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
+HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")
 
 # Under the session's lock the version tells whether what we know of its catalogue still holds.
 SESSION_VERSIONS = """
@@ -189,7 +213,7 @@ WHERE b.organization_id = %(organization_id)s AND b.pool_id = %(pool_id)s
     AND EXISTS (
         SELECT FROM hold_line l
         WHERE l.organization_id = h.organization_id AND l.hold_id = h.id
-            AND %(pool_id)s = ANY (l.pool_ids))
+            AND l.removed_version IS NULL AND %(pool_id)s = ANY (l.pool_ids))
 ORDER BY b.lapses_at, h.id
 LIMIT %(limit)s
 """  # noqa: S608
@@ -197,7 +221,10 @@ LIMIT %(limit)s
 # The catalogue of a session, nearest policy last.
 SESSION_CATALOGUE = f"""
 SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
-    e.sale_ends_at, {policy_of("o")}, {policy_of("e")}
+    e.sale_ends_at, EXISTS (
+        SELECT FROM waiting_line l
+        WHERE l.organization_id = s.organization_id AND l.session_id = s.id),
+    {policy_of("o")}, {policy_of("e")}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 JOIN session s ON s.organization_id = wanted.organization_id AND s.id = wanted.id
 JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
@@ -253,162 +280,6 @@ WHERE organization_id = %(organization_id)s AND session_id = %(session_id)s
 """
 NOW = "SELECT statement_timestamp(), pg_postmaster_start_time()"
 
-# The counters are written as they were decided: the row is locked, nobody else has moved them.
-UPDATE_POOLS = """
-UPDATE pool SET held = moved.held, sold = moved.sold
-FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::integer[])
-    AS moved (organization_id, id, held, sold)
-WHERE pool.organization_id = moved.organization_id AND pool.id = moved.id
-"""
-
-ADD_LAPSE = """
-INSERT INTO pool_lapse (organization_id, pool_id, lapses_at, units)
-SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
-ON CONFLICT (organization_id, pool_id, lapses_at)
-DO UPDATE SET units = pool_lapse.units + excluded.units
-"""
-
-# An insert that conflicts is checked before it turns into an update, so what is negative goes its
-# own way.
-SUBTRACT_LAPSE = """
-UPDATE pool_lapse SET units = pool_lapse.units + moved.units
-FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
-    AS moved (organization_id, pool_id, lapses_at, units)
-WHERE pool_lapse.organization_id = moved.organization_id
-    AND pool_lapse.pool_id = moved.pool_id AND pool_lapse.lapses_at = moved.lapses_at
-"""
-
-DELETE_EMPTY_LAPSE = """
-DELETE FROM pool_lapse USING unnest(%s::uuid[], %s::uuid[], %s::timestamptz[])
-    AS moved (organization_id, pool_id, lapses_at)
-WHERE pool_lapse.organization_id = moved.organization_id
-    AND pool_lapse.pool_id = moved.pool_id AND pool_lapse.lapses_at = moved.lapses_at
-    AND pool_lapse.units = 0
-"""
-
-INSERT_HOLDS = """
-INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
-    total_minor, currency, expires_at, due_at, warn_at, source, cart_token, notes, checkout_id,
-    revives, status, version, created_at, updated_at, held_at, changed_xid)
-SELECT *, 'active', 1, %s, %s, %s, %s::text::xid8
-FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::integer[],
-    %s::bigint[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::text[],
-    %s::text[], %s::text[], %s::uuid[], %s::uuid[])
-"""
-
-# Arrays of arrays must be rectangular, so the pools of a line travel as text.
-INSERT_LINES = """
-INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
-    unit_price_minor, pool_ids, seat_id)
-SELECT organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
-    pool_ids::uuid[], seat_id
-FROM unnest(%s::uuid[], %s::uuid[], %s::smallint[], %s::uuid[], %s::integer[], %s::bigint[],
-    %s::text[], %s::uuid[])
-    AS line (organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
-        pool_ids, seat_id)
-"""
-
-# Seats are written as they were decided: each row is locked.
-UPDATE_SEATS = """
-UPDATE seat SET status = changed.status, hold_id = changed.hold_id,
-    holder_key = changed.holder_key, held_until = changed.held_until,
-    locked_at = changed.locked_at, blocked_reason = changed.blocked_reason,
-    version = changed.version, changed_xid = pg_current_xact_id(), told_xid = %s::text::xid8
-FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::uuid[], %s::uuid[], %s::timestamptz[],
-    %s::timestamptz[], %s::text[], %s::integer[])
-    AS changed (organization_id, id, status, hold_id, holder_key, held_until, locked_at,
-        blocked_reason, version)
-WHERE seat.organization_id = changed.organization_id AND seat.id = changed.id
-"""
-
-UPDATE_HOLDS = """
-UPDATE hold SET status = changed.status, version = changed.version,
-    updated_at = changed.updated_at, expires_at = changed.expires_at, due_at = changed.due_at,
-    warn_at = changed.warn_at, confirmed_at = changed.confirmed_at,
-    cancelled_at = changed.cancelled_at, expired_at = changed.expired_at,
-    checkout_id = changed.checkout_id, order_id = changed.order_id, changed_xid = %s::text::xid8
-FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::timestamptz[],
-    %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[],
-    %s::timestamptz[], %s::uuid[], %s::uuid[])
-    AS changed (organization_id, id, status, version, updated_at, expires_at, due_at, warn_at,
-        confirmed_at, cancelled_at, expired_at, checkout_id, order_id)
-WHERE hold.organization_id = changed.organization_id AND hold.id = changed.id
-"""
-
-# The same holds are the same checkout: going there again finds it made.
-INSERT_CHECKOUTS = """
-INSERT INTO checkout (organization_id, id, hold_ids, created_at)
-SELECT organization_id, id, hold_ids::uuid[], %s
-FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS made (organization_id, id, hold_ids)
-ON CONFLICT DO NOTHING
-"""
-
-INSERT_ORDERS = """
-INSERT INTO purchase_order (organization_id, id, checkout_id, hold_ids, customer_email, user_id,
-    total_minor, currency, payment_reference, created_at)
-SELECT organization_id, id, checkout_id, hold_ids::uuid[], customer_email, user_id, total_minor,
-    currency, payment_reference, %s
-FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[], %s::bigint[],
-    %s::text[], %s::text[])
-    AS made (organization_id, id, checkout_id, hold_ids, customer_email, user_id, total_minor,
-        currency, payment_reference)
-"""
-
-INSERT_TICKETS = """
-INSERT INTO ticket (organization_id, id, order_id, position, hold_id, session_id, ticket_type_id,
-    seat_id, unit_price_minor, code, attendee_name, attendee_email)
-SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::smallint[], %s::uuid[], %s::uuid[],
-    %s::uuid[], %s::uuid[], %s::bigint[], %s::text[], %s::text[], %s::text[])
-"""
-
-# The position in the log is the transaction's own number, or that of the last facts of the same
-# holds and seats where that is higher: a transaction may get its number long before it gets a lock.
-# It is never lower than the number of the transaction, so nobody reads past it too early.
-INSERT_FACTS = """
-INSERT INTO outbox (organization_id, event_id, hold_id, seat_id, version, type, partition,
-    occurred_at, xid, payload)
-SELECT organization_id, event_id, hold_id, seat_id, version, type, partition, %s, %s::text::xid8,
-    payload::jsonb
-FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::integer[], %s::text[],
-    %s::smallint[], %s::text[])
-    AS fact (organization_id, event_id, hold_id, seat_id, version, type, partition, payload)
-"""
-
-INSERT_AUDIT = """
-INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, ip,
-    user_agent, old, new)
-SELECT organization_id, %s, action, hold_id, seat_id, actor, request_id, ip::inet, user_agent,
-    old::jsonb, new::jsonb
-FROM unnest(%s::uuid[], %s::text[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[],
-    %s::text[], %s::text[], %s::text[])
-    AS entry (organization_id, action, hold_id, seat_id, actor, request_id, ip, user_agent, old,
-        new)
-"""
-
-# Attempts that were refused: nothing changed, so there is no old, and new is the refusal.
-INSERT_ATTEMPTS = """
-INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, ip,
-    user_agent, new)
-SELECT organization_id, at, action, hold_id, seat_id, actor, request_id, ip::inet, user_agent,
-    jsonb_build_object('error', code)
-FROM unnest(%s::uuid[], %s::timestamptz[], %s::text[], %s::uuid[], %s::uuid[], %s::text[],
-    %s::text[], %s::text[], %s::text[], %s::text[])
-    AS entry (organization_id, at, action, hold_id, seat_id, actor, request_id, ip, user_agent,
-        code)
-"""
-
-INSERT_ANSWERS = """
-INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
-SELECT organization_id, digest, fingerprint, body, %s
-FROM unnest(%s::uuid[], %s::uuid[], %s::bytea[], %s::bytea[])
-    AS answer (organization_id, digest, fingerprint, body)
-"""
-
-INSERT_RECEIPTS = """
-INSERT INTO inbox (organization_id, consumer, event_id, received_at)
-SELECT organization_id, consumer, event_id, %s
-FROM unnest(%s::uuid[], %s::text[], %s::uuid[]) AS taken_in (organization_id, consumer, event_id)
-"""
 RECEIPTS = """
 SELECT i.organization_id, i.consumer, i.event_id
 FROM unnest(%s::uuid[], %s::text[], %s::uuid[]) AS wanted (organization_id, consumer, event_id)
@@ -438,62 +309,6 @@ TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 SEAT_WITNESS = "SELECT version >= %s FROM seat WHERE organization_id = %s AND id = %s"
 WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s"
 
-# One clock for the filter and for what is shown.
-SELECT_HOLD = f"""
-SELECT {HOLD_COLUMNS}, statement_timestamp()
-FROM hold h WHERE h.organization_id = %s AND h.id = %s
-"""  # noqa: S608
-
-# What a person holds of an event and could pay for, oldest first.
-_LIVE_OF_EVENT = f"""
-SELECT {HOLD_COLUMNS}
-FROM session s
-CROSS JOIN LATERAL (
-    SELECT * FROM hold
-    WHERE organization_id = s.organization_id AND session_id = s.id AND {{of_holder}}
-        AND status = 'active' AND expires_at > statement_timestamp()
-    OFFSET 0
-) h
-WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
-ORDER BY h.created_at, h.id
-"""  # noqa: S608
-LIVE_HOLDS_BY_USER = _LIVE_OF_EVENT.format(of_holder="user_id = %(user_id)s")
-LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder="email_key = %(email)s AND user_id IS NULL")
-
-# A page is merged from parts, one per status: each is read in the order of an index and stops at
-# the size of the page.
-LIST_HOLDS = f"""
-SELECT {HOLD_COLUMNS}, statement_timestamp()
-FROM ({{parts}}) h ORDER BY {{order}} LIMIT %(limit)s
-"""  # noqa: S608
-LIST_PART = "(SELECT * FROM {source} h WHERE {conditions} ORDER BY {order} LIMIT %(limit)s)"
-NEWEST_FIRST = "h.created_at DESC, h.id DESC"
-NEXT_TO_EXPIRE_FIRST = "h.expires_at, h.id"
-# Lapsed holds are found by the time that they are due, for there are few: the live ones would be in
-# the way.
-LAPSED = """(
-    SELECT * FROM hold
-    WHERE organization_id = %(organization_id)s AND status = 'active'
-        AND due_at <= statement_timestamp() AND expires_at <= statement_timestamp()
-    OFFSET 0)"""
-# The next to expire of every session of an organization: among them are the next of all.
-LIVE_OF_EVERY_SESSION = """(
-    SELECT h.* FROM session s
-    CROSS JOIN LATERAL (
-        SELECT * FROM hold
-        WHERE organization_id = s.organization_id AND session_id = s.id AND status = 'active'
-            AND expires_at > statement_timestamp() AND {after}
-        ORDER BY expires_at, id LIMIT %(limit)s
-    ) h
-    WHERE s.organization_id = %(organization_id)s)"""
-
-DUE_HOLDS = """
-SELECT organization_id, session_id, id, is_lapsed, quantity FROM holdfast_due_holds(%s)
-"""
-# Locks of two numbers never meet those of one, which the engine takes.
-TRY_REAPING = "SELECT pg_try_advisory_xact_lock(46337, 0)"
-REAPING_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
-SECONDS_UNTIL_DUE = "SELECT holdfast_seconds_until_due()"
 PRUNE_ANSWERS = "SELECT holdfast_prune_answers(%s, %s)"
 PRUNE_FACTS = "SELECT holdfast_prune_facts(%s::smallint, %s::double precision, %s)"
 PRUNE_RECEIPTS = "SELECT holdfast_prune_receipts(%s::double precision, %s)"

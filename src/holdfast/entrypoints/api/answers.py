@@ -3,79 +3,20 @@ whole minor units; nobody's e-mail address is in any of them."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Generic, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from holdfast.domain import catalogue
-from holdfast.domain.hold import Hold, HoldStatus, LineSeat, Source
 from holdfast.domain.policy import PolicyOverride
 from holdfast.entrypoints.api.structs import Moment
-from holdfast.ports.holds import SeenHold
 
 T = TypeVar("T")
 
 
 class AnswerShape(Struct, frozen=True, gc=False):
     """Every field is always there."""
-
-
-class LineSeatAnswer(AnswerShape, frozen=True):
-    seat_id: UUID
-    block_id: UUID
-    block_name: str
-    row: str
-    seat_number: str
-
-
-class LineAnswer(AnswerShape, frozen=True):
-    """A seat is a line of its own; other lines have none."""
-
-    ticket_type_id: UUID
-    quantity: int
-    unit_price: int
-    subtotal: int
-    seat: LineSeatAnswer | None
-
-
-class HoldAnswer(AnswerShape, frozen=True):
-    """A hold of several lines has no single ticket type: `ticket_type_id` is null, `quantity` the
-    sum. A hold whose time is up says `expired` from that very moment on."""
-
-    hold_id: UUID
-    session_id: UUID
-    ticket_type_id: UUID | None
-    quantity: int
-    status: HoldStatus
-    expires_at: Moment
-    created_at: Moment
-    reference: Annotated[str, Meta(description="To read out over the telephone.")]
-    lines: list[LineAnswer]
-    total: int
-    currency: str
-    expires_in_seconds: Annotated[
-        int, Meta(description="By our clock; count down from this rather than from yours.")
-    ]
-    version: Annotated[int, Meta(description="Rises with every change of the hold.")]
-    updated_at: Moment
-    held_at: Moment
-    confirmed_at: Moment | None
-    cancelled_at: Moment | None
-    expired_at: Moment | None
-    seat_ids: list[UUID]
-    adjacent: Annotated[
-        bool | None, Meta(description="Whether the seats are side by side; null without seats.")
-    ]
-    minutes_remaining: Annotated[int, Meta(description="Whole minutes, rounded down.")]
-    source: Source
-    cart_token: str | None
-    notes: str | None
-    checkout_id: Annotated[UUID | None, Meta(description="The checkout that it is or was in.")]
-    order_id: Annotated[UUID | None, Meta(description="What it became when it was paid.")]
-    revives: Annotated[
-        UUID | None, Meta(description="The lapsed hold whose late payment this one stands for.")
-    ]
 
 
 class PolicyAnswer(AnswerShape, frozen=True):
@@ -89,6 +30,10 @@ class PolicyAnswer(AnswerShape, frozen=True):
     lifetime_max_seconds: int | None
     warning_seconds: int | None
     late_payment_seconds: int | None
+    waitlist: bool | None
+    waiting_seconds: int | None
+    waiting_places_max: int | None
+    waiting_passes_max: int | None
 
 
 class EventAnswer(AnswerShape, frozen=True):
@@ -167,10 +112,6 @@ class PageAnswer(AnswerShape, Generic[T], frozen=True):
     next_cursor: str | None
 
 
-class HoldPage(PageAnswer[HoldAnswer], frozen=True):
-    """Holds, newest first."""
-
-
 class EventPage(PageAnswer[EventAnswer], frozen=True):
     """Events, newest first."""
 
@@ -185,57 +126,6 @@ class PoolPage(PageAnswer[PoolAnswer], frozen=True):
 
 class TicketTypePage(PageAnswer[TicketTypeAnswer], frozen=True):
     """Ticket types, newest first."""
-
-
-def hold_answer(hold: Hold, at: datetime) -> HoldAnswer:
-    lines = [
-        LineAnswer(
-            line.ticket_type_id,
-            line.quantity,
-            line.unit_price_minor,
-            line.quantity * line.unit_price_minor,
-            None if line.seat is None else line_seat_answer(line.seat),
-        )
-        for line in hold.lines
-    ]
-    remaining_seconds = hold.remaining_seconds(at)
-    return HoldAnswer(
-        hold_id=hold.id,
-        session_id=hold.session_id,
-        ticket_type_id=lines[0].ticket_type_id if len(lines) == 1 else None,
-        quantity=hold.quantity,
-        status=hold.status_at(at),
-        expires_at=utc(hold.expires_at),
-        created_at=utc(hold.created_at),
-        reference=hold.reference,
-        lines=lines,
-        total=sum(line.subtotal for line in lines),
-        currency=hold.currency,
-        expires_in_seconds=remaining_seconds,
-        version=hold.version,
-        updated_at=utc(hold.updated_at),
-        held_at=utc(hold.held_at),
-        confirmed_at=utc_or_none(hold.confirmed_at),
-        cancelled_at=utc_or_none(hold.cancelled_at),
-        expired_at=utc_or_none(hold.expired_at),
-        seat_ids=[seat.id for seat in hold.seats],
-        adjacent=hold.is_adjacent,
-        minutes_remaining=remaining_seconds // 60,
-        source=hold.remarks.source,
-        cart_token=hold.remarks.cart_token,
-        notes=hold.remarks.notes,
-        checkout_id=hold.checkout_id,
-        order_id=hold.order_id,
-        revives=hold.revives,
-    )
-
-
-def line_seat_answer(seat: LineSeat) -> LineSeatAnswer:
-    return LineSeatAnswer(seat.id, seat.block_id, seat.block_name, seat.row, seat.number)
-
-
-def seen_hold_answer(seen: SeenHold) -> HoldAnswer:
-    return hold_answer(seen.hold, seen.at)
 
 
 def event_answer(event: catalogue.Event) -> EventAnswer:

@@ -37,6 +37,7 @@ class Api:
             holds=container.holds,
             catalogue=container.catalogue,
             seats=container.seats,
+            statistics=container.statistics,
             orders=container.orders,
             facts=container.facts,
             audit=container.audit,

@@ -18,12 +18,13 @@ from holdfast.entrypoints.api.seat_structs import ReserveRequest
 from holdfast.services.extending import ExtensionRequest
 from holdfast.services.placing import HoldRequest
 
-_ASK_FIELDS = ("ticket_type_id", "quantity", "unit_price", "seat_ids", "block_id", "accessible")
+_ASK_FIELDS = AskedLine.__struct_fields__
+_OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 
 
 def hold_request(body: PlaceHoldRequest) -> HoldRequest:
     errors: list[FieldError] = []
-    holder = _holder(body.customer_email, body.user_id, errors)
+    holder = read_holder(body.customer_email, body.user_id, errors)
     asks = _asks(body, errors)
     if holder is None or errors:
         raise invalid(errors)
@@ -57,7 +58,7 @@ def extension_request(hold_id: HoldId, body: ExtendHoldRequest) -> ExtensionRequ
 
 def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
     errors: list[FieldError] = []
-    holder = _holder(customer_email, user_id, errors)
+    holder = read_holder(customer_email, user_id, errors)
     if holder is None:
         raise invalid(errors)
     return holder
@@ -82,7 +83,7 @@ def _remarks(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) 
     return Remarks(body.source or NO_REMARKS.source, body.cart_token, notes)
 
 
-def _holder(
+def read_holder(
     customer_email: str | None, user_id: str | None, errors: list[FieldError]
 ) -> Holder | None:
     field = "customer_email"
@@ -103,23 +104,17 @@ def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatA
         if any(getattr(body, field) is not None for field in _ASK_FIELDS):
             message = "Give either ticket_type_id and quantity, or seat_ids, or lines"
             errors.append(FieldError("lines", "conflicting_fields", message))
-    asks = [_ask(path, line, errors) for path, line in asked]
-    errors.extend(_errors_of_seats(asked))
+    asks = [ask_of(path, line, errors) for path, line in asked]
+    errors.extend(errors_of_seats("lines", asked))
     return tuple(ask for ask in asks if ask is not None)
 
 
 def _line_of(body: PlaceHoldRequest) -> AskedLine:
-    return AskedLine(
-        body.ticket_type_id,
-        body.quantity,
-        body.unit_price,
-        body.seat_ids,
-        body.block_id,
-        body.accessible,
-    )
+    return AskedLine(**{field: getattr(body, field) for field in _ASK_FIELDS})
 
 
-def _ask(path: str, line: AskedLine, errors: list[FieldError]) -> Ask | SeatAsk | None:
+def ask_of(path: str, line: AskedLine, errors: list[FieldError]) -> Ask | SeatAsk | None:
+    """`path` is where the line is in the request, with a dot at its end."""
     if line.seat_ids is not None:
         return _seat_ask(path, line, line.seat_ids, errors)
     if line.ticket_type_id is None or line.quantity is None:
@@ -133,26 +128,38 @@ def _ask(path: str, line: AskedLine, errors: list[FieldError]) -> Ask | SeatAsk 
     if accessible > line.quantity:
         message = "There cannot be more accessible places than places"
         errors.append(FieldError(f"{path}accessible", "invalid_value", message))
-    quantity = Quantity(line.quantity)
-    return Ask(line.ticket_type_id, quantity, line.unit_price, line.block_id, accessible)
+    if line.at_least is not None and line.at_least > line.quantity:
+        message = "Must be a whole number from 1 to quantity"
+        errors.append(FieldError(f"{path}at_least", "invalid_value", message))
+        return None
+    return Ask(
+        line.ticket_type_id,
+        Quantity(line.quantity),
+        line.unit_price,
+        line.block_id,
+        accessible,
+        bool(line.together),
+        line.at_least,
+    )
 
 
 def _seat_ask(
     path: str, line: AskedLine, seat_ids: list[SeatId], errors: list[FieldError]
 ) -> SeatAsk:
-    for field in ("quantity", "block_id", "accessible"):
+    for field in _OF_QUANTITIES:
         if getattr(line, field) is not None:
             message = "Seats that are named say this themselves: leave it out beside seat_ids"
             errors.append(FieldError(path + field, "conflicting_fields", message))
     return SeatAsk(tuple(seat_ids), line.ticket_type_id, line.unit_price)
 
 
-def _errors_of_seats(asked: Sequence[tuple[str, AskedLine]]) -> Iterator[FieldError]:
+def errors_of_seats(whole: str, asked: Sequence[tuple[str, AskedLine]]) -> Iterator[FieldError]:
+    """`whole` is the field that has all of them."""
     named = [(path, line.seat_ids) for path, line in asked if line.seat_ids is not None]
     yield from _doubled(named)
     if sum(len(seat_ids) for _, seat_ids in named) > SEATS_PER_HOLD_MAX:
         message = f"A hold has at most {SEATS_PER_HOLD_MAX} seats"
-        yield FieldError("lines", ProblemCode.INVALID_LINES.value, message)
+        yield FieldError(whole, ProblemCode.INVALID_LINES.value, message)
 
 
 def _doubled(named: Sequence[tuple[str, Sequence[SeatId]]]) -> Iterator[FieldError]:

@@ -23,7 +23,7 @@ class Bearer:
         authorization = call.headers.get(b"authorization", b"")
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
             raise _unauthorized("Send your secret key as Authorization: Bearer", b"")
-        hashed = secret_hash(authorization[len(_SCHEME) :].strip())
+        hashed = secret_hash(sent_secret(call))
         principal = None
         if hashed is not None:
             principal = self._authenticator.remembered(hashed) or await self._look_up(hashed)
@@ -36,6 +36,11 @@ class Bearer:
             return await self._lookups.get(hashed)
         except StoreError:
             raise unavailable() from None
+
+
+def sent_secret(call: Call) -> bytes:
+    """Of a header that says Bearer."""
+    return call.headers[b"authorization"][len(_SCHEME) :].strip()
 
 
 def require_scope(principal: Principal, scope: Scope) -> None:

@@ -31,6 +31,8 @@ class ProblemCode(StrEnum):
     INVALID_CHARACTERS = "invalid_characters"
     INVALID_IDEMPOTENCY_KEY = "invalid_idempotency_key"
     VALIDATION_ERROR = "validation_error"
+    INVALID_CART = "invalid_cart"
+    INVALID_CART_ITEM_ID = "invalid_cart_item_id"
     INVALID_CURSOR = "invalid_cursor"
     CURSOR_EXPIRED = "cursor_expired"
     INVALID_CURRENCY = "invalid_currency"
@@ -63,6 +65,8 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.INVALID_CHARACTERS: Kind(400, "Characters that are not allowed"),
     ProblemCode.INVALID_IDEMPOTENCY_KEY: Kind(400, "Invalid idempotency key"),
     ProblemCode.VALIDATION_ERROR: Kind(400, "Invalid request"),
+    ProblemCode.INVALID_CART: Kind(400, "Invalid cart"),
+    ProblemCode.INVALID_CART_ITEM_ID: Kind(400, "Invalid cart item"),
     ProblemCode.INVALID_CURSOR: Kind(400, "Invalid cursor"),
     ProblemCode.CURSOR_EXPIRED: Kind(410, "Cursor expired"),
     ProblemCode.INVALID_CURRENCY: Kind(400, "Invalid currency"),
@@ -118,6 +122,11 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.EXPIRED_BEFORE_CHECKOUT: Kind(409, "Hold expired before checkout"),
     RefusalCode.PAYMENT_ALREADY_USED: Kind(409, "Payment already used"),
     RefusalCode.ALREADY_PAID: Kind(409, "Already paid"),
+    RefusalCode.AMOUNT_CHANGED: Kind(409, "Amount changed"),
+    RefusalCode.CART_OF_ANOTHER_HOLDER: Kind(409, "Cart of another holder"),
+    RefusalCode.CART_OF_ANOTHER_SESSION: Kind(409, "Cart of another session"),
+    RefusalCode.WAITING_PLACES_EXCEEDED: Kind(409, "Too many places in line"),
+    RefusalCode.OTHERS_ARE_WAITING: Kind(409, "Others are waiting"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
     RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),
     RefusalCode.INTERNAL_ERROR: Kind(500, "Internal error"),

@@ -18,6 +18,7 @@ from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
+from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.checking_out import Cashier
 from holdfast.services.reserving import SeatFinder, SeatPath
 
@@ -29,6 +30,7 @@ class Context:
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader
+    statistics: SaleStatisticsReader
     orders: OrderReader
     facts: FactLog
     audit: AuditReader

@@ -16,7 +16,8 @@ from holdfast.domain.catalogue import (
 )
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api import answers, structs
+from holdfast.entrypoints.api import answers, hold_answers, structs
+from holdfast.entrypoints.api.cart_examples import CART_ANSWERS, CART_REQUESTS
 from holdfast.entrypoints.api.example_values import (
     EVENT,
     NOW,
@@ -52,11 +53,11 @@ _availability = answers.availability_answer(
         (TicketTypeAvailability(TYPE, "Floor", Money(4500, "EUR"), 500, 2, 0, 498),),
     )
 )
-_hold = answers.hold_answer(HELD, NOW)
+_hold = hold_answers.hold_answer(HELD, NOW)
 
 ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
-    answers.HoldAnswer: _hold,
-    answers.HoldPage: answers.HoldPage([_hold], True, _NEXT),
+    hold_answers.HoldAnswer: _hold,
+    hold_answers.HoldPage: hold_answers.HoldPage([_hold], True, _NEXT),
     answers.EventAnswer: _event,
     answers.EventPage: answers.EventPage([_event], False, None),
     answers.SessionAnswer: _session,
@@ -70,11 +71,13 @@ ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     **SEAT_ANSWERS,
     **ORDER_ANSWERS,
     **FACT_ANSWERS,
+    **CART_ANSWERS,
 }
 
 REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     **ASKING,
     **ORDER_REQUESTS,
+    **CART_REQUESTS,
     structs.CreateEventRequest: {
         "event": structs.CreateEventRequest(
             "Winter Gala", "EUR", structs.PolicyRequest(quantity_max=8)

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 from re import ASCII
 from re import compile as compile_pattern
 from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from starlette.types import Scope
@@ -13,6 +14,7 @@ from uuid_utils import uuid7
 
 from holdfast.domain.commands import Origin
 from holdfast.ports.access import Principal
+from holdfast.services.sealing import Seal
 
 JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"
@@ -43,11 +45,13 @@ class Reply(NamedTuple):
 
 
 class Call:
-    """What is known of a request. The route, the principal, the ids in the path (where the route
-    has them) and the key are filled in on the way."""
+    """What is known of a request. The route, the principal, the ids or the cart in the path (where
+    the route has them), the key and the seal of what is stored for it are filled in on the way."""
 
     __slots__ = (
+        "_raw_path",
         "actor",
+        "cart",
         "client",
         "headers",
         "idempotency_key",
@@ -59,6 +63,7 @@ class Call:
         "query_string",
         "request_id",
         "route_path",
+        "seal",
         "success_status",
     )
 
@@ -74,17 +79,30 @@ class Call:
         self.headers = headers
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self._raw_path: bytes | None = scope.get("raw_path")
         self.query_string: bytes = scope["query_string"]
         self.client: tuple[str, object] | None = scope.get("client")
         self.request_id = _request_id(headers.get(b"x-request-id"))
         self.actor: str | None = None
         self.route_path: str | None = None
+        self.cart = ""  # unless the path names one
         self.idempotency_key: str | None = None
+        self.seal: Seal | None = None
         self.success_status = 200
 
     def authenticated_as(self, principal: Principal) -> None:
         self.principal = principal
         self.actor = principal.actor
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The parts of the path, each decoded by itself: a slash within a part is no boundary.
+        What is not UTF-8 becomes something that nobody can print."""
+        raw = self._raw_path
+        if raw is None or b"%" not in raw:
+            return tuple(self.path.split("/"))
+        parts = map(unquote_to_bytes, raw.split(b"/"))
+        return tuple(part.decode("utf-8", "surrogateescape") for part in parts)
 
     @property
     def origin(self) -> Origin:

@@ -1,30 +1,39 @@
 """Handlers of holds: read what is asked, call one service, map the answer."""
 
+from collections.abc import Callable
 from functools import partial
 
 from msgspec import UnsetType
 
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
-from holdfast.entrypoints.api.answers import availability_answer, seen_hold_answer
+from holdfast.domain.outcomes import Waiting
+from holdfast.domain.refusals import Refusal
+from holdfast.entrypoints.api.answers import availability_answer
 from holdfast.entrypoints.api.asking import email_of, extension_request, hold_request
 from holdfast.entrypoints.api.authentication import require_scope
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.cursors import page_request
 from holdfast.entrypoints.api.exchange import Call, Reply
+from holdfast.entrypoints.api.hold_answers import placed_hold_answer, seen_hold_answer
 from holdfast.entrypoints.api.hold_structs import ExtendHoldRequest, HoldsQuery, PlaceHoldRequest
 from holdfast.entrypoints.api.problems import FieldError, invalid
 from holdfast.entrypoints.api.repetition import idempotency_of
 from holdfast.entrypoints.api.replies import (
+    Show,
+    answer_of,
     render,
     reply_to,
     reply_to_listing,
     reply_to_reading,
+    written,
 )
 from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.ports.access import Scope
-from holdfast.ports.holds import HoldFilter, HoldOrder
+from holdfast.ports.engine import Answer
+from holdfast.ports.holds import HoldFilter, HoldOrder, SeenHold
 from holdfast.services import extending, placing, reading, releasing
+from holdfast.services.reading import HoldInLine
 
 
 async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Reply:
@@ -33,7 +42,27 @@ async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Re
     key = idempotency_of(call, key_text, body)
     command = placing.place_command(call.principal, request, call.origin, key)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
-    return reply_to(call, answer)
+    return await reply_from_line(context, call, answer, answer_of, placed_hold_answer)
+
+
+async def reply_from_line(
+    context: Context,
+    call: Call,
+    answer: Answer,
+    show: Show,
+    show_in_line: Callable[[HoldInLine], object],
+) -> Reply:
+    """Who waits is told when their turn may come. What is kept for a key is kept as it was decided,
+    so that its replay is the same: there the engine knows the position and nobody the rest."""
+    outcome = answer.outcome
+    reply = reply_to(call, answer, show)
+    if not isinstance(outcome, Waiting) or answer.body is not None:
+        return reply
+    seen = SeenHold(outcome.hold, outcome.at)
+    found = await context.blocking.run(reading.in_line, context.holds, seen)
+    if isinstance(found, Refusal):  # which does not undo what was decided
+        return reply
+    return reply._replace(body=written(show_in_line(found)))
 
 
 async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:
@@ -56,9 +85,9 @@ async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> 
 
 async def get_hold(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
-        reading.hold, context.holds, call.principal.organization_id, HoldId(call.path_id)
+        reading.hold_in_line, context.holds, call.principal.organization_id, HoldId(call.path_id)
     )
-    return reply_to_reading(call, found, seen_hold_answer)
+    return reply_to_reading(call, found, placed_hold_answer)
 
 
 async def list_holds(context: Context, call: Call, query: HoldsQuery) -> Reply:

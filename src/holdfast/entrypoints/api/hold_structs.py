@@ -36,6 +36,18 @@ AccessibleCount: TypeAlias = Annotated[
         ge=0, le=QUANTITY_MAX, description="How many of them have to be accessible.", examples=[1]
     ),
 ]
+Together: TypeAlias = Annotated[
+    bool, Meta(description="Side by side, or not at all. Of the best that are available.")
+]
+AtLeast: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=QUANTITY_MAX,
+        description="As many as there are up to `quantity`, and no fewer than this.",
+        examples=[1],
+    ),
+]
 Notes: TypeAlias = Annotated[
     str,
     Meta(
@@ -60,6 +72,8 @@ class AskedLine(RequestShape, frozen=True):
     seat_ids: SeatIds | None = None
     block_id: BlockRef | None = None
     accessible: AccessibleCount | None = None
+    together: Together | None = None
+    at_least: AtLeast | None = None
 
 
 class PlaceHoldRequest(RequestShape, frozen=True):
@@ -79,6 +93,8 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     seat_ids: SeatIds | None = None
     block_id: BlockRef | None = None
     accessible: AccessibleCount | None = None
+    together: Together | None = None
+    at_least: AtLeast | None = None
     source: Source | None = None
     cart_token: CartToken | None = None
     notes: Notes | None = None

@@ -9,13 +9,15 @@ import msgspec
 from msgspec import inspect
 
 from holdfast.domain import refusals
+from holdfast.domain.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
-from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER
+from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER, SESSION
 from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS
 from holdfast.entrypoints.api.hall_examples import SEAT_LIST
 from holdfast.entrypoints.api.problems import FieldError, problem_body
+from holdfast.entrypoints.api.replies import OK
 from holdfast.entrypoints.api.route import Route
 
 Json = dict[str, Any]
@@ -87,6 +89,11 @@ _REFUSALS: dict[Code, Refusal] = {
         refusals.order_not_found(),
         refusals.payment_refused("it is not the amount that is due"),
         refusals.already_paid(str(ORDER)),
+        refusals.amount_changed(13_500, "EUR"),
+        refusals.cart_of_another_holder(),
+        refusals.cart_of_another_session(str(SESSION)),
+        refusals.waiting_places_exceeded(4),
+        refusals.others_are_waiting(),
         refusals.idempotency_key_reused(),
         refusals.request_in_progress(),
         refusals.service_unavailable(),
@@ -111,13 +118,12 @@ _ETAG_HEADER = {
         "schema": {"type": "string"},
     }
 }
-# Where a repetition, even without a key, is told of what stands.
-_ANSWERS_AGAIN = {
-    "/api/holds": "This stands already: the hold with this hold_id, placed by this very request, "
-    "or the hold of the same holder on these very seats.",
-    "/api/checkouts": "These holds are in this checkout already.",
-    "/api/checkouts/{checkout_id}/complete": "The order that this checkout became before.",
-    "/api/events/{event_id}/seats/{seat_id}/reserve": "The holder has this seat already.",
+_CART_NAME: Json = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": CART_TOKEN_LENGTH_MAX,
+    "description": "Your own name of the cart, to the letter; percent-encode what needs it.",
+    "examples": ["cart-8842"],
 }
 _RETRY_HEADER = {
     "Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}}
@@ -158,6 +164,8 @@ def route_codes(route: Route[Any]) -> tuple[Code, ...]:
     """Every code that the route may answer with."""
     codes = [*route.refusals, route.invalid, *_OF_ANY_ROUTE]
     codes += [each.code for each in (route.not_found, route.nested_not_found) if each is not None]
+    if route.is_of_cart:
+        codes.append(ProblemCode.INVALID_CART)
     if route.is_unsafe:
         codes.extend(_OF_UNSAFE_ROUTES)
     for struct in (route.body, route.query):
@@ -188,7 +196,7 @@ def _operation(route: Route[Any]) -> Json:
 
 def _parameters(route: Route[Any]) -> Iterator[Json]:
     for name in _PARAMETER.findall(route.path):
-        schema = {"type": "string", "format": "uuid"}
+        schema = _CART_NAME if route.is_of_cart else {"type": "string", "format": "uuid"}
         yield {"name": name, "in": "path", "required": True, "schema": schema}
     if route.query is not None:
         _, components = msgspec.json.schema_components([route.query], ref_template=_REF)
@@ -216,6 +224,10 @@ def _responses(route: Route[Any]) -> dict[str, Json]:
             }
         },
     }
+    nothing_left: Json = {}
+    if route.empty_answer is not None:
+        either = [_reference(route.answer), _reference(route.empty_answer)]
+        nothing_left = {"content": {"application/json": {"schema": {"oneOf": either}}}}
     if route.has_etag:
         success["headers"] = {**success["headers"], **_ETAG_HEADER}
     responses = {str(route.status): success}
@@ -224,9 +236,9 @@ def _responses(route: Route[Any]) -> dict[str, Json]:
             "description": "Still what your If-None-Match names.",
             "headers": {**_REQUEST_ID_HEADER, **_ETAG_HEADER},
         }
-    again = _ANSWERS_AGAIN.get(route.path)
-    if again is not None and route.status == 201:
-        responses["200"] = {**success, "description": again}
+    for status, meaning in route.also.items():
+        other = nothing_left if status == OK else {}
+        responses[str(status)] = {**success, **other, "description": meaning}
     by_status: dict[int, list[Code]] = {}
     for code in route_codes(route):
         by_status.setdefault(KINDS[code].status, []).append(code)
@@ -271,7 +283,7 @@ def _reference(struct: type[msgspec.Struct]) -> Json:
 def _schemas(routes: Sequence[Route[Any]]) -> Json:
     structs: set[type[msgspec.Struct]] = {FieldError}
     for route in routes:
-        structs |= {route.answer, route.body} if route.body else {route.answer}
+        structs |= {each for each in (route.answer, route.empty_answer, route.body) if each}
     # A query is told parameter by parameter, but an enumeration in it goes by its name.
     queries = {route.query for route in routes if route.query}
     ordered = sorted(structs | queries, key=lambda struct: struct.__name__)

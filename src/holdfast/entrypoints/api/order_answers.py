@@ -12,14 +12,12 @@ from holdfast.domain.ids import CheckoutId, OrderId
 from holdfast.domain.order import Order, Ticket
 from holdfast.domain.outcomes import CheckoutStarted
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api.answers import (
-    AnswerShape,
+from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
+from holdfast.entrypoints.api.hold_answers import (
     HoldAnswer,
     LineSeatAnswer,
-    PageAnswer,
     hold_answer,
     line_seat_answer,
-    utc,
 )
 from holdfast.entrypoints.api.structs import Moment
 from holdfast.ports.orders import SeenCheckout

@@ -106,6 +106,7 @@ ORDER_REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     },
     order_structs.StartCheckoutRequest: {
         "these holds": order_structs.StartCheckoutRequest(hold_ids=[HOLD]),
+        "all of a cart": order_structs.StartCheckoutRequest(cart="cart-8842"),
         "all of an event": order_structs.StartCheckoutRequest(
             event_id=EVENT, customer_email="user@example.com"
         ),

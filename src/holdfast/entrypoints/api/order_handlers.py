@@ -12,7 +12,7 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.order import Attendee, Order
 from holdfast.domain.outcomes import AlreadyConverted, Converted
 from holdfast.domain.refusals import Refusal
-from holdfast.domain.values import EmailAddress, InvalidValue, Money
+from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
 from holdfast.entrypoints.api.asking import holder_of
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.cursors import page_request
@@ -58,10 +58,29 @@ async def start_checkout(context: Context, call: Call, body: StartCheckoutReques
     _refuse_choice(body)
     is_anybody = body.customer_email is None and body.user_id is None and body.event_id is None
     holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
-    hold_ids: tuple[HoldId, ...] | Refusal = tuple(body.hold_ids or ())
+    hold_ids = await _holds_to_pay(context, call, body, holder)
+    if isinstance(hold_ids, Refusal):
+        return refusal_reply(hold_ids, call.request_id)
+    if len(hold_ids) > HOLDS_PER_CHECKOUT_MAX:
+        field = "event_id" if body.cart is None else "cart"
+        message = f"These are more than {HOLDS_PER_CHECKOUT_MAX} holds: name some in hold_ids"
+        raise invalid([FieldError(field, "too_many", message)])
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = checking_out.checkout_command(call.principal, hold_ids, holder, call.origin, key)
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    return reply_to(call, answer)
+
+
+async def _holds_to_pay(
+    context: Context, call: Call, body: StartCheckoutRequest, holder: Holder | None
+) -> tuple[HoldId, ...] | Refusal:
+    organization_id = call.principal.organization_id
+    if body.cart is not None:
+        return await context.blocking.run(
+            checking_out.held_in_cart, context.holds, organization_id, body.cart
+        )
     if body.event_id is not None and holder is not None:
-        organization_id = call.principal.organization_id
-        hold_ids = await context.blocking.run(
+        return await context.blocking.run(
             checking_out.held_for_event,
             context.holds,
             context.catalogue,
@@ -69,15 +88,7 @@ async def start_checkout(context: Context, call: Call, body: StartCheckoutReques
             body.event_id,
             holder,
         )
-    if isinstance(hold_ids, Refusal):
-        return refusal_reply(hold_ids, call.request_id)
-    if len(hold_ids) > HOLDS_PER_CHECKOUT_MAX:
-        message = f"These are more than {HOLDS_PER_CHECKOUT_MAX} holds: name some in hold_ids"
-        raise invalid([FieldError("event_id", "too_many", message)])
-    key = idempotency_of(call, call.idempotency_key, body)
-    command = checking_out.checkout_command(call.principal, hold_ids, holder, call.origin, key)
-    answer = await context.engine.answer(command, partial(render, call) if key else None)
-    return reply_to(call, answer)
+    return tuple(body.hold_ids or ())
 
 
 async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
@@ -93,15 +104,15 @@ async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
 async def complete_checkout(context: Context, call: Call, body: CompleteCheckoutRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, checkout_id = _payment(call, body), CheckoutId(call.path_id)
-    hold_ids = await context.blocking.run(context.cashier.holds_to_complete, payment, checkout_id)
-    if isinstance(hold_ids, Refusal):
-        return refusal_reply(hold_ids, call.request_id)
-    sale = Sale(hold_ids, attendees, checkout_id)
+    due = await context.blocking.run(context.cashier.holds_to_complete, payment, checkout_id)
+    if isinstance(due, Refusal):
+        return refusal_reply(due, call.request_id)
+    sale = Sale(due, attendees, checkout_id)
     answer = await _convert(context, call, body, sale, answer_of)
     if not isinstance(answer.outcome, AlreadyConverted):
         return reply_to(call, answer)
     found = await context.blocking.run(
-        context.cashier.paid_order, payment, hold_ids[0], answer.outcome.order_id
+        context.cashier.paid_order, payment, due.hold_ids[0], answer.outcome.order_id
     )
     return _reply_again(call, found, order_answer)
 
@@ -109,10 +120,10 @@ async def complete_checkout(context: Context, call: Call, body: CompleteCheckout
 async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, hold_id = _payment(call, body), HoldId(call.path_id)
-    hold_ids = await context.blocking.run(context.cashier.hold_to_confirm, payment, hold_id)
-    if isinstance(hold_ids, Refusal):
-        return refusal_reply(hold_ids, call.request_id)
-    sale = Sale(hold_ids, attendees)
+    due = await context.blocking.run(context.cashier.hold_to_confirm, payment, hold_id)
+    if isinstance(due, Refusal):
+        return refusal_reply(due, call.request_id)
+    sale = Sale(due, attendees)
     answer = await _convert(context, call, body, sale, _confirmed_now)
     if not isinstance(answer.outcome, AlreadyConverted):
         return reply_to(call, answer, _confirmed_now)
@@ -183,9 +194,10 @@ def _confirmed_before(found: tuple[SeenHold, Order]) -> ConfirmedHoldAnswer:
 
 
 def _refuse_choice(body: StartCheckoutRequest) -> None:
-    if (body.hold_ids is None) == (body.event_id is None):
-        code = "required" if body.hold_ids is None else "conflicting_fields"
-        raise invalid([FieldError("hold_ids", code, "Give either hold_ids or event_id")])
+    given = [each for each in (body.hold_ids, body.event_id, body.cart) if each is not None]
+    if len(given) != 1:
+        code = "conflicting_fields" if given else "required"
+        raise invalid([FieldError("hold_ids", code, "Give one of hold_ids, cart and event_id")])
     hold_ids = body.hold_ids or []
     doubled = [
         FieldError(f"hold_ids[{position}]", "duplicate", "This hold is named twice")

@@ -27,6 +27,7 @@ _OF_PAYING = (
     _C.PAYMENT_REFUSED,
     _C.PAYMENT_ALREADY_USED,
     _C.ALREADY_PAID,
+    _C.AMOUNT_CHANGED,
     ProblemCode.INVALID_EMAIL,
 )
 
@@ -52,6 +53,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         body=structs.StartCheckoutRequest,
         answer=CheckoutAnswer,
         status=201,
+        also={200: "These holds are in this checkout already."},
         refusals=(
             _C.HOLD_NOT_FOUND,
             _C.EXPIRED_BEFORE_CHECKOUT,
@@ -82,6 +84,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         body=structs.CompleteCheckoutRequest,
         answer=OrderAnswer,
         status=201,
+        also={200: "The order that this checkout became before."},
         not_found=refusals.checkout_not_found(),
         refusals=(*_OF_PAYING, _C.DIFFERENT_HOLDERS, _C.DIFFERENT_CURRENCIES),
     ),

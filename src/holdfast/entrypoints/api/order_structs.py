@@ -9,6 +9,7 @@ from holdfast.domain.ids import EventId, HoldId
 from holdfast.domain.order import ATTENDEE_NAME_LENGTH_MAX, PAYMENT_REFERENCE_LENGTH_MAX
 from holdfast.domain.values import EMAIL_LENGTH_MAX
 from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.seat_structs import CartToken
 from holdfast.entrypoints.api.structs import (
     AN_ID,
     Amount,
@@ -86,13 +87,15 @@ class ConfirmHoldRequest(RequestShape, frozen=True):
 
 
 class StartCheckoutRequest(RequestShape, frozen=True):
-    """Either `hold_ids`, or `event_id` for all that a person holds of that event: then with
-    `customer_email` or `user_id`. Beside `hold_ids` these say whose the holds have to be."""
+    """One of three: `hold_ids`; `cart` for all that is held under its name; `event_id` for all that
+    a person holds of that event, then with `customer_email` or `user_id`. Beside the first two
+    these say whose the holds have to be."""
 
     hold_ids: (
         Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)] | None
     ) = None
     event_id: Annotated[EventId, AN_ID] | None = None
+    cart: CartToken | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None
 

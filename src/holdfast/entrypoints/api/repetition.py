@@ -5,10 +5,12 @@ import re
 import msgspec
 
 from holdfast.domain.commands import IdempotencyKey
+from holdfast.entrypoints.api.authentication import sent_secret
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.exchange import Call
 from holdfast.entrypoints.api.problems import Problem
 from holdfast.services.repeating import repeat_key, request_fingerprint
+from holdfast.services.sealing import seal_of
 
 _KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 
@@ -29,8 +31,17 @@ def sent_key(call: Call) -> str | None:
 
 
 def idempotency_of(call: Call, key: str | None, body: msgspec.Struct) -> IdempotencyKey | None:
+    """From here on, what is stored for this call is sealed."""
     if key is None:
         return None
-    # Ids are hexadecimal, and nothing else in our paths has capitals.
-    fingerprint = request_fingerprint(call.method, call.path.lower(), _encode(body))
+    fingerprint = request_fingerprint(call.method, _address(call), _encode(body))
+    call.seal = seal_of(sent_secret(call), key, fingerprint)
     return repeat_key(call.principal, key, fingerprint)
+
+
+def _address(call: Call) -> str:
+    """The name of a cart is the platform's, to the letter. Ids are hexadecimal, and nothing else in
+    our paths has capitals."""
+    if call.cart:
+        return f"{call.route_path} {call.cart}"
+    return call.path.lower()

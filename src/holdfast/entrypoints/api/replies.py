@@ -1,5 +1,5 @@
 """Turning what came of a request into a reply, and a reply into the bytes that are recorded for
-an idempotency key: three digits of the status, then the body."""
+an idempotency key: three digits of the status, then the body, all of it sealed."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,21 +10,24 @@ from holdfast.domain.arranging import ImportedSeats
 from holdfast.domain.catalogue import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.outcomes import (
     AlreadyConverted,
+    CartChanged,
+    CartEmptied,
     CheckoutStarted,
     Converted,
     Expired,
     Extended,
     Outcome,
     Placed,
+    Promoted,
     Released,
     SeatsBlocked,
+    Waiting,
     Warned,
 )
 from holdfast.domain.refusals import Refusal
 from holdfast.entrypoints.api.answers import (
     PageAnswer,
     event_answer,
-    hold_answer,
     pool_answer,
     session_answer,
     ticket_type_answer,
@@ -32,6 +35,7 @@ from holdfast.entrypoints.api.answers import (
 from holdfast.entrypoints.api.cursors import cursor_text
 from holdfast.entrypoints.api.exchange import JSON, PROBLEM_JSON, Call, Reply
 from holdfast.entrypoints.api.hall_answers import block_answer, import_answer
+from holdfast.entrypoints.api.hold_answers import hold_answer
 from holdfast.entrypoints.api.order_answers import order_answer, started_answer
 from holdfast.entrypoints.api.problems import refusal_reply, retry_headers
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
@@ -43,16 +47,21 @@ T = TypeVar("T")
 AnyOutcome = Outcome | CatalogueOutcome
 Show = Callable[[AnyOutcome], object]
 
+OK = 200
+ACCEPTED = 202
+
 _REPLAYED_HEADERS = ((b"idempotent-replayed", b"true"),)
 
-_encode = msgspec.json.Encoder().encode
+written = msgspec.json.Encoder().encode
 
 
 def answer_of(outcome: AnyOutcome) -> object:
     """How an outcome is shown, unless its route has a way of its own."""
     match outcome:
-        case Placed() | Released() | Extended():
+        case Placed() | Released() | Extended() | CartChanged():
             return hold_answer(outcome.hold, outcome.at)
+        case Waiting():
+            return hold_answer(outcome.hold, outcome.at, outcome.position)
         case Event():
             return event_answer(outcome)
         case Session():
@@ -71,14 +80,16 @@ def answer_of(outcome: AnyOutcome) -> object:
             return order_answer(outcome.order)
         case AlreadyConverted():
             raise AssertionError("the order has to be read")
-        case Expired() | Warned() | SeatsBlocked() | Refusal():
+        case Expired() | Warned() | SeatsBlocked() | CartEmptied() | Promoted() | Refusal():
             raise AssertionError("nobody is answered with this")
 
 
 def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
-    """What a repetition gets again, byte for byte. Runs on a thread of the engine or the store."""
+    """What a repetition gets again, byte for byte, sealed. Runs on a thread of the engine or the
+    store."""
     reply = _reply_to_outcome(call, outcome, show)
-    return b"%d%b" % (reply.status, reply.body)
+    assert call.seal is not None, "what is kept for a key is sealed with it"
+    return call.seal.close(b"%d%b" % (reply.status, reply.body))
 
 
 def reply_to(call: Call, answer: Answer | CatalogueAnswer, show: Show = answer_of) -> Reply:
@@ -87,7 +98,8 @@ def reply_to(call: Call, answer: Answer | CatalogueAnswer, show: Show = answer_o
         assert outcome is not None, "an answer without an outcome is a replay, and has a body"
         reply = _reply_to_outcome(call, outcome, show)
     else:
-        reply = _recorded(answer.body, outcome)
+        assert call.seal is not None
+        reply = _recorded(call.seal.open(answer.body), outcome)
     return as_replayed(reply) if answer.is_replay or _is_repeat(outcome) else reply
 
 
@@ -99,7 +111,7 @@ def as_replayed(reply: Reply) -> Reply:
 def reply_to_reading(call: Call, found: T | Refusal, answer: Callable[[T], object]) -> Reply:
     if isinstance(found, Refusal):
         return refusal_reply(found, call.request_id)
-    return Reply(200, _encode(answer(found)))
+    return Reply(200, written(answer(found)))
 
 
 def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T], object]) -> Reply:
@@ -107,18 +119,28 @@ def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T],
         return refusal_reply(found, call.request_id)
     following = cursor_text(found.next) if found.next else None
     data = [answer(item) for item in found.items]
-    return Reply(200, _encode(PageAnswer(data, following is not None, following)))
+    return Reply(200, written(PageAnswer(data, following is not None, following)))
 
 
 def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
     if isinstance(outcome, Refusal):
         return refusal_reply(outcome, call.request_id)
-    status = 200 if _is_repeat(outcome) else call.success_status
-    return Reply(status, _encode(show(outcome)))
+    return Reply(_status(call, outcome), written(show(outcome)))
+
+
+def _status(call: Call, outcome: AnyOutcome) -> int:
+    """200 where nothing new came of it, and 202 where it may come later."""
+    if isinstance(outcome, Waiting):
+        return ACCEPTED
+    if isinstance(outcome, CartChanged | CartEmptied) or _is_repeat(outcome):
+        return OK
+    return call.success_status
 
 
 def _is_repeat(outcome: AnyOutcome | None) -> bool:
-    return isinstance(outcome, Placed | CheckoutStarted) and outcome.is_repeat
+    return (
+        isinstance(outcome, Placed | CheckoutStarted | CartChanged | Waiting) and outcome.is_repeat
+    )
 
 
 def _recorded(body: bytes, outcome: AnyOutcome | None) -> Reply:

@@ -1,7 +1,7 @@
 """What a line of the table of routes says."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import msgspec
@@ -21,8 +21,10 @@ class Route(Generic[G]):
     """A request gives a body or a query, which the handler gets; or neither. A path with an id
     says how an id that nobody has is refused; one with two, both. `invalid` is the code of fields
     that break a rule without a code of its own. A body is JSON, or, where `takes_csv`, also a
-    CsvText; where `is_body_optional`, nothing at all is the same as an empty object. `refusals` are
-    those of this route; what any route may answer is added where it is needed."""
+    CsvText; where `is_body_optional`, nothing at all is the same as an empty object. `also` are the
+    other statuses of success, and what each means; `empty_answer` is what is answered where there
+    is nothing left to show. `refusals` are those of this route; what any route may answer is added
+    where it is needed."""
 
     method: str
     path: str
@@ -36,6 +38,8 @@ class Route(Generic[G]):
     body_bytes_max: int = BODY_BYTES_MAX
     answer: type[msgspec.Struct]
     status: int = 200
+    also: Mapping[int, str] = field(default_factory=dict)
+    empty_answer: type[msgspec.Struct] | None = None
     not_found: Refusal | None = None
     nested_not_found: Refusal | None = None
     invalid: ProblemCode = ProblemCode.VALIDATION_ERROR
@@ -45,4 +49,9 @@ class Route(Generic[G]):
     @property
     def is_unsafe(self) -> bool:
         """It changes something, so it takes an Idempotency-Key."""
-        return self.method in {"POST", "PATCH"}
+        return self.method in {"POST", "PUT", "PATCH", "DELETE"}
+
+    @property
+    def is_of_cart(self) -> bool:
+        """Its path names a cart."""
+        return "/{cart}/" in self.path

@@ -11,8 +11,6 @@ from holdfast.entrypoints.api.answers import (
     AvailabilityAnswer,
     EventAnswer,
     EventPage,
-    HoldAnswer,
-    HoldPage,
     PoolAnswer,
     PoolPage,
     SessionAnswer,
@@ -21,9 +19,11 @@ from holdfast.entrypoints.api.answers import (
     TicketTypePage,
 )
 from holdfast.entrypoints.api.audit_routes import AUDIT_ROUTES
+from holdfast.entrypoints.api.cart_routes import CART_ROUTES, OF_WAITING
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.fact_routes import FACT_ROUTES
 from holdfast.entrypoints.api.hall_routes import HALL_ROUTES
+from holdfast.entrypoints.api.hold_answers import HoldAnswer, HoldPage
 from holdfast.entrypoints.api.order_routes import ORDER_ROUTES
 from holdfast.entrypoints.api.route import Route
 from holdfast.entrypoints.api.seat_routes import OF_SALE, OF_SEATS, SEAT_ROUTES
@@ -41,6 +41,11 @@ ROUTES: tuple[Route[Any], ...] = (
         body=hold_structs.PlaceHoldRequest,
         answer=HoldAnswer,
         status=201,
+        also={
+            200: "This stands already: the hold with this hold_id, placed by this very request, or "
+            "the hold of the same holder on these very seats.",
+            202: "Nothing is left of it for now: the hold has a place in the line.",
+        },
         refusals=(
             _C.INSUFFICIENT_INVENTORY,
             _C.INVALID_SESSION,
@@ -49,6 +54,7 @@ ROUTES: tuple[Route[Any], ...] = (
             _C.TOO_MANY_TICKETS,
             *OF_SALE,
             *OF_SEATS,
+            *OF_WAITING,
             _C.NO_AVAILABLE_SEATS,
             _C.INVALID_SEAT,
             _C.INVALID_BLOCK,
@@ -266,6 +272,7 @@ ROUTES: tuple[Route[Any], ...] = (
     ),
     *HALL_ROUTES,
     *SEAT_ROUTES,
+    *CART_ROUTES,
     *ORDER_ROUTES,
     *FACT_ROUTES,
     *AUDIT_ROUTES,

@@ -1,12 +1,12 @@
 """From a request to its handler, in the order of validation: origin, size, lexical, syntax. What
 remains, the meaning, is the handler's."""
 
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from starlette.types import Receive
 
+from holdfast.domain.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusals import Refusal
 from holdfast.entrypoints.api.authentication import Bearer, require_scope
 from holdfast.entrypoints.api.codes import ProblemCode
@@ -26,7 +26,6 @@ from holdfast.entrypoints.api.repetition import sent_key
 from holdfast.entrypoints.api.route import Route
 from holdfast.entrypoints.api.structs import CsvText, NoFields
 
-_PARAMETER = re.compile(r"\{\w+\}")
 _NO_FIELDS = NoFields()
 
 Respond = Callable[[Call, Receive], Awaitable[Reply]]
@@ -59,7 +58,7 @@ class Endpoint:
             given = await self._read_body(call, receive)
         else:
             given = parse_query(call.query_string, route.query or NoFields)
-        refusal = _read_path_ids(route, call)
+        refusal = _read_path(route, call)
         if refusal is not None:
             return refusal_reply(refusal, call.request_id)
         return await route.handler(self._context, call, given)
@@ -82,7 +81,7 @@ class Endpoint:
 
 
 class Router:
-    """Exact paths by look-up; the few with an id in them by pattern."""
+    """Exact paths by look-up; the few with an id or a name in them part by part."""
 
     def __init__(
         self,
@@ -92,14 +91,14 @@ class Router:
         documents: Mapping[str, Reply],
     ) -> None:
         self._exact: dict[str, dict[str, Respond]] = {}
-        self._patterns: dict[str, tuple[re.Pattern[str], dict[str, Respond]]] = {}
+        self._patterns: dict[tuple[str, ...], dict[str, Respond]] = {}
         for path, reply in documents.items():
             self._exact[path] = {"GET": _Document(path, reply)}
         for route in routes:
             self._methods_of(route.path)[route.method] = Endpoint(route, context, bearer)
 
     async def __call__(self, call: Call, receive: Receive) -> Reply:
-        methods = self._exact.get(call.path) or self._matching(call.path)
+        methods = self._exact.get(call.path) or self._matching(call.segments)
         if methods is None:
             raise Problem(ProblemCode.NOT_FOUND, "There is nothing at this address")
         respond = methods.get("GET" if call.method == "HEAD" else call.method)
@@ -115,12 +114,11 @@ class Router:
     def _methods_of(self, path: str) -> dict[str, Respond]:
         if "{" not in path:
             return self._exact.setdefault(path, {})
-        pattern = re.compile(_PARAMETER.sub("[^/]+", path))
-        return self._patterns.setdefault(path, (pattern, {}))[1]
+        return self._patterns.setdefault(tuple(path.split("/")), {})
 
-    def _matching(self, path: str) -> dict[str, Respond] | None:
-        for pattern, methods in self._patterns.values():
-            if pattern.fullmatch(path):
+    def _matching(self, segments: Sequence[str]) -> dict[str, Respond] | None:
+        for pattern, methods in self._patterns.items():
+            if len(pattern) == len(segments) and all(map(_fits, pattern, segments)):
                 return methods
         return None
 
@@ -137,12 +135,20 @@ class _Document:
         return self._reply
 
 
-def _read_path_ids(route: Route[Any], call: Call) -> Refusal | None:
+def _fits(part: str, segment: str) -> bool:
+    return bool(segment) if part.startswith("{") else part == segment
+
+
+def _read_path(route: Route[Any], call: Call) -> Refusal | None:
     """An id is the third part of a path, a second one the fifth: /api/events/{event_id}/seats/
-    {seat_id}. What is no id at all is refused like one that nobody has."""
+    {seat_id}. What is no id at all is refused like one that nobody has. So is a cart the third
+    part, and any text that can be printed."""
+    if route.is_of_cart:
+        call.cart = _cart_name(call.segments[3])
+        return None
     if route.not_found is None:
         return None
-    parts = call.path.split("/")
+    parts = call.segments
     found = path_id(parts[3])
     if found is None:
         return route.not_found
@@ -153,3 +159,12 @@ def _read_path_ids(route: Route[Any], call: Call) -> Refusal | None:
             return route.nested_not_found
         call.nested_id = found
     return None
+
+
+def _cart_name(text: str) -> str:
+    if len(text) > CART_TOKEN_LENGTH_MAX or not text.isprintable():
+        raise Problem(
+            ProblemCode.INVALID_CART,
+            f"A cart's name has 1 to {CART_TOKEN_LENGTH_MAX} printable characters, in UTF-8",
+        )
+    return text

@@ -14,7 +14,6 @@ from holdfast.domain.seat import SeatStatus
 from holdfast.domain.values import Holder
 from holdfast.entrypoints.api.answers import AnswerShape, utc, utc_or_none
 from holdfast.entrypoints.api.structs import Moment
-from holdfast.ports.holds import HoldStatistics
 from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
 
 SECONDS_PER_MINUTE = 60
@@ -141,19 +140,6 @@ class SeatMapAnswer(AnswerShape, frozen=True, omit_defaults=True):
     seats: list[ChangedSeatAnswer] | UnsetType = UNSET
 
 
-class StatsAnswer(AnswerShape, frozen=True):
-    """Holds at one moment, `at`. `active_holds` have `total_held_tickets` among them, of which
-    `total_held_seats` are assigned seats; `holds_expiring_soon` of them end within five minutes.
-    `expired_holds` have lapsed and wait for cleanup, which nobody has to wait for."""
-
-    active_holds: int
-    expired_holds: int
-    total_held_tickets: int
-    total_held_seats: int
-    holds_expiring_soon: int
-    at: Moment
-
-
 def reserved_answer(event_id: EventId, seat_id: SeatId, outcome: object) -> ReservedAnswer:
     """Of a hold that has several seats, the one that was asked for."""
     assert isinstance(outcome, Placed)
@@ -184,6 +170,7 @@ def _duration(placed: Placed) -> str:
         seconds = hold.remaining_seconds(placed.at)
         is_in_minutes = seconds >= 2 * SECONDS_PER_MINUTE
     else:
+        assert hold.held_at is not None, "what names its seats does not wait"
         seconds = int((hold.expires_at - hold.held_at).total_seconds())
         is_in_minutes = seconds % SECONDS_PER_MINUTE == 0
     unit = "minute" if is_in_minutes else "second"
@@ -246,17 +233,6 @@ def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
         for seat in changes.seats
     ]
     return SeatMapAnswer(changes.session_id, changes.version, seats=seats)
-
-
-def stats_answer(statistics: HoldStatistics) -> StatsAnswer:
-    return StatsAnswer(
-        active_holds=statistics.active,
-        expired_holds=statistics.lapsed,
-        total_held_tickets=statistics.tickets,
-        total_held_seats=statistics.seats,
-        holds_expiring_soon=statistics.expiring_soon,
-        at=utc(statistics.at),
-    )
 
 
 def _map_row(row: MapRow) -> MapRowAnswer:

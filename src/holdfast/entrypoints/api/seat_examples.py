@@ -24,6 +24,7 @@ from holdfast.entrypoints.api.example_values import (
     TYPE,
 )
 from holdfast.entrypoints.api.occupancy_answers import OccupancyAnswer, occupancy_answer
+from holdfast.entrypoints.api.stats_answers import StatsAnswer, stats_answer
 from holdfast.ports.holds import HoldStatistics
 from holdfast.ports.seats import (
     BlockOccupancy,
@@ -35,6 +36,8 @@ from holdfast.ports.seats import (
     SessionMap,
     SessionOccupancy,
 )
+from holdfast.ports.statistics import SaleStatistics
+from holdfast.services.counting import Statistics
 
 _UNTIL = NOW + timedelta(minutes=5)
 _HOLDER = Holder(EmailAddress("user@example.com"))
@@ -83,6 +86,23 @@ _OCCUPANCY = EventOccupancy(
     ),
 )
 
+_SALE = SaleStatistics(
+    since=NOW - timedelta(hours=24),
+    at=NOW,
+    holds=288,
+    holders=240,
+    expired=60,
+    converted=200,
+    cancelled=20,
+    renewed=12,
+    changed=31,
+    waiting=3,
+    promoted=9,
+    average_waiting_seconds=340.5,
+    at_checkout=230,
+    abandoned=25,
+)
+
 SEAT_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     seat_answers.ReservedAnswer: seat_answers.reserved_answer(
         EVENT, SEATS[0], Placed(_RESERVATION, NOW)
@@ -97,7 +117,7 @@ SEAT_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     seat_answers.SeatsUnblockedAnswer: seat_answers.unblocked_answer(
         SESSION, SeatsBlocked((_FREE,), (), (), NOW)
     ),
-    seat_answers.StatsAnswer: seat_answers.stats_answer(HoldStatistics(5, 2, 12, 9, 1, NOW)),
+    StatsAnswer: stats_answer(Statistics(HoldStatistics(5, 2, 12, 9, 1, NOW), _SALE)),
     OccupancyAnswer: occupancy_answer(_OCCUPANCY),
 }
 

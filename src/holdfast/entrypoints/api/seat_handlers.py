@@ -25,7 +25,6 @@ from holdfast.entrypoints.api.seat_answers import (
     changes_answer,
     reserved_answer,
     seat_answer,
-    stats_answer,
     unblocked_answer,
 )
 from holdfast.entrypoints.api.seat_maps import tag_of
@@ -36,6 +35,7 @@ from holdfast.entrypoints.api.seat_structs import (
     SeatQuery,
     StatsQuery,
 )
+from holdfast.entrypoints.api.stats_answers import stats_answer
 from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.services import blocking, counting, reading, reserving
 from holdfast.services.blocking import BlockingRequest
@@ -131,9 +131,11 @@ async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
 
 async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
     found = await context.blocking.run(
-        counting.hold_statistics,
+        counting.statistics,
         context.holds,
+        context.statistics,
         call.principal.organization_id,
         given_or_none(query.session_id),
+        query.hours,
     )
     return reply_to_reading(call, found, stats_answer)

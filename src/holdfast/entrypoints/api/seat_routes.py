@@ -15,8 +15,8 @@ from holdfast.entrypoints.api.seat_answers import (
     SeatMapAnswer,
     SeatsBlockedAnswer,
     SeatsUnblockedAnswer,
-    StatsAnswer,
 )
+from holdfast.entrypoints.api.stats_answers import StatsAnswer
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
@@ -39,6 +39,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         body=structs.ReserveRequest,
         answer=ReservedAnswer,
         status=201,
+        also={200: "The holder has this seat already."},
         not_found=refusals.event_not_found(),
         nested_not_found=refusals.seat_not_found(),
         invalid=ProblemCode.INVALID_REQUEST,
@@ -48,6 +49,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
             _C.INSUFFICIENT_INVENTORY,
             _C.INVALID_TICKET_TYPE,
             _C.ACTIVE_HOLD_EXISTS,
+            _C.OTHERS_ARE_WAITING,
             ProblemCode.HOLDER_REQUIRED,
         ),
     ),
@@ -108,7 +110,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         method="GET",
         path="/api/stats",
         scope=Scope.HOLDS_READ,
-        summary="Count holds: live, lapsed, expiring soon",
+        summary="Count holds: live, lapsed, expiring soon, and what became of the last ones",
         handler=handlers.get_stats,
         query=structs.StatsQuery,
         answer=StatsAnswer,

@@ -11,6 +11,9 @@ from holdfast.domain.seat import BLOCKED_REASON_LENGTH_MAX
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.structs import AN_ID, Email, RequestShape, UserId, ruled
 
+STATS_HOURS_DEFAULT = 24
+STATS_HOURS_MAX = 7 * 24
+
 SeatRef: TypeAlias = Annotated[SeatId, AN_ID]
 CartToken: TypeAlias = Annotated[
     str,
@@ -72,4 +75,7 @@ class SeatMapQuery(RequestShape, frozen=True):
 
 
 class StatsQuery(RequestShape, frozen=True):
+    """`hours` is how far `window` goes back."""
+
     session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET
+    hours: Annotated[int, Meta(ge=1, le=STATS_HOURS_MAX, examples=[24])] = STATS_HOURS_DEFAULT

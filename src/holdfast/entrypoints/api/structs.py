@@ -170,6 +170,27 @@ LatePaymentSeconds: TypeAlias = Annotated[
 ]
 
 
+Waitlist: TypeAlias = Annotated[
+    bool, Meta(description="Who finds nothing left waits in line, instead of being refused.")
+]
+WaitingSeconds: TypeAlias = Annotated[
+    int, policy_number("waiting_seconds", "How long a place in the line lasts.", 86_400)
+]
+WaitingPlacesMax: TypeAlias = Annotated[
+    int,
+    policy_number("waiting_places_max", "The most places in line of one holder, in a session.", 4),
+]
+WaitingPassesMax: TypeAlias = Annotated[
+    int,
+    policy_number(
+        "waiting_passes_max",
+        "How often smaller parties may pass the first in line, who needs more than is free; 0: "
+        "never.",
+        3,
+    ),
+]
+
+
 class InitialStatus(StrEnum):
     DRAFT = "draft"
     PUBLISHED = "published"
@@ -202,6 +223,10 @@ class PolicyRequest(RequestShape, frozen=True):
     lifetime_max_seconds: LifetimeMaxSeconds | None = None
     warning_seconds: WarningSeconds | None = None
     late_payment_seconds: LatePaymentSeconds | None = None
+    waitlist: Waitlist | None = None
+    waiting_seconds: WaitingSeconds | None = None
+    waiting_places_max: WaitingPlacesMax | None = None
+    waiting_passes_max: WaitingPassesMax | None = None
 
 
 class PolicyChangeRequest(RequestShape, frozen=True):
@@ -215,6 +240,10 @@ class PolicyChangeRequest(RequestShape, frozen=True):
     lifetime_max_seconds: LifetimeMaxSeconds | UnsetType | None = UNSET
     warning_seconds: WarningSeconds | UnsetType | None = UNSET
     late_payment_seconds: LatePaymentSeconds | UnsetType | None = UNSET
+    waitlist: Waitlist | UnsetType | None = UNSET
+    waiting_seconds: WaitingSeconds | UnsetType | None = UNSET
+    waiting_places_max: WaitingPlacesMax | UnsetType | None = UNSET
+    waiting_passes_max: WaitingPassesMax | UnsetType | None = UNSET
 
 
 class CreateEventRequest(RequestShape, frozen=True):

@@ -74,6 +74,9 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
         "release expired holds": _every(
             "holdfast.release_expired", settings.holdfast_reaper_beat_seconds
         ),
+        "promote those who wait": _every(
+            "holdfast.promote_waiting", settings.holdfast_reaper_beat_seconds
+        ),
         "prune": _every("holdfast.prune", PRUNE_SECONDS),
     }
     if settings.holdfast_audit_minutes:

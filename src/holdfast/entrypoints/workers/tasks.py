@@ -64,6 +64,10 @@ def register_tasks(app: Celery, settings: Settings) -> None:
     def release_expired() -> None:
         workers[0].release_expired()
 
+    @app.task(base=DutyTask, name="holdfast.promote_waiting")  # type: ignore[untyped-decorator]
+    def promote_waiting() -> None:
+        workers[0].promote_waiting()
+
     @app.task(base=DutyTask, name="holdfast.prune")  # type: ignore[untyped-decorator]
     def prune() -> None:
         workers[0].prune()

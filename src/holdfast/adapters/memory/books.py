@@ -1,0 +1,269 @@
+"""Everything in dictionaries, and how it is read."""
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.commands import Receipt
+from holdfast.domain.facts import AuditRecord, Fact
+from holdfast.domain.footprint import Resource
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.ids import (
+    CartKey,
+    CheckoutId,
+    EventId,
+    HoldId,
+    HoldKey,
+    OrderId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    SessionKey,
+)
+from holdfast.domain.ledger import RecordedAnswer
+from holdfast.domain.order import Checkout, Order
+from holdfast.domain.pool import Pool
+from holdfast.domain.seat import Seat
+from holdfast.domain.values import Holder
+from holdfast.domain.waiting import WaitingLine, Waitlist, place_of
+from holdfast.ports.holds import (
+    DueHold,
+    HoldFilter,
+    HoldOrder,
+    HoldStatistics,
+    SeenHold,
+    SeenPlace,
+    estimated_seconds,
+)
+from holdfast.ports.paging import Cursor, Page, PageRequest
+
+
+@dataclass(slots=True)
+class MemoryBooks:
+    """All that is kept. Implements ports.holds.HoldReader and Housekeeping."""
+
+    clock: Callable[[], datetime]
+    sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
+    pools: dict[PoolId, Pool] = field(default_factory=dict)
+    lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
+    seats: dict[SeatId, Seat] = field(default_factory=dict)
+    stored_holds: dict[HoldKey, Hold] = field(default_factory=dict)
+    answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
+    receipts: set[tuple[OrganizationId, Receipt]] = field(default_factory=set)
+    checkouts: dict[tuple[OrganizationId, CheckoutId], Checkout] = field(default_factory=dict)
+    orders: dict[tuple[OrganizationId, OrderId], Order] = field(default_factory=dict)
+    # Without those who stand in them: the holds say where they wait.
+    lines: dict[SessionKey, dict[UUID, WaitingLine]] = field(default_factory=dict)
+    unsettled: set[SessionKey] = field(default_factory=set)
+    facts: list[Fact] = field(default_factory=list)
+    audit: list[AuditRecord] = field(default_factory=list)
+    reference_count: int = 0
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    locks: dict[Resource, object] = field(default_factory=dict)
+
+    def put_on_sale(
+        self, session: SessionCatalogue, pools: Iterable[Pool], seats: Iterable[Seat] = ()
+    ) -> None:
+        """Add or replace a session's catalogue; pools and seats keep their state if they exist."""
+        with self.changed:
+            has_waiting = bool(self.lines.get(session.key))
+            self.sessions[session.key] = replace(session, has_waiting=has_waiting)
+            for pool in pools:
+                self.pools.setdefault(pool.id, pool)
+            for seat in seats:
+                self.seats.setdefault(seat.id, seat)
+
+    def hold(self, organization_id: OrganizationId, hold_id: HoldId) -> SeenHold | None:
+        with self.changed:
+            hold = self.stored_holds.get((organization_id, hold_id))
+            return SeenHold(hold, self.clock()) if hold else None
+
+    def holds(
+        self,
+        organization_id: OrganizationId,
+        only: HoldFilter,
+        page: PageRequest,
+        order: HoldOrder = HoldOrder.NEWEST,
+    ) -> Page[SeenHold]:
+        with self.changed:
+            now = self.clock()
+            by_expiry = order is HoldOrder.EXPIRY
+            if by_expiry and not only.is_lapsed:
+                only = replace(only, status=only.status or HoldStatus.ACTIVE)
+            matching = [
+                (Cursor(hold.expires_at if by_expiry else hold.created_at, hold.id), hold)
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id and _matches(hold, only, now)
+            ]
+        matching.sort(key=lambda each: each[0], reverse=not by_expiry)
+        if page.after is not None:
+            after = page.after
+            matching = [
+                each for each in matching if (each[0] > after if by_expiry else each[0] < after)
+            ]
+        shown = matching[: page.size]
+        items = tuple(SeenHold(hold, now) for _, hold in shown)
+        return Page(items, shown[-1][0] if len(matching) > page.size else None)
+
+    def statistics(
+        self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
+    ) -> HoldStatistics:
+        with self.changed:
+            now = self.clock()
+            holds = [
+                hold
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id and session_id in {None, hold.session_id}
+            ]
+        live = [hold for hold in holds if hold.is_active(now)]
+        return HoldStatistics(
+            active=len(live),
+            lapsed=sum(hold.is_lapsed(now) for hold in holds),
+            tickets=sum(hold.quantity for hold in live),
+            seats=sum(len(hold.seats) for hold in live),
+            expiring_soon=sum(hold.expires_at <= now + soon for hold in live),
+            at=now,
+        )
+
+    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
+        with self.changed:
+            now = self.clock()
+            due = [
+                hold
+                for hold in self.stored_holds.values()
+                if hold.is_lapsed(now) or hold.can_warn(now)
+            ]
+        due.sort(key=lambda hold: (hold.due_at, hold.id))
+        return tuple(
+            DueHold(
+                hold.organization_id, hold.session_id, hold.id, hold.is_lapsed(now), hold.quantity
+            )
+            for hold in due[:limit]
+        )
+
+    def reaping(self) -> AbstractContextManager[bool]:
+        return nullcontext(True)
+
+    def seconds_until_due(self) -> float | None:
+        with self.changed:
+            now = self.clock()
+            due = [hold.due_at for hold in self.stored_holds.values() if not hold.is_over()]
+        return min((moment - now).total_seconds() for moment in due) if due else None
+
+    def live_holds(
+        self, organization_id: OrganizationId, event_id: EventId, holder: Holder
+    ) -> tuple[Hold, ...]:
+        with self.changed:
+            now = self.clock()
+            live = [
+                hold
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id
+                and self.sessions[hold.session_key].event_id == event_id
+                and hold.holder.is_person(holder)
+                and hold.is_active(now)
+            ]
+        return tuple(sorted(live, key=_by_creation))
+
+    def available(self, pool_id: PoolId) -> int:
+        with self.changed:
+            now = self.clock()
+            lapsed = sum(
+                units for second, units in self.lapse.get(pool_id, {}).items() if second <= now
+            )
+            return self.pools[pool_id].free + lapsed
+
+    def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:
+        with self.changed:
+            hold = self.newest_of_cart((organization_id, cart))
+            return SeenHold(hold, self.clock()) if hold else None
+
+    def live_holds_of_cart(self, organization_id: OrganizationId, cart: str) -> tuple[Hold, ...]:
+        with self.changed:
+            now = self.clock()
+            live = [
+                hold
+                for (owner, _), hold in self.stored_holds.items()
+                if (owner, hold.remarks.cart_token) == (organization_id, cart)
+                and hold.is_active(now)
+            ]
+        return tuple(sorted(live, key=_by_creation))
+
+    def newest_of_cart(self, cart: CartKey) -> Hold | None:
+        holds = [
+            hold for hold in self.stored_holds.values() if (hold.organization_id, hold.cart) == cart
+        ]
+        return max(holds, key=_by_creation, default=None)
+
+    def waitlist(self, key: SessionKey, look_ahead: int) -> Waitlist:
+        """A copy, to be changed at will."""
+        waiting = [
+            hold
+            for hold in self.stored_holds.values()
+            if hold.session_key == key and hold.waiting is not None
+        ]
+        waiting.sort(key=place_of)
+        lines = {}
+        for id_, line in self.lines.get(key, {}).items():
+            first = [hold for hold in waiting if hold.waiting and hold.waiting.line_id == id_]
+            lines[id_] = replace(line, first=tuple(first[:look_ahead]))
+        return Waitlist(key, lines, key not in self.unsettled)
+
+    def waiting_position(
+        self, organization_id: OrganizationId, hold_id: HoldId
+    ) -> SeenPlace | None:
+        with self.changed:
+            now = self.clock()
+            hold = self.stored_holds.get((organization_id, hold_id))
+            if hold is None or hold.waiting is None:
+                return None
+            waitlist = self.waitlist(hold.session_key, len(self.stored_holds))
+        own = waitlist.lines[hold.waiting.line_id]
+        sharing = list(waitlist.sharing(own.wants))
+        earlier = [
+            each for line in sharing for each in line.first if place_of(each) < place_of(hold)
+        ]
+        position = 1 + len(earlier)
+        open_seconds = (now - own.opened_at).total_seconds()
+        return SeenPlace(
+            position,
+            sum(line.waiting for line in sharing),
+            estimated_seconds(position, own.served, open_seconds),
+            hold.waiting.since,
+            now,
+        )
+
+    def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
+        with self.changed:
+            return tuple(sorted(self.unsettled)[:limit])
+
+    def waiting_sessions(self, after: SessionKey | None, limit: int) -> tuple[SessionKey, ...]:
+        with self.changed:
+            keys = sorted(key for key, lines in self.lines.items() if lines)
+        return tuple(key for key in keys if after is None or key > after)[:limit]
+
+
+def _by_creation(hold: Hold) -> tuple[datetime, HoldId]:
+    return (hold.created_at, hold.id)
+
+
+def _matches(hold: Hold, only: HoldFilter, now: datetime) -> bool:
+    if only.session_id is not None and hold.session_id != only.session_id:
+        return False
+    if only.status is not None and hold.status_at(now) is not only.status:
+        return False
+    if only.is_lapsed and not hold.is_lapsed(now):
+        return False
+    if only.user_id is not None and hold.holder.user_id != only.user_id:
+        return False
+    if only.reference is not None and hold.reference != only.reference:
+        return False
+    if only.email is not None:
+        email = hold.holder.email
+        return email is not None and email.normalized == only.email.normalized
+    return True

@@ -1,0 +1,287 @@
+"""Carts: a cart has at most one live hold, and it is always what the cart says."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.domain import refusals
+from holdfast.domain.cart_items import Difference, asks_again, difference, joined_lines
+from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.checking import refuse_asks, refuse_lines, refuse_status
+from holdfast.domain.commands import (
+    SEATS_PER_HOLD_MAX,
+    Ask,
+    EmptyCart,
+    FillCart,
+    PlaceHold,
+    RenewCart,
+    SeatAsk,
+)
+from holdfast.domain.extending import is_of
+from holdfast.domain.fitting import Addition, Fit, as_many_as_there_are, fit
+from holdfast.domain.footprint import CartCommand
+from holdfast.domain.hold import CartItem, Hold, Line, SeatWish
+from holdfast.domain.ids import TicketTypeId
+from holdfast.domain.joining import refuse_for_ever, waiting_place
+from holdfast.domain.ledger import Ledger
+from holdfast.domain.line_making import make_lines, parts_of, waiting_line
+from holdfast.domain.outcomes import (
+    CartChanged,
+    CartEmptied,
+    Decision,
+    NeedsMore,
+    Placed,
+    Waiting,
+)
+from holdfast.domain.picking import Picked, pick_seats
+from holdfast.domain.placing import place
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.transitions import Transition, units_by_pool, units_of
+from holdfast.domain.waiting import line_id_of, wants_of
+
+
+def fill_cart(ledger: Ledger, command: FillCart) -> Decision:
+    hold = _newest(ledger, command)
+    if isinstance(hold, NeedsMore):
+        return Decision(hold)
+    if hold is None or not hold.is_live(ledger.now):
+        return _place_anew(ledger, hold, place_of_cart(command))
+    if not is_of(hold, command.holder):
+        return Decision(refusals.cart_of_another_holder())
+    if hold.session_id != command.session_id:
+        return Decision(refusals.cart_of_another_session(str(hold.session_id)))
+    if hold.waiting is not None:
+        return _change_waiting(ledger, command, hold)
+    return _change(ledger, command, hold)
+
+
+def empty_cart(ledger: Ledger, command: EmptyCart) -> Decision:
+    hold = _newest(ledger, command)
+    if isinstance(hold, NeedsMore):
+        return Decision(hold)
+    if hold is None or not hold.is_live(ledger.now):
+        return Decision(CartEmptied(None, ledger.now))
+    if not is_of(hold, command.holder):
+        return Decision(refusals.cart_of_another_holder())
+    released = hold.released(ledger.now)
+    return Decision(
+        CartEmptied(released, ledger.now), (Transition(hold, released, command.origin),)
+    )
+
+
+def renew_cart(ledger: Ledger, command: RenewCart) -> Decision:
+    hold = _newest(ledger, command)
+    if isinstance(hold, NeedsMore):
+        return Decision(hold)
+    if hold is not None and not is_of(hold, command.holder):
+        return Decision(refusals.cart_of_another_holder())
+    if hold is None or not (hold.is_live(ledger.now) or hold.is_expired(ledger.now)):
+        return Decision(refusals.empty_cart())
+    if hold.is_live(ledger.now):
+        return Decision(_as_it_is(ledger, hold))
+    return _place_anew(ledger, hold, renewal_of(command, hold))
+
+
+def place_of_cart(command: FillCart) -> PlaceHold:
+    """A new hold of all that the cart says."""
+    items = [CartItem(each.item_id, command.group_id) for each in command.asks]
+    return _place(command, [each.ask for each in command.asks], items)
+
+
+def _place(
+    command: FillCart, asks: Sequence[Ask | SeatAsk], items: Sequence[CartItem]
+) -> PlaceHold:
+    return PlaceHold(
+        organization_id=command.organization_id,
+        session_id=command.session_id,
+        hold_id=command.hold_id,
+        holder=command.holder,
+        asks=tuple(asks),
+        origin=command.origin,
+        remarks=replace(command.remarks, cart_token=command.cart),
+        is_cart=True,
+        items=tuple(items),
+    )
+
+
+def renewal_of(command: RenewCart, hold: Hold) -> PlaceHold:
+    asks = asks_again(hold)
+    return PlaceHold(
+        organization_id=command.organization_id,
+        session_id=hold.session_id,
+        hold_id=command.hold_id,
+        holder=hold.holder,
+        asks=tuple(each.ask for each in asks),
+        origin=command.origin,
+        remarks=hold.remarks,
+        is_cart=True,
+        items=tuple(CartItem(each.item_id, command.group_id) for each in asks),
+    )
+
+
+def _newest(ledger: Ledger, command: CartCommand) -> Hold | NeedsMore | None:
+    """The newest hold of the cart, with its places, where they are needed."""
+    key = ledger.carts.get(command.cart_key)
+    if key is None:
+        return None
+    hold = ledger.holds.get(key)
+    if hold is None or not (hold.is_over() or ledger.knows_places_of(hold)):
+        return NeedsMore(holds=frozenset({key}), was_overtaken=True)
+    return hold
+
+
+def _place_anew(ledger: Ledger, ended: Hold | None, command: PlaceHold) -> Decision:
+    """What has only lapsed so far is written down first: its places may be asked for again."""
+    if ended is not None and ended.is_lapsed(ledger.now):
+        expiry = Transition(ended, ended.expired(ledger.now), command.origin)
+        return Decision(NeedsMore(was_overtaken=True), (expiry,))
+    return place(ledger, command)
+
+
+def _as_it_is(ledger: Ledger, hold: Hold) -> CartChanged | Waiting:
+    if hold.waiting is not None:
+        return Waiting(hold, ledger.now, is_repeat=True)
+    return CartChanged(hold, ledger.now, is_repeat=True)
+
+
+def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
+    """By the difference. What is given up always is; what comes in addition has to fit, or all
+    stays as it was."""
+    found = difference(hold.lines, command.asks, command.group_id)
+    if not (found.parts or found.reduced) and len(found.kept) == len(hold.lines):
+        return Decision(_as_it_is(ledger, hold))
+    added: Added | Refusal | Decision = Added([], Fit((), ()))
+    if found.parts:
+        added = _add(ledger, command, hold, found)
+    if isinstance(added, Decision):
+        return added
+    if isinstance(added, Refusal):
+        return Decision(added)
+    lines = joined_lines((*found.kept, *found.reduced, *added.lines))
+    if not found.parts and lines == list(hold.lines):
+        return Decision(_as_it_is(ledger, hold))
+    kept = [line for line in lines if any(line is each for each in found.kept)]
+    new = [line for line in lines if not any(line is each for each in found.kept)]
+    changed = hold.changed(ledger.now, kept, new, None)
+    transitions = (*added.fit.ended, Transition(hold, changed, command.origin))
+    return Decision(CartChanged(changed, ledger.now), transitions, passed=added.fit.passed)
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    lines: list[Line]
+    fit: Fit
+
+
+def _add(
+    ledger: Ledger, command: FillCart, hold: Hold, found: Difference
+) -> Added | Refusal | Decision:
+    session = ledger.sessions[hold.session_key]
+    more = addition_of(command, found)
+    problem = refuse_status(session) or refuse_asks(session, more.asks, ledger.now)
+    if problem is not None:
+        return problem
+    picked: Picked | NeedsMore | Refusal = Picked()
+    if session.has_seats or more.named_seats:
+        picked = pick_seats(ledger, session, more)
+    if not isinstance(picked, Picked):
+        return picked if isinstance(picked, Refusal) else Decision(picked)
+    parts = as_many_as_there_are(ledger, session, parts_of(more))
+    lines = make_lines(ledger, session, parts, picked)
+    everything = (*found.kept, *found.reduced, *lines)
+    refusal = refuse_lines(session, everything) or _refuse_seats(everything)
+    if refusal is not None:
+        return refusal
+    demand = units_of(everything) - units_by_pool(hold)
+    room = fit(
+        ledger,
+        session,
+        Addition([part.ask for part in parts], lines, demand, picked),
+        command.origin,
+    )
+    return Added(lines, room) if isinstance(room, Fit) else room
+
+
+def addition_of(command: FillCart, found: Difference) -> PlaceHold:
+    """What comes in addition, as if it were a hold of its own."""
+    return _place(command, [ask for ask, _ in found.parts], [item for _, item in found.parts])
+
+
+def _refuse_seats(lines: Sequence[Line]) -> Refusal | None:
+    seats = sum(line.seat is not None for line in lines)
+    is_too_many = seats > SEATS_PER_HOLD_MAX
+    return refusals.quantity_above_maximum(SEATS_PER_HOLD_MAX) if is_too_many else None
+
+
+def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
+    """Who asks for less keeps the place in the line; who asks for more or for other things goes to
+    its end."""
+    session = ledger.sessions[hold.session_key]
+    problem = refuse_status(session) or refuse_asks(
+        session, [each.ask for each in command.asks], ledger.now
+    )
+    if problem is not None:
+        return Decision(problem)
+    if not all(_may_wait(each.ask, session) for each in command.asks):
+        return _place_instead(ledger, command, hold)
+    kept, new = _waiting_lines(session, command, hold)
+    if not new and len(kept) == len(hold.lines):
+        return Decision(_as_it_is(ledger, hold))
+    lines = (*kept, *new)
+    is_less = line_id_of(wants_of(lines, session)) == line_id_of(
+        wants_of(hold.lines, session)
+    ) and _is_less(lines, hold.lines)
+    place = hold.waiting if is_less else waiting_place(ledger, session, lines)
+    changed = hold.changed(ledger.now, kept, new, place)
+    refusal = refuse_lines(session, lines) or refuse_for_ever(
+        ledger, session, changed, refusals.insufficient_inventory(0)
+    )
+    if refusal is not None:
+        return Decision(refusal)
+    transition = Transition(hold, changed, command.origin)
+    return Decision(Waiting(changed, ledger.now), (transition,))
+
+
+def _may_wait(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
+    return isinstance(ask, Ask) and session.offers[ask.ticket_type_id].policy.waitlist
+
+
+def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
+    """For some of it nobody can wait: it is held at once, and the place in the line given up, or
+    all stays as it was."""
+    decision = place(ledger, place_of_cart(command))
+    if not isinstance(decision.outcome, Placed):
+        return decision
+    released = Transition(hold, hold.released(ledger.now), command.origin)
+    return replace(decision, transitions=(released, *decision.transitions))
+
+
+def _waiting_lines(
+    session: SessionCatalogue, command: FillCart, hold: Hold
+) -> tuple[list[Line], list[Line]]:
+    """Those that stay as they are, and those that are new. A price that was told stays."""
+    by_item = {line.item.id: line for line in hold.lines if line.item is not None}
+    kept, new = [], []
+    for each in command.asks:
+        assert isinstance(each.ask, Ask)
+        line = waiting_line(session, each.ask, CartItem(each.item_id, command.group_id))
+        had = by_item.get(each.item_id)
+        if had is not None and had.ticket_type_id == line.ticket_type_id:
+            price = each.ask.unit_price_minor
+            told = had.unit_price_minor if price is None else price
+            line = replace(line, unit_price_minor=told, pool_ids=had.pool_ids)
+            same = replace(line, item=had.item, number=had.number)
+            if same == had:
+                kept.append(had)
+                continue
+        new.append(line)
+    return kept, new
+
+
+def _is_less(lines: Sequence[Line], before: Sequence[Line]) -> bool:
+    had: Counter[tuple[TicketTypeId, SeatWish | None]] = Counter()
+    for line in before:
+        had[line.ticket_type_id, line.wish] += line.quantity
+    for line in lines:
+        had[line.ticket_type_id, line.wish] -= line.quantity
+    return all(left >= 0 for left in had.values())

@@ -1,0 +1,108 @@
+"""What is checked of an ask before any place is looked at."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from holdfast.domain import refusals
+from holdfast.domain.catalogue import EventStatus, SessionCatalogue
+from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, SeatAsk
+from holdfast.domain.hold import Hold, Line
+from holdfast.domain.ids import TicketTypeId
+from holdfast.domain.ledger import Ledger
+from holdfast.domain.order import TICKETS_PER_ORDER_MAX
+from holdfast.domain.outcomes import NeedsMore
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.values import Holder
+
+
+def refuse_status(session: SessionCatalogue) -> Refusal | None:
+    match session.sale.status:
+        case EventStatus.DRAFT | EventStatus.ARCHIVED:
+            return refusals.event_not_available()
+        case EventStatus.CANCELLED:
+            return refusals.event_unavailable()
+        case _:
+            return None
+
+
+def refuse_asks(
+    session: SessionCatalogue, asks: Sequence[Ask | SeatAsk], now: datetime
+) -> Refusal | None:
+    if not session.sale.is_within_window(now):
+        return refusals.event_sales_closed()
+    seats = 0
+    for ask in asks:
+        refusal = _refuse_ask(session, ask)
+        if refusal is not None:
+            return refusal
+        seats += _seats_of(session, ask)
+    return (
+        refusals.quantity_above_maximum(SEATS_PER_HOLD_MAX) if seats > SEATS_PER_HOLD_MAX else None
+    )
+
+
+def _seats_of(session: SessionCatalogue, ask: Ask | SeatAsk) -> int:
+    if isinstance(ask, SeatAsk):
+        return len(ask.seat_ids)
+    return ask.quantity if session.offers[ask.ticket_type_id].is_seated else 0
+
+
+def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None:
+    if ask.ticket_type_id is None:
+        return None
+    offer = session.offers.get(ask.ticket_type_id)
+    if offer is None:
+        return refusals.invalid_ticket_type()
+    if isinstance(ask, SeatAsk):
+        return None if offer.is_seated else refusals.not_sold_here()
+    if (ask.accessible or ask.is_together) and not offer.is_seated:
+        return refusals.has_no_seats()
+    if ask.block_id is None:
+        return None
+    block = session.blocks.get(ask.block_id)
+    if block is None or not offer.is_seated:
+        return refusals.invalid_block()
+    return None if block.sells(ask.ticket_type_id) else refusals.not_sold_here()
+
+
+def refuse_lines(session: SessionCatalogue, lines: Iterable[Line]) -> Refusal | None:
+    """How much of each ticket type one hold may have, and how much anybody could pay for."""
+    quantities: Counter[TicketTypeId] = Counter()
+    for line in lines:
+        quantities[line.ticket_type_id] += line.quantity
+    for ticket_type_id, quantity in quantities.items():
+        maximum = session.offers[ticket_type_id].policy.quantity_max
+        if quantity > maximum:
+            return refusals.quantity_above_maximum(maximum)
+    if sum(quantities.values()) > TICKETS_PER_ORDER_MAX:
+        return refusals.too_many_tickets(TICKETS_PER_ORDER_MAX)
+    return None
+
+
+def refuse_holder(
+    ledger: Ledger, session: SessionCatalogue, holder: Holder, types: Iterable[TicketTypeId]
+) -> Refusal | NeedsMore | None:
+    """Where a holder may have one live hold of a session, tell them of the one they have."""
+    if not any(session.offers[type_id].policy.one_active_hold for type_id in types):
+        return None
+    known = holdings(ledger, session, holder)
+    if known is None:
+        return NeedsMore()  # the policy has changed since the look ahead
+    for hold in known:
+        if hold.is_live(ledger.now):
+            return refusals.active_hold_exists(str(hold.id), hold.remaining_seconds(ledger.now))
+    return None
+
+
+def holdings(ledger: Ledger, session: SessionCatalogue, holder: Holder) -> list[Hold] | None:
+    """The holds of a person, as this group has left them; None where nobody looked."""
+    known = ledger.holdings.get((session.key, holder.key))
+    if known is None:
+        return None
+    here = (
+        hold
+        for hold in ledger.holds.values()
+        if hold.session_key == session.key and hold.holder.is_person(holder)
+    )
+    return list({hold.key: hold for hold in (*known, *here)}.values())

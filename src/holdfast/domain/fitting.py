@@ -1,0 +1,168 @@
+"""Whether there is room for what somebody wants to take now, and what has to end for it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from holdfast.domain import refusals
+from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.commands import Ask, Origin, SeatAsk
+from holdfast.domain.hold import Line
+from holdfast.domain.ids import BlockId, PoolId
+from holdfast.domain.ledger import Ledger
+from holdfast.domain.line_making import Part
+from holdfast.domain.outcomes import Decision, NeedsMore
+from holdfast.domain.overtaking import passes, taking_of
+from holdfast.domain.picking import Picked
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.room import make_room
+from holdfast.domain.transitions import Transition, units_by_pool
+from holdfast.domain.values import Quantity
+from holdfast.domain.waiting import blocks_for
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """The lines that are to be added, and by how much more of each pool that is than before."""
+
+    asks: Sequence[Ask | SeatAsk]
+    lines: Sequence[Line]
+    demand: Mapping[PoolId, int]
+    picked: Picked
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """There is room, once these holds have ended and these lines were passed."""
+
+    ended: tuple[Transition, ...]
+    passed: tuple[UUID, ...]
+
+
+def fit(
+    ledger: Ledger, session: SessionCatalogue, added: Addition, origin: Origin
+) -> Fit | Refusal | Decision:
+    """A Decision where more has to be known."""
+    if not ledger.knows_line_of(session.key) or any(
+        pool_id not in ledger.pools for pool_id in added.demand
+    ):
+        return Decision(NeedsMore())
+    passed: tuple[UUID, ...] | None = ()
+    if ledger.waitlists.get(session.key):
+        seats = (line.seat.id for line in added.lines if line.seat is not None)
+        wants = _wants(ledger, session, added)
+        passed = passes(ledger, session, taking_of(ledger, wants, added.demand, seats))
+    if passed is None:
+        return refusals.others_are_waiting()
+    vacated = tuple(
+        Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed
+    )
+    room = make_room(ledger, added.demand, vacated, origin)
+    if not room.short_pools:
+        return Fit((*vacated, *room.evictions), passed)
+    demand = added.demand
+    # If lapsed holds that this group has not locked would make up for it, ask for them and keep
+    # what was evicted meanwhile: it is progress for the next round.
+    if all(ledger.available(pool_id) >= units for pool_id, units in demand.items()):
+        lapsed = frozenset((session.key, pool_id) for pool_id in room.short_pools)
+        return Decision(NeedsMore(lapsed=lapsed), room.evictions)
+    return _refuse_shortage(ledger, session, added)
+
+
+def _wants(ledger: Ledger, session: SessionCatalogue, added: Addition) -> set[UUID]:
+    """As they would stand in a line for it: see `waiting.wants_of`."""
+    wants: set[UUID] = set(added.demand)
+    for ask in added.asks:
+        if isinstance(ask, SeatAsk):
+            wants |= {ledger.seats[seat_id].place.block_id for seat_id in ask.seat_ids}
+        elif session.offers[ask.ticket_type_id].is_seated:
+            wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
+    # What a block has left is a matter of its seats.
+    return wants - {block.capacity_pool_id for block in session.blocks.values()}
+
+
+def _refuse_shortage(
+    ledger: Ledger, session: SessionCatalogue, added: Addition
+) -> Refusal | Decision:
+    demand = added.demand
+    for line in added.lines:
+        short = [pool for pool in line.pool_ids if demand.get(pool, 0) > ledger.available(pool)]
+        if short:
+            return _refuse_line(ledger, session, added.lines, line, short)
+    raise AssertionError("what is short has a line that is short")
+
+
+def _refuse_line(
+    ledger: Ledger,
+    session: SessionCatalogue,
+    lines: Iterable[Line],
+    line: Line,
+    short: list[PoolId],
+) -> Refusal | Decision:
+    block = _full_block(session, line, short)
+    if block is None:
+        available = min(ledger.available(pool_id) for pool_id in line.pool_ids)
+        return refusals.insufficient_inventory(available)
+    capacity_pool_id = session.blocks[block].capacity_pool_id
+    assert capacity_pool_id is not None
+    available = ledger.available(capacity_pool_id)
+    proposal = ledger.proposal
+    found = {seat_id for seats in (proposal.seats if proposal else ()) for seat_id in seats}
+    if any(
+        each.seat.id in found
+        for each in lines
+        if each.seat is not None and each.seat.block_id == block
+    ):
+        # They were found for the buyer: the next search knows what the block has left.
+        return Decision(NeedsMore(block_limits={block: available}))
+    return refusals.block_at_capacity(session.blocks[block].name, available)
+
+
+def _full_block(session: SessionCatalogue, line: Line, short: list[PoolId]) -> BlockId | None:
+    if line.seat is None:
+        return None
+    is_full = session.blocks[line.seat.block_id].capacity_pool_id in short
+    return line.seat.block_id if is_full else None
+
+
+def as_many_as_there_are(
+    ledger: Ledger, session: SessionCatalogue, parts: Sequence[Part]
+) -> list[Part]:
+    """Where fewer would do, what is left after the parts that are not to be had in part. Where even
+    the least is not there, it is asked for as it was, so that the answer says what is missing."""
+    if not any(isinstance(each.ask, Ask) and each.ask.at_least is not None for each in parts):
+        return list(parts)
+    taken: Counter[PoolId] = Counter()
+    for _, ask, _ in parts:
+        if isinstance(ask, Ask) and ask.at_least is None:
+            for pool_id in session.offers[ask.ticket_type_id].pool_ids:
+                taken[pool_id] += ask.quantity
+    fitted: list[Part] = []
+    for part in parts:
+        ask = part.ask
+        if isinstance(ask, Ask) and ask.at_least is not None:
+            pools = session.offers[ask.ticket_type_id].pool_ids
+            room = min((_room(ledger, session, pool) - taken[pool] for pool in pools), default=None)
+            count = ask.quantity if room is None else max(0, min(ask.quantity, room))
+            if count < ask.at_least:
+                count = int(ask.quantity)
+            taken.update(dict.fromkeys(pools, count))
+            if count:
+                less = replace(ask, quantity=Quantity(count), at_least=None)
+                fitted.append(part._replace(ask=less))
+        else:
+            fitted.append(part)
+    return fitted
+
+
+def _room(ledger: Ledger, session: SessionCatalogue, pool_id: PoolId) -> int:
+    """What is left of a pool for somebody who has only just come."""
+    if pool_id not in ledger.pools:
+        return 0
+    waitlist = ledger.waitlists.get(session.key)
+    claimed = 0
+    for line in waitlist.lines.values() if waitlist else ():
+        if line.first:
+            claimed += units_by_pool(line.first[0])[pool_id]
+    return ledger.available(pool_id) - claimed

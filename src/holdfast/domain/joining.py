@@ -1,0 +1,131 @@
+"""Joining the line: who finds nothing left waits for it, where the policy says so."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from holdfast.domain import refusals
+from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.checking import holdings, refuse_lines
+from holdfast.domain.commands import Ask, PlaceHold
+from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace, numbered_lines, rounded_up
+from holdfast.domain.ledger import Ledger
+from holdfast.domain.line_making import waiting_line
+from holdfast.domain.outcomes import Decision, NeedsMore, Waiting
+from holdfast.domain.overtaking import can_seat, seat_asks
+from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.seating import Seating
+from holdfast.domain.transitions import Transition, units_by_pool
+from holdfast.domain.waiting import line_id_of, wants_of
+
+# What somebody who waits may live to see change.
+_WORTH_WAITING = {
+    RefusalCode.INSUFFICIENT_INVENTORY,
+    RefusalCode.NO_AVAILABLE_SEATS,
+    RefusalCode.BLOCK_AT_CAPACITY,
+    RefusalCode.OTHERS_ARE_WAITING,
+}
+
+
+def wait_or_refuse(
+    ledger: Ledger,
+    session: SessionCatalogue,
+    command: PlaceHold,
+    refusal: Refusal,
+) -> Decision:
+    asks = [ask for ask in command.asks if isinstance(ask, Ask)]
+    if (
+        refusal.code not in _WORTH_WAITING
+        or len(asks) < len(command.asks)
+        or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)
+    ):
+        return Decision(refusal)
+    if not ledger.knows_line_of(session.key):
+        return Decision(NeedsMore())
+    hold = _waiting_hold(ledger, session, command, asks)
+    problem = (
+        refuse_lines(session, hold.lines)
+        or refuse_for_ever(ledger, session, hold, refusal)
+        or _refuse_places(ledger, session, hold)
+    )
+    if problem is not None:
+        return Decision(problem)
+    wants = wants_of(hold.lines, session)
+    position = ledger.waitlists[session.key].position_at_end(wants)
+    joined = Transition(None, hold, command.origin)
+    return Decision(Waiting(hold, ledger.now, position), (joined,))
+
+
+def waiting_place(ledger: Ledger, session: SessionCatalogue, lines: Sequence[Line]) -> WaitingPlace:
+    """At the end of its line."""
+    line_id = line_id_of(wants_of(lines, session))
+    line = ledger.waitlists[session.key].lines.get(line_id)
+    return WaitingPlace(line_id, ledger.now, line.passes if line else 0)
+
+
+def _waiting_hold(
+    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, asks: Sequence[Ask]
+) -> Hold:
+    items = command.items or (None,) * len(asks)
+    lines = numbered_lines(
+        (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1
+    )
+    seconds = min(session.offers[ask.ticket_type_id].policy.waiting_seconds for ask in asks)
+    start = rounded_up(ledger.now)
+    until = start + timedelta(seconds=seconds)
+    if session.sale.ends_at is not None:
+        until = max(min(until, rounded_up(session.sale.ends_at)), start + timedelta(seconds=1))
+    return Hold(
+        organization_id=command.organization_id,
+        id=command.hold_id,
+        session_id=command.session_id,
+        reference=ledger.references[command.hold_key],
+        holder=command.holder,
+        lines=lines,
+        currency=session.currency,
+        status=HoldStatus.WAITING,
+        version=1,
+        created_at=ledger.now,
+        updated_at=ledger.now,
+        held_at=None,
+        expires_at=until,
+        remarks=command.remarks,
+        is_cart=command.is_cart,
+        waiting=waiting_place(ledger, session, lines),
+    )
+
+
+def refuse_for_ever(
+    ledger: Ledger, session: SessionCatalogue, hold: Hold, refusal: Refusal
+) -> Refusal | NeedsMore | None:
+    """A party that is larger than the house would stand in the line for nothing."""
+    demand = units_by_pool(hold)
+    if not demand.keys() <= ledger.pools.keys():
+        return NeedsMore()
+    if any(units > ledger.pools[pool].total for pool, units in demand.items()):
+        return refusal
+    asks = seat_asks(hold)
+    if not asks:
+        return None
+    seating = ledger.seatings.get(session.key)
+    if seating is None:
+        return NeedsMore()
+    house = Seating(seating.plan, seating.plan.all_free())
+    capacities = {
+        block_id: ledger.pools[block.capacity_pool_id].total
+        for block_id, block in session.blocks.items()
+        if block.capacity_pool_id in ledger.pools
+    }
+    return None if can_seat(session, house, asks, capacities) else refusal
+
+
+def _refuse_places(
+    ledger: Ledger, session: SessionCatalogue, hold: Hold
+) -> Refusal | NeedsMore | None:
+    """Nobody waits in too many places at once."""
+    known = holdings(ledger, session, hold.holder)
+    if known is None:
+        return NeedsMore(has_to_wait=True)
+    types = {line.ticket_type_id for line in hold.lines}
+    maximum = min(session.offers[type_id].policy.waiting_places_max for type_id in types)
+    waiting = sum(each.is_waiting(ledger.now) for each in known)
+    return refusals.waiting_places_exceeded(maximum) if waiting >= maximum else None

@@ -1,0 +1,78 @@
+"""How a sale goes: what became of the holds of the last hours."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from holdfast.domain.ids import OrganizationId, SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class SaleStatistics:
+    """Of the holds that were made from `since` to `at`. A lapsed one counts as expired.
+
+    renewed       carts that came back after their hold had expired
+    changed       carts whose hold was changed at least once
+    promoted      got their places after they had waited for them
+    at_checkout   their holder went to pay, or has paid
+    abandoned     of those, what ended without an order
+
+    Only `waiting` is about this moment, whenever those who wait have come.
+    """
+
+    since: datetime
+    at: datetime
+    holds: int
+    holders: int
+    expired: int
+    converted: int
+    cancelled: int
+    renewed: int
+    changed: int
+    waiting: int
+    promoted: int
+    average_waiting_seconds: float | None
+    at_checkout: int
+    abandoned: int
+
+    @property
+    def ended(self) -> int:
+        return self.expired + self.converted + self.cancelled
+
+    @property
+    def holds_per_holder(self) -> float | None:
+        return _ratio(self.holds, self.holders)
+
+    @property
+    def reservations_per_minute(self) -> float:
+        return self.holds / ((self.at - self.since) / timedelta(minutes=1))
+
+    @property
+    def expiration_rate(self) -> float | None:
+        return _ratio(self.expired, self.ended)
+
+    @property
+    def conversion_rate(self) -> float | None:
+        return _ratio(self.converted, self.ended)
+
+    @property
+    def hold_to_checkout_rate(self) -> float | None:
+        """Of those that have ended: the others may still go."""
+        return _ratio(self.converted + self.abandoned, self.ended)
+
+    @property
+    def abandonment_rate(self) -> float | None:
+        return _ratio(self.abandoned, self.converted + self.abandoned)
+
+
+class SaleStatisticsReader(Protocol):
+    def sale(
+        self, organization_id: OrganizationId, session_id: SessionId | None, window: timedelta
+    ) -> SaleStatistics:
+        """May raise StoreUnavailable; it blocks, and longer than other readings do."""
+        ...
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    """Of nothing, nobody knows."""
+    return part / whole if whole else None
