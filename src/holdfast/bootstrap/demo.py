@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedServiceError, EmbeddedValkey
 from holdfast.bootstrap.database import ensure_admin, migrate
+from holdfast.bootstrap.demo_boat import BOAT_RIDE_ID, BOAT_SESSION_ID, GROUP_CART
 from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.bootstrap.tenants import (
     DEMO_BLOCK_IDS,
@@ -75,7 +76,12 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
         "seated_ticket_type_id": str(DEMO_SEATED_ID),
         "block_ids": [str(block_id) for block_id in DEMO_BLOCK_IDS],
         "seat_ids": [str(seat_id) for seat_id in DEMO_SEAT_IDS],
+        "sold_out_session_id": str(BOAT_SESSION_ID),
+        "sold_out_ticket_type_id": str(BOAT_RIDE_ID),
+        "sold_out_cart": GROUP_CART,
+        "cart_url": f"{base_url}/demo/cart#key={secret}&session={BOAT_SESSION_ID}",
         "admin_url": f"{base_url}/admin/",
+        "line_url": f"{base_url}/admin/holdfast/waitlist/{BOAT_SESSION_ID}/change/",
         "hall_url": f"{base_url}/admin/holdfast/session/{DEMO_SESSION_ID}/change/",
         "admin_username": ADMIN_NAME,
         "admin_password": password,

@@ -20,6 +20,8 @@ _settings = load_settings()
 _LOCAL_HOSTS = {"127.0.0.1", "localhost", "[::1]", "*"}
 
 DEBUG = False
+# Whether the pages are served that only the demo has.
+HOLDFAST_IS_DEMO = _settings.holdfast_payments == "demo"
 # A key made at each start: log-ins end with the process, and nothing secret has a default.
 SECRET_KEY = _settings.holdfast_secret_key or secrets.token_urlsafe(48)
 ALLOWED_HOSTS = [
@@ -157,6 +159,7 @@ UNFOLD = {
                 "title": "Holds",
                 "items": [
                     _entry("holdfast.hold", "Holds", "lock_clock"),
+                    _entry("holdfast.waitlist", "Waitlists", "hourglass_top"),
                     _entry("holdfast.checkout", "Checkouts", "shopping_cart_checkout"),
                     _entry("holdfast.order", "Orders", "receipt_long"),
                     _entry("holdfast.fact", "Facts", "campaign"),

@@ -128,7 +128,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     holdfast_promoter_seconds: Annotated[
         float,
         Meta(
-            description="How often the promoter looks for lines that a transaction could not finish.",
+            description="How often the promoter looks for lines that nobody could finish yet.",
             ge=0.05,
             le=3600,
         ),

@@ -1,6 +1,5 @@
 """Making organizations, and the sale that the demo shows."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID, uuid5
@@ -10,12 +9,12 @@ from uuid_utils.compat import uuid7
 from holdfast.adapters.postgres.catalogue import PostgresCatalogue
 from holdfast.adapters.postgres.keys import PostgresOrganizations
 from holdfast.adapters.postgres.reading import Database
+from holdfast.bootstrap.demo_boat import Step, boat_steps, fill_boat
 from holdfast.bootstrap.demo_hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.domain.arranging import DraftBlock, Source, countable_id, counted_id
 from holdfast.domain.catalogue import BlockPrice
 from holdfast.domain.catalogue_changes import (
-    CatalogueChange,
     CreateBlock,
     CreateEvent,
     CreatePool,
@@ -73,6 +72,7 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
         _load_sale(PostgresCatalogue(database))
     finally:
         database.close()
+    fill_boat(settings.database_url, DEMO_ORGANIZATION_ID)
     return known_secret
 
 
@@ -85,7 +85,7 @@ def _owner_url(settings: Settings) -> str:
 def _load_sale(catalogue: PostgresCatalogue) -> None:
     organization_id = DEMO_ORGANIZATION_ID
     starts_at = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
-    steps: list[tuple[Callable[[], object | None], CatalogueChange]] = [
+    steps: list[Step] = [
         (
             lambda: catalogue.event(organization_id, DEMO_EVENT_ID),
             CreateEvent(
@@ -111,6 +111,7 @@ def _load_sale(catalogue: PostgresCatalogue) -> None:
             _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
         ),
         (lambda: catalogue.block(organization_id, DEMO_BLOCK_IDS[0]), _hall()),
+        *boat_steps(catalogue, organization_id, DEMO_EVENT_ID),
     ]
     for find, change in steps:
         if find() is None:

@@ -42,8 +42,8 @@ class Worker:
         return None if seen is None else seen.hold
 
     def keep_releasing(self, stopped: Event) -> None:
-        """Whenever a hold is due, until it is stopped, and promoting those who wait. A database that
-        is away is waited for."""
+        """Whenever a hold is due, until it is stopped; those who wait are promoted meanwhile. A
+        database that is away is waited for."""
         room, settings = self._room, self._settings
         promoting = Thread(target=self._keep_promoting, args=(stopped,), daemon=True)
         promoting.start()

@@ -135,6 +135,8 @@ def _place_anew(ledger: Ledger, ended: Hold | None, command: PlaceHold) -> Decis
     if ended is not None and ended.is_lapsed(ledger.now):
         expiry = Transition(ended, ended.expired(ledger.now), command.origin)
         return Decision(NeedsMore(was_overtaken=True), (expiry,))
+    if command.hold_key not in ledger.references:
+        return Decision(NeedsMore(was_overtaken=True))  # it was live when this was planned
     return place(ledger, command)
 
 
@@ -148,8 +150,6 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     """By the difference. What is given up always is; what comes in addition has to fit, or all
     stays as it was."""
     found = difference(hold.lines, command.asks, command.group_id)
-    if not (found.parts or found.reduced) and len(found.kept) == len(hold.lines):
-        return Decision(_as_it_is(ledger, hold))
     added: Added | Refusal | Decision = Added([], Fit((), ()))
     if found.parts:
         added = _add(ledger, command, hold, found)
@@ -157,9 +157,9 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
         return added
     if isinstance(added, Refusal):
         return Decision(added)
-    lines = joined_lines((*found.kept, *found.reduced, *added.lines))
-    if not found.parts and lines == list(hold.lines):
+    if not (found.reduced or added.lines) and len(found.kept) == len(hold.lines):
         return Decision(_as_it_is(ledger, hold))
+    lines = joined_lines((*found.kept, *found.reduced, *added.lines))
     kept = [line for line in lines if any(line is each for each in found.kept)]
     new = [line for line in lines if not any(line is each for each in found.kept)]
     changed = hold.changed(ledger.now, kept, new, None)

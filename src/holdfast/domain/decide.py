@@ -84,7 +84,7 @@ def _expire(ledger: Ledger, command: ExpireHolds) -> Decision:
 def _promote(ledger: Ledger, command: PromoteWaiting) -> Decision:
     """Nothing of its own: see `settle`, which follows every command."""
     session = ledger.sessions.get(command.session_key)
-    if session is not None and not ledger.knows_line_of(session.key):
+    if session is not None and not ledger.knows_line_of(session):
         return Decision(NeedsMore())
     return Decision(Promoted(ledger.now))
 

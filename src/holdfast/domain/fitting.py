@@ -44,12 +44,12 @@ def fit(
     ledger: Ledger, session: SessionCatalogue, added: Addition, origin: Origin
 ) -> Fit | Refusal | Decision:
     """A Decision where more has to be known."""
-    if not ledger.knows_line_of(session.key) or any(
+    if not ledger.knows_line_of(session) or any(
         pool_id not in ledger.pools for pool_id in added.demand
     ):
         return Decision(NeedsMore())
     passed: tuple[UUID, ...] | None = ()
-    if ledger.waitlists.get(session.key):
+    if session.keeps_line and ledger.waitlists[session.key]:
         seats = (line.seat.id for line in added.lines if line.seat is not None)
         wants = _wants(ledger, session, added)
         passed = passes(ledger, session, taking_of(ledger, wants, added.demand, seats))

@@ -279,7 +279,8 @@ class Hold:
         """Other lines, the same time. One that waits keeps its place or gets another."""
         assert self.can_change(now)
         assert (place is None) is (self.waiting is None)
-        lines = (*kept, *numbered_lines(added, self.version + 1))
+        in_order = sorted(kept, key=lambda line: line.number)
+        lines = (*in_order, *numbered_lines(added, self.version + 1))
         return self._changed(now, lines=lines, waiting=place)
 
     def promoted(

@@ -39,7 +39,7 @@ def wait_or_refuse(
         or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)
     ):
         return Decision(refusal)
-    if not ledger.knows_line_of(session.key):
+    if not ledger.knows_line_of(session):
         return Decision(NeedsMore())
     hold = _waiting_hold(ledger, session, command, asks)
     problem = (

@@ -84,14 +84,14 @@ class Ledger:
         """What a buyer may have: lapsed places are free."""
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
-    def knows_line_of(self, session_key: SessionKey) -> bool:
+    def knows_line_of(self, session: SessionCatalogue) -> bool:
         """Whether the lines of the session are locked, if it keeps any."""
-        return session_key in self.waitlists or not self.sessions[session_key].keeps_line
+        return not session.keeps_line or session.key in self.waitlists
 
     def knows_places_of(self, hold: Hold) -> bool:
         """Whether every pool and seat that would get something back is locked, and who waits for
         it."""
-        if not self.knows_line_of(hold.session_key):
+        if not self.knows_line_of(self.sessions[hold.session_key]):
             return False
         if hold.waiting is not None:
             return True  # it has no places yet
@@ -134,11 +134,11 @@ class Ledger:
         self._keep(seats)
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
-            if transition.after.cart is not None:
+            if transition.before is None and transition.after.cart is not None:
                 cart_key = (transition.after.organization_id, transition.after.cart)
-                if transition.before is None:
-                    self.carts[cart_key] = transition.after.key
-            self._move_in_line(transition)
+                self.carts[cart_key] = transition.after.key
+            if self.waitlists:
+                self._move_in_line(transition)
         if passed:
             self.waitlists[transitions[-1].after.session_key].passed(passed)
         for (pool_id, second), units in lapse_moves(transitions).items():

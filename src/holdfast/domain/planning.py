@@ -119,6 +119,10 @@ class GroupPlan:
         for _, organization_id, name in footprint.required_of(_SESSION):
             session = self.survey.sessions.get((organization_id, SessionId(name)))
             if session is not None and session.keeps_line:
+                if frees_places and session.key in self.survey.unread:
+                    # What is freed may be a seat that somebody waits for.
+                    awaits = Resource(ResourceKind.SEATING, organization_id, name)
+                    return Footprint(frozenset(), awaits=awaits)
                 required.add(Resource(ResourceKind.WAITLIST, organization_id, name))
                 if frees_places:
                     optional |= self._lines.resources(session.key, freed)

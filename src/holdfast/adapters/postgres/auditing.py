@@ -6,7 +6,8 @@ from contextlib import closing
 
 import psycopg
 
-from holdfast.adapters.postgres.book_checks import BOOK_CHECKS, BookCheck
+from holdfast.adapters.postgres.book_check import BookCheck
+from holdfast.adapters.postgres.book_checks import BOOK_CHECKS
 from holdfast.adapters.postgres.connecting import CONNECTION_OPTIONS, Connection, translated
 from holdfast.ports.books import Checked
 

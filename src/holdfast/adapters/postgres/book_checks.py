@@ -5,14 +5,8 @@ facts may be incomplete: the pruner deletes those that are old enough. The audit
 delete from, says what there must have been.
 """
 
-from typing import NamedTuple
-
-
-class BookCheck(NamedTuple):
-    looks_for: str
-    table: str  # whose rows it looks at
-    query: str
-
+from holdfast.adapters.postgres.book_check import BookCheck
+from holdfast.adapters.postgres.waiting_checks import WAITING_CHECKS
 
 # Facts are kept for at least a day, so a younger one is never missing.
 _MAY_BE_PRUNED = """({at} < transaction_timestamp() - interval '1 day'
@@ -25,6 +19,7 @@ WITH counted AS (
         coalesce(sum(l.quantity) FILTER (WHERE h.status = 'converted'), 0) AS sold
     FROM hold h
     JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+        AND l.removed_version IS NULL
     CROSS JOIN unnest(l.pool_ids) AS drawn (pool_id)
     WHERE h.status IN ('active', 'converted')
     GROUP BY l.organization_id, drawn.pool_id
@@ -40,6 +35,7 @@ WITH counted AS (
     SELECT l.organization_id, drawn.pool_id, h.expires_at, sum(l.quantity) AS units
     FROM hold h
     JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+        AND l.removed_version IS NULL
     CROSS JOIN unnest(l.pool_ids) AS drawn (pool_id)
     WHERE h.status = 'active'
     GROUP BY l.organization_id, drawn.pool_id, h.expires_at
@@ -54,6 +50,7 @@ WHERE coalesce(b.units, 0) <> coalesce(c.units, 0)
 _SUMS = """
 SELECT h.id AS hold_id, h.quantity, h.total_minor FROM hold h
 LEFT JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+    AND l.removed_version IS NULL
 GROUP BY h.organization_id, h.id
 HAVING h.quantity <> coalesce(sum(l.quantity), 0)
     OR h.total_minor <> coalesce(sum(l.quantity * l.unit_price_minor), 0)
@@ -92,20 +89,30 @@ SELECT hold_id, version, earlier FROM (
 WHERE earlier > version
 """
 
+# A seat that goes from one line of its hold to another stays held, and nothing is told of it.
 _SEAT_FACTS = f"""
 WITH told AS (
     SELECT organization_id, hold_id, seat_id, version, type FROM outbox
     WHERE hold_id IS NOT NULL AND seat_id IS NOT NULL
+), seat_line AS (
+    SELECT organization_id, hold_id, seat_id, added_version, removed_version,
+        lag(removed_version) OVER seat_of_hold AS removed_before,
+        lead(added_version) OVER seat_of_hold AS added_after
+    FROM hold_line WHERE seat_id IS NOT NULL
+    WINDOW seat_of_hold AS (PARTITION BY organization_id, hold_id, seat_id ORDER BY added_version)
 ), happened AS (
     SELECT l.organization_id, l.hold_id, l.seat_id, fact.version, fact.type, fact.at
     FROM hold h
-    JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+    JOIN seat_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
     CROSS JOIN LATERAL (VALUES
-        (1, 'seat.held', true, h.created_at),
+        (l.added_version, 'seat.held', l.removed_before IS DISTINCT FROM l.added_version,
+         h.held_at),
+        (l.removed_version, 'seat.released', l.removed_version IS NOT NULL
+            AND l.added_after IS DISTINCT FROM l.removed_version, h.held_at),
         (h.version, CASE h.status WHEN 'converted' THEN 'seat.sold' ELSE 'seat.released' END,
-         h.status <> 'active', h.updated_at)
+         l.removed_version IS NULL AND h.status <> 'active', h.updated_at)
     ) AS fact (version, type, has_happened, at)
-    WHERE l.seat_id IS NOT NULL AND fact.has_happened
+    WHERE fact.has_happened
 )
 SELECT coalesce(e.hold_id, t.hold_id) AS hold_id, coalesce(e.seat_id, t.seat_id) AS seat_id,
     e.type AS happened, t.type AS fact
@@ -151,7 +158,7 @@ SELECT l.seat_id, l.hold_id FROM hold h
 JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
 LEFT JOIN seat s ON s.organization_id = l.organization_id AND s.id = l.seat_id
     AND s.session_id = h.session_id
-WHERE h.status = 'active' AND l.seat_id IS NOT NULL
+WHERE h.status = 'active' AND l.seat_id IS NOT NULL AND l.removed_version IS NULL
     AND (s.status, s.hold_id, s.held_until) IS DISTINCT FROM ('held', h.id, h.expires_at)
 """
 
@@ -160,13 +167,14 @@ SELECT s.id AS seat_id, s.hold_id FROM seat s WHERE s.status = 'held' AND NOT EX
     SELECT FROM hold h
     JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
     WHERE h.organization_id = s.organization_id AND h.id = s.hold_id
-        AND h.status = 'active' AND l.seat_id = s.id)
+        AND h.status = 'active' AND l.seat_id = s.id AND l.removed_version IS NULL)
 """
 
 _SEATS_TAKEN_TWICE = """
 SELECT l.seat_id, count(*) AS holds FROM hold h
 JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
 WHERE h.status IN ('active', 'converted') AND l.seat_id IS NOT NULL
+    AND l.removed_version IS NULL
 GROUP BY l.organization_id, l.seat_id HAVING count(*) > 1
 """
 
@@ -218,7 +226,7 @@ WITH bought AS (
         l.unit_price_minor, sum(l.quantity) AS tickets
     FROM hold h
     JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
-    WHERE h.status = 'converted' GROUP BY 1, 2, 3, 4, 5, 6, 7
+    WHERE h.status = 'converted' AND l.removed_version IS NULL GROUP BY 1, 2, 3, 4, 5, 6, 7
 ), made AS (
     SELECT organization_id, order_id, hold_id, session_id, ticket_type_id, seat_id,
         unit_price_minor, count(*) AS tickets
@@ -252,7 +260,7 @@ WHERE h.checkout_id IS NOT NULL
 
 _ORPHANS = """
 SELECT id AS hold_id, expires_at FROM hold
-WHERE status = 'active'
+WHERE status IN ('waiting', 'active')
     AND expires_at < transaction_timestamp() - make_interval(secs => %(grace_seconds)s)
 """
 
@@ -309,4 +317,5 @@ BOOK_CHECKS = (
     BookCheck("a blocked or unblocked seat without its fact", "outbox", _BLOCKING_FACTS),
     BookCheck("an order without exactly one fact", "purchase_order", _ORDER_FACTS),
     BookCheck("a position from the future", "outbox", _AHEAD),
+    *WAITING_CHECKS,
 )

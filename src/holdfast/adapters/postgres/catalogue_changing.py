@@ -21,6 +21,7 @@ from holdfast.adapters.postgres.catalogue_records import (
 from holdfast.adapters.postgres.connecting import Connection
 from holdfast.adapters.postgres.hall_changing import change_block, create_block, import_seats
 from holdfast.adapters.postgres.locks import advisory_name
+from holdfast.adapters.postgres.promoting import settle_lines
 from holdfast.domain import refusals
 from holdfast.domain.catalogue_changes import (
     CatalogueChange,
@@ -120,6 +121,7 @@ def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutco
         terms = (*astuple(policy), sale.status.value, sale.starts_at, sale.ends_at)
         connection.execute(sql.CHANGE_EVENT_TERMS, (*terms, organization_id, event_id))
         connection.execute(sql.RAISE_VERSIONS, (organization_id, session_ids))
+        settle_lines(connection, organization_id, session_ids)
     connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
     return found(event_record(connection, organization_id, event_id))
 
@@ -164,6 +166,7 @@ def _change_pool(connection: Connection, change: ChangePool) -> CatalogueOutcome
     refusal = resize_pool(connection, organization_id, pool_id, change.name, change.total)
     if refusal is not None:
         return refusal
+    settle_lines(connection, organization_id, [pool.session_id])
     return found(pool_record(connection, organization_id, pool_id))
 
 
@@ -236,4 +239,5 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         sql.CHANGE_TICKET_TYPE, (change.name, change.price_minor, organization_id, id_)
     )
     connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    settle_lines(connection, organization_id, [session_id])
     return found(ticket_type_record(connection, organization_id, id_))

@@ -1,6 +1,6 @@
 """One group's transaction: one round trip locks and reads, one writes and commits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -42,7 +42,6 @@ class PostgresGroup:
         self._references = references
         self._transaction_id = 0
         self._position = 0  # in the log of facts
-        self._was_settled: Mapping[SessionKey, bool] = {}
         self.is_over = True  # until a transaction is open, there is nothing to roll back
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
@@ -54,11 +53,10 @@ class PostgresGroup:
                 begin(connection, organizations)
                 if wait_for is not None and wait_for.kind in _WAITED_FOR:
                     connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
-                reading = _Reading(connection, ordered, wanted)
+                reading = Reading(connection, ordered, wanted)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self._position = reading.position
-            self._was_settled = reading.was_settled
             self._lined.saw(ledger.waitlists.values())
             self._check_versions(connection, ledger, reading.session_versions())
             for key in wanted.new_holds:
@@ -82,7 +80,7 @@ class PostgresGroup:
         with self._link.exchange() as connection:
             try:
                 with connection.pipeline():
-                    write_group(connection, writes, str(self._position), self._was_settled)
+                    write_group(connection, writes, str(self._position))
                     commit = connection.execute(sql.COMMIT)
             except psycopg.Error as error:
                 if connection.closed or not _is_certainly_rolled_back(error):
@@ -92,6 +90,7 @@ class PostgresGroup:
             if commit.statusmessage != "COMMIT":
                 raise Rejected(f"COMMIT answered {commit.statusmessage}")
             self.is_over = True
+        self._lined.saw(writes.ledger.waitlists.values())
 
     def _token(self, writes: GroupWrites) -> CommitToken:
         return CommitToken(self._transaction_id, writes.witness())
@@ -106,7 +105,7 @@ def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
     return error.diag.severity_nonlocalized == "ERROR"
 
 
-class _Reading:
+class Reading:
     """The statements of the first round trip, sent together; their results, read afterwards."""
 
     def __init__(self, connection: Connection, ordered: Sequence[Resource], wanted: Wanted) -> None:
@@ -195,16 +194,15 @@ class _Reading:
         ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
 
     def _read_waitlists(self, ledger: Ledger) -> None:
-        self.was_settled: dict[SessionKey, bool] = {
-            (organization_id, session_id): is_settled
-            for organization_id, session_id, is_settled in self._waitlist_rows or ()
-        }
         if self._lines is None:
             return
-        for key, waitlist in self._lines.waitlists().items():
-            if key in self.was_settled:
-                waitlist.is_settled = self.was_settled[key]
-                ledger.waitlists[key] = waitlist
+        is_settled: dict[SessionKey, bool] = {
+            (organization_id, session_id): value
+            for organization_id, session_id, value in self._waitlist_rows or ()
+        }
+        waitlists = self._lines.waitlists(is_settled)
+        ledger.waitlists = {key: waitlists[key] for key in is_settled}
+        self.position = max(self.position, self._lines.position)
 
     def _locked_holds(self) -> Iterator[Hold]:
         """As the look ahead saw them; those that have changed since are read anew."""
@@ -226,7 +224,7 @@ class _Reading:
             for resource, (is_mine,) in zip(self._advisory, self._got, strict=True)
             if not is_mine
         ]
-        skipped += [each for each in self._waitlists if each[1:] not in self.was_settled]
+        skipped += [each for each in self._waitlists if each[1:] not in ledger.waitlists]
         skipped += [pool for pool in self._pools if PoolId(pool.name) not in ledger.pools]
         skipped += self._skipped_seats(ledger)
         existing = set(self._existing or ())

@@ -1,26 +1,19 @@
 """Everything that a group leaves behind, written in a handful of set-based statements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from holdfast.adapters.postgres import rows
 from holdfast.adapters.postgres import writing_statements as sql
 from holdfast.adapters.postgres.connecting import Connection
 from holdfast.adapters.postgres.hold_writing import write_holds
 from holdfast.adapters.postgres.waitlists import write_lines, write_places
-from holdfast.domain.ids import SessionKey
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
 from holdfast.ports.store import GroupWrites
 
 
-def write_group(
-    connection: Connection,
-    writes: GroupWrites,
-    position: str,
-    was_settled: Mapping[SessionKey, bool],
-) -> None:
-    """`position` is that of its facts in the log; `was_settled` says which of the waitlists it has
-    locked were settled."""
+def write_group(connection: Connection, writes: GroupWrites, position: str) -> None:
+    """`position` is that of its facts in the log."""
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
         _write_pools(connection, writes)
@@ -28,7 +21,7 @@ def write_group(
         write_holds(connection, writes, position)
         write_places(connection, writes.waiting_places())
     if writes.ledger.waitlists:
-        write_lines(connection, writes.ledger.waitlists.values(), was_settled)
+        write_lines(connection, writes.ledger.waitlists.values())
     seats = writes.changed_seats()
     if seats:
         changed = rows.columns(map(rows.changed_seat_row, seats))

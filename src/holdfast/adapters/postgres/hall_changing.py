@@ -16,6 +16,7 @@ from holdfast.adapters.postgres.catalogue_records import (
     session_record,
 )
 from holdfast.adapters.postgres.connecting import Connection
+from holdfast.adapters.postgres.promoting import settle_lines
 from holdfast.adapters.postgres.rows import array, columns
 from holdfast.domain import refusals
 from holdfast.domain.arranging import (
@@ -98,6 +99,7 @@ def change_block(connection: Connection, change: ChangeBlock) -> CatalogueOutcom
     values = (change.name, change.rank, organization_id, block_id)
     connection.execute(sql.CHANGE_BLOCK, values)
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    settle_lines(connection, organization_id, [session_id])
     return found(block_record(connection, organization_id, block_id))
 
 
@@ -158,6 +160,7 @@ def import_seats(connection: Connection, change: ImportSeats) -> CatalogueOutcom
     values = columns(map(_SEAT_COLUMNS, places))
     connection.execute(sql.INSERT_SEATS, (organization_id, session_id, *values))
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    settle_lines(connection, organization_id, [session_id])
     return ImportedSeats(session_id, tuple(imported))
 
 

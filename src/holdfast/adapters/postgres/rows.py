@@ -120,9 +120,8 @@ def _line_from_json(line: Sequence[Any]) -> Line:
     )
 
 
-def _wish_from_json(block_id: str | None, accessible: int, is_together: bool) -> SeatWish:
-    block = None if block_id is None else BlockId(UUID(block_id))
-    return SeatWish(block, accessible, is_together)
+def _wish_from_json(block_id: str | None, *kind: Any) -> SeatWish:
+    return SeatWish(None if block_id is None else BlockId(UUID(block_id)), *kind)
 
 
 @lru_cache(maxsize=4096)
@@ -223,6 +222,7 @@ def line_row_with_more(hold: Hold, line: Line) -> Row:
         wish.block_id if wish else None,
         wish.accessible if wish else None,
         wish.is_together if wish else None,
+        wish.unit_price_minor if wish else None,
     )
 
 

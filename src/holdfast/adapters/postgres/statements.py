@@ -74,7 +74,8 @@ CASE WHEN h.status = 'waiting' THEN (
          WHERE s.organization_id = l.organization_id AND s.id = l.seat_id) END,
      CASE WHEN l.cart_item_id IS NOT NULL THEN json_build_array(l.cart_item_id, l.group_id) END,
      CASE WHEN l.wish_accessible IS NOT NULL THEN
-         json_build_array(l.wish_block_id, l.wish_accessible, l.wish_is_together) END)
+         json_build_array(l.wish_block_id, l.wish_accessible, l.wish_is_together,
+                          l.wish_price_minor) END)
      ORDER BY l.position)
  FROM hold_line l
  WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND l.removed_version IS NULL)

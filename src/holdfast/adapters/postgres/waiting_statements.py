@@ -32,9 +32,9 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) l
 """
-# The first of every line, in their order.
+# The first of every line, and where in the log their last facts are.
 FIRST_PARTIES = f"""
-SELECT {HOLD_COLUMNS}
+SELECT {HOLD_COLUMNS}, h.changed_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
 CROSS JOIN LATERAL (
     SELECT id FROM waiting_line
@@ -88,6 +88,16 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::boolean[])
     AS changed (organization_id, session_id, is_settled)
 WHERE waitlist.organization_id = changed.organization_id
     AND waitlist.session_id = changed.session_id
+"""
+
+# Of these sessions, those where somebody waits. From here on they are this transaction's, and until
+# they have been settled, the promoter's.
+UNSETTLE = """
+UPDATE waitlist w SET is_settled = false
+WHERE w.organization_id = %s AND w.session_id = ANY (%s::uuid[]) AND EXISTS (
+    SELECT FROM waiting_line l
+    WHERE l.organization_id = w.organization_id AND l.session_id = w.session_id)
+RETURNING w.session_id
 """
 
 # Before it are all who came earlier and want any of the same. Its own line tells how fast it goes.

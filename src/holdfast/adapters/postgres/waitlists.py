@@ -44,17 +44,20 @@ class SentLines:
 
     def __init__(self, connection: Connection, keys: Sequence[SessionKey], look_ahead: int) -> None:
         self._keys = keys
+        self.position = 0  # in the log, of the last facts of those who are read
         columns = rows.columns(keys)
         self._lines = connection.execute(sql.LINES, columns)
         self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, look_ahead))
 
-    def waitlists(self) -> dict[SessionKey, Waitlist]:
+    def waitlists(self, is_settled: Mapping[SessionKey, bool]) -> dict[SessionKey, Waitlist]:
         """One for every session, empty where nobody waits."""
         first: dict[tuple[SessionKey, Any], list[Hold]] = {}
-        for hold in map(rows.hold_from_row, self._parties):
+        for row in self._parties:
+            self.position = max(self.position, row[-1])
+            hold = rows.hold_from_row(row)
             assert hold.waiting is not None
             first.setdefault((hold.session_key, hold.waiting.line_id), []).append(hold)
-        waitlists = {key: Waitlist(key) for key in self._keys}
+        waitlists = {key: Waitlist(key, is_settled=is_settled.get(key, True)) for key in self._keys}
         for organization_id, session_id, id_, wants, waiting, *rest in self._lines:
             key: SessionKey = (organization_id, session_id)
             passes, opened_at, served = rest
@@ -78,11 +81,7 @@ def write_places(connection: Connection, moved: Mapping[HoldKey, Hold]) -> None:
         connection.execute(sql.PUT_PLACES, rows.columns(waiting))
 
 
-def write_lines(
-    connection: Connection,
-    waitlists: Iterable[Waitlist],
-    was_settled: Mapping[SessionKey, bool],
-) -> None:
+def write_lines(connection: Connection, waitlists: Iterable[Waitlist]) -> None:
     ended: list[rows.Row] = []
     put: list[rows.Row] = []
     settled: list[rows.Row] = []
@@ -94,7 +93,7 @@ def write_lines(
                 ended.append((*key, line_id))
             else:
                 put.append((*key, *_line_row(line)))
-        if waitlist.is_settled is not was_settled[key]:
+        if waitlist.is_settled is not waitlist.was_settled:
             settled.append((*key, waitlist.is_settled))
     if ended:
         connection.execute(sql.DELETE_LINES, rows.columns(ended))

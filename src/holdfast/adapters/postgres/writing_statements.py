@@ -58,16 +58,16 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::uuid[], %s::integer[], %s
 INSERT_LINES_WITH_MORE = """
 INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
     unit_price_minor, pool_ids, seat_id, added_version, cart_item_id, group_id, wish_block_id,
-    wish_accessible, wish_is_together)
+    wish_accessible, wish_is_together, wish_price_minor)
 SELECT organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
     pool_ids::uuid[], seat_id, added_version, cart_item_id, group_id, wish_block_id,
-    wish_accessible, wish_is_together
+    wish_accessible, wish_is_together, wish_price_minor
 FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::uuid[], %s::integer[], %s::bigint[],
     %s::text[], %s::uuid[], %s::integer[], %s::text[], %s::uuid[], %s::uuid[], %s::smallint[],
-    %s::boolean[])
+    %s::boolean[], %s::bigint[])
     AS line (organization_id, hold_id, position, ticket_type_id, quantity, unit_price_minor,
         pool_ids, seat_id, added_version, cart_item_id, group_id, wish_block_id, wish_accessible,
-        wish_is_together)
+        wish_is_together, wish_price_minor)
 """
 REMOVE_LINES = """
 UPDATE hold_line SET removed_version = removed.version

@@ -54,6 +54,7 @@ Holdfast is starting on {demo["base_url"]}
   API documentation   {demo["base_url"]}/api/docs
   Admin pages         {demo["admin_url"]}   ({demo["admin_username"]} / {demo["admin_password"]})
   The hall            {demo["hall_url"]}
+  A buyer's cart      {demo["cart_url"]}
   Test key            {demo["secret_key"]}
   All of this         {settings.home / "demo.json"}
 
@@ -84,6 +85,29 @@ Pay for the first two, with their hold_id in the place of <hold_id>:
   CHECKOUT=$(api checkouts -d "{{\\"hold_ids\\": [\\"$HOLD\\"]}}" | pick checkout_id)
   PAYMENT=$(api demo/payments -d '{{"amount": 9000, "currency": "EUR"}}' | pick payment_reference)
   api checkouts/$CHECKOUT/complete -d "{{\\"payment_reference\\": \\"$PAYMENT\\"}}"
+
+Fill a cart; send it again with another quantity, and the same hold is changed:
+
+  curl -sS -X PUT {demo["base_url"]}/api/carts/my-cart/hold \\
+    -H 'Authorization: Bearer {demo["secret_key"]}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{{"session_id": "{demo["session_id"]}", "customer_email": "user@example.com",
+         "items": [{{"cart_item_id": "standing", "quantity": 2,
+                    "ticket_type_id": "{demo["ga_ticket_type_id"]}"}}]}}'
+
+The boat is sold out. Wait in line for four places:
+
+  curl -sS {demo["base_url"]}/api/holds \\
+    -H 'Authorization: Bearer {demo["secret_key"]}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{{"session_id": "{demo["sold_out_session_id"]}",
+         "ticket_type_id": "{demo["sold_out_ticket_type_id"]}",
+         "quantity": 4, "customer_email": "user@example.com"}}'
+
+Let the group of six go, and see who gets their places: {demo["line_url"]}
+
+  curl -sS -X DELETE {demo["base_url"]}/api/carts/{demo["sold_out_cart"]}/hold \\
+    -H 'Authorization: Bearer {demo["secret_key"]}'
 
 Read what happened, in order: api facts
 

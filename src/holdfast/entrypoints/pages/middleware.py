@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 else:
     from whitenoise.middleware import WhiteNoiseMiddleware
 
-# Our own pages run no script at all and load only our own style sheet.
+# Our own pages run no script at all and load only our own style sheet. Those of the demo have a
+# script, which asks nobody but us.
 _PAGES_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_DEMO_POLICY = f"script-src 'self'; connect-src 'self'; {_PAGES_POLICY}"
 # The admin's interface keeps scripts and styles in its markup and evaluates expressions; still
 # nothing comes from or goes to another host.
 _ADMIN_POLICY = (
@@ -34,9 +36,14 @@ class ContentSecurityPolicy:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self._get_response(request)
-        admin = request.path_info.startswith("/admin/")
-        response.headers["Content-Security-Policy"] = _ADMIN_POLICY if admin else _PAGES_POLICY
+        response.headers["Content-Security-Policy"] = _policy_of(request.path_info)
         return response
+
+
+def _policy_of(path: str) -> str:
+    if path.startswith("/admin/"):
+        return _ADMIN_POLICY
+    return _DEMO_POLICY if path.startswith("/demo/") else _PAGES_POLICY
 
 
 class StaticFiles(WhiteNoiseMiddleware):

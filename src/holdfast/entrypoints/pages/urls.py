@@ -7,6 +7,7 @@ from holdfast.entrypoints.pages import views
 
 urlpatterns = [
     path("", views.start, name="start"),
+    path("demo/cart", views.demo_cart, name="demo-cart"),
     path("admin/", admin.site.urls),
 ]
 

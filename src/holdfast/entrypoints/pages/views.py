@@ -1,6 +1,7 @@
-"""The start page and the pages for what went wrong."""
+"""The start page, the demo's cart, and the pages for what went wrong."""
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
@@ -11,6 +12,15 @@ from django.views.decorators.http import require_safe
 def start(request: HttpRequest) -> HttpResponse:
     """What this is, and where to go from here."""
     return render(request, "pages/start.html")
+
+
+@require_safe
+def demo_cart(request: HttpRequest) -> HttpResponse:
+    """A buyer's cart, as a shop might show it. The key that its script uses is in the fragment of
+    the address, which browsers send to nobody."""
+    if not settings.HOLDFAST_IS_DEMO:
+        raise Http404
+    return render(request, "pages/cart.html")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

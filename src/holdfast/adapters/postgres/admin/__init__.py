@@ -7,6 +7,6 @@ The tables of seats, holds, orders, facts and audit entries grow without end. Th
 in the order of an index, counted only up to a limit, and searched by whole values.
 """
 
-from holdfast.adapters.postgres.admin import audit, catalogue, facts, holds, orders, seats
+from holdfast.adapters.postgres.admin import audit, catalogue, facts, holds, orders, seats, waiting
 
-__all__ = ["audit", "catalogue", "facts", "holds", "orders", "seats"]
+__all__ = ["audit", "catalogue", "facts", "holds", "orders", "seats", "waiting"]

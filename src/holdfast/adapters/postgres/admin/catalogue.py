@@ -39,6 +39,7 @@ from holdfast.adapters.postgres.models import (
     Session,
     TicketType,
     TicketTypePool,
+    Waitlist,
 )
 from holdfast.domain.catalogue import EventStatus
 
@@ -47,6 +48,8 @@ POLICY = (
     ("one_active_hold", "refuse_orphans"),
     ("checkout_extension_seconds", "lifetime_max_seconds"),
     ("warning_seconds", "late_payment_seconds"),
+    ("waitlist", "waiting_seconds"),
+    ("waiting_places_max", "waiting_passes_max"),
 )
 
 _COLOUR_OF_STATUS = {
@@ -189,7 +192,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
     @admin.display(description="See also")
     def more(self, session: Session) -> SafeString:
-        return in_a_row(
+        lists = [
             list_link(model, text, session, session_id=session.id)
             for model, text in (
                 (TicketType, "Ticket types"),
@@ -198,7 +201,8 @@ class SessionAdmin(ReadOnlyAdmin):
                 (Seat, "Seats"),
                 (Hold, "Holds"),
             )
-        )
+        ]
+        return in_a_row((*lists, row_link(Waitlist, session.id, "Waitlist")))
 
 
 @admin.register(TicketType)

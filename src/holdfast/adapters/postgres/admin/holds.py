@@ -16,41 +16,45 @@ from django.db.models import (
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
+from holdfast.adapters.postgres.admin.hold_lines import lines_table
 from holdfast.adapters.postgres.admin.looking import (
     BY_ORGANIZATION,
     HolderRowAdmin,
     SessionRowAdmin,
     SharedIdAdmin,
-    amount,
     badge,
     in_a_row,
     list_link,
     of_hold_named,
     redacted,
     row_link,
-    seat_link,
-    seat_name,
-    table,
+    wrapped,
 )
+from holdfast.adapters.postgres.admin.waiting import position_in_line, shown_position
 from holdfast.adapters.postgres.models import (
     AuditEntry,
     Checkout,
     Fact,
     Hold,
-    HoldLine,
     Order,
+    Waitlist,
 )
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import HoldId
 from holdfast.domain.order import revival_id
 
 _COLOUR_OF_STATUS = {
+    HoldStatus.WAITING.value: "primary",
     HoldStatus.ACTIVE.value: "info",
     HoldStatus.CONVERTED.value: "success",
     HoldStatus.EXPIRED.value: "warning",
     HoldStatus.CANCELLED.value: "",
 }
+_WITH_AN_END = (HoldStatus.WAITING.value, HoldStatus.ACTIVE.value)
+# Of a cart's name in the list: on a phone there is room for one line.
+CART_LENGTH_MAX = 24
 _EXPIRED = Value(HoldStatus.EXPIRED.value, output_field=TextField())
 
 
@@ -65,17 +69,17 @@ class HoldStatusFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Hold]) -> QuerySet[Hold]:
         wanted = self.value()
-        active = Q(status=HoldStatus.ACTIVE.value)
-        if wanted == HoldStatus.ACTIVE:
-            return queryset.filter(active, expires_at__gt=Now())
+        if wanted in _WITH_AN_END:
+            return queryset.filter(status=wanted, expires_at__gt=Now())
         if wanted == HoldStatus.EXPIRED:
-            return queryset.filter(Q(status=wanted) | (active & Q(expires_at__lte=Now())))
+            lapsed = Q(status__in=_WITH_AN_END, expires_at__lte=Now())
+            return queryset.filter(Q(status=wanted) | lapsed)
         return queryset.filter(status=wanted) if wanted else queryset
 
 
 def hold_status_now() -> Case:
     """A lapsed hold is expired, by the database's clock."""
-    lapsed = When(status=HoldStatus.ACTIVE.value, expires_at__lte=Now(), then=_EXPIRED)
+    lapsed = When(status__in=_WITH_AN_END, expires_at__lte=Now(), then=_EXPIRED)
     return Case(lapsed, default=F("status"))
 
 
@@ -88,9 +92,11 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     list_display = (
         "reference",
         "shown_status",
+        "place_in_line",
         "quantity",
         "total",
         "holder",
+        "of_cart",
         "of_session",
         "organization",
         "created_at",
@@ -106,11 +112,13 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
             {
                 "fields": (
                     ("reference", "shown_status"),
+                    ("place_in_line", "line"),
                     "id",
                     ("organization", "of_session"),
                     ("email", "user"),
                     ("quantity", "total"),
                     "lines",
+                    "former_lines",
                     ("source", "cart"),
                     "remarks",
                     "more",
@@ -137,7 +145,9 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
-        holds: QuerySet[Any] = rows.annotate(status_now=hold_status_now())
+        holds: QuerySet[Any] = rows.annotate(
+            status_now=hold_status_now(), position=position_in_line()
+        )
         return holds
 
     def get_search_results(
@@ -151,23 +161,24 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     def shown_status(self, hold: Any) -> SafeString:
         return status_badge(hold)
 
+    @admin.display(description="Position")
+    def place_in_line(self, hold: Any) -> str:
+        return shown_position(hold)
+
+    @admin.display(description="Waits in")
+    def line(self, hold: Any) -> SafeString | str:
+        if hold.status_now != HoldStatus.WAITING:
+            return "-"
+        return row_link(Waitlist, hold.session_id, f"the lines of {hold.session}")
+
     @admin.display(description="Lines")
-    def lines(self, hold: Hold) -> SafeString:
-        own = {"organization_id": hold.organization_id, "hold_id": hold.id}
-        lines = HoldLine.objects.filter(**own).annotate(seat_name=seat_name())
-        return table(
-            ("Ticket type", "Seat", "Quantity", "Unit price", "Total"),
-            (
-                (
-                    line.ticket_type.name,
-                    seat_link(line),
-                    line.quantity,
-                    amount(line.unit_price_minor, hold.currency),
-                    amount(line.quantity * line.unit_price_minor, hold.currency),
-                )
-                for line in lines.select_related("ticket_type").order_by("position")
-            ),
-        )
+    def lines(self, hold: Hold) -> SafeString | str:
+        return lines_table(hold, is_removed=False)
+
+    @admin.display(description="Lines it had before")
+    def former_lines(self, hold: Hold) -> SafeString | str:
+        """What a cart has let go of, or replaced, while its hold lived on."""
+        return lines_table(hold, is_removed=True) or "-"
 
     @admin.display(description="Checkout")
     def checkout(self, hold: Hold) -> SafeString | str:
@@ -199,11 +210,21 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     def due(self, hold: Any) -> datetime | None:
         """Nothing is due of a hold that has ended."""
         due_at: datetime = hold.due_at
-        return due_at if hold.status_now == HoldStatus.ACTIVE else None
+        return due_at if hold.status_now in _WITH_AN_END else None
 
-    @admin.display(description="Cart token")
-    def cart(self, hold: Hold) -> str:
-        return redacted(hold.cart_token) if hold.cart_token else "-"
+    @admin.display(description="Cart")
+    def of_cart(self, hold: Hold) -> SafeString | str:
+        """Of a hold that is what its cart holds."""
+        if not hold.is_cart or hold.cart_token is None:
+            return "-"
+        return wrapped(Truncator(hold.cart_token).chars(CART_LENGTH_MAX))
+
+    @admin.display(description="Cart")
+    def cart(self, hold: Hold) -> SafeString | str:
+        if hold.cart_token is None:
+            return "-"
+        said = hold.cart_token if hold.is_cart else f"{hold.cart_token} (a remark)"
+        return wrapped(said)
 
     @admin.display(description="Notes")
     def remarks(self, hold: Hold) -> str:

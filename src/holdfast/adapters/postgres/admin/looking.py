@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
@@ -56,6 +57,11 @@ def amount(minor: int, currency: str) -> str:
     whole, part = divmod(minor, 10**decimals)
     number = f"{whole}.{part:0{decimals}}" if decimals else str(whole)
     return f"{number}\N{NO-BREAK SPACE}{currency}"
+
+
+def shown_time(moment: datetime) -> str:
+    """In UTC, as the lists write it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def badge(text: str, colour: str = "") -> SafeString:

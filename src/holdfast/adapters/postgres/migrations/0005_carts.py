@@ -43,7 +43,7 @@ WHERE l.organization_id = r.organization_id AND l.hold_id = r.hold_id AND l.posi
 ALTER TABLE hold_line ADD PRIMARY KEY (organization_id, hold_id, position);
 ALTER TABLE hold_line DROP COLUMN added_version, DROP COLUMN removed_version,
     DROP COLUMN cart_item_id, DROP COLUMN group_id, DROP COLUMN wish_block_id,
-    DROP COLUMN wish_accessible, DROP COLUMN wish_is_together,
+    DROP COLUMN wish_accessible, DROP COLUMN wish_is_together, DROP COLUMN wish_price_minor,
     ALTER COLUMN position TYPE smallint;
 DROP INDEX hold_of_cart, hold_by_cart, hold_live_by_due;
 UPDATE hold SET held_at = created_at,
@@ -64,9 +64,9 @@ ALTER TABLE ticket_type DROP COLUMN waitlist, DROP COLUMN waiting_seconds,
 """
 
 
-def row(name, table, **columns):
+def row(name, table, key):
     options = {"db_table": table, "managed": False, "default_permissions": ("view",)}
-    fields = [("pk", models.CompositePrimaryKey(*columns)), *columns.items()]
+    fields = [(key, models.UUIDField(primary_key=True))]
     return migrations.CreateModel(name=name, fields=fields, options=options)
 
 
@@ -77,25 +77,9 @@ class Migration(migrations.Migration):
             CARTS,
             DROP,
             state_operations=[
-                row(
-                    "Waitlist",
-                    "waitlist",
-                    organization_id=models.UUIDField(),
-                    session_id=models.UUIDField(),
-                ),
-                row(
-                    "WaitingLine",
-                    "waiting_line",
-                    organization_id=models.UUIDField(),
-                    session_id=models.UUIDField(),
-                    id=models.UUIDField(),
-                ),
-                row(
-                    "WaitingPlace",
-                    "waiting_place",
-                    organization_id=models.UUIDField(),
-                    hold_id=models.UUIDField(),
-                ),
+                row("Waitlist", "waitlist", "session_id"),
+                row("WaitingLine", "waiting_line", "id"),
+                row("WaitingPlace", "waiting_place", "hold_id"),
             ],
         ),
     ]

@@ -48,11 +48,14 @@ ALTER TABLE hold_line
     ADD COLUMN wish_block_id uuid,
     ADD COLUMN wish_accessible smallint CHECK (wish_accessible >= 0),
     ADD COLUMN wish_is_together boolean,
+    -- What the platform asked for them, where it named a price.
+    ADD COLUMN wish_price_minor bigint CHECK (wish_price_minor >= 0),
     ADD CONSTRAINT hold_line_has_a_whole_item
         CHECK ((cart_item_id IS NULL) = (group_id IS NULL)),
     ADD CONSTRAINT hold_line_has_a_whole_wish
         CHECK ((wish_accessible IS NULL) = (wish_is_together IS NULL)
-            AND (wish_block_id IS NULL OR wish_accessible IS NOT NULL)),
+            AND (wish_accessible IS NOT NULL
+                OR (wish_block_id IS NULL AND wish_price_minor IS NULL))),
     ADD CONSTRAINT hold_line_has_a_seat_or_a_wish
         CHECK (seat_id IS NULL OR wish_accessible IS NULL);
 

@@ -22,6 +22,7 @@ from holdfast.adapters.postgres.models.catalogue import (
 from holdfast.adapters.postgres.models.holds import AuditEntry, Fact, Hold, HoldLine, RelayCursor
 from holdfast.adapters.postgres.models.orders import Checkout, Order, Ticket
 from holdfast.adapters.postgres.models.seats import Block, BlockPrice, Seat
+from holdfast.adapters.postgres.models.waiting import WaitingLine, WaitingPlace, Waitlist
 
 __all__ = [
     "ApiKey",
@@ -43,4 +44,7 @@ __all__ = [
     "Ticket",
     "TicketType",
     "TicketTypePool",
+    "WaitingLine",
+    "WaitingPlace",
+    "Waitlist",
 ]

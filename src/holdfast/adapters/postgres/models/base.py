@@ -55,6 +55,10 @@ class PolicyRow(Row):
     lifetime_max_seconds = models.IntegerField("extended up to (s)", null=True)
     warning_seconds = models.IntegerField("warned before the end (s)", null=True)
     late_payment_seconds = models.IntegerField("paid late up to (s)", null=True)
+    waitlist = models.BooleanField("people may wait in line", null=True)
+    waiting_seconds = models.IntegerField("a place in line lasts (s)", null=True)
+    waiting_places_max = models.IntegerField("most places in line each", null=True)
+    waiting_passes_max = models.IntegerField("the first may be passed", null=True)
 
     class Meta(Row.Meta):
         abstract = True

@@ -27,7 +27,7 @@ class Hold(OrganizationRow):
     version = models.IntegerField()
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
-    held_at = models.DateTimeField()
+    held_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField()
     confirmed_at = models.DateTimeField(null=True)
     cancelled_at = models.DateTimeField(null=True)
@@ -41,6 +41,7 @@ class Hold(OrganizationRow):
     order_id = models.UUIDField(null=True)
     revives = models.UUIDField(null=True)
     changed_xid = Xid8Field("transaction of the last facts")
+    is_cart = models.BooleanField("is what its cart holds")
 
     class Meta(OrganizationRow.Meta):
         db_table = "hold"
@@ -50,17 +51,26 @@ class Hold(OrganizationRow):
 
 
 class HoldLine(OrganizationRow):
-    """One line of a hold; shown with the hold."""
+    """One line of a hold, from one version of it on and perhaps up to another; shown with the
+    hold."""
 
     pk = models.CompositePrimaryKey("organization_id", "hold_id", "position")
     hold_id = models.UUIDField()
-    position = models.SmallIntegerField()
+    position = models.IntegerField()
     ticket_type_id = models.UUIDField()
     ticket_type = same_organization(TicketType, "ticket_type_id")
     quantity = models.IntegerField()
     unit_price_minor = models.BigIntegerField()
     pool_ids = ArrayField(models.UUIDField())
     seat_id = models.UUIDField(null=True)
+    added_version = models.IntegerField()
+    removed_version = models.IntegerField(null=True)
+    cart_item_id = models.TextField(null=True)
+    group_id = models.UUIDField(null=True)
+    wish_block_id = models.UUIDField(null=True)
+    wish_accessible = models.SmallIntegerField(null=True)
+    wish_is_together = models.BooleanField(null=True)
+    wish_price_minor = models.BigIntegerField(null=True)
 
     class Meta(OrganizationRow.Meta):
         db_table = "hold_line"

@@ -1,0 +1,56 @@
+"""Promotion within a change of the catalogue: what it frees goes to those who wait, in the same
+transaction, before anybody who comes later can see it."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from holdfast.adapters.postgres import waiting_statements as sql
+from holdfast.adapters.postgres.connecting import Connection
+from holdfast.adapters.postgres.group import Reading
+from holdfast.adapters.postgres.group_writing import write_group
+from holdfast.adapters.postgres.offers import OfferCache
+from holdfast.adapters.postgres.seat_maps import SeatMaps
+from holdfast.adapters.postgres.surveying import Surveyor
+from holdfast.adapters.postgres.waitlists import LinedSessions
+from holdfast.domain.commands import Origin, PromoteWaiting
+from holdfast.domain.footprint import lock_order
+from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.planning import GroupPlan, needs_of
+from holdfast.domain.promoting import ACTOR, settle
+from holdfast.domain.waiting import LOOK_AHEAD
+from holdfast.ports.store import GroupWrites, Wanted
+
+
+def settle_lines(
+    connection: Connection, organization_id: OrganizationId, session_ids: Sequence[UUID]
+) -> None:
+    """Under the exclusive locks of these sessions, so that nothing else is decided there. One of
+    them is served here, as far as one transaction may; the others are left to the promoter."""
+    wanted = (organization_id, list(session_ids))
+    lined = connection.execute(sql.UNSETTLE, wanted).fetchall()
+    if lined:
+        session_id = SessionId(min(row[0] for row in lined))
+        command = PromoteWaiting(organization_id, session_id, Origin(ACTOR, str(uuid7())))
+        _promote(connection, command)
+
+
+def _promote(connection: Connection, command: PromoteWaiting) -> None:
+    """As the engine would, with what this transaction has just changed: it knows nothing from
+    before."""
+    offers, lined = OfferCache(), LinedSessions()
+    survey = Surveyor(offers, SeatMaps(), lined).look(
+        connection, needs_of(command), is_patient=True
+    )
+    footprint = GroupPlan(survey).footprint(command)
+    resources = footprint.required | footprint.optional
+    wanted = Wanted(resources, known=survey.known_holds(), look_ahead=LOOK_AHEAD)
+    with connection.pipeline():
+        reading = Reading(connection, sorted(resources, key=lock_order), wanted)
+    ledger = reading.ledger()
+    ledger.sessions = dict(survey.sessions)
+    ledger.seatings = survey.seatings
+    transitions = settle(ledger, command.session_key, command.origin)
+    with connection.pipeline():
+        write_group(connection, GroupWrites(ledger, transitions, []), str(reading.position))

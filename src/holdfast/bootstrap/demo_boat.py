@@ -1,0 +1,109 @@
+"""The boat of the demo: eight places, all of them taken, and people who wait for one.
+
+A group has six of them for the whole day, so that it stays sold out; the other two change hands
+every two minutes, for nobody pays. Whoever lets the group's cart go sees those who wait promoted.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from datetime import UTC, datetime
+from functools import partial
+from uuid import UUID, uuid5
+
+from uuid_utils.compat import uuid7
+
+from holdfast.adapters.postgres.catalogue import PostgresCatalogue
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.domain.catalogue_changes import (
+    CatalogueChange,
+    CreatePool,
+    CreateSession,
+    CreateTicketType,
+)
+from holdfast.domain.commands import Ask, CartAsk, FillCart, Origin
+from holdfast.domain.hold import Remarks
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import DAY_SECONDS, PolicyOverride
+from holdfast.domain.values import EmailAddress, Holder, Quantity
+from holdfast.engine import Admission
+
+PLACES = 8
+FILLED_WITHIN_SECONDS = 10
+GROUP_CART = "demo-group"
+
+_BOAT = UUID("0d3f0000-0000-4000-8000-00000000b0a7")
+BOAT_SESSION_ID = SessionId(uuid5(_BOAT, "session"))
+BOAT_RIDE_ID = TicketTypeId(uuid5(_BOAT, "boat ride"))
+_GROUP_ID = TicketTypeId(uuid5(_BOAT, "group"))
+_POOL_ID = PoolId(uuid5(_BOAT, "pool"))
+
+# Carts in the order in which they came. The first two find places, the others wait.
+_PARTIES = (
+    (GROUP_CART, "group", _GROUP_ID, 6),
+    ("demo-carla", "carla", BOAT_RIDE_ID, 2),
+    ("demo-emil", "emil", BOAT_RIDE_ID, 2),
+    ("demo-fay", "fay", BOAT_RIDE_ID, 2),
+)
+
+Step = tuple[Callable[[], object | None], CatalogueChange]
+
+
+def boat_steps(
+    catalogue: PostgresCatalogue, organization_id: OrganizationId, event_id: EventId
+) -> Iterator[Step]:
+    """What to look for, and how to make it where it is missing."""
+    starts_at = datetime(2030, 6, 22, 18, tzinfo=UTC)
+    yield (
+        lambda: catalogue.session(organization_id, BOAT_SESSION_ID),
+        CreateSession(organization_id, BOAT_SESSION_ID, event_id, "Sunset on the boat", starts_at),
+    )
+    yield (
+        lambda: catalogue.pool(organization_id, _POOL_ID),
+        CreatePool(organization_id, _POOL_ID, BOAT_SESSION_ID, "Boat", PLACES),
+    )
+    short = PolicyOverride(ttl_seconds=120, warning_seconds=30, waitlist=True, waiting_passes_max=2)
+    for type_id, name, price_minor, policy in (
+        (BOAT_RIDE_ID, "Boat ride", 3_500, short),
+        (_GROUP_ID, "Boat ride for groups", 3_000, PolicyOverride(ttl_seconds=DAY_SECONDS)),
+    ):
+        yield (
+            partial(catalogue.ticket_type, organization_id, type_id),
+            CreateTicketType(
+                organization_id=organization_id,
+                ticket_type_id=type_id,
+                session_id=BOAT_SESSION_ID,
+                name=name,
+                price_minor=price_minor,
+                pool_ids=(_POOL_ID,),
+                own_pool=None,
+                policy=policy,
+            ),
+        )
+
+
+def fill_boat(database_url: str, organization_id: OrganizationId) -> None:
+    """Carts that are as they should be stay so; what was refused, or takes too long, is left to the
+    next start."""
+    engine = Admission(PostgresStore(database_url))
+    engine.start()
+    try:
+        carts = [_fill(organization_id, *party) for party in _PARTIES]
+        wait([engine.submit(cart) for cart in carts], FILLED_WITHIN_SECONDS)
+    finally:
+        engine.stop()
+
+
+def _fill(
+    organization_id: OrganizationId, cart: str, name: str, type_id: TicketTypeId, quantity: int
+) -> FillCart:
+    return FillCart(
+        organization_id=organization_id,
+        session_id=BOAT_SESSION_ID,
+        cart=cart,
+        hold_id=HoldId(uuid7()),
+        group_id=uuid7(),
+        holder=Holder(EmailAddress(f"{name}@example.com")),
+        asks=(CartAsk("boat", Ask(type_id, Quantity(quantity))),),
+        origin=Origin(actor="demo", request_id=str(uuid7())),
+        remarks=Remarks(cart_token=cart),
+    )
