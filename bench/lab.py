@@ -121,12 +121,20 @@ class Lab:
             # Nobody may empty the audit but whoever owns the table and says so.
             connection.execute(
                 "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only;"
-                "TRUNCATE hold, hold_line, outbox, audit, idempotency, pool_lapse, relay_cursor;"
+                "TRUNCATE hold, hold_line, outbox, audit, idempotency, pool_lapse, relay_cursor,"
+                " waiting_line, waiting_place;"
                 "ALTER TABLE audit ENABLE TRIGGER audit_is_append_only;"
-                "UPDATE pool SET held = 0"
+                f"UPDATE pool SET held = 0, sold = 0, total = {POOL_TOTAL}"
             )
             connection.execute("VACUUM (FULL, ANALYZE) pool")
         self.checkpoint()
+
+    def keep_line(self, is_kept: bool) -> None:
+        """Whether who finds nothing left may wait. As any change of the catalogue it raises the
+        version; no server runs meanwhile."""
+        with self.connected() as connection:
+            connection.execute("UPDATE event SET waitlist = %s", (is_kept,))
+            connection.execute("UPDATE session SET version = version + 1")
 
     def checkpoint(self) -> None:
         with psycopg.connect(self.postgres.superuser_url, autocommit=True) as connection:

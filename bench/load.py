@@ -48,6 +48,23 @@ function request()
 end
 """
 
+# Five hundred carts, each changed again and again: another quantity every time.
+CHANGE = """
+local key, session = "%(key)s", "%(session)s"
+local counter = 0
+function request()
+  counter = counter + 1
+  local cart, quantity = counter %% 500, math.floor(counter / 500) %% 4 + 1
+  local body = string.format(
+    '{"session_id":"%%s","items":[{"cart_item_id":"1","quantity":%%d,' ..
+    '"ticket_type_id":"b0000000-0000-4000-8002-000000000001"}],"user_id":"buyer%%d"}',
+    session, quantity, cart)
+  return wrk.format("PUT", "/api/carts/bench-" .. cart .. "/hold", {
+    ["Authorization"] = "Bearer " .. key, ["Content-Type"] = "application/json",
+    ["Idempotency-Key"] = "%(seed)d-" .. counter }, body)
+end
+"""
+
 # Seats of a hall, by hand or found for the buyer: `@want@` is the part of the body that says which.
 SEATS_WANTED = """
 local key, session = "%(key)s", "%(session)s"
@@ -145,6 +162,10 @@ def place_script(lab: Lab, *, is_hot: bool, pause_ms: float = 0.0, seed: int = 0
 
 def replay_script(lab: Lab) -> str:
     return REPLAY % {"key": lab.secret_key, "session": SESSION_ID}
+
+
+def change_script(lab: Lab, seed: int) -> str:
+    return CHANGE % {"key": lab.secret_key, "session": SESSION_ID, "seed": seed}
 
 
 def read_script(lab: Lab, path: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, pool_id, ticket_type_id
+from holdfast.domain.waiting import line_id_of
 
 # Their ends are spread over ten minutes.
 SPREAD_SECONDS = 600
@@ -12,6 +13,32 @@ HOUR_SECONDS = 3600
 HOLD = """
 COPY hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
     currency, status, version, created_at, updated_at, held_at, expires_at, due_at) FROM STDIN
+"""
+# The first pool is sold out, and so many wait for it.
+WAITING = """
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
+    currency, status, version, created_at, updated_at, expires_at, due_at)
+SELECT %(organization)s, ('b0000000-0000-4000-8006-' || lpad(to_hex(n), 12, '0'))::uuid,
+    %(session)s, 'W' || n, 'waiting' || n || '@example.com', 1, 4500, 'EUR', 'waiting', 1,
+    since, since, date_trunc('second', now()) + interval '1 day',
+    date_trunc('second', now()) + interval '1 day'
+FROM (SELECT n, now() - interval '1 hour' + n * interval '1 ms' AS since
+      FROM generate_series(1, %(count)s) AS n) AS party;
+"""
+WAITING_LINES = """
+INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
+    unit_price_minor, pool_ids)
+SELECT organization_id, id, 0, %(ticket_type)s, 1, 4500, ARRAY[%(pool)s]::uuid[]
+FROM hold WHERE status = 'waiting'
+"""
+WAITING_PLACES = """
+INSERT INTO waiting_place (organization_id, hold_id, session_id, line_id, since, passes_seen)
+SELECT organization_id, id, session_id, %(line)s, created_at, 0 FROM hold WHERE status = 'waiting'
+"""
+WAITING_LINE = """
+INSERT INTO waiting_line
+    (organization_id, session_id, id, wants, waiting, passes, served, opened_at)
+VALUES (%(organization)s, %(session)s, %(line)s, ARRAY[%(pool)s]::uuid[], %(count)s, 0, 0, now())
 """
 LINES = """
 INSERT INTO hold_line
@@ -50,6 +77,28 @@ def load_holds(lab: Lab, count: int, *, ends_in_seconds: int, pools: int = 1) ->
         connection.execute(HELD)
     with lab.connected() as connection:
         for table in ("hold", "hold_line", "pool", "pool_lapse"):
+            connection.execute(f"VACUUM ANALYZE {table}".encode())
+    lab.checkpoint()
+
+
+def load_waiting(lab: Lab, count: int) -> None:
+    """In tables that were cleared before: the first pool has nothing, and so many wait for it."""
+    pool, ticket_type = pool_id(1), ticket_type_id(1)
+    names = {
+        "organization": ORGANIZATION_ID,
+        "session": SESSION_ID,
+        "pool": pool,
+        "ticket_type": ticket_type,
+        "line": line_id_of([pool]),
+        "count": count,
+    }
+    with lab.connected() as connection, connection.transaction():
+        connection.execute("UPDATE pool SET total = 1 WHERE id = %(pool)s", names)
+        connection.execute("UPDATE pool SET sold = 1 WHERE id = %(pool)s", names)
+        for statement in (WAITING, WAITING_LINES, WAITING_PLACES, WAITING_LINE):
+            connection.execute(statement.rstrip().rstrip(";"), names)
+    with lab.connected() as connection:
+        for table in ("hold", "hold_line", "waiting_place", "waiting_line"):
             connection.execute(f"VACUUM ANALYZE {table}".encode())
     lab.checkpoint()
 

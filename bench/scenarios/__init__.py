@@ -8,6 +8,7 @@ from bench.rounds import Plan
 from bench.scenarios import (
     availability,
     best_available,
+    carts,
     engine_alone,
     hot_pool,
     latency,
@@ -21,6 +22,7 @@ from bench.scenarios import (
     seat_map,
     spread_pools,
     stampede,
+    waitlist,
 )
 
 Scenario = Callable[[Lab, Plan], Sequence[Figure]]
@@ -32,6 +34,8 @@ ALL: tuple[Scenario, ...] = (
     processes.run,
     latency.run,
     replay.run,
+    carts.run,
+    waitlist.run,
     availability.run,
     reaper.run,
     reaper_lag.run,

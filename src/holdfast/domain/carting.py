@@ -156,7 +156,9 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     if isinstance(added, Decision):
         return added
     if isinstance(added, Refusal):
-        return Decision(added)
+        if not _can_do_without(found):
+            return Decision(added)
+        added = Added([], Fit((), ()))
     if not (found.reduced or added.lines) and len(found.kept) == len(hold.lines):
         return Decision(_as_it_is(ledger, hold))
     lines = joined_lines((*found.kept, *found.reduced, *added.lines))
@@ -200,6 +202,11 @@ def _add(
         command.origin,
     )
     return Added(lines, room) if isinstance(room, Fit) else room
+
+
+def _can_do_without(found: Difference) -> bool:
+    """Whether what is held already is as much as the cart needs at least."""
+    return all(isinstance(ask, Ask) and ask.at_least == 0 for ask, _ in found.parts)
 
 
 def addition_of(command: FillCart, found: Difference) -> PlaceHold:

@@ -92,7 +92,7 @@ class Proposal:
     """The seats that the look ahead found, for each best-available ask in its order; or none, and
     how many were looked for and are there. It is uncertain where seats that others of the group may
     take were left out. `full_block` has seats enough, and not the capacity; `limits` are what was
-    believed of such blocks."""
+    believed of such blocks. `asks` are what it answers."""
 
     seats: tuple[tuple[SeatId, ...], ...] = ()
     requested: int = 0
@@ -101,6 +101,7 @@ class Proposal:
     full_block: BlockId | None = None
     is_accessible_short: bool = False
     limits: Mapping[BlockId, int] = field(default_factory=dict)
+    asks: tuple[Ask, ...] = ()
 
     @property
     def is_short(self) -> bool:

@@ -32,6 +32,8 @@ def make_lines(
     for position, ask, item in parts:
         seats = picked.seats.get(position)
         if seats is not None:
+            if isinstance(ask, Ask):
+                seats = seats[: ask.quantity]  # its pools may have fewer than there are seats
             price = ask.unit_price_minor
             lines += [
                 seat_line(ledger, session, SeatSale(seat_id, picked.type_of[seat_id], price), item)

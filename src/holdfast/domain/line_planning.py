@@ -7,7 +7,7 @@ from uuid import UUID
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.footprint import Resource, ResourceKind, Survey
 from holdfast.domain.ids import HoldKey, SeatId, SessionKey
-from holdfast.domain.overtaking import may_be_passed, seat_asks, wished_blocks
+from holdfast.domain.overtaking import first_may_be_passed, seat_asks, wished_blocks
 from holdfast.domain.proposing import propose
 from holdfast.domain.seat_planning import seat_resources
 from holdfast.domain.seating import FreeSeats, Seating
@@ -72,7 +72,7 @@ class LinePlanning:
                 free = left
                 self._seated.add(hold.key)
                 seats.update(seat_id for found in proposal.seats for seat_id in found)
-            elif not may_be_passed(session, waitlist.lines[hold.waiting.line_id]):
+            elif not first_may_be_passed(session, waitlist.lines[hold.waiting.line_id]):
                 stuck.add(hold.waiting.line_id)
             if len(self._seated) >= PROMOTIONS_MAX:
                 break

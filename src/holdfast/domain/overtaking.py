@@ -49,7 +49,7 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
             continue  # it can never be served
         is_short = any(left[pool] < units for pool, units in claim.items() if pool in left)
         if is_short or line.id == own_line or _loses_seats(ledger, session, first, taking.seats):
-            if not may_be_passed(session, line):
+            if not may_be_passed(session, line, taking.place):
                 return None
             passed.append(line.id)
             continue
@@ -71,13 +71,30 @@ def _earlier(waitlist: Waitlist, taking: Taking) -> list[WaitingLine]:
 _FIRST = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
 
 
-def may_be_passed(session: SessionCatalogue, line: WaitingLine) -> bool:
-    first = line.first[0]
-    assert first.waiting is not None
-    allowed = min(
-        session.offers[each.ticket_type_id].policy.waiting_passes_max for each in first.lines
+def may_be_passed(
+    session: SessionCatalogue, line: WaitingLine, by: tuple[datetime, UUID] | None = None
+) -> bool:
+    """Whether all who are before that place would bear it once more; without one, all in sight."""
+    return all(
+        _tolerates(session, line, party)
+        for party in line.first
+        if by is None or place_of(party) < by
     )
-    return line.passes - first.waiting.passes_seen < allowed
+
+
+def _tolerates(session: SessionCatalogue, line: WaitingLine, party: Hold) -> bool:
+    assert party.waiting is not None
+    allowed = min(
+        session.offers[each.ticket_type_id].policy.waiting_passes_max
+        if each.ticket_type_id in session.offers
+        else 0
+        for each in party.lines
+    )
+    return line.passes - party.waiting.passes_seen < allowed
+
+
+def first_may_be_passed(session: SessionCatalogue, line: WaitingLine) -> bool:
+    return _tolerates(session, line, line.first[0])
 
 
 def _loses_seats(
@@ -169,7 +186,7 @@ def closed_blocks(
     closed: set[BlockId] = set()
     for line in waitlist.lines.values():
         asks = seat_asks(line.first[0]) if line.first else []
-        is_next = bool(asks) and not may_be_passed(session, line)
+        is_next = bool(asks) and not first_may_be_passed(session, line)
         if is_next and not can_seat(session, Seating(seating.plan, free), asks, {}):
             closed |= wished_blocks(line.first[0], session)
     return frozenset(closed)

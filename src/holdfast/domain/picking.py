@@ -123,6 +123,8 @@ def _take_found(
     proposal = ledger.proposal
     if proposal is None:
         return NeedsMore()  # the catalogue has changed since the look ahead
+    if proposal.asks != tuple(ask for _, ask in asks):
+        return NeedsMore(was_overtaken=True)  # a cart that holds something else than it seemed
     if proposal.is_short:
         return _refuse_shortage(ledger, session, proposal)
     found = [seat_id for seats in proposal.seats for seat_id in seats]

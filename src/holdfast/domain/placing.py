@@ -64,9 +64,10 @@ def _place(
     command: PlaceHold,
     picked: Picked,
 ) -> Decision:
-    # A hold of nothing is none: then it is asked for as it was, and the answer says what is missing.
-    parts = as_many_as_there_are(ledger, session, parts_of(command)) or parts_of(command)
+    parts = as_many_as_there_are(ledger, session, parts_of(command))
     lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
+    if not lines:
+        return wait_or_refuse(ledger, session, command, refusals.insufficient_inventory(0))
     refusal = refuse_lines(session, lines)
     if refusal is not None:
         return Decision(refusal)

@@ -14,8 +14,8 @@ from holdfast.domain.line_making import SeatSale, seat_line
 from holdfast.domain.overtaking import (
     Taking,
     capacity_limits,
+    first_may_be_passed,
     free_for_waiters,
-    may_be_passed,
     passes,
     seat_asks,
 )
@@ -50,6 +50,8 @@ def settle(ledger: Ledger, session_key: SessionKey, origin: Origin) -> list[Tran
     waitlist.is_settled = True
     if session.sale.is_over(ledger.now):
         return _end_line(ledger, waitlist, origin)
+    if not session.sale.is_within_window(ledger.now):
+        return []
     made: list[Transition] = []
     stuck: set[UUID] = set()
     for hold in waitlist.in_order():
@@ -71,7 +73,7 @@ def settle(ledger: Ledger, session_key: SessionKey, origin: Origin) -> list[Tran
         if promotion is _Not.LOCKED:
             waitlist.is_settled = False
         line = waitlist.lines[hold.waiting.line_id]
-        if promotion is _Not.LOCKED or not may_be_passed(session, line):
+        if promotion is _Not.LOCKED or not first_may_be_passed(session, line):
             stuck.add(line.id)
     if any(not line.first for line in waitlist.lines.values()):
         waitlist.is_settled = False  # there are more than anyone has looked at

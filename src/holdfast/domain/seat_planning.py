@@ -97,6 +97,7 @@ class SeatPlanning:
                 closed=closed,
             )
             proposal, free = _as_many_as_are_found(search, asks)
+            proposal = replace(proposal, asks=tuple(asks))
         is_certain = session.key not in self._claimed
         if proposal is not None and proposal.is_short:
             return replace(proposal, is_certain=is_certain, limits=learnt.block_limits)
@@ -131,9 +132,16 @@ def _as_many_as_are_found(
         return found, free
     missing = max(1, found.requested - found.available)
     for count in (missing, sum(asks_beyond_least(asks))):
-        fewer, left = search(_reduced(asks, count))
+        reduced = _reduced(asks, count)
+        wanted = [ask for ask in reduced if ask is not None]
+        if not wanted:
+            return Proposal(((),) * len(asks)), free
+        fewer, left = search(wanted)
         if not fewer.is_short:
-            return fewer, left
+            seats = iter(fewer.seats)
+            return replace(
+                fewer, seats=tuple(() if ask is None else next(seats) for ask in reduced)
+            ), left
     return found, free
 
 
@@ -141,13 +149,15 @@ def asks_beyond_least(asks: Sequence[Ask]) -> list[int]:
     return [0 if ask.at_least is None else ask.quantity - ask.at_least for ask in asks]
 
 
-def _reduced(asks: Sequence[Ask], count: int) -> list[Ask]:
-    """By so many in all, and none below its least. An ask is for one seat at least."""
-    reduced = []
+def _reduced(asks: Sequence[Ask], count: int) -> list[Ask | None]:
+    """By so many in all, and none below its least. None where none will do."""
+    reduced: list[Ask | None] = []
     for ask, beyond in zip(asks, asks_beyond_least(asks), strict=True):
-        less = min(beyond, count, ask.quantity - 1)
+        less = min(beyond, count)
         count -= less
-        reduced.append(replace(ask, quantity=Quantity(ask.quantity - less), at_least=None))
+        left = ask.quantity - less
+        fewer = replace(ask, quantity=Quantity(left), at_least=None) if left else None
+        reduced.append(fewer)
     return reduced
 
 

@@ -1,0 +1,35 @@
+"""Carts that change all the time, against holds that are placed, in the same pool."""
+
+from collections.abc import Callable, Sequence
+
+from bench.lab import Lab
+from bench.load import LoadRun, change_script, run_wrk
+from bench.placing import WARM_UP_SECONDS, by_server, figure_of
+from bench.results import Figure
+from bench.rounds import Plan, alternate
+
+CLIENTS = 64
+PLACED, CHANGED = "holds, hot pool", "changes of carts"
+
+
+def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
+    measured = alternate(
+        plan,
+        "carts",
+        {
+            PLACED: by_server(lab, plan, is_hot=True, clients=CLIENTS),
+            CHANGED: _changing(lab, plan),
+        },
+    )
+    placed, changed = measured.of(PLACED), measured.of(CHANGED)
+    return [figure_of(CHANGED, CLIENTS, changed, versus=PLACED, base=placed)]
+
+
+def _changing(lab: Lab, plan: Plan) -> Callable[[], LoadRun]:
+    def measure() -> LoadRun:
+        lab.clear()
+        with lab.server() as server:
+            run_wrk(lab, server, change_script(lab, 1), CLIENTS, WARM_UP_SECONDS)
+            return run_wrk(lab, server, change_script(lab, 2), CLIENTS, plan.seconds)
+
+    return measure

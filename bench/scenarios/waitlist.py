@@ -1,0 +1,114 @@
+"""A hundred thousand people wait for one pool: what those feel who come now, and how fast the line
+moves when places come free."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from bench.lab import ORGANIZATION_ID, POOL_TOTAL, SESSION_ID, Lab, pool_id
+from bench.loading import load_waiting
+from bench.placing import by_pgbench, by_server, figure_of
+from bench.results import Figure, median, relative_spread
+from bench.rounds import Plan, alternate
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.engine import Admission, Limits
+from holdfast.services.promoting import Promoter
+
+WAITING = 100_000
+CLIENTS = 64
+NOBODY, MANY = "hot pool, nobody waits", f"hot pool, {WAITING:,} wait"
+PGBENCH, PROMOTED = "pgbench", "promotions"
+
+
+def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
+    joining = alternate(
+        plan,
+        "a pool with a line",
+        {
+            NOBODY: by_server(
+                lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _line(lab, plan, 0)
+            ),
+            MANY: by_server(
+                lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _line(lab, plan, WAITING)
+            ),
+        },
+    )
+    moving = alternate(
+        plan,
+        "a line that moves",
+        {
+            PGBENCH: _by_pgbench(lab, plan),
+            PROMOTED: _promoting(lab, plan),
+        },
+    )
+    lab.clear()
+    lab.keep_line(is_kept=False)
+    nobody, many = joining.of(NOBODY), joining.of(MANY)
+    promoted = moving.of(PROMOTED)
+    return [
+        figure_of(NOBODY, CLIENTS, nobody),
+        figure_of(MANY, CLIENTS, many, versus=NOBODY, base=nobody, must=0.9),
+        Figure(
+            f"promotions, {WAITING:,} wait",
+            1,
+            median(promoted),
+            versus="pgbench, holds",
+            base_rate=median(moving.of(PGBENCH)),
+            spread=relative_spread(promoted),
+        ),
+    ]
+
+
+def _line(lab: Lab, plan: Plan, waiting: int) -> None:
+    lab.clear()
+    lab.keep_line(is_kept=True)
+    if waiting:
+        plan.tell(f"loading {waiting:,} who wait")
+        load_waiting(lab, waiting)
+
+
+def _by_pgbench(lab: Lab, plan: Plan) -> Callable[[], float]:
+    """Holds, one per transaction: a promotion writes about as much."""
+    measure = by_pgbench(lab, plan, is_hot=True, clients=CLIENTS)
+    return lambda: measure().rate
+
+
+def _promoting(lab: Lab, plan: Plan) -> Callable[[], float]:
+    def measure() -> float:
+        _line(lab, plan, WAITING)
+        with lab.connected() as connection:
+            connection.execute("UPDATE pool SET total = %s WHERE id = %s", (POOL_TOTAL, pool_id(1)))
+            connection.execute(
+                "UPDATE waitlist SET is_settled = false"
+                " WHERE organization_id = %s AND session_id = %s",
+                (ORGANIZATION_ID, SESSION_ID),
+            )
+        with _promoter(lab) as promoter:
+            started = time.perf_counter()
+            while time.perf_counter() - started < plan.seconds:
+                promoter.run_once()
+            seconds = time.perf_counter() - started
+        promoted = WAITING - _count_waiting(lab)
+        assert promoted < WAITING, "the line was too short to be measured"
+        return promoted / seconds
+
+    return measure
+
+
+@contextmanager
+def _promoter(lab: Lab) -> Iterator[Promoter]:
+    database = Database(lab.url)
+    engine = Admission(PostgresStore(lab.url), Limits(deadline_seconds=60))
+    database.open()
+    engine.start()
+    with closing(database):
+        yield Promoter(PostgresHolds(database), engine)
+        engine.stop()
+
+
+def _count_waiting(lab: Lab) -> int:
+    with lab.connected() as connection:
+        row = connection.execute("SELECT count(*) FROM waiting_place").fetchone()
+    assert row is not None
+    return int(row[0])
