@@ -1,8 +1,8 @@
-"""One private PostgreSQL, RabbitMQ and Valkey for the whole run, one server, and a platform per
-test."""
+"""One private PostgreSQL, RabbitMQ and Valkey for each worker of a run, one server, and a platform
+per test."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from tests.support.databases import DatabaseFactory
 from tests.support.platform import Platform, new_platform
 from tests.support.rabbit import RabbitBroker, find_rabbit
 from tests.support.servers import RunningServer
+from tests.support.turns import turn
 
 # What the shell of the person who runs the tests has set must not lead them astray.
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
@@ -29,11 +30,19 @@ os.environ.pop("REDIS_URL", None)
 os.environ.pop("AMQP_URL", None)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Around everything, the timeout too: waiting for one's turn is no part of the test."""
+    with turn(alone=item.get_closest_marker("alone") is not None):
+        return (yield)
+
+
 @pytest.fixture(scope="session")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseFactory]:
-    with EmbeddedPostgres(
-        tmp_path_factory.mktemp("postgres"), settings={"max_connections": "200"}
-    ) as postgres:
+    # Nothing here outlives the run, and the tests kill processes, never the operating system: what
+    # a killed one wrote is in the kernel's hands, so waiting for the disk would prove nothing.
+    settings = {"max_connections": "200", "fsync": "off", "full_page_writes": "off"}
+    with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings=settings) as postgres:
         yield DatabaseFactory(postgres)
 
 

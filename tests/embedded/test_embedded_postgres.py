@@ -256,6 +256,7 @@ def test_waits_for_a_predecessor_that_outlives_its_owner(
         assert "of the predecessor" in read_rows(service.url)
 
 
+@pytest.mark.alone
 def test_stop_is_bounded_when_the_server_does_not_listen(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ def test_every_connection_cut_at_once_and_again(
     arena.assert_nothing_lost_and_nothing_twice()
 
 
+@pytest.mark.alone
 def test_backends_terminated_in_a_loop_under_load(fresh_database_url: str) -> None:
     arena = Arena(fresh_database_url, fresh_database_url)
     futures = []

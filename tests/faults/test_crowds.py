@@ -36,6 +36,7 @@ def pool_of(url: str, sale: Sale) -> str:
     return str(rows(url, query, sale.ticket_type_id)[0][0])
 
 
+@pytest.mark.alone
 def test_a_pool_locked_by_a_stranger_delays_nobody_else(
     make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:

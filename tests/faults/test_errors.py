@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.adapters.postgres import group as group_module
 from holdfast.adapters.postgres.connecting import Connection
+from holdfast.adapters.postgres.group_writing import write_group
 from holdfast.domain import refusals
 from holdfast.domain.commands import Origin
 from holdfast.engine import group as engine_group
@@ -101,16 +102,15 @@ def test_an_error_that_somebody_swallowed_is_noticed_at_commit(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """COMMIT of a transaction that has failed answers ROLLBACK, and raises nothing."""
-    real = group_module._write
     remaining = [True]
 
     def fail_and_swallow(connection: Connection, writes: GroupWrites, position: str) -> None:
         if remaining and remaining.pop():
             with contextlib.suppress(psycopg.Error), connection.pipeline():
                 connection.execute("SELECT 1 / 0")
-        real(connection, writes, position)
+        write_group(connection, writes, position)
 
-    monkeypatch.setattr(group_module, "_write", fail_and_swallow)
+    monkeypatch.setattr(group_module, "write_group", fail_and_swallow)
     told = arena.answered(arena.burst(5), 3)
     assert set(told) <= {"placed", UNAVAILABLE, BROKEN}
     arena.assert_nothing_lost_and_nothing_twice()

@@ -52,6 +52,9 @@ class Crowd:
         return self.post("/api/holds", body, key)
 
     def post(self, path: str, body: dict[str, Any], key: str | None = None) -> Reply:
+        return self.send("POST", path, body, key)
+
+    def send(self, verb: str, path: str, body: dict[str, Any], key: str | None = None) -> Reply:
         headers = {
             "Authorization": f"Bearer {self._platform.secret_key}",
             "Content-Type": "application/json",
@@ -60,7 +63,7 @@ class Crowd:
             headers["Idempotency-Key"] = key
         try:
             connection = self._connection()
-            connection.request("POST", path, json.dumps(body), headers)
+            connection.request(verb, path, json.dumps(body), headers)
             answer = connection.getresponse()
             is_replay = answer.getheader("Idempotent-Replayed") == "true"
             return Reply(answer.status, answer.read(), is_replay)

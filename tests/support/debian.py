@@ -1,10 +1,12 @@
 """Programs that the tests need and that no wheel carries, from Debian's packages."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -35,9 +37,12 @@ def install(package: str) -> bool:
     """Into the system, where we may. For what must be installed to run."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return False
-    return _run(["apt-get", "update"], UPDATE_SECONDS_MAX) and _run(
-        ["apt-get", "install", "-y", "--no-install-recommends", package], INSTALL_SECONDS_MAX
-    )
+    with _one_at_a_time():
+        if shutil.which(package) is not None:
+            return True
+        return _run(["apt-get", "update"], UPDATE_SECONDS_MAX) and _run(
+            ["apt-get", "install", "-y", "--no-install-recommends", package], INSTALL_SECONDS_MAX
+        )
 
 
 def unpack(name: str, packages: Sequence[str]) -> Path | None:
@@ -48,7 +53,11 @@ def unpack(name: str, packages: Sequence[str]) -> Path | None:
         return kept
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         return None
-    CACHE.mkdir(parents=True, exist_ok=True)
+    with _one_at_a_time():
+        return kept if kept.is_dir() else _fetch(packages, kept)
+
+
+def _fetch(packages: Sequence[str], kept: Path) -> Path | None:
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         files, downloads = Path(scratch, "files"), Path(scratch, "downloads")
         if not _download(packages, downloads):
@@ -58,6 +67,15 @@ def unpack(name: str, packages: Sequence[str]) -> Path | None:
                 return None
         _settle(files, kept)
     return kept
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """The workers of a run need the same program at the same moment, and apt refuses the second."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _download(packages: Sequence[str], into: Path) -> bool:
