@@ -59,3 +59,19 @@ Feature: Retries
     And the same request is sent again
     Then both answers are the same, byte for byte
     And the hold status is "cancelled"
+
+  Scenario: A cart that is sent many times at once
+    When a customer sends the same cart of 3 tickets 5 times at once with one key
+    Then all answers are the same, byte for byte
+    And 3 tickets are held in all
+
+  Scenario: A retry does not undo what was done to the cart since
+    When the buyer puts 2 tickets into the cart with an idempotency key
+    And the buyer changes the cart to 4 tickets
+    And the first request is sent again
+    Then the answer is the first one, byte for byte
+    And the cart holds 4 tickets
+
+  Scenario: What is kept for a retry tells nothing about the customer
+    When the buyer puts 2 tickets into the cart with an idempotency key
+    Then neither the cart nor the customer can be found in what is kept for it

@@ -255,12 +255,19 @@ def _may_wait(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
 
 def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     """For some of it nobody can wait: it is held at once, and the place in the line given up, or
-    all stays as it was."""
-    decision = place(ledger, place_of_cart(command))
+    all stays as it was. What the cart waits for does not stand in its own way."""
+    released = hold.released(ledger.now)
+    key = hold.session_key
+    after_it = replace(
+        ledger,
+        holds={**ledger.holds, hold.key: released},
+        waitlists={**ledger.waitlists, key: ledger.waitlists[key].without(hold)},
+    )
+    decision = place(after_it, place_of_cart(command))
     if not isinstance(decision.outcome, Placed):
         return decision
-    released = Transition(hold, hold.released(ledger.now), command.origin)
-    return replace(decision, transitions=(released, *decision.transitions))
+    left = Transition(hold, released, command.origin)
+    return replace(decision, transitions=(left, *decision.transitions))
 
 
 def _waiting_lines(

@@ -21,7 +21,7 @@ from holdfast.domain.overtaking import (
 )
 from holdfast.domain.proposing import propose
 from holdfast.domain.transitions import Transition, units_by_pool
-from holdfast.domain.waiting import Waitlist, place_of
+from holdfast.domain.waiting import LOOK_AHEAD, WaitingLine, Waitlist, place_of
 
 ACTOR = "waitlist"
 
@@ -43,11 +43,13 @@ def settle(ledger: Ledger, session_key: SessionKey, origin: Origin) -> list[Tran
     """Promote whoever can be, or end the line where the sale is over. Each step is applied to the
     ledger at once, for the next depends on it; `origin` is whose doing it follows from."""
     waitlist = ledger.waitlists.get(session_key)
+    if waitlist is None:
+        return []
+    waitlist.is_settled = True
     if not waitlist:
         return []
     session = ledger.sessions[session_key]
     origin = replace(origin, actor=ACTOR)
-    waitlist.is_settled = True
     if session.sale.is_over(ledger.now):
         return _end_line(ledger, waitlist, origin)
     if not session.sale.is_within_window(ledger.now):
@@ -75,9 +77,17 @@ def settle(ledger: Ledger, session_key: SessionKey, origin: Origin) -> list[Tran
         line = waitlist.lines[hold.waiting.line_id]
         if promotion is _Not.LOCKED or not first_may_be_passed(session, line):
             stuck.add(line.id)
-    if any(not line.first for line in waitlist.lines.values()):
-        waitlist.is_settled = False  # there are more than anyone has looked at
+    if any(_is_cut_short(session, line) for line in waitlist.lines.values()):
+        waitlist.is_settled = False
     return made
+
+
+def _is_cut_short(session: SessionCatalogue, line: WaitingLine) -> bool:
+    """There are more than anyone has looked at, and it may be their turn."""
+    if not line.first:
+        return True
+    is_cut = not line.is_all_seen and len(line.first) < LOOK_AHEAD
+    return is_cut and may_be_passed(session, line)
 
 
 def _applied(

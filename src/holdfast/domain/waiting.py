@@ -147,6 +147,12 @@ class Waitlist:
         assert hold.waiting is not None
         self._put(self.lines[hold.waiting.line_id].left(hold.key, is_served=is_served))
 
+    def without(self, hold: Hold) -> "Waitlist":
+        """A copy, as if it had left."""
+        copy = Waitlist(self.session_key, dict(self.lines), self.is_settled)
+        copy.left(hold, is_served=False)
+        return copy
+
     def kept(self, hold: Hold) -> None:
         """It waits on in its place, for other things of the same line."""
         assert hold.waiting is not None

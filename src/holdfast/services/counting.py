@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from holdfast.domain import refusals
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
@@ -22,13 +23,18 @@ class Statistics:
     sale: SaleStatistics
 
 
+class StatisticsKey(NamedTuple):
+    """Of all sessions, or of one; and so many hours back."""
+
+    organization_id: OrganizationId
+    session_id: SessionId | None
+    hours: int
+
+
 def statistics(
-    holds: HoldReader,
-    sales: SaleStatisticsReader,
-    organization_id: OrganizationId,
-    session_id: SessionId | None,
-    hours: int,
+    holds: HoldReader, sales: SaleStatisticsReader, key: StatisticsKey
 ) -> Statistics | Refusal:
+    organization_id, session_id, hours = key
     window = timedelta(hours=hours)
     now = read(lambda: holds.statistics(organization_id, session_id, EXPIRING_SOON))
     if isinstance(now, Refusal):

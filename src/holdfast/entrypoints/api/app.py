@@ -1,5 +1,7 @@
 """The API as one ASGI application."""
 
+from functools import partial
+
 from starlette.types import Receive, Scope, Send
 
 from holdfast.entrypoints.api.authentication import Bearer
@@ -17,6 +19,7 @@ from holdfast.entrypoints.api.waiting import (
     FreshLookups,
     SharedLookups,
 )
+from holdfast.services import counting
 from holdfast.services.authenticating import Authenticator
 from holdfast.services.checking_out import Cashier
 from holdfast.services.container import ApiContainer
@@ -37,7 +40,10 @@ class Api:
             holds=container.holds,
             catalogue=container.catalogue,
             seats=container.seats,
-            statistics=container.statistics,
+            statistics=FreshLookups(
+                self._blocking,
+                partial(counting.statistics, container.holds, container.statistics),
+            ),
             orders=container.orders,
             facts=container.facts,
             audit=container.audit,

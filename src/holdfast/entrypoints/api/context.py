@@ -18,8 +18,8 @@ from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
-from holdfast.ports.statistics import SaleStatisticsReader
 from holdfast.services.checking_out import Cashier
+from holdfast.services.counting import Statistics, StatisticsKey
 from holdfast.services.reserving import SeatFinder, SeatPath
 
 
@@ -30,7 +30,7 @@ class Context:
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader
-    statistics: SaleStatisticsReader
+    statistics: FreshLookups[StatisticsKey, Statistics | Refusal]
     orders: OrderReader
     facts: FactLog
     audit: AuditReader

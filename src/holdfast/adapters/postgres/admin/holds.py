@@ -15,10 +15,11 @@ from django.db.models import (
 )
 from django.db.models.functions import Now
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from holdfast.adapters.postgres.admin.hold_lines import lines_table
+from holdfast.adapters.postgres.admin.hold_lines import former_lines_table, lines_table
 from holdfast.adapters.postgres.admin.looking import (
     BY_ORGANIZATION,
     HolderRowAdmin,
@@ -55,6 +56,7 @@ _COLOUR_OF_STATUS = {
 _WITH_AN_END = (HoldStatus.WAITING.value, HoldStatus.ACTIVE.value)
 # Of a cart's name in the list: on a phone there is room for one line.
 CART_LENGTH_MAX = 24
+_IN_LINE = ("place_in_line", "line")
 _EXPIRED = Value(HoldStatus.EXPIRED.value, output_field=TextField())
 
 
@@ -87,16 +89,18 @@ def status_badge(hold: Any) -> SafeString:
     return badge(hold.status_now, _COLOUR_OF_STATUS.get(hold.status_now, ""))
 
 
+def _waits(hold: Any) -> bool:
+    return bool(hold.status_now == HoldStatus.WAITING)
+
+
 @admin.register(Hold)
 class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     list_display = (
         "reference",
-        "shown_status",
-        "place_in_line",
+        "state",
         "quantity",
         "total",
-        "holder",
-        "of_cart",
+        "holder_and_cart",
         "of_session",
         "organization",
         "created_at",
@@ -112,7 +116,7 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
             {
                 "fields": (
                     ("reference", "shown_status"),
-                    ("place_in_line", "line"),
+                    _IN_LINE,
                     "id",
                     ("organization", "of_session"),
                     ("email", "user"),
@@ -143,6 +147,17 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         ),
     )
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Without what only carts and those who wait have, for the others."""
+        left_out: set[object] = set()
+        if obj is None or not _waits(obj):
+            left_out.add(_IN_LINE)
+        if obj is None or not obj.is_cart:
+            left_out.add("former_lines")
+        (title, first), *rest = super().get_fieldsets(request, obj)
+        shown = tuple(field for field in first["fields"] if field not in left_out)
+        return [(title, {**first, "fields": shown}), *rest]
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
         holds: QuerySet[Any] = rows.annotate(
@@ -161,24 +176,28 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     def shown_status(self, hold: Any) -> SafeString:
         return status_badge(hold)
 
+    @admin.display(description="Status")
+    def state(self, hold: Any) -> SafeString:
+        """With the place in the line of those who wait."""
+        place = f"position {shown_position(hold)}" if _waits(hold) else ""
+        return format_html("{} {}", status_badge(hold), place)
+
     @admin.display(description="Position")
     def place_in_line(self, hold: Any) -> str:
         return shown_position(hold)
 
     @admin.display(description="Waits in")
-    def line(self, hold: Any) -> SafeString | str:
-        if hold.status_now != HoldStatus.WAITING:
-            return "-"
+    def line(self, hold: Any) -> SafeString:
         return row_link(Waitlist, hold.session_id, f"the lines of {hold.session}")
 
     @admin.display(description="Lines")
     def lines(self, hold: Hold) -> SafeString | str:
-        return lines_table(hold, is_removed=False)
+        return lines_table(hold)
 
     @admin.display(description="Lines it had before")
     def former_lines(self, hold: Hold) -> SafeString | str:
         """What a cart has let go of, or replaced, while its hold lived on."""
-        return lines_table(hold, is_removed=True) or "-"
+        return former_lines_table(hold)
 
     @admin.display(description="Checkout")
     def checkout(self, hold: Hold) -> SafeString | str:
@@ -212,12 +231,13 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         due_at: datetime = hold.due_at
         return due_at if hold.status_now in _WITH_AN_END else None
 
-    @admin.display(description="Cart")
-    def of_cart(self, hold: Hold) -> SafeString | str:
-        """Of a hold that is what its cart holds."""
+    @admin.display(description="Holder")
+    def holder_and_cart(self, hold: Hold) -> SafeString:
+        holder = self.holder(hold)
         if not hold.is_cart or hold.cart_token is None:
-            return "-"
-        return wrapped(Truncator(hold.cart_token).chars(CART_LENGTH_MAX))
+            return holder
+        cart = wrapped(Truncator(hold.cart_token).chars(CART_LENGTH_MAX))
+        return format_html("{}<br>cart {}", holder, cart)
 
     @admin.display(description="Cart")
     def cart(self, hold: Hold) -> SafeString | str:

@@ -54,8 +54,6 @@ def position_in_line() -> RawSQL:
 
 
 def shown_position(hold: Any) -> str:
-    if hold.status_now != HoldStatus.WAITING:
-        return "-"
     counted = int(hold.position)
     return f"{counted:,}" if counted <= POSITION_COUNTED_MAX else f"beyond {POSITION_COUNTED_MAX:,}"
 
