@@ -87,7 +87,7 @@ def _is_cut_short(session: SessionCatalogue, line: WaitingLine) -> bool:
     if not line.first:
         return True
     is_cut = not line.is_all_seen and len(line.first) < LOOK_AHEAD
-    return is_cut and may_be_passed(session, line)
+    return is_cut and first_may_be_passed(session, line)
 
 
 def _applied(

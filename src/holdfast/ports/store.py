@@ -160,8 +160,8 @@ class GroupWrites:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a group locks and reads, and for which holds it may need a new reference. Of holds that
-    are `known` from the look ahead, what never changes need not be read again. Of every line that is
-    locked, `look_ahead` parties are read."""
+    are `known` from the look ahead, what never changes need not be read again. Of every locked line
+    `look_ahead` parties are read."""
 
     resources: frozenset[Resource]
     new_holds: Sequence[HoldKey] = ()

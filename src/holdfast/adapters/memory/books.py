@@ -198,7 +198,11 @@ class MemoryBooks:
         holds = [
             hold for hold in self.stored_holds.values() if (hold.organization_id, hold.cart) == cart
         ]
-        return max(holds, key=_by_creation, default=None)
+        return max(
+            holds,
+            key=lambda hold: (hold.created_at, not hold.is_over(), hold.id),
+            default=None,
+        )
 
     def waitlist(self, key: SessionKey, look_ahead: int) -> Waitlist:
         """A copy, to be changed at will."""
