@@ -1,7 +1,8 @@
 """Payment providers that are away, that say no, and that are asked too often."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.payments import PaymentUnavailable
-from tests.api.world import World
+from tests.api.world import FLOOR, SESSION, World
 
 
 @dataclass
@@ -19,10 +20,13 @@ class StubPayments:
     is_single_use: bool = False
     is_away: bool = False
     says: str | None = None
+    meanwhile: Callable[[], object] | None = None
     asked: list[tuple[str | None, Money]] = field(default_factory=list)
 
     def problem(self, reference: str | None, total: Money) -> str | None:
         self.asked.append((reference, total))
+        if self.meanwhile is not None:
+            self.meanwhile()
         if self.is_away:
             raise PaymentUnavailable
         return self.says
@@ -132,3 +136,24 @@ def test_who_is_not_found_costs_the_provider_nothing(shop: Shop) -> None:
     completed = shop.post(f"/api/checkouts/{unknown}/complete", payment_reference="pay-1")
     assert (confirmed.status_code, completed.status_code) == (404, 404)
     assert shop.payments.asked == []
+
+
+def test_a_cart_that_changes_while_its_payment_is_checked_is_not_sold(shop: Shop) -> None:
+    def fill(quantity: int) -> Any:
+        body = {
+            "session_id": str(SESSION),
+            "customer_email": "user@example.com",
+            "items": [{"cart_item_id": "a", "ticket_type_id": str(FLOOR), "quantity": quantity}],
+        }
+        return shop.world.call("PUT", "/api/carts/c/hold", json=body)
+
+    assert fill(2).status_code == 201
+    checkout = shop.post("/api/checkouts", cart="c").json()
+    path = f"/api/checkouts/{checkout['checkout_id']}/complete"
+    shop.payments.meanwhile = partial(fill, 3)
+    answer = shop.post(path, payment_reference="pay-1")
+    assert (answer.status_code, answer.json()["error"]) == (409, "amount_changed")
+    assert (answer.json()["total"], answer.json()["currency"]) == (13_500, "EUR")
+    shop.payments.meanwhile = None
+    assert shop.post(path, payment_reference="pay-2").json()["total"] == 13_500
+    assert shop.payments.asked[-1] == ("pay-2", Money(13_500, "EUR"))

@@ -5,6 +5,7 @@ from hashlib import sha256
 from uuid import UUID, uuid4
 
 import pytest
+from cryptography.exceptions import InvalidTag
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
@@ -19,6 +20,7 @@ from holdfast.services.authenticating import Authenticator, new_secret_key, secr
 from holdfast.services.cataloguing import Cataloguing
 from holdfast.services.placing import repeat_key_text
 from holdfast.services.repeating import repeat_key, request_fingerprint
+from holdfast.services.sealing import seal_of
 from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalogue, StubKeys
 
 PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))
@@ -93,6 +95,28 @@ class TestRepeating:
         implied = repeat_key_text(None, hold_id)
         assert implied is not None
         assert " " in implied
+
+
+class TestSealing:
+    def test_a_seal_opens_what_it_closed_and_nothing_else_does(self) -> None:
+        seal = seal_of(b"hk_test_one", "key", b"f")
+        closed = seal.close(b"201{}")
+        assert seal_of(b"hk_test_one", "key", b"f").open(closed) == b"201{}"
+        assert b"201" not in closed
+        for other in (
+            seal_of(b"hk_test_two", "key", b"f"),
+            seal_of(b"hk_test_one", "yek", b"f"),
+            seal_of(b"hk_test_one", "key", b"g"),
+            seal_of(b"hk_test_on", "ekey", b"f"),
+        ):
+            with pytest.raises(InvalidTag):
+                other.open(closed)
+
+    def test_what_was_stored_plainly_is_read_plainly(self) -> None:
+        assert seal_of(b"hk_test_one", "key", b"f").open(b"409{}") == b"409{}"
+
+    def test_nothing_about_it_is_printed(self) -> None:
+        assert "hk_test_one" not in repr(seal_of(b"hk_test_one", "key", b"f"))
 
 
 class Away(MemoryStore):

@@ -4,7 +4,7 @@ whatever it is told to."""
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -52,6 +52,7 @@ from holdfast.ports.facts import FactPage, Position
 from holdfast.ports.orders import SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import EventOccupancy, SeatChanges, SeenSeat, SessionMap
+from holdfast.ports.statistics import SaleStatistics
 from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import new_secret_key
 from holdfast.services.container import ApiContainer
@@ -180,6 +181,15 @@ class StubSeats:
         return None
 
 
+class StubStatistics:
+    """Nobody has bought anything."""
+
+    def sale(
+        self, organization_id: OrganizationId, session_id: SessionId | None, window: timedelta
+    ) -> SaleStatistics:
+        return SaleStatistics(NOW - window, NOW, 0, 0, 0, 0, 0, 0, 0, 0, 0, None, 0, 0)
+
+
 @dataclass
 class KeptOrders:
     """What the store in memory has kept."""
@@ -257,6 +267,7 @@ class World:
             holds=self.store,
             catalogue=self.catalogue,
             seats=StubSeats(),
+            statistics=StubStatistics(),
             orders=KeptOrders(self.store),
             facts=StubFacts(),
             audit=StubAudit(),

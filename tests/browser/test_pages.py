@@ -113,6 +113,41 @@ def test_an_operator_finds_a_hold_without_its_holders_name(
     visitor.assert_all_went_well()
 
 
+def test_an_operator_sees_who_waits_and_what_a_cart_had_before(
+    visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
+) -> None:
+    sale = platform.on_sale(3, hold_policy={"waitlist": True})
+    cart = f"/api/carts/{'a-name-without-a-break-' * 8}/hold"
+    body = {"session_id": sale.session_id, "customer_email": "bartholomew@example.com"}
+    item = {"cart_item_id": "item-" + "0123456789" * 20, "ticket_type_id": sale.ticket_type_id}
+    for quantity in (2, 3):
+        answer = platform.client.put(cart, json={**body, "items": [{**item, "quantity": quantity}]})
+    first, second = (platform.place(sale, quantity).json() for quantity in (2, 1))
+    log_in(visitor, operator, PASSWORD)
+    visitor.page.get_by_role("link", name="Waitlists").first.click()
+    visitor.page.wait_for_url("**/admin/holdfast/waitlist/")
+    for name, size in DEVICES.items():
+        visitor.take(size)
+        visitor.visit(f"/admin/holdfast/waitlist/{sale.session_id}/change/")
+        rows = visitor.page.get_by_role("row")
+        for place, hold in enumerate((first, second), start=1):
+            row = rows.filter(has_text=hold["reference"])
+            expect(row).to_contain_text(str(place))
+        picture(visitor, tmp_path, f"waitlist-{name}")
+        visitor.assert_fits_the_width()
+        visitor.visit(f"/admin/holdfast/hold/{second['hold_id']}/change/")
+        expect(visitor.page.get_by_text("waiting").first).to_be_visible()
+        visitor.assert_fits_the_width()
+        visitor.visit(f"/admin/holdfast/hold/{answer.json()['hold_id']}/change/")
+        expect(visitor.page.get_by_text("Lines it had before")).to_be_visible()
+        picture(visitor, tmp_path, f"cart-{name}")
+        visitor.assert_fits_the_width()
+        visitor.visit(f"/admin/holdfast/hold/?organization__id__exact={platform.organization_id}")
+        picture(visitor, tmp_path, f"holds-{name}")
+        visitor.assert_fits_the_width()
+    visitor.assert_all_went_well()
+
+
 def test_an_operator_goes_from_an_order_to_its_hold_and_back(
     visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from holdfast.adapters.postgres.orders import PostgresOrders
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.adapters.rabbitmq.connecting import connected
 from holdfast.domain.hold import Hold
+from holdfast.domain.outcomes import Waiting
 from holdfast.domain.values import Holder
 from holdfast.ports.deliveries import NOTIFICATIONS, TOO_OFTEN
 from holdfast.ports.facts import Handled, Message
@@ -140,6 +141,43 @@ class TestWarning:
     ) -> None:
         facts = warned(shop, shop.hold(), seconds_left=WARNED_SECONDS_MIN - 1)
         assert told_after(shop, broker, mail_server, facts) == []
+
+
+class TestPromotion:
+    def promoted(self, shop: Shop) -> tuple[Hold, list[Message]]:
+        """Somebody who waited, and the fact that the places are there."""
+        shop.venue = shop.build(waitlist=True)
+        held = shop.hold(1_000)
+        outcome = shop.do(shop.venue.place(("standing", 2), holder=a_buyer()))
+        assert isinstance(outcome, Waiting), outcome
+        shop.do(shop.venue.release(held.id))
+        return outcome.hold, shop.facts("hold.promoted")
+
+    def test_it_says_until_when_the_places_are_kept(
+        self, shop: Shop, rabbit_alone: BrokerUnderTest, mail_server: MailServer
+    ) -> None:
+        hold, facts = self.promoted(shop)
+        (told,) = told_after(shop, rabbit_alone, mail_server, facts)
+        ends_at = shop.world.hold(shop.venue, hold.id).expires_at
+        assert told.to == address_of(hold)
+        assert f"until {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
+        assert hold.reference in told.text
+
+    @pytest.mark.parametrize("meanwhile", ["released", "paid", "lapsed"])
+    def test_whoever_has_them_no_more_is_told_nothing(
+        self, shop: Shop, mail_server: MailServer, meanwhile: str
+    ) -> None:
+        hold, (fact,) = self.promoted(shop)
+        match meanwhile:
+            case "released":
+                shop.do(shop.venue.release(hold.id))
+            case "paid":
+                shop.do(shop.venue.convert(hold.id, purchase=a_purchase()))
+            case "lapsed":
+                shop.world.let_pass(shop.venue, TTL_SECONDS + 1)
+        with sender_on(shop.world.url, mail_server) as sender:
+            assert sender.handle(fact) is Handled.DONE
+        assert mail_server.received == []
 
 
 class TestTrouble:

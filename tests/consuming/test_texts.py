@@ -20,7 +20,13 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.order import Attendee, Purchase, make_order
 from holdfast.domain.values import EmailAddress, Holder, Money
-from holdfast.services.notice_texts import Admissions, Occasion, confirmation, warning
+from holdfast.services.notice_texts import (
+    Admissions,
+    Occasion,
+    confirmation,
+    promotion,
+    warning,
+)
 
 NOW = datetime(2026, 11, 16, 19, 0, 0, tzinfo=UTC)
 OCCASION = Occasion("Hamlet", "Friday", datetime(2026, 12, 4, 19, 30, tzinfo=UTC))
@@ -127,3 +133,22 @@ def test_a_warning_says_how_long_that_is(seconds: int, left: str) -> None:
     assert (
         "Booking reference: HF-7K2M\nSeat: Stalls, row C, seat 7\nTotal: 45.00 EUR\n" in told.body
     )
+
+
+def test_who_waited_is_told_what_is_there_and_until_when() -> None:
+    told = promotion(a_hold(a_seat("7"), a_seat("8"), seconds=600), OCCASION, NOW)
+    assert told.subject == "Your tickets for Hamlet are there: 10 minutes to pay"
+    assert told.body == (
+        "The 2 tickets that you waited for are there:\n"
+        "Hamlet, Friday, 04 December 2026, 19:30:00 UTC.\n"
+        "We keep them for 10 minutes, until 16 November 2026, 19:10:00 UTC.\n"
+        "After that the next in line can have what you have not paid for.\n"
+        "\n"
+        "Booking reference: HF-7K2M\n"
+        "Seat: Stalls, row C, seat 7\n"
+        "Seat: Stalls, row C, seat 8\n"
+        "Total: 90.00 EUR\n"
+    )
+    alone = promotion(a_hold(a_seat("7"), seconds=600), OCCASION, NOW)
+    assert alone.body.startswith("The ticket that you waited for is there:\n")
+    assert "We keep it for 10 minutes" in alone.body

@@ -1,14 +1,26 @@
 """Ask the engine, and say what kind of answer is expected."""
 
-from holdfast.domain.commands import Command, ConvertHolds, ExtendHold, StartCheckout, WarnHolds
+from holdfast.domain.commands import (
+    Command,
+    ConvertHolds,
+    EmptyCart,
+    ExtendHold,
+    PromoteWaiting,
+    StartCheckout,
+    WarnHolds,
+)
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import (
+    CartChanged,
+    CartEmptied,
     CheckoutStarted,
     Converted,
     Extended,
     Outcome,
     Placed,
+    Promoted,
+    Waiting,
     Warned,
 )
 from holdfast.domain.refusals import Refusal
@@ -34,6 +46,38 @@ def placed(engine: Admission, command: Command) -> Hold:
     outcome = ask(engine, command)
     assert isinstance(outcome, Placed), outcome
     return outcome.hold
+
+
+def waiting(engine: Admission, command: Command) -> Hold:
+    outcome = ask(engine, command)
+    assert isinstance(outcome, Waiting), outcome
+    return outcome.hold
+
+
+def changed(engine: Admission, command: Command) -> Hold:
+    """The cart's hold, which is not as it was."""
+    outcome = ask(engine, command)
+    assert isinstance(outcome, CartChanged), outcome
+    assert not outcome.is_repeat
+    return outcome.hold
+
+
+def unchanged(engine: Admission, command: Command) -> Hold:
+    """The cart's hold, which was so already."""
+    outcome = ask(engine, command)
+    assert isinstance(outcome, CartChanged), outcome
+    assert outcome.is_repeat
+    return outcome.hold
+
+
+def emptied(engine: Admission, command: EmptyCart) -> Hold | None:
+    outcome = ask(engine, command)
+    assert isinstance(outcome, CartEmptied), outcome
+    return outcome.hold
+
+
+def promoted(engine: Admission, command: PromoteWaiting) -> None:
+    assert isinstance(ask(engine, command), Promoted)
 
 
 def extended(engine: Admission, command: ExtendHold) -> Hold:

@@ -7,6 +7,13 @@ import pytest
 from holdfast.engine import Admission, Limits
 from tests.contract.seen import World
 from tests.contract.worlds import MemoryWorld, PostgresWorld
+from tests.support.databases import DatabaseFactory
+
+
+@pytest.fixture(scope="package")
+def database_url(databases: DatabaseFactory) -> str:
+    """Where no server's reaper comes by: it would warn and expire before the test does."""
+    return databases.fresh()
 
 
 @pytest.fixture(params=["memory", "postgres"])

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from holdfast.domain.hold import Hold
+from holdfast.domain.hold import Hold, rounded_up
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, PoolId, SeatId
 from holdfast.domain.order import Checkout, Order
-from holdfast.domain.placing import rounded_up
 from holdfast.domain.pool import Pool
 from holdfast.domain.seat import Seat
 from holdfast.ports.store import Store
+from tests.contract.managing import Manager
 from tests.contract.venues import Plan, Venue
 
 
@@ -39,7 +39,8 @@ class SeatSeen(NamedTuple):
 
 
 class HoldSeen(NamedTuple):
-    """Times are counted from when the hold was made, so that two stores can be compared."""
+    """Times are counted from when the hold got its places, or was made, so that two stores can be
+    compared."""
 
     status: str
     version: int
@@ -50,10 +51,12 @@ class HoldSeen(NamedTuple):
     checkout_id: CheckoutId | None
     order_id: OrderId | None
     revives: HoldId | None
+    cart: str | None = None
+    items: tuple[str | None, ...] = ()  # of each line
 
 
 def seen_hold(hold: Hold) -> HoldSeen:
-    made_at = rounded_up(hold.created_at)
+    made_at = rounded_up(hold.held_at or hold.created_at)
     return HoldSeen(
         hold.status.value,
         hold.version,
@@ -64,6 +67,8 @@ def seen_hold(hold: Hold) -> HoldSeen:
         hold.checkout_id,
         hold.order_id,
         hold.revives,
+        hold.cart,
+        tuple(line.item.id if line.item else None for line in hold.lines),
     )
 
 
@@ -71,7 +76,7 @@ def seen_seat(seat: Seat) -> SeatSeen:
     return SeatSeen(seat.status.value, seat.hold_id, seat.version, seat.blocked_reason)
 
 
-class World(Protocol):
+class World(Manager, Protocol):
     @property
     def store(self) -> Store: ...
 
@@ -89,8 +94,6 @@ class World(Protocol):
 
     def let_pass(self, venue: Venue, seconds: int) -> None: ...
 
-    def cancel_event(self, venue: Venue) -> None: ...
-
     def pool(self, pool_id: PoolId) -> Pool: ...
 
     def lapse(self, pool_id: PoolId) -> dict[datetime, int]:
@@ -106,6 +109,20 @@ class World(Protocol):
     def hold(self, venue: Venue, hold_id: HoldId) -> Hold: ...
 
     def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]: ...
+
+    def position(self, hold: Hold) -> int | None:
+        """In its line; None when it does not wait."""
+        ...
+
+    def is_settled(self, venue: Venue) -> bool:
+        """Nobody is left who could be promoted and was not looked at."""
+        ...
+
+    def all_holds(self, venue: Venue) -> list[Hold]: ...
+
+    def now(self) -> datetime:
+        """By the clock of its store."""
+        ...
 
     def checkout(self, venue: Venue, checkout_id: CheckoutId) -> Checkout | None: ...
 

@@ -14,18 +14,23 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.order import Order
 from holdfast.domain.outcomes import (
     AlreadyConverted,
+    CartChanged,
+    CartEmptied,
     CheckoutStarted,
     Converted,
     Expired,
     Extended,
     Outcome,
     Placed,
+    Promoted,
     Released,
     SeatsBlocked,
+    Waiting,
     Warned,
 )
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.values import Holder, Money
+from holdfast.domain.waiting import Waitlist
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
@@ -93,6 +98,7 @@ class Side:
         self._gate = Gate(world.store)
         self._engine = Admission(self._gate, Limits(deadline_seconds=PATIENCE_SECONDS))
         self._engine.start()
+        self._looking = world.store.connect()
         self.placed: dict[HoldId, Hold] = {}
         self._names = {str(place.id): name for name, place in self.venue.places.items()}
 
@@ -112,6 +118,7 @@ class Side:
 
     def close(self) -> None:
         self._engine.stop()
+        self._looking.close()
         self.world.close()
 
     def names_of(self, ids: Any) -> list[str]:
@@ -123,10 +130,8 @@ class Side:
     def _shown(self, answer: Answer) -> tuple[Any, ...]:
         """What two stores must agree on: everything but the moments and the ids of their venues."""
         match answer.outcome:
-            case Placed(hold=hold, is_repeat=is_repeat):
-                lines = [line.quantity for line in hold.lines]
-                seats = self.names_of(seat.id for seat in hold.seats)
-                return ("placed", hold.id, hold.status, hold.version, lines, seats, is_repeat)
+            case Placed() | Waiting() | CartChanged() | CartEmptied() | Promoted() as outcome:
+                return self._shown_of_cart(outcome)
             case Extended(hold=hold):
                 return ("extended", *_life(hold))
             case CheckoutStarted(checkout_id=checkout_id, holds=holds, is_repeat=is_repeat):
@@ -149,6 +154,32 @@ class Side:
                 return ("refused", code, self._translated(details))
             case _:
                 return ("replayed", answer.body)
+
+    def _shown_of_cart(
+        self, outcome: Placed | Waiting | CartChanged | CartEmptied | Promoted
+    ) -> tuple[Any, ...]:
+        match outcome:
+            case Placed(hold=hold, is_repeat=is_repeat):
+                return ("placed", *self._contents(hold), is_repeat)
+            case Waiting(hold=hold, position=position, is_repeat=is_repeat):
+                return ("waiting", *self._contents(hold), position, is_repeat)
+            case CartChanged(hold=hold, is_repeat=is_repeat):
+                return ("changed", *self._contents(hold), is_repeat)
+            case CartEmptied(hold=emptied):
+                return ("emptied", emptied and emptied.id)
+            case Promoted():
+                return ("promoted",)
+
+    def _contents(self, hold: Hold) -> tuple[Any, ...]:
+        lines = [(line.quantity, line.number, line.item and line.item.id) for line in hold.lines]
+        seats = self.names_of(seat.id for seat in hold.seats)
+        return (hold.id, hold.status, hold.version, lines, seats)
+
+    def waitlist(self) -> Waitlist | None:
+        """Who waits, as the look ahead sees it."""
+        key = (self.venue.organization_id, self.venue.session_id)
+        survey = self._looking.survey(Needs(waitlists=frozenset({key})))
+        return survey.waitlists.get(key)
 
     def orders(self) -> dict[OrderId, "OrderShown"]:
         return {
@@ -187,4 +218,4 @@ class Side:
 
 def _life(hold: Hold) -> tuple[Any, ...]:
     seen = seen_hold(hold)
-    return (hold.id, seen.status, seen.version, seen.units, *seen[4:])
+    return (hold.id, *seen._replace(seat_ids=()))

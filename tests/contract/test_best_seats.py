@@ -239,6 +239,7 @@ def test_what_a_hold_names_counts_against_the_capacity_of_what_is_found_for_it(
     assert [name.split()[0] for name in venue.names_of(apart)] == ["Stalls", "Balcony"]
 
 
+@pytest.mark.alone
 def test_too_many_named_seats_are_refused_though_others_would_be_found(
     world: World, engine: Admission
 ) -> None:
@@ -278,6 +279,7 @@ def test_where_nothing_else_is_left_there_is_no_offer(world: World, engine: Admi
     assert refused(engine, wanted).details["alternative"] is None
 
 
+@pytest.mark.alone
 def test_seats_that_a_stranger_locked_are_passed_over_at_once(
     world: World, engine: Admission
 ) -> None:
@@ -293,6 +295,7 @@ def test_seats_that_a_stranger_locked_are_passed_over_at_once(
     assert not {"Stalls A 3", "Stalls A 4"} & set(names)
 
 
+@pytest.mark.alone
 def test_a_seat_that_a_stranger_locked_delays_only_those_who_name_it(
     world: World, engine: Admission
 ) -> None:
@@ -330,6 +333,7 @@ def test_none_left_is_said_only_after_waiting_for_what_is_merely_locked(
     assert sorted(winners) == [False, True]
 
 
+@pytest.mark.alone
 def test_a_request_that_is_sent_twice_at_once_finds_seats_once(
     world: World, engine: Admission
 ) -> None:

@@ -347,6 +347,7 @@ def test_a_repeated_request_whose_first_is_stuck_is_told_so(
     assert world.pool(venue.pools["floor"]).held == 1
 
 
+@pytest.mark.alone
 def test_who_waits_for_one_pool_keeps_no_other_from_its_buyers(
     world: World, engine: Admission
 ) -> None:

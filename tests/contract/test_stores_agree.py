@@ -1,10 +1,6 @@
 """The stores run the very same decisions: driven with the same commands, they give the same
 answers and end in the same state. A Hypothesis state machine looks for the commands."""
 
-from collections import Counter
-from collections.abc import Callable
-from itertools import count
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -13,9 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
     MultipleResults,
-    RuleBasedStateMachine,
     consumes,
-    invariant,
     multiple,
     rule,
     run_state_machine_as_test,
@@ -24,59 +18,21 @@ from hypothesis.stateful import (
 from holdfast.domain.commands import Command, IdempotencyKey, Receipt
 from holdfast.domain.ids import HoldId
 from holdfast.domain.order import Attendee
-from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
-from tests.contract.seen import HoldSeen
-from tests.contract.sides import Side
-from tests.contract.venues import Plan, Venue, a_purchase
-from tests.contract.wishes import (
-    HALL,
-    PEOPLE,
-    POLICIES,
-    POOLS,
-    STALLS_CAPACITY,
-    STEP_SECONDS,
-    TICKET_TYPES,
-    Wish,
-    seat_names,
-    wishes,
-)
-from tests.contract.worlds import MemoryWorld, PostgresWorld
-from tests.support.auditing import assert_sound
+from tests.contract.agreeing import Agreeing
+from tests.contract.venues import Venue, a_purchase
+from tests.contract.wishes import CARTS, PEOPLE, POLICIES, Wish, seat_names, wishes
 
-ALL_POOLS = {**POOLS, "Stalls capacity": STALLS_CAPACITY}
 holders = st.sampled_from([None, None, None, *PEOPLE])
+carts = st.sampled_from(CARTS)
 
 
-class StoresAgree(RuleBasedStateMachine):
-    database_url: str
-    policy: HoldPolicy
-
+class StoresAgree(Agreeing):
     holds: Bundle[HoldId] = Bundle("holds")
     taken: Bundle[HoldId] = Bundle("taken")  # holds that were surely placed, of one person
     keys: Bundle[tuple[UUID, Wish]] = Bundle("keys")
+    cart_keys: Bundle[tuple[UUID, str, Wish]] = Bundle("cart_keys")
     any_hold = st.one_of(taken, taken, holds)
-
-    def __init__(self) -> None:
-        super().__init__()
-        plan = Plan(POOLS, TICKET_TYPES, self.policy, HALL)
-        worlds = (MemoryWorld(), PostgresWorld(self.database_url))
-        self.sides = [Side(world, plan) for world in worlds]
-        self.numbers = count(1)
-        self.sold = dict.fromkeys(ALL_POOLS, 0)
-        self.ended: dict[HoldId, str] = {}
-
-    def new_id(self) -> HoldId:
-        """Holds end at whole seconds, and who ends first is evicted first, by id within a second.
-        Rising ids make that the order of arrival on both sides, whether or not a second begins
-        in between."""
-        return HoldId(UUID(int=next(self.numbers)))
-
-    def both(self, make: Callable[[Venue], list[Command]]) -> list[tuple[Any, ...]]:
-        """`make` builds the commands for a venue; both sides must answer alike."""
-        first, second = (side.run(make(side.venue)) for side in self.sides)
-        assert first == second
-        return first
 
     @rule(target=holds, wish=wishes)
     def place(self, wish: Wish) -> HoldId:
@@ -123,6 +79,53 @@ class StoresAgree(RuleBasedStateMachine):
         digest, first = key
         wish, hold_id = first if is_same else other, self.new_id()
         self.both(lambda venue: [wish.place(venue, hold_id, _key(venue, digest, wish))] * 2)
+
+    @rule(target=holds, cart=carts, wish=wishes)
+    def fill_a_cart(self, cart: str, wish: Wish) -> HoldId:
+        hold_id = self.new_id()
+        self.both(lambda venue: [wish.fill(venue, cart, hold_id)] * 2)
+        return hold_id
+
+    @rule(target=holds, cart=carts, sizes=st.lists(st.integers(1, 6), min_size=1, max_size=3))
+    def change_the_quantity_of_a_cart(self, cart: str, sizes: list[int]) -> HoldId:
+        """Quickly, one after the other."""
+        hold_id = self.new_id()
+        self.both(
+            lambda venue: [
+                venue.fill(cart, {"item-0": ("guest", size)}, holder=PEOPLE[0], hold_id=hold_id)
+                for size in sizes
+            ]
+        )
+        return hold_id
+
+    @rule(target=cart_keys, cart=carts, wish=wishes)
+    def fill_a_cart_with_a_key(self, cart: str, wish: Wish) -> tuple[UUID, str, Wish]:
+        digest, hold_id = uuid4(), self.new_id()
+        self.both(lambda venue: [wish.fill(venue, cart, hold_id, _key(venue, digest, wish))])
+        return digest, cart, wish
+
+    @rule(key=cart_keys, other=wishes, is_same=st.booleans())
+    def repeat_a_key_of_a_cart(
+        self, key: tuple[UUID, str, Wish], other: Wish, is_same: bool
+    ) -> None:
+        digest, cart, first = key
+        wish, hold_id = first if is_same else other, self.new_id()
+        self.both(lambda venue: [wish.fill(venue, cart, hold_id, _key(venue, digest, wish))] * 2)
+
+    @rule(cart=carts, holder=holders)
+    def empty_a_cart(self, cart: str, holder: Holder | None) -> None:
+        self.both(lambda venue: [venue.empty(cart, holder)] * 2)
+
+    @rule(target=holds, cart=carts, holder=holders, steps=st.sampled_from([0, 7]))
+    def renew_a_cart(self, cart: str, holder: Holder | None, steps: int) -> HoldId:
+        hold_id = self.new_id()
+        self.pass_time(steps)
+        self.both(lambda venue: [venue.renew(cart, holder=holder, hold_id=hold_id)] * 2)
+        return hold_id
+
+    @rule()
+    def promote(self) -> None:
+        self.both(lambda venue: [venue.promote()])
 
     @rule(hold_id=holds)
     def release(self, hold_id: HoldId) -> None:
@@ -187,7 +190,7 @@ class StoresAgree(RuleBasedStateMachine):
         """Somebody else may have the places by then."""
         late, next_id, purchase = self.new_id(), self.new_id(), a_purchase()
         self.both(lambda venue: [wish.place(venue, late)])
-        self._pass(7)
+        self.pass_time(7)
         self.both(lambda venue: [other.place(venue, next_id)])
         if is_reaped:
             self.both(lambda venue: [venue.expire(late)])
@@ -224,109 +227,11 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 4))
     def let_time_pass(self, steps: int) -> None:
-        self._pass(steps)
+        self.pass_time(steps)
 
     @rule()
     def let_time_pass_until_somebody_is_warned(self) -> None:
-        self._pass(6)
-
-    def _pass(self, steps: int) -> None:
-        for side in self.sides:
-            side.world.let_pass(side.venue, steps * STEP_SECONDS)
-
-    @invariant()
-    def counters_are_equal_and_add_up(self) -> None:
-        for name, total in ALL_POOLS.items():
-            pools = [side.world.pool(side.venue.pools[name]) for side in self.sides]
-            counters = {(pool.total, pool.held, pool.sold) for pool in pools}
-            assert len(counters) == 1
-            held, sold = pools[0].held, pools[0].sold
-            assert 0 <= held + sold <= total
-            assert sold >= self.sold[name], "what is sold stays sold"
-            self.sold[name] = sold
-            for side in self.sides:
-                assert side.world.lapse_units(side.venue.pools[name]) == held
-
-    @invariant()
-    def seats_and_holds_are_equal_and_belong_together(self) -> None:
-        seats, others = (side.world.seats(side.venue) for side in self.sides)
-        assert seats == others
-        holds, others_holds = (self._holds_of(side) for side in self.sides)
-        assert holds == others_holds
-        for hold_id, (hold, _) in holds.items():
-            if hold.status != "active":
-                assert self.ended.setdefault(hold_id, hold.status) == hold.status, "one end, once"
-        assert self.ended.keys() <= holds.keys()
-        taken = Counter(
-            (name, hold.status, hold_id)
-            for hold_id, (hold, names) in holds.items()
-            for name in names
-            if name is not None and hold.status in {"active", "converted"}
-        )
-        assert taken == Counter(
-            (name, "active" if seat.status == "held" else "converted", seat.hold_id)
-            for name, seat in seats.items()
-            if seat.hold_id is not None
-        )
-        in_stalls = [seat for name, seat in seats.items() if name.startswith("Stalls")]
-        pool = self.sides[0].world.pool(self.sides[0].venue.pools["Stalls capacity"])
-        assert sum(seat.hold_id is not None for seat in in_stalls) == pool.held + pool.sold
-
-    @staticmethod
-    def _holds_of(side: Side) -> dict[HoldId, tuple[HoldSeen, list[str | None]]]:
-        """With the names of the seats instead of their ids."""
-        name_of = {place.id: name for name, place in side.venue.places.items()}
-        return {
-            hold_id: (
-                hold._replace(seat_ids=()),
-                [None if seat_id is None else name_of[seat_id] for seat_id in hold.seat_ids],
-            )
-            for hold_id, hold in side.world.holds(side.venue).items()
-        }
-
-    @invariant()
-    def orders_are_equal_and_what_was_sold(self) -> None:
-        orders, others = (side.orders() for side in self.sides)
-        assert orders == others
-        holds = self.sides[0].world.holds(self.sides[0].venue)
-        paid = {hold_id: hold for hold_id, hold in holds.items() if hold.status == "converted"}
-        tickets = Counter(ticket[1] for order in orders.values() for ticket in order.tickets)
-        assert tickets == {hold_id: sum(hold.units) for hold_id, hold in paid.items()}
-        for order_id, order in orders.items():
-            assert {paid[hold_id].order_id for hold_id in order.hold_ids} == {order_id}
-
-    @invariant()
-    def facts_and_audit_are_equal_and_unique(self) -> None:
-        facts, others = (self._named(side, side.world.facts(side.venue)) for side in self.sides)
-        assert facts == others
-        assert max(others.values(), default=1) == 1
-        audit, others = (self._named(side, side.world.audit(side.venue)) for side in self.sides)
-        assert audit == others
-        orders = sum(fact[0] == "order.confirmed" for fact in facts)
-        assert audit.total() == len(facts) - orders, "the audit has a row for each other fact"
-
-    @invariant()
-    def each_hold_is_told_of_in_the_order_of_its_versions(self) -> None:
-        for side in self.sides:
-            told: dict[HoldId | None, list[int]] = {}
-            for fact in side.world.facts(side.venue):
-                if fact.seat_id is None and fact.type != "order.confirmed":
-                    told.setdefault(fact.hold_id, []).append(fact.version)
-            holds = side.world.holds(side.venue)
-            assert told == {
-                hold_id: list(range(1, hold.version + 1)) for hold_id, hold in holds.items()
-            }
-
-    @staticmethod
-    def _named(side: Side, seen: list[Any]) -> "Counter[tuple[Any, ...]]":
-        """The seat comes last, in both kinds of rows."""
-        name_of = {place.id: name for name, place in side.venue.places.items()}
-        return Counter((*row[:-1], row[-1] and name_of[row[-1]]) for row in seen)
-
-    def teardown(self) -> None:
-        for side in self.sides:
-            side.close()
-        assert_sound(self.database_url)
+        self.pass_time(6)
 
 
 def _key(venue: Venue, digest: UUID, wish: Wish) -> IdempotencyKey:
@@ -340,8 +245,8 @@ def test_memory_and_postgresql_give_the_same_answers(fresh_database_url: str, po
     run_state_machine_as_test(
         StoresAgree,
         settings=settings(
-            max_examples=25,
-            stateful_step_count=25,
+            max_examples=12,
+            stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         ),

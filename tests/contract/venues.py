@@ -11,13 +11,18 @@ from holdfast.domain.catalogue import SaleTerms
 from holdfast.domain.commands import (
     Ask,
     BlockSeats,
+    CartAsk,
     ConvertHolds,
+    EmptyCart,
     ExpireHolds,
     ExtendHold,
+    FillCart,
     IdempotencyKey,
     Origin,
     PlaceHold,
+    PromoteWaiting,
     ReleaseHold,
+    RenewCart,
     SeatAsk,
     StartCheckout,
     WarnHolds,
@@ -134,11 +139,27 @@ class Venue:
         return SeatAsk(self.seat_ids(*names), chosen, price)
 
     def some(
-        self, ticket_type: str, quantity: int, *, block: str | None = None, accessible: int = 0
+        self,
+        ticket_type: str,
+        quantity: int,
+        *,
+        price: int | None = None,
+        block: str | None = None,
+        accessible: int = 0,
+        together: bool = False,
+        at_least: int | None = None,
     ) -> Ask:
         """So many of a ticket type; of a seated one the best that are available."""
         block_id = None if block is None else self.blocks[block]
-        return Ask(self.ticket_types[ticket_type], Quantity(quantity), None, block_id, accessible)
+        return Ask(
+            self.ticket_types[ticket_type],
+            Quantity(quantity),
+            price,
+            block_id,
+            accessible,
+            together,
+            at_least,
+        )
 
     def place(
         self,
@@ -159,6 +180,50 @@ class Venue:
             is_id_from_client=hold_id is not None,
             wants_alternative=wants_alternative,
         )
+
+    def fill(
+        self,
+        cart: str,
+        items: Mapping[str, tuple[str, int] | Ask | SeatAsk],
+        *,
+        holder: Holder = BUYER,
+        hold_id: HoldId | None = None,
+        key: IdempotencyKey | None = None,
+    ) -> FillCart:
+        asks = {
+            item_id: self.some(*ask) if isinstance(ask, tuple) else ask
+            for item_id, ask in items.items()
+        }
+        return FillCart(
+            self.organization_id,
+            self.session_id,
+            cart,
+            hold_id or HoldId(uuid7()),
+            uuid4(),
+            holder,
+            tuple(CartAsk(item_id, ask) for item_id, ask in asks.items()),
+            ORIGIN,
+            key,
+        )
+
+    def empty(
+        self, cart: str, holder: Holder | None = None, key: IdempotencyKey | None = None
+    ) -> EmptyCart:
+        return EmptyCart(self.organization_id, cart, ORIGIN, holder, key)
+
+    def renew(
+        self,
+        cart: str,
+        *,
+        holder: Holder | None = None,
+        hold_id: HoldId | None = None,
+        key: IdempotencyKey | None = None,
+    ) -> RenewCart:
+        new_id = hold_id or HoldId(uuid7())
+        return RenewCart(self.organization_id, cart, new_id, uuid4(), ORIGIN, holder, key)
+
+    def promote(self) -> PromoteWaiting:
+        return PromoteWaiting(self.organization_id, self.session_id, Origin("promoter", "run-1"))
 
     def seats(
         self,
@@ -234,9 +299,18 @@ class Venue:
         purchase: Purchase | None = None,
         checkout_id: CheckoutId | None = None,
         key: IdempotencyKey | None = None,
+        total_minor: int | None = None,
     ) -> ConvertHolds:
-        paid = purchase or a_purchase()
-        return ConvertHolds(self.organization_id, hold_ids, paid, ORIGIN, checkout_id, holder, key)
+        return ConvertHolds(
+            self.organization_id,
+            hold_ids,
+            purchase or a_purchase(),
+            ORIGIN,
+            checkout_id,
+            holder,
+            key,
+            total_minor=total_minor,
+        )
 
     def pay_once(self, *hold_ids: HoldId, reference: str = "pay-1") -> ConvertHolds:
         """With a payment that is for single use."""

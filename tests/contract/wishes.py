@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from holdfast.domain.commands import Ask, IdempotencyKey, PlaceHold, SeatAsk
+from holdfast.domain.commands import Ask, FillCart, IdempotencyKey, PlaceHold, SeatAsk
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
@@ -43,10 +43,16 @@ SEAT_NAMES = [
 ]
 PEOPLE = [Holder(user_id=f"user-{number}") for number in range(3)]
 LENIENT = HoldPolicy(TTL_SECONDS, 10, lifetime_max_seconds=1250, late_payment_seconds=400)
+WAITING = replace(
+    LENIENT, waitlist=True, waiting_seconds=850, waiting_places_max=3, late_payment_seconds=0
+)
 POLICIES = {
     "lenient": LENIENT,
     "strict": replace(LENIENT, one_active_hold=True, refuse_orphans=True, late_payment_seconds=0),
+    "waiting": WAITING,
+    "passing": replace(WAITING, waiting_passes_max=2, late_payment_seconds=400),
 }
+CARTS = ["first", "second"]
 
 MakeAsk = Callable[[Venue], Ask | SeatAsk]
 seat_names = st.lists(st.sampled_from(SEAT_NAMES), min_size=1, max_size=3, unique=True)
@@ -56,10 +62,20 @@ def admission(ticket_type: str, quantity: int) -> MakeAsk:
     return lambda venue: venue.some(ticket_type, quantity)
 
 
-def best(ticket_type: str, quantity: int, block: str | None, accessible: int) -> MakeAsk:
+def best(
+    ticket_type: str, quantity: int, block: str | None, accessible: int, together: bool
+) -> MakeAsk:
     return lambda venue: venue.some(
-        ticket_type, quantity, block=block, accessible=min(accessible, quantity)
+        ticket_type,
+        quantity,
+        block=block,
+        accessible=min(accessible, quantity),
+        together=together,
     )
+
+
+def as_many(ticket_type: str, quantity: int, least: int) -> MakeAsk:
+    return lambda venue: venue.some(ticket_type, quantity, at_least=min(least, quantity))
 
 
 def named(names: list[str]) -> MakeAsk:
@@ -74,8 +90,15 @@ asks = st.one_of(
         st.integers(1, 5),
         st.sampled_from([None, None, *HALL.blocks]),
         st.sampled_from([0, 0, 0, 1]),
+        st.sampled_from([False, False, True]),
     ),
     st.builds(named, seat_names),
+    st.builds(
+        as_many,
+        st.sampled_from([*sorted(TICKET_TYPES), *sorted(HALL.seated)]),
+        st.integers(1, 6),
+        st.integers(1, 4),
+    ),
 )
 
 
@@ -96,6 +119,14 @@ class Wish:
             holder=self._holder,
             wants_alternative=self._wants_alternative,
         )
+
+    def fill(
+        self, venue: Venue, cart: str, hold_id: HoldId, key: IdempotencyKey | None = None
+    ) -> FillCart:
+        """Items go by their place in the cart, so that another wish changes some and keeps some."""
+        asked = _without_repeats([make(venue) for make in self._makers])
+        items = {f"item-{number}": ask for number, ask in enumerate(asked)}
+        return venue.fill(cart, items, holder=self._holder, hold_id=hold_id, key=key)
 
 
 def _without_repeats(asked: list[Ask | SeatAsk]) -> list[Ask | SeatAsk]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from secrets import token_bytes
 from typing import Any
@@ -13,10 +13,10 @@ import psycopg
 from holdfast.adapters.memory import MemoryStore
 from holdfast.adapters.postgres import statements
 from holdfast.adapters.postgres.orders import PostgresOrders
-from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.adapters.postgres.rows import hold_from_row, seat_from_row
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.catalogue import EventStatus, Offer, SeatBlock, SessionCatalogue
+from holdfast.domain.catalogue import Offer, SeatBlock, SessionCatalogue
 from holdfast.domain.commands import ConvertHolds
 from holdfast.domain.decide import decide
 from holdfast.domain.footprint import Resource, ResourceKind
@@ -30,6 +30,7 @@ from holdfast.domain.seat import Seat
 from holdfast.domain.values import Money
 from holdfast.ports.paging import PAGE_SIZE_MAX, PageRequest
 from holdfast.ports.store import GroupWrites, Store, Wanted
+from tests.contract.managing import MemoryManager, PostgresManager
 from tests.contract.seen import AuditSeen, FactSeen, HoldSeen, SeatSeen, seen_hold, seen_seat
 from tests.contract.tables import Connection, insert_venue
 from tests.contract.venues import ORIGIN, Plan, Venue, empty_venue
@@ -91,6 +92,17 @@ class _World:
         found = self.all_seats(venue)
         return {name: found[place.id].held_until for name, place in venue.places.items()}
 
+    def position(self, hold: Hold) -> int | None:
+        seen = self.readers().waiting_position(hold.organization_id, hold.id)
+        return None if seen is None else seen.position
+
+    def is_settled(self, venue: Venue) -> bool:
+        unsettled = self.readers().unsettled_sessions(1000)
+        return (venue.organization_id, venue.session_id) not in unsettled
+
+    def readers(self) -> MemoryStore | PostgresHolds:
+        raise NotImplementedError
+
     def all_holds(self, venue: Venue) -> list[Hold]:
         raise NotImplementedError
 
@@ -99,7 +111,7 @@ class _World:
 
 
 @dataclass
-class MemoryWorld(_World):
+class MemoryWorld(_World, MemoryManager):
     offset: timedelta = timedelta()
     store: MemoryStore = field(init=False)
 
@@ -150,9 +162,15 @@ class MemoryWorld(_World):
     def close(self) -> None:
         """Nothing is open."""
 
+    def readers(self) -> MemoryStore:
+        return self.store
+
     def let_pass(self, venue: Venue, seconds: int) -> None:
         del venue  # the clock of this store goes for all
         self.offset += timedelta(seconds=seconds)
+
+    def now(self) -> datetime:
+        return self.store.clock()
 
     def pool(self, pool_id: PoolId) -> Pool:
         return self.store.pools[pool_id]
@@ -177,13 +195,6 @@ class MemoryWorld(_World):
             for order in self.store.orders.values()
             if order.organization_id == venue.organization_id
         }
-
-    def cancel_event(self, venue: Venue) -> None:
-        session = self.store.sessions[venue.organization_id, venue.session_id]
-        cancelled = replace(session.sale, status=EventStatus.CANCELLED)
-        self.store.sessions[session.key] = replace(
-            session, version=session.version + 1, sale=cancelled
-        )
 
     def facts(self, venue: Venue) -> list[FactSeen]:
         return [
@@ -233,7 +244,7 @@ class MemoryWorld(_World):
 
 
 @dataclass
-class PostgresWorld(_World):
+class PostgresWorld(_World, PostgresManager):
     url: str
     store: PostgresStore = field(init=False)
     _connection: Connection | None = None
@@ -243,7 +254,7 @@ class PostgresWorld(_World):
         self.store = PostgresStore(self.url)
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def connected(self) -> Iterator[Connection]:
         """The owner's connection, kept open: the tests look at the rows often."""
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self.url, autocommit=True)
@@ -258,14 +269,14 @@ class PostgresWorld(_World):
 
     def build(self, plan: Plan, beside: Venue | None = None) -> Venue:
         venue = empty_venue(plan, beside)
-        with self._connected() as connection:
+        with self.connected() as connection:
             insert_venue(connection, venue, plan)
         return venue
 
     def let_pass(self, venue: Venue, seconds: int) -> None:
         """Nobody can turn the database's clock, so what is written is made older instead."""
         shift = {"shift": timedelta(seconds=seconds), "organization": venue.organization_id}
-        with self._connected() as connection:
+        with self.connected() as connection:
             connection.execute(
                 "UPDATE hold SET created_at = created_at - %(shift)s,"
                 " updated_at = updated_at - %(shift)s, held_at = held_at - %(shift)s,"
@@ -274,6 +285,12 @@ class PostgresWorld(_World):
                 " WHERE organization_id = %(organization)s",
                 shift,
             )
+            for table, column in (("waiting_place", "since"), ("waiting_line", "opened_at")):
+                query = (
+                    f"UPDATE {table} SET {column} = {column} - %(shift)s"
+                    " WHERE organization_id = %(organization)s"
+                )
+                connection.execute(query.encode(), shift)
             connection.execute(
                 "UPDATE seat SET held_until = held_until - %(shift)s,"
                 " changed_xid = pg_current_xact_id()"
@@ -293,8 +310,13 @@ class PostgresWorld(_World):
                     )
 
     def _rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
-        with self._connected() as connection:
+        with self.connected() as connection:
             return connection.execute(query.encode(), parameters).fetchall()
+
+    def now(self) -> datetime:
+        ((now,),) = self._rows("SELECT clock_timestamp()")
+        assert isinstance(now, datetime)
+        return now
 
     def pool(self, pool_id: PoolId) -> Pool:
         rows = self._rows(
@@ -316,34 +338,23 @@ class PostgresWorld(_World):
         return {seat.id: seat for seat in seats}
 
     def checkout(self, venue: Venue, checkout_id: CheckoutId) -> Checkout | None:
-        with self._reader() as orders:
-            seen = orders.checkout(venue.organization_id, checkout_id)
+        seen = PostgresOrders(self._reading()).checkout(venue.organization_id, checkout_id)
         return None if seen is None else seen.checkout
 
     def orders(self, venue: Venue) -> dict[OrderId, Order]:
-        with self._reader() as orders:
-            page = orders.orders(venue.organization_id, PageRequest(PAGE_SIZE_MAX))
+        orders = PostgresOrders(self._reading())
+        page = orders.orders(venue.organization_id, PageRequest(PAGE_SIZE_MAX))
         assert page.next is None
         return {order.id: order for order in page.items}
 
-    @contextmanager
-    def _reader(self) -> Iterator[PostgresOrders]:
+    def _reading(self) -> Database:
         if self._database is None:
             self._database = Database(self.url)
             self._database.open()
-        yield PostgresOrders(self._database)
+        return self._database
 
-    def cancel_event(self, venue: Venue) -> None:
-        with self._connected() as connection, connection.transaction():
-            connection.execute(
-                "UPDATE event SET status = 'cancelled' WHERE organization_id = %s"
-                " AND id = (SELECT event_id FROM session WHERE id = %s)",
-                [venue.organization_id, venue.session_id],
-            )
-            connection.execute(
-                "UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = %s",
-                [venue.organization_id, venue.session_id],
-            )
+    def readers(self) -> PostgresHolds:
+        return PostgresHolds(self._reading())
 
     def facts(self, venue: Venue) -> list[FactSeen]:
         rows = self._rows(

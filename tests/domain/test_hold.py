@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.hold import Hold, HoldStatus, Line, warning_time
+from holdfast.domain.hold import Hold, HoldStatus, Line, rounded_up, warning_time
 from holdfast.domain.ids import (
     CheckoutId,
     HoldId,
@@ -16,7 +16,6 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
-from holdfast.domain.placing import rounded_up
 from holdfast.domain.values import EmailAddress, Holder
 
 NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)

@@ -24,6 +24,8 @@ TABLES = (
     "seat",
     "hold",
     "hold_line",
+    "waiting_line",
+    "waiting_place",
     "checkout",
     "purchase_order",
     "ticket",
@@ -75,6 +77,16 @@ class Owner:
                 " updated_at = updated_at - %(shift)s, held_at = held_at - %(shift)s,"
                 " expires_at = expires_at - %(shift)s, due_at = due_at - %(shift)s,"
                 " warn_at = warn_at - %(shift)s, expired_at = expired_at - %(shift)s"
+                " WHERE organization_id = %(organization)s",
+                names,
+            )
+            connection.execute(
+                "UPDATE waiting_place SET since = since - %(shift)s"
+                " WHERE organization_id = %(organization)s",
+                names,
+            )
+            connection.execute(
+                "UPDATE waiting_line SET opened_at = opened_at - %(shift)s"
                 " WHERE organization_id = %(organization)s",
                 names,
             )
@@ -150,6 +162,7 @@ class Owner:
             "SELECT p.id, p.held, coalesce(sum(l.quantity) FILTER (WHERE h.status = 'active'), 0)"
             " FROM pool p LEFT JOIN hold_line l"
             " ON l.organization_id = p.organization_id AND p.id = ANY (l.pool_ids)"
+            " AND l.removed_version IS NULL"
             " LEFT JOIN hold h ON h.organization_id = l.organization_id AND h.id = l.hold_id"
             " WHERE p.organization_id = %s GROUP BY p.id, p.held",
             organization_id,

@@ -17,6 +17,10 @@ NO_POLICY = {
     "lifetime_max_seconds": None,
     "warning_seconds": None,
     "late_payment_seconds": None,
+    "waitlist": None,
+    "waiting_seconds": None,
+    "waiting_places_max": None,
+    "waiting_passes_max": None,
 }
 
 

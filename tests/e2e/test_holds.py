@@ -51,6 +51,8 @@ def test_a_new_hold_answers_what_was_promised(platform: Platform) -> None:
                 "unit_price": 4500,
                 "subtotal": 9000,
                 "seat": None,
+                "cart_item_id": None,
+                "group_id": None,
             }
         ],
         "total": 9000,
@@ -71,6 +73,9 @@ def test_a_new_hold_answers_what_was_promised(platform: Platform) -> None:
         "checkout_id": None,
         "order_id": None,
         "revives": None,
+        "cart": None,
+        "position": None,
+        "estimated_wait_seconds": None,
     }
     promised = ["hold_id", "session_id", "ticket_type_id", "quantity", "status", "expires_at"]
     assert list(hold)[:7] == [*promised, "created_at"]
@@ -205,7 +210,7 @@ def test_several_lines_are_held_and_priced_together(platform: Platform) -> None:
     body = {"session_id": sale.session_id, "user_id": "u", "lines": lines}
     hold = placed(platform.client.post("/api/holds", json=body))
     assert (hold["ticket_type_id"], hold["quantity"], hold["total"]) == (None, 4, 2750)
-    no_seat = {"seat": None}
+    no_seat = {"seat": None, "cart_item_id": None, "group_id": None}
     assert hold["lines"] == [
         {"ticket_type_id": floor, "quantity": 2, "unit_price": 1000, "subtotal": 2000, **no_seat},
         {"ticket_type_id": balcony, "quantity": 1, "unit_price": 750, "subtotal": 750, **no_seat},
@@ -454,3 +459,11 @@ def test_an_unknown_hold_is_404(platform: Platform, method: str) -> None:
     answer = platform.client.request(method, f"/api/holds/{uuid4()}")
     assert answer.status_code == 404
     assert (answer.text == "") is (method == "HEAD")
+
+
+def test_as_many_as_there_are_but_no_fewer(platform: Platform) -> None:
+    sale = platform.on_sale(5)
+    placed(platform.place(sale, 2))
+    problem_of(platform.place(sale, 5, at_least=4), 409, "insufficient_inventory")
+    assert placed(platform.place(sale, 5, at_least=3))["quantity"] == 3
+    assert platform.available(sale) == [0]

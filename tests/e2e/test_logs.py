@@ -5,6 +5,8 @@ import re
 import time
 from uuid import uuid4
 
+import pytest
+
 from tests.e2e.owner import Owner, wait_until
 from tests.support.platform import Json, Platform
 from tests.support.servers import RunningServer
@@ -145,6 +147,7 @@ def test_no_address_is_in_the_log_after_a_burst(server: RunningServer, platform:
         json.loads(line)
 
 
+@pytest.mark.alone
 def test_a_long_address_costs_no_time(server: RunningServer, platform: Platform) -> None:
     """Looking for addresses in what is logged must not be a way to keep the server busy."""
     started = time.monotonic()

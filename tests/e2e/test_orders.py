@@ -338,7 +338,7 @@ def test_bad_queries_are_named(platform: Platform, query: dict[str, str], field:
     assert first_error(platform.client.get("/api/orders", params=query))[0] == field
 
 
-@pytest.mark.parametrize("order_id", [str(uuid4()), "nothing"])
+@pytest.mark.parametrize("order_id", [pytest.param(str(uuid4()), id="unknown"), "nothing"])
 def test_an_order_that_nobody_has_is_not_found(platform: Platform, order_id: str) -> None:
     problem_of(platform.client.get(f"/api/orders/{order_id}"), 404, "order_not_found")
 

@@ -137,7 +137,7 @@ def test_no_price_is_shown(hall: NamedHall) -> None:
     problem_of(answer, 400, "invalid_request")
 
 
-@pytest.mark.parametrize("event_id", [str(uuid4()), "not-an-id", "1"])
+@pytest.mark.parametrize("event_id", [pytest.param(str(uuid4()), id="unknown"), "not-an-id", "1"])
 def test_an_unknown_event_is_404(hall: NamedHall, event_id: str) -> None:
     path = f"/api/events/{event_id}/seats/{hall.seat_ids[SEAT]}/reserve"
     answer = hall.platform.client.post(path, json={"user_id": "u"})
@@ -150,7 +150,7 @@ def test_a_foreign_event_is_404_like_an_unknown_one(hall: NamedHall, neighbour: 
     assert hall.status(SEAT) == "available"
 
 
-@pytest.mark.parametrize("seat_id", [str(uuid4()), "not-an-id"])
+@pytest.mark.parametrize("seat_id", [pytest.param(str(uuid4()), id="unknown"), "not-an-id"])
 def test_an_unknown_seat_is_404(hall: NamedHall, seat_id: str) -> None:
     path = f"/api/events/{hall.event_id}/seats/{seat_id}/reserve"
     answer = hall.platform.client.post(path, json={"user_id": "u"})

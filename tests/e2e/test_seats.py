@@ -32,6 +32,8 @@ class TestHoldingNamedSeats:
                 "row": "A",
                 "seat_number": "2",
             },
+            "cart_item_id": None,
+            "group_id": None,
         }
         assert second["seat"]["seat_number"] == "1"
         assert hold["seat_ids"] == hall.seats("Stalls A 2", "Stalls A 1")
@@ -248,6 +250,16 @@ class TestWrongAsks:
                 {"ticket_type_id": str(uuid4()), "quantity": 2, "accessible": -1},
                 "accessible",
                 "invalid_value",
+            ),
+            (
+                {"ticket_type_id": str(uuid4()), "quantity": 2, "at_least": 3},
+                "at_least",
+                "invalid_value",
+            ),
+            (
+                {"lines": [{"seat_ids": [str(uuid4())], "together": True}]},
+                "lines[0].together",
+                "conflicting_fields",
             ),
             ({"quantity": 2}, "ticket_type_id", "required"),
             ({"lines": [{"quantity": 2}]}, "lines[0].ticket_type_id", "required"),

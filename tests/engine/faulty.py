@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from holdfast.adapters.memory.store import MemoryConnection, MemoryGroup, MemoryStore
+from holdfast.adapters.memory import MemoryStore
+from holdfast.adapters.memory.group import MemoryConnection, MemoryGroup
 from holdfast.domain.footprint import Needs, Resource, Survey
 from holdfast.domain.ledger import Ledger
 from holdfast.ports.store import (

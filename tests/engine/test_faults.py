@@ -235,6 +235,7 @@ def test_stopping_answers_what_is_queued_and_takes_nothing_more_in(
     assert codes(b.submit(1)) == {RefusalCode.SERVICE_UNAVAILABLE}
 
 
+@pytest.mark.alone
 def test_stopping_is_bounded_and_leaves_no_future_hanging(bench: Callable[..., Bench]) -> None:
     b = bench(drain_seconds=0.2, group_max=1)
     release = threading.Event()

@@ -11,7 +11,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 # Our groups write such a fact in the same exchange as COMMIT.
-FACTS = (b"hold.created", b"seat.blocked")
+FACTS = (b"hold.created", b"hold.changed", b"hold.cancelled", b"hold.promoted", b"seat.blocked")
 COMMITTED = b"COMMIT\x00"
 
 

@@ -6,8 +6,9 @@ import pytest
 from pytest_bdd import given, parsers, then, when
 
 from tests.e2e.answers import problem_of, seconds_between
+from tests.e2e.carts import item
 from tests.e2e.owner import wait_until
-from tests.features.scene import CAPACITY, STATUS_OF_ERROR, Scene, new_key, scene_on
+from tests.features.scene import CAPACITY, STATUS_OF_ERROR, Scene, Sent, new_key, scene_on
 from tests.support.databases import DatabaseFactory
 from tests.support.platform import new_platform
 from tests.support.servers import RunningServer
@@ -65,7 +66,8 @@ def the_worker_runs(scene: Scene, server: RunningServer) -> None:
     scene.owner.let_pass(canary.organization_id, TTL_SECONDS + 1)
     organizations = [canary.organization_id, scene.platform.organization_id]
     waiting = (
-        "SELECT FROM hold WHERE organization_id = ANY (%s::uuid[]) AND status = 'active'"
+        "SELECT FROM hold WHERE organization_id = ANY (%s::uuid[])"
+        " AND status IN ('waiting', 'active')"
         " AND expires_at <= now()"
     )
     wait_until(lambda: not scene.owner.rows(waiting, organizations), "no lapsed hold waits")
@@ -85,6 +87,42 @@ def customer_requests(scene: Scene, quantity: int) -> None:
 )
 def customer_requests_with_key(scene: Scene, quantity: int) -> None:
     scene.send("/api/holds", scene.body(quantity), {"Idempotency-Key": new_key()})
+
+
+@given(
+    parsers.re(r"another customer holds (?P<quantity>\d+) tickets?"), converters={"quantity": int}
+)
+@when(
+    parsers.re(r"another customer holds (?P<quantity>\d+) tickets?"), converters={"quantity": int}
+)
+def another_customer_holds(scene: Scene, quantity: int) -> None:
+    scene.place(quantity)
+    assert scene.answer.status_code == 201, scene.answer.text
+
+
+@when(
+    parsers.re(r"the buyer (puts|changes the cart to) (?P<quantity>\d+) tickets?( into the cart)?"),
+    converters={"quantity": int},
+)
+def the_buyer_fills_the_cart(scene: Scene, quantity: int) -> None:
+    body = scene.cart.body(item(scene.sale, quantity))
+    scene.repeat(Sent(scene.cart.path, body, {}, "PUT"))
+
+
+@when("the buyer puts 2 tickets into the cart with an idempotency key")
+def with_a_key(scene: Scene) -> None:
+    body = scene.cart.body(item(scene.sale, 2))
+    scene.repeat(Sent(scene.cart.path, body, {"Idempotency-Key": new_key()}, "PUT"))
+
+
+@when("the buyer goes to pay for the cart")
+def the_buyer_goes_to_pay(scene: Scene) -> None:
+    scene.send("/api/checkouts", {"cart": scene.cart.name})
+
+
+@when(parsers.parse("{minutes:d} minutes pass"))
+def minutes_pass(scene: Scene, minutes: int) -> None:
+    scene.owner.let_pass(scene.platform.organization_id, minutes * 60)
 
 
 @when("the hold is released")
@@ -161,6 +199,12 @@ def the_order_has_tickets(scene: Scene, count: int) -> None:
     answer = scene.answer.json()
     tickets = answer.get("order", answer)["tickets"]
     assert len(tickets) == len({ticket["code"] for ticket in tickets}) == count
+
+
+@then(parsers.re(r"the cart holds (?P<quantity>\d+) tickets?"), converters={"quantity": int})
+def the_cart_holds(scene: Scene, quantity: int) -> None:
+    shown = scene.cart.now()
+    assert (shown["status"], shown["quantity"]) == ("active", quantity)
 
 
 @then(parsers.parse('the hold status is "{status}"'))

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import httpx
 
+from tests.e2e.carts import Cart
 from tests.e2e.owner import Owner
 from tests.support.platform import Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
@@ -22,6 +23,8 @@ STATUS_OF_ERROR = {
     "session_not_found": 404,
     "hold_expired": 409,
     "invalid_hold_state": 409,
+    "cart_of_another_holder": 409,
+    "waiting_places_exceeded": 409,
     "extension_limit_reached": 409,
     "expired_before_checkout": 409,
     "already_paid": 409,
@@ -47,6 +50,7 @@ class Sent:
     path: str
     body: Json | None
     headers: dict[str, str]
+    method: str = "POST"
 
 
 @dataclass
@@ -63,14 +67,16 @@ class Scene:
     sent: list[Sent] = field(default_factory=list)
     answers: list[httpx.Response] = field(default_factory=list)
     other: Platform = field(init=False, repr=False)
+    cart: Cart = field(init=False, repr=False)
 
     @property
     def answer(self) -> httpx.Response:
         return self.answers[-1]
 
-    def put_on_sale(self, capacity: int = CAPACITY) -> None:
-        self.sale = self.platform.on_sale(capacity)
+    def put_on_sale(self, capacity: int = CAPACITY, **ticket_type: Any) -> None:
+        self.sale = self.platform.on_sale(capacity, **ticket_type)
         self.capacity = capacity
+        self.cart = Cart(self.platform, self.sale)
 
     def body(self, quantity: int, **more: Any) -> Json:
         return self.platform.hold_body(self.sale, quantity, **more)
@@ -87,9 +93,9 @@ class Scene:
             self.hold = self.answer.json()
 
     def post(self, sent: Sent) -> httpx.Response:
-        if sent.body is None:
-            return self.platform.client.post(sent.path, headers=sent.headers)
-        return self.platform.client.post(sent.path, json=sent.body, headers=sent.headers)
+        return self.platform.client.request(
+            sent.method, sent.path, json=sent.body, headers=sent.headers
+        )
 
     def place(self, quantity: int, **more: Any) -> None:
         self.send("/api/holds", self.body(quantity, **more))

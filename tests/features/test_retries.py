@@ -2,10 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from uuid import uuid4
 
 from pytest_bdd import parsers, scenarios, then, when
 
+from tests.e2e.carts import in_parallel, item
 from tests.features.scene import Scene, Sent, new_key
 
 scenarios("retries.feature")
@@ -20,6 +22,18 @@ def many_times_at_once(scene: Scene, quantity: int, times: int) -> None:
     sent = Sent("/api/holds", scene.body(quantity), {"Idempotency-Key": new_key()})
     with ThreadPoolExecutor(times) as threads:
         scene.answers += threads.map(scene.post, [sent] * times)
+
+
+@when(
+    parsers.parse(
+        "a customer sends the same cart of {quantity:d} tickets {times:d} times at once with one"
+        " key"
+    )
+)
+def a_cart_many_times_at_once(scene: Scene, quantity: int, times: int) -> None:
+    body = scene.cart.body(item(scene.sale, quantity))
+    sent = Sent(scene.cart.path, body, {"Idempotency-Key": new_key()}, "PUT")
+    scene.answers += in_parallel([partial(scene.post, sent)] * times)
 
 
 @when(parsers.parse("a hold for {quantity:d} tickets is requested with the same key"))
@@ -97,3 +111,13 @@ def the_status_is(scene: Scene, status: int) -> None:
 def has_the_chosen_id(scene: Scene) -> None:
     assert scene.sent[0].body is not None
     assert scene.answer.json()["hold_id"] == scene.sent[0].body["hold_id"]
+
+
+@then("neither the cart nor the customer can be found in what is kept for it")
+def nothing_can_be_found(scene: Scene) -> None:
+    ((kept,),) = scene.owner.rows(
+        "SELECT body FROM idempotency WHERE organization_id = %s", scene.platform.organization_id
+    )
+    hold = scene.cart.now()
+    for secret in (scene.cart.name, scene.cart.customer_email, hold["hold_id"], hold["reference"]):
+        assert secret.encode() not in bytes(kept)

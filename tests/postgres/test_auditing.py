@@ -7,7 +7,8 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.auditing import PostgresBooks, run_check
-from holdfast.adapters.postgres.book_checks import BOOK_CHECKS, BookCheck
+from holdfast.adapters.postgres.book_check import BookCheck
+from holdfast.adapters.postgres.book_checks import BOOK_CHECKS
 from holdfast.domain.outcomes import CheckoutStarted, Converted
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
@@ -15,6 +16,7 @@ from holdfast.ports.store import StoreUnavailable
 from tests.contract.asking import ask, placed
 from tests.contract.venues import STRANGER, Hall, Plan
 from tests.contract.worlds import PostgresWorld
+from tests.postgres.rounds import Rounds
 from tests.support.auditing import assert_sound
 from tests.support.databases import DatabaseFactory
 
@@ -23,14 +25,14 @@ GRACE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def lively_url(databases: DatabaseFactory) -> Iterator[str]:
-    """Holds of every kind and end: live, cancelled, expired, paid, paid late; seats held, sold and
-    blocked; a checkout, orders and tickets."""
+    """Holds of every kind and end: live, cancelled, expired, paid, paid late, changed, waiting and
+    promoted; seats held, sold and blocked; a checkout, orders and tickets."""
     world = PostgresWorld(databases.fresh())
     engine = Admission(world.store)
     engine.start()
     hall = Hall({"Stalls": {"A": 9}}, {"seat": ()}, {"Stalls": 8})
     policy = HoldPolicy(late_payment_seconds=3_600)
-    venue = world.build(Plan({"floor": 10}, {"standing": ("floor",)}, policy, hall=hall))
+    venue = world.build(Plan({"floor": 20}, {"standing": ("floor",)}, policy, hall=hall))
     lapsed = placed(engine, venue.seats("Stalls A 1"))
     late = placed(engine, venue.place(("standing", 1)))
     world.let_pass(venue, 601)
@@ -47,9 +49,24 @@ def lively_url(databases: DatabaseFactory) -> Iterator[str]:
     ask(engine, venue.unblock("Stalls A 8"))
     placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 2)))
     placed(engine, venue.place(("seat", 1), holder=STRANGER))
+    _change_and_wait(Rounds(world, venue))
     yield world.url
     engine.stop()
     world.close()
+
+
+def _change_and_wait(rounds: Rounds) -> None:
+    with rounds.round() as first:
+        hold = first.place(first.line(1), first.line(1), cart="changed")
+        waiting = [first.place(since=first.now) for _ in range(3)]
+        first.place(first.line(2), cart="waiting", since=first.now)
+        first.commit()
+    with rounds.round(hold, *waiting[:2]) as second:
+        second.change(hold, hold.lines[:1], second.line(2))
+        second.promote(waiting[0])
+        second.release(waiting[1])
+        second.commit()
+    rounds.connection.close()
 
 
 def test_a_sound_database_is_found_sound(lively_url: str) -> None:
@@ -67,6 +84,7 @@ def test_a_database_that_is_away_is_told() -> None:
 
 FREE = "(SELECT id FROM seat WHERE status = 'available' LIMIT 1)"
 HELD = "(SELECT id FROM seat WHERE status = 'held' LIMIT 1)"
+WAITING = "(SELECT id FROM hold WHERE status = 'waiting' LIMIT 1)"
 # Not even the owner may change the audit, unless the guard is taken away first.
 UNGUARDED = "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only; "
 DAMAGES = {
@@ -84,7 +102,7 @@ DAMAGES = {
     ),
     "a second of a pool whose units are not those that lapse in it": (
         "UPDATE pool_lapse SET units = units + 1",
-        "UPDATE pool_lapse SET lapses_at = lapses_at + interval '1s'",
+        "UPDATE pool_lapse SET lapses_at = lapses_at + interval '1h'",
         "DELETE FROM pool_lapse",
     ),
     "a hold whose quantity or total is not that of its lines": (
@@ -102,7 +120,7 @@ DAMAGES = {
             "UPDATE seat SET status = 'available', hold_id = NULL, held_until = NULL"
             f" WHERE id = {HELD}"
         ),
-        f"UPDATE seat SET held_until = held_until + interval '1s' WHERE id = {HELD}",
+        f"UPDATE seat SET held_until = held_until + interval '1h' WHERE id = {HELD}",
         f"UPDATE seat SET hold_id = gen_random_uuid() WHERE id = {HELD}",
     ),
     "a held seat that is no line of a live hold": (
@@ -146,7 +164,7 @@ DAMAGES = {
     ),
     "tickets that are not the units of a paid hold": (
         "DELETE FROM ticket WHERE position = 0",
-        "UPDATE ticket SET hold_id = (SELECT id FROM hold WHERE status = 'cancelled')",
+        "UPDATE ticket SET hold_id = (SELECT id FROM hold WHERE status = 'cancelled' LIMIT 1)",
         "UPDATE ticket SET unit_price_minor = unit_price_minor + 1",
     ),
     "an order whose total is not that of its tickets": (
@@ -192,6 +210,44 @@ DAMAGES = {
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'seat.unblocked'",
     ),
     "an order without exactly one fact": ("DELETE FROM outbox WHERE type = 'order.confirmed'",),
+    "a waiting hold without its place, or the other way round": (
+        f"DELETE FROM waiting_place WHERE hold_id = {WAITING}",
+        "UPDATE waiting_place SET session_id = gen_random_uuid()",
+        (
+            "INSERT INTO waiting_place SELECT organization_id, id, session_id, gen_random_uuid(),"
+            " now(), 0 FROM hold WHERE status = 'active'"
+        ),
+    ),
+    "a line that does not count those who stand in it": (
+        "UPDATE waiting_line SET waiting = waiting + 1",
+        "DELETE FROM waiting_line",
+        f"UPDATE waiting_place SET line_id = gen_random_uuid() WHERE hold_id = {WAITING}",
+        (
+            "INSERT INTO waiting_line SELECT organization_id, session_id, gen_random_uuid(),"
+            " wants, 1, 0, 0, now() FROM waiting_line"
+        ),
+    ),
+    "a seat of a hold that still waits": (
+        f"UPDATE hold_line SET seat_id = {FREE} WHERE hold_id = {WAITING}",
+    ),
+    "a hold that has its places and a line that waits for seats": (
+        "UPDATE hold_line SET wish_accessible = 0, wish_is_together = true WHERE seat_id IS NULL",
+    ),
+    "a cart with two live holds": (
+        (
+            "DROP INDEX hold_of_cart; UPDATE hold SET is_cart = true, cart_token = 'one'"
+            " WHERE status IN ('waiting', 'active')"
+        ),
+    ),
+    "a hold with its places since no time, or without them since one": (
+        "UPDATE hold SET held_at = now() WHERE status = 'waiting'",
+        "UPDATE hold SET held_at = NULL WHERE status = 'converted'",
+    ),
+    "a line of a version that its hold never had": (
+        "UPDATE hold_line SET added_version = 99 WHERE removed_version IS NULL",
+        "UPDATE hold_line SET removed_version = 99",
+    ),
+    "a session without its waitlist": ("DELETE FROM waitlist",),
     "a position from the future": (
         "UPDATE outbox SET xid = '999999999'",
         "INSERT INTO relay_cursor (partition, xid, seq) VALUES (0, '999999999', 1)",
@@ -222,6 +278,7 @@ OLD_FACTS = (
     f"{UNGUARDED} UPDATE audit SET at = at - interval '2 days';"
     " UPDATE purchase_order SET created_at = created_at - interval '2 days';"
     " UPDATE hold SET created_at = created_at - interval '2 days',"
+    " held_at = held_at - interval '2 days',"
     " updated_at = updated_at - interval '2 days';"
 )
 

@@ -8,7 +8,14 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import connecting, reading, statements
+from holdfast.adapters.postgres import (
+    connecting,
+    hold_statements,
+    reading,
+    statements,
+    waiting_statements,
+    writing_statements,
+)
 from holdfast.adapters.postgres.watchdog import Watchdog
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, SessionId
@@ -23,6 +30,7 @@ HOLDS = 20_000
 SEATS = 20_000
 SESSIONS = 2_000
 LAPSED_SECONDS = 5_000
+CARTS = 4_000
 GROUP = 64
 
 # 20,000 holds over 20 sessions; half of them are active, half of those lapsed.
@@ -40,6 +48,30 @@ SELECT *, expires_at FROM (
     FROM generate_series(1, %(count)s) AS n
 ) AS made
 """
+# Carts that waited once, gave up, and wait again: all of them in twenty lines of the first session.
+LOAD_CARTS = """
+INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity,
+    total_minor, currency, status, version, created_at, updated_at, expires_at, due_at, is_cart,
+    cart_token)
+SELECT %(organization)s, gen_random_uuid(), (%(sessions)s::uuid[])[1], 'W' || status || n,
+    'waiter' || n || '@example.com', 1, 4500, 'EUR', status, 1,
+    CASE status WHEN 'waiting' THEN now() ELSE now() - interval '1 day' END, now(),
+    now() + interval '1 day', now() + interval '1 day', true, 'cart' || n
+FROM generate_series(1, %(carts)s) AS n, unnest(ARRAY['cancelled', 'waiting']) AS status
+"""
+LOAD_LINE = """
+INSERT INTO waiting_line
+SELECT %(organization)s, (%(sessions)s::uuid[])[s], lpad(to_hex(n), 32, '0')::uuid,
+    ARRAY[gen_random_uuid()], %(carts)s / 20, 0, 0, now()
+FROM generate_series(0, 19) AS n, generate_series(1, 500) AS s
+"""
+LOAD_PLACES = """
+INSERT INTO waiting_place
+SELECT organization_id, id, session_id,
+    lpad(to_hex(right(cart_token, -4)::integer %% 20), 32, '0')::uuid, created_at, 0
+FROM hold WHERE status = 'waiting'
+"""
+WAITING_TABLES = ("waitlist", "waiting_line", "waiting_place", "hold_line")
 LOAD_LINES = """
 INSERT INTO hold_line
 SELECT organization_id, id, 0, %(type)s, 1, 4500, ARRAY[%(pool)s::uuid] FROM hold
@@ -85,7 +117,7 @@ class Large:
         self.engine.prepare_threshold = None
         connecting.begin(self.engine, [self.organization_id])
         for name in HOT:
-            query = getattr(statements, name).replace("%s", "$1", 1).replace("%s", "$2", 1)
+            query = statement(name).replace("%s", "$1", 1).replace("%s", "$2", 1)
             self.engine.execute(f"PREPARE {name} AS {query}".encode())
             self.engine.execute(f"EXECUTE {name} ('{{}}', '{{}}')".encode())
         self.engine.execute("COMMIT")
@@ -111,15 +143,25 @@ class Large:
             "organization": self.organization_id,
             "sessions": sessions,
             "count": HOLDS,
+            "carts": CARTS,
             "seats": SEATS,
             "block": self.venue.blocks["Stalls"],
             "type": self.venue.ticket_types["standing"],
             "pool": self.venue.pools["floor"],
         }
         # No statistics until a test asks for them.
-        for table in ("hold", "session", "idempotency", "seat"):
+        for table in ("hold", "session", "idempotency", "seat", *WAITING_TABLES):
             self.owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)".encode())
-        for load in (LOAD, LOAD_LINES, LOAD_LAPSE, LOAD_ANSWERS, LOAD_SEATS):
+        for load in (
+            LOAD,
+            LOAD_CARTS,
+            LOAD_LINE,
+            LOAD_PLACES,
+            LOAD_LINES,
+            LOAD_LAPSE,
+            LOAD_ANSWERS,
+            LOAD_SEATS,
+        ):
             self.owner.execute(load, names)
 
     def plan(
@@ -152,8 +194,16 @@ class Large:
             "idempotency",
             "pool_lapse",
             "seat",
+            "waiting_line",
+            "waiting_place",
         }
         return {node["Index Name"] for node in nodes if "Index Name" in node}
+
+
+def statement(name: str) -> str:
+    found = getattr(statements, name, None) or getattr(waiting_statements, name)
+    assert isinstance(found, str)
+    return found
 
 
 def _array(ids: list[UUID]) -> str:
@@ -191,6 +241,10 @@ HOT = {
     "SESSION_VERSIONS": "SELECT organization_id, id FROM session LIMIT 2",
     "SESSION_CATALOGUE": "SELECT organization_id, id FROM session LIMIT 2",
     "LAPSED_UNITS": "SELECT organization_id, id FROM pool",
+    "LOCK_WAITLISTS": "SELECT organization_id, session_id FROM waitlist LIMIT 2",
+    "LINES": f"SELECT DISTINCT organization_id, session_id FROM waiting_line LIMIT {GROUP}",
+    "NEWEST_OF_CARTS": f"SELECT organization_id, cart_token FROM hold WHERE is_cart LIMIT {GROUP}",
+    "SURVEY_CARTS": f"SELECT organization_id, cart_token FROM hold WHERE is_cart LIMIT {GROUP}",
     "RECORDED_ANSWERS": f"SELECT organization_id, digest FROM idempotency LIMIT {GROUP}",
 }
 
@@ -206,7 +260,9 @@ def test_hot_statements_touch_only_their_group_on_tables_without_statistics(
     for node in nodes:
         assert node["Node Type"] != "Seq Scan", node
         rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-        allowed = LAPSED_SECONDS + 300 if name == "LAPSED_UNITS" else 4 * len(ids)
+        allowed = {"LAPSED_UNITS": LAPSED_SECONDS + 300, "LINES": 20 * len(ids)}.get(
+            name, 4 * len(ids)
+        )
         assert rows * node["Actual Loops"] <= allowed, node
 
 
@@ -219,7 +275,7 @@ def test_ended_holds_are_written_by_key_on_tables_without_statistics(large: Larg
     # Version 2; updated, ending and due now; neither warned, paid for nor cancelled.
     times = (moments, moments, moments, nothing, nothing, nothing, moments)
     ended = ("1", organizations, ids, ["expired"] * count, [2] * count, *times, nothing, nothing)
-    nodes = large.plan(large.engine, statements.UPDATE_HOLDS, ended, measured=True)
+    nodes = large.plan(large.engine, writing_statements.UPDATE_HOLDS, ended, measured=True)
     assert all(node["Node Type"] != "Seq Scan" for node in nodes)
 
 
@@ -229,7 +285,7 @@ def test_changed_seats_are_written_by_key_on_tables_without_statistics(large: La
     )
     nothing = [None] * GROUP
     changed = ("1", organizations, ids, ["available"] * GROUP, *[nothing] * 5, [2] * GROUP)
-    nodes = large.plan(large.engine, statements.UPDATE_SEATS, changed, measured=True)
+    nodes = large.plan(large.engine, writing_statements.UPDATE_SEATS, changed, measured=True)
     assert {node.get("Index Name") for node in nodes} >= {"seat_pkey"}
     assert touched(nodes) <= GROUP
 
@@ -268,7 +324,8 @@ def test_a_holders_live_holds_are_found_without_wading_through_others(
     assert row is not None
     holder = row[2] if is_by_email else row[3]
     query = getattr(statements, name)
-    nodes = large.plan(large.engine, query, (*row[:2], holder), measured=True)
+    people = ([row[0]], [row[1]], [holder])
+    nodes = large.plan(large.engine, query, people, measured=True)
     assert nodes[0]["Actual Rows"] > 0
     assert touched(nodes) <= HOLDS // 4000
 
@@ -301,6 +358,43 @@ def test_lapsed_holds_in_the_way_are_found_through_their_seconds(large: Large) -
     assert {"pool_lapse_pkey", "hold_line_pkey"} <= used
     assert "hold_live_by_session" in used
     assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+
+
+@pytest.mark.parametrize("look_ahead", [1, 64])
+def test_only_the_first_of_each_line_are_read(large: Large, look_ahead: int) -> None:
+    """On tables without statistics. The control: with no bound all of them are."""
+    session = ([large.organization_id], [large.venue.session_id])
+    nodes = large.plan(
+        large.engine, waiting_statements.FIRST_PARTIES, (*session, look_ahead), measured=True
+    )
+    assert nodes[0]["Actual Rows"] == 20 * look_ahead
+    assert touched(nodes) <= 20 * look_ahead
+    assert "waiting_place_in_line" in {node.get("Index Name") for node in nodes}
+    nodes = large.plan(
+        large.engine, waiting_statements.FIRST_PARTIES, (*session, CARTS), measured=True
+    )
+    assert touched(nodes) == CARTS
+
+
+def test_changed_lines_and_places_are_written_by_key(large: Large) -> None:
+    organizations, ids = keys(
+        large, f"SELECT organization_id, hold_id FROM waiting_place LIMIT {GROUP}"
+    )
+    now = large.owner.execute("SELECT now()").fetchone()
+    assert now is not None
+    contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP)
+    lines, sessions = [UUID(int=1)], [large.venue.session_id]
+    writes = {
+        writing_statements.UPDATE_CONTENTS: contents,
+        writing_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
+        waiting_statements.DELETE_PLACES: (organizations, ids),
+        waiting_statements.DELETE_LINES: (organizations[:1], sessions, lines),
+        waiting_statements.SETTLE: (organizations[:1], sessions, [False]),
+    }
+    for query, parameters in writes.items():
+        nodes = large.plan(large.engine, query, parameters, measured=True)
+        assert all(node["Node Type"] != "Seq Scan" for node in nodes), query
+        assert touched(nodes) <= GROUP, query
 
 
 @pytest.fixture(scope="module")
@@ -365,11 +459,55 @@ def test_what_a_person_could_pay_for_is_found_without_wading_through_others(
         "email": row[1],
         "user_id": row[2],
     }
-    nodes = analyzed.plan(analyzed.engine, getattr(statements, name), names, measured=True)
+    nodes = analyzed.plan(analyzed.engine, getattr(hold_statements, name), names, measured=True)
     assert nodes[0]["Actual Rows"] > 0
     of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
     assert of_holds
     assert touched(of_holds) <= HOLDS // 4000
+
+
+def test_the_promoter_reads_only_what_is_unsettled(analyzed: Large) -> None:
+    query = body_of(analyzed, "holdfast_unsettled_sessions").replace("row_limit", "100")
+    nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
+    assert "waitlist_unsettled" in {node.get("Index Name") for node in nodes}
+    assert touched(nodes) == 0
+
+
+def test_the_sweep_goes_from_session_to_session_and_not_through_their_lines(
+    analyzed: Large,
+) -> None:
+    query = body_of(analyzed, "holdfast_waiting_sessions").replace("row_limit", "50")
+    start = f"'{analyzed.organization_id}'::uuid"
+    query = query.replace("after_organization", start).replace("after_session", f"'{UUID(int=0)}'")
+    nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
+    assert nodes[0]["Actual Rows"] == 50
+    assert touched(nodes) <= 50
+
+
+def test_a_place_in_line_is_counted_by_its_index(analyzed: Large) -> None:
+    (organization_id,), (hold_id,) = keys(
+        analyzed, "SELECT organization_id, hold_id FROM waiting_place ORDER BY since DESC LIMIT 1"
+    )
+    position = (organization_id, hold_id)
+    nodes = analyzed.plan(
+        analyzed.application, waiting_statements.POSITION, position, measured=True
+    )
+    assert nodes[0]["Actual Rows"] == 1
+    # Those of its line, and the lines of its session.
+    assert touched(nodes) <= CARTS // 20
+    used = analyzed.indexes(waiting_statements.POSITION, position)
+    assert used == {"waiting_place_pkey", "waiting_place_in_line", "waiting_line_pkey"}
+
+
+@pytest.mark.parametrize("name", ["CART_HOLD", "LIVE_HOLDS_OF_CART"])
+def test_the_holds_of_a_cart_are_found_by_its_name(analyzed: Large, name: str) -> None:
+    query = getattr(hold_statements, name)
+    used = analyzed.indexes(query, (analyzed.organization_id, "cart7"))
+    assert used & {"hold_by_cart", "hold_of_cart"}
+    nodes = analyzed.plan(
+        analyzed.application, query, (analyzed.organization_id, "cart7"), measured=True
+    )
+    assert touched(nodes) <= 2
 
 
 def test_the_pruner_reads_only_what_is_old(analyzed: Large) -> None:
@@ -423,12 +561,13 @@ def listed(large: Large, **only: Any) -> set[str]:
     query, parameters = reading.list_query(
         large.organization_id, HoldFilter(**only), PageRequest(20)
     )
-    return large.indexes(query, parameters) - {"hold_line_pkey", "seat_pkey"}
+    beside = {"hold_line_pkey", "seat_pkey", "waiting_place_pkey"}
+    return large.indexes(query, parameters) - beside
 
 
 def test_one_hold_is_found_by_its_id(analyzed: Large) -> None:
-    used = analyzed.indexes(statements.SELECT_HOLD, (analyzed.organization_id, uuid4()))
-    assert used == {"hold_pkey", "hold_line_pkey", "seat_pkey"}
+    used = analyzed.indexes(hold_statements.SELECT_HOLD, (analyzed.organization_id, uuid4()))
+    assert used == {"hold_pkey", "hold_line_pkey", "seat_pkey", "waiting_place_pkey"}
 
 
 def test_lists_of_holds_find_their_index(analyzed: Large) -> None:

@@ -7,7 +7,12 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import connecting, order_statements, statements
+from holdfast.adapters.postgres import (
+    connecting,
+    hold_statements,
+    order_statements,
+    statements,
+)
 from holdfast.adapters.postgres.orders import PostgresOrders
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.domain.commands import IdempotencyKey, Receipt
@@ -34,6 +39,9 @@ TABLES = (
     "seat",
     "hold",
     "hold_line",
+    "waitlist",
+    "waiting_line",
+    "waiting_place",
     "outbox",
     "audit",
     "idempotency",
@@ -46,8 +54,8 @@ READABLE = tuple(table for table in TABLES if table != "api_key")
 
 
 class Neighbours:
-    """Two organizations on a database of their own, each with a hall, a hold and an order that a
-    message told of."""
+    """Two organizations on a database of their own, each with a hall, a hold, an order that a
+    message told of, and somebody who waits."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -57,6 +65,8 @@ class Neighbours:
         self.mine, self.theirs = self._venue(), self._venue()
         self.my_hold, self.their_hold = self._hold(self.mine, 1), self._hold(self.theirs, 1)
         self.my_order, self.their_order = self._order(self.mine), self._order(self.theirs)
+        self._let_wait(self.my_hold)
+        self._let_wait(self.their_hold)
 
     def _venue(self) -> Venue:
         hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
@@ -78,6 +88,20 @@ class Neighbours:
         outcome = self.engine.submit(command, lambda _: b"answer").result(10).outcome
         assert isinstance(outcome, Converted)
         return outcome.order
+
+    def _let_wait(self, hold: Hold) -> None:
+        """A line and a place in it, as far as the tables are concerned."""
+        line_id = uuid4()
+        with psycopg.connect(self.url) as owner:
+            owner.execute(
+                "INSERT INTO waiting_line VALUES (%s, %s, %s, ARRAY[gen_random_uuid()], 1, 0, 0,"
+                " now())",
+                [*hold.session_key, line_id],
+            )
+            owner.execute(
+                "INSERT INTO waiting_place VALUES (%s, %s, %s, %s, now(), 0)",
+                [*hold.key, hold.session_id, line_id],
+            )
 
     def app_connection(self) -> psycopg.Connection[tuple[object, ...]]:
         connection = psycopg.connect(self.url, autocommit=True)
@@ -185,6 +209,9 @@ def test_no_order_can_be_made_for_another(neighbours: Neighbours, table: str) ->
         "UPDATE outbox SET type = 'hold.created'",
         "DELETE FROM outbox",
         "UPDATE hold_line SET quantity = 1",
+        "DELETE FROM hold_line",
+        "INSERT INTO waitlist VALUES (gen_random_uuid(), gen_random_uuid())",
+        "DELETE FROM waitlist",
         "DELETE FROM hold",
         "DELETE FROM seat",
         "DELETE FROM block",
@@ -237,14 +264,16 @@ def test_operators_see_the_tickets_of_all_but_nobodys_code_or_name(neighbours: N
 def _without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the organization out of what the application asks."""
     monkeypatch.setattr(
-        statements,
+        hold_statements,
         "SELECT_HOLD",
-        statements.SELECT_HOLD.replace("h.organization_id = %s AND", "%s::uuid IS NOT NULL AND"),
+        hold_statements.SELECT_HOLD.replace(
+            "h.organization_id = %s AND", "%s::uuid IS NOT NULL AND"
+        ),
     )
     monkeypatch.setattr(
-        statements,
+        hold_statements,
         "LIST_PART",
-        statements.LIST_PART.replace("WHERE {conditions}", "WHERE true OR {conditions}"),
+        hold_statements.LIST_PART.replace("WHERE {conditions}", "WHERE true OR {conditions}"),
     )
     for name in ("SURVEY_HOLDS", "LOCK_HOLDS", "EXISTING_HOLDS"):
         filtered = getattr(statements, name)

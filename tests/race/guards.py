@@ -3,12 +3,14 @@
 import threading
 from collections.abc import Iterable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from holdfast.adapters.postgres import group as group_module
 from holdfast.adapters.postgres import statements
-from holdfast.domain.footprint import Resource
+from holdfast.adapters.postgres.locks import advisory_name
+from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.engine import Admission
 from holdfast.ports.store import Contended, Wanted
 from tests.contract.worlds import PostgresWorld
@@ -24,6 +26,20 @@ def without(monkeypatch: pytest.MonkeyPatch, name: str, guard: str = ROW_LOCK) -
     assert guard in guarded
     monkeypatch.setattr(statements, name, guarded.replace(guard, "OFFSET 0"))
     monkeypatch.setattr(group_module, "_WAITED_FOR", {})
+
+
+def unlocked(monkeypatch: pytest.MonkeyPatch, kind: ResourceKind) -> None:
+    """The advisory locks of this kind keep nobody out."""
+
+    def somewhere_else(resource: Resource) -> int:
+        return uuid4().int >> 65 if resource.kind is kind else advisory_name(resource)
+
+    monkeypatch.setattr(group_module, "advisory_name", somewhere_else)
+
+
+def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read is acted upon a moment later, so that two engines surely meet."""
+    monkeypatch.setattr(statements, "CLOCK", statements.CLOCK + ", pg_sleep(0.02)")
 
 
 def contentions(world: PostgresWorld, resources: Iterable[Resource], rounds: int) -> int:

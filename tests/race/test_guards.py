@@ -2,13 +2,10 @@
 with the guard taken away, the same test sees the damage."""
 
 from collections.abc import Iterator
-from uuid import uuid4
 
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import group as group_module
-from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.outcomes import Placed
 from holdfast.engine import Admission
@@ -17,6 +14,7 @@ from tests.race.guards import (
     ROUNDS_MAX,
     TwoEngines,
     contentions,
+    unlocked,
     wait_in_two_orders,
     without,
 )
@@ -87,13 +85,7 @@ def test_control_without_the_lock_on_the_key_it_has_two(
     world, engines = two_engines
     with psycopg.connect(world.url, autocommit=True) as connection:
         connection.execute("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey")
-
-    def somewhere_else(resource: Resource) -> int:
-        if resource.kind is ResourceKind.IDEMPOTENCY_KEY:
-            return uuid4().int >> 65
-        return advisory_name(resource)
-
-    monkeypatch.setattr(group_module, "advisory_name", somewhere_else)
+    unlocked(monkeypatch, ResourceKind.IDEMPOTENCY_KEY)
     venue = world.venue({"a": 10_000, "b": 10_000}, {"0": ("a",), "1": ("b",)})
     most = 0
     for _ in range(ROUNDS_MAX):

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.bootstrap.duties import Duty, DutyThread
 from holdfast.domain.policy import HoldPolicy
@@ -36,6 +38,7 @@ def await_facts(url: str, count: int) -> list[tuple[Any, ...]]:
     return seen
 
 
+@pytest.mark.alone
 def test_holds_that_end_at_different_seconds_are_each_expired_on_time(
     make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:
@@ -52,6 +55,7 @@ def test_holds_that_end_at_different_seconds_are_each_expired_on_time(
     assert_sound(fresh_database_url, grace_seconds=1)
 
 
+@pytest.mark.alone
 def test_a_reaper_that_looks_once_a_minute_wakes_for_each_warning_and_each_end(
     fresh_database_url: str,
 ) -> None:

@@ -17,8 +17,16 @@ from holdfast.domain.values import Holder
 from holdfast.ports.facts import Message
 from holdfast.services.taking_orders import paid_order_of
 from holdfast.services.telling import SCHEMA
-from tests.contract.asking import converted, extended, placed, started, warned
-from tests.contract.venues import Plan, a_purchase
+from tests.contract.asking import (
+    changed,
+    converted,
+    extended,
+    placed,
+    started,
+    waiting,
+    warned,
+)
+from tests.contract.venues import Hall, Plan, a_purchase
 from tests.relay.contracts import (
     CONTRACTS,
     INBOUND,
@@ -30,13 +38,11 @@ from tests.relay.contracts import (
 )
 from tests.relay.stage import HALL, Listed, Stage
 
-RESERVED = {"hold.promoted"}
-
 every_file = pytest.mark.parametrize("path", [*fact_files(), INBOUND], ids=lambda path: path.stem)
 
 
 def test_every_fact_has_a_contract() -> None:
-    assert {path.stem for path in fact_files()} == {*FactType, *RESERVED}
+    assert {path.stem for path in fact_files()} == set(FactType)
     for path in fact_files():
         schema = schema_in(path)
         assert schema["$id"] == SCHEMA.format(type=path.stem)
@@ -86,7 +92,7 @@ def test_what_the_contract_of_orders_allows_is_taken_in() -> None:
 def test_the_document_of_all_messages_leads_to_every_contract() -> None:
     text = (CONTRACTS / "asyncapi.yaml").read_text()
     assert text.startswith("asyncapi: 3.0.0\n")
-    assert set(re.findall(r"^    address: (\S+)$", text, re.MULTILINE)) == {*FactType, *RESERVED}
+    assert set(re.findall(r"^    address: (\S+)$", text, re.MULTILINE)) == set(FactType)
     files = {(CONTRACTS / found).resolve() for found in re.findall(r"\$ref: (\./\S+)", text)}
     assert files == {*fact_files(), INBOUND}
     within = set(re.findall(r"\$ref: '#/(?:components/)?(\w+)/(\w+)'", text))
@@ -101,6 +107,8 @@ def test_every_message_fits(stage: Stage) -> None:
     _standing_life(stage)
     _seated_life(stage)
     _short_life(stage)
+    _life_in_a_cart(stage)
+    _life_in_a_line(stage)
     published = Listed([])
     stage.relay_all(published)
     stage.assert_arrived(published.messages, once=True)
@@ -160,6 +168,31 @@ def _short_life(stage: Stage) -> None:
     seated = placed(stage.engine, venue.seats("Stalls A 1"))
     stage.world.let_pass(venue, 601)
     stage.ask(venue.expire(hold.id, seated.id))
+
+
+def _life_in_a_cart(stage: Stage) -> None:
+    """Counts and seats come and go, and what is left is paid for."""
+    venue, engine = stage.venue, stage.engine
+    cart = uuid4().hex
+    first = placed(
+        engine, venue.fill(cart, {"a": ("standing", 2), "b": venue.these("Stalls A 20")})
+    )
+    changed(engine, venue.fill(cart, {"a": ("standing", 3), "b": venue.these("Stalls A 21")}))
+    changed(engine, venue.fill(cart, {"a": ("standing", 1)}))
+    converted(engine, venue.convert(first.id))
+
+
+def _life_in_a_line(stage: Stage) -> None:
+    """One waits for a count and one for seats; both are served."""
+    policy = HoldPolicy(waitlist=True)
+    hall = Hall({"Stalls": {"A": 2}}, {"seat": ()})
+    venue = stage.world.build(Plan({"floor": 2}, {"standing": ("floor",)}, policy, hall=hall))
+    engine = stage.engine
+    standing = placed(engine, venue.place(("standing", 2)))
+    seated = placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+    waiting(engine, venue.place(("standing", 1)))
+    waiting(engine, venue.place(("seat", 2)))
+    stage.ask(venue.release(standing.id), venue.release(seated.id))
 
 
 def _header_schema() -> Json:

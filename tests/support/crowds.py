@@ -54,7 +54,9 @@ class Crowd:
     def post(self, path: str, body: dict[str, Any], key: str | None = None) -> Reply:
         return self.send("POST", path, body, key)
 
-    def send(self, verb: str, path: str, body: dict[str, Any], key: str | None = None) -> Reply:
+    def send(
+        self, verb: str, path: str, body: dict[str, Any] | None, key: str | None = None
+    ) -> Reply:
         headers = {
             "Authorization": f"Bearer {self._platform.secret_key}",
             "Content-Type": "application/json",
@@ -63,7 +65,8 @@ class Crowd:
             headers["Idempotency-Key"] = key
         try:
             connection = self._connection()
-            connection.request(verb, path, json.dumps(body), headers)
+            content = None if body is None else json.dumps(body)
+            connection.request(verb, path, content, headers)
             answer = connection.getresponse()
             is_replay = answer.getheader("Idempotent-Replayed") == "true"
             return Reply(answer.status, answer.read(), is_replay)

@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from holdfast.engine import Admission
 from tests.contract.asking import placed
 from tests.contract.venues import Venue
@@ -71,6 +73,7 @@ def test_a_database_that_is_away_is_one_clear_line() -> None:
     assert last.startswith("holdfast: the holds could not be read")
 
 
+@pytest.mark.alone
 def test_three_at_once_expire_each_hold_once(world: PostgresWorld, lapse: Lapse) -> None:
     lapse(MANY)
     with ThreadPoolExecutor() as pool:
@@ -83,6 +86,7 @@ def test_three_at_once_expire_each_hold_once(world: PostgresWorld, lapse: Lapse)
     assert_sound(world.url, grace_seconds=1)
 
 
+@pytest.mark.alone
 def test_a_long_run_shows_its_progress(world: PostgresWorld, lapse: Lapse) -> None:
     lapse(MANY)
     *progress, last = release(world.url).stdout.splitlines()
@@ -110,6 +114,7 @@ def test_one_that_watches_expires_a_hold_when_its_time_is_up(
     assert watching.stop() == 0
 
 
+@pytest.mark.alone
 def test_one_that_is_killed_leaves_nothing_half_done(
     world: PostgresWorld, lapse: Lapse, start: Start
 ) -> None:

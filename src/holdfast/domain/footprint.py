@@ -99,7 +99,7 @@ class Proposal:
     available: int = 0
     is_certain: bool = True
     full_block: BlockId | None = None
-    is_accessible_short: bool = False
+    kind: str = "seats"  # of what there are too few
     limits: Mapping[BlockId, int] = field(default_factory=dict)
     asks: tuple[Ask, ...] = ()
 

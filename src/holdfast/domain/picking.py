@@ -156,9 +156,7 @@ def _refuse_shortage(
     if proposal.full_block is not None:
         name = session.blocks[proposal.full_block].name
         return refusals.block_at_capacity(name, proposal.available)
-    return refusals.not_enough_seats(
-        proposal.requested, proposal.available, accessible=proposal.is_accessible_short
-    )
+    return refusals.not_enough_seats(proposal.requested, proposal.available, proposal.kind)
 
 
 def _vacate(ledger: Ledger, picked: Picked) -> NeedsMore | None:

@@ -166,7 +166,11 @@ def _shortage(
             return Proposal((), part.quantity, available, full_block=full)
         accessible = count_available(plan, free, search, lambda row: ~row.accessible)
         if accessible < part.accessible:
-            return Proposal((), part.accessible, accessible, is_accessible_short=True)
+            return Proposal((), part.accessible, accessible, kind="accessible seats")
+    for part in parts:
+        run = max((free.longest[number] for number in plan.rows_in(part.blocks)), default=0)
+        if part.is_together and run < part.quantity:
+            return Proposal((), part.quantity, run, kind="seats side by side")
     return Proposal((), everything.quantity, 0)
 
 

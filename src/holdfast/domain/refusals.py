@@ -209,12 +209,11 @@ def seat_not_available(details: Mapping[str, JsonValue]) -> Refusal:
     return Refusal(RefusalCode.SEAT_NOT_AVAILABLE, "Seat is not available", details)
 
 
-def not_enough_seats(requested: int, available: int, *, accessible: bool = False) -> Refusal:
+def not_enough_seats(requested: int, available: int, kind: str = "seats") -> Refusal:
     code = RefusalCode.INSUFFICIENT_INVENTORY if available else RefusalCode.NO_AVAILABLE_SEATS
-    seats = "accessible seats" if accessible else "seats"
     return Refusal(
         code,
-        f"Not enough {seats} available. Requested: {requested}, Available: {available}",
+        f"Not enough {kind} available. Requested: {requested}, Available: {available}",
         {"requested_quantity": requested, "available_quantity": available},
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.adapters.postgres import group
 from holdfast.adapters.postgres.group import PostgresGroup
+from holdfast.adapters.postgres.group_writing import write_group
 from holdfast.engine.group import GroupRunner
 from holdfast.services.expiring import Reaper
 
@@ -79,7 +80,7 @@ match POINT:
             PostgresGroup.write_and_commit, False
         )
     case "before COMMIT":
-        group._write = _dying_before_commit(group._write)
+        vars(group)["write_group"] = _dying_before_commit(write_group)
     case "after COMMIT":
         PostgresGroup.write_and_commit = _dying(  # type: ignore[method-assign]
             PostgresGroup.write_and_commit, True

@@ -55,6 +55,7 @@ class MemoryConnection:
                     pool_id: self._lapsed_of(session_key, pool_id, now)
                     for session_key, pool_id in needs.lapsed
                 },
+                lined=frozenset(key for key in keys if store.lines.get(key)),
             )
             waitlists = {
                 key: store.waitlist(key, LOOK_AHEAD) for key in waitlists_to_survey(needs, seen)

@@ -17,7 +17,7 @@ from holdfast.entrypoints.api.cursors import page_request
 from holdfast.entrypoints.api.exchange import Call, Reply
 from holdfast.entrypoints.api.hold_answers import placed_hold_answer, seen_hold_answer
 from holdfast.entrypoints.api.hold_structs import ExtendHoldRequest, HoldsQuery, PlaceHoldRequest
-from holdfast.entrypoints.api.problems import FieldError, invalid
+from holdfast.entrypoints.api.problems import FieldError, Problem, invalid
 from holdfast.entrypoints.api.repetition import idempotency_of
 from holdfast.entrypoints.api.replies import (
     Show,
@@ -52,17 +52,21 @@ async def reply_from_line(
     show: Show,
     show_in_line: Callable[[HoldInLine], object],
 ) -> Reply:
-    """Who waits is told when their turn may come. What is kept for a key is kept as it was decided,
-    so that its replay is the same: there the engine knows the position and nobody the rest."""
+    """Who joins the line is told the position by the engine, at no cost to a crowd that does. Of
+    one that has waited for a while it has to be read, unless the answer is kept for a key: that one
+    is given as it was decided, so that its replay is the same."""
     outcome = answer.outcome
     reply = reply_to(call, answer, show)
-    if not isinstance(outcome, Waiting) or answer.body is not None:
+    if not isinstance(outcome, Waiting) or outcome.position or answer.body is not None:
         return reply
     seen = SeenHold(outcome.hold, outcome.at)
-    found = await context.blocking.run(reading.in_line, context.holds, seen)
-    if isinstance(found, Refusal):  # which does not undo what was decided
-        return reply
-    return reply._replace(body=written(show_in_line(found)))
+    try:
+        found = await context.blocking.run(reading.in_line, context.holds, seen)
+    except Problem:
+        return reply  # that nobody has time to look does not undo what was decided
+    return (
+        reply if isinstance(found, Refusal) else reply._replace(body=written(show_in_line(found)))
+    )
 
 
 async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:

@@ -77,7 +77,7 @@ class HoldAnswer(AnswerShape, frozen=True):
     cart: Annotated[str | None, Meta(description="The cart whose one hold this is.")]
     position: Annotated[
         int | None,
-        Meta(description="While it waits: 1 is the next. Null in lists: read the hold alone."),
+        Meta(description="While it waits: 1 is the next. Null where nobody has looked: read it."),
     ]
     estimated_wait_seconds: Annotated[
         int | None,

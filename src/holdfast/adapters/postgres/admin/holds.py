@@ -1,6 +1,5 @@
 """Holds."""
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -31,6 +30,7 @@ from holdfast.adapters.postgres.admin.looking import (
     of_hold_named,
     redacted,
     row_link,
+    shown_time,
     wrapped,
 )
 from holdfast.adapters.postgres.admin.waiting import position_in_line, shown_position
@@ -226,10 +226,9 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         return row_link(Hold, stand_in.id, stand_in, hold.organization_id)
 
     @admin.display(description="Next due at")
-    def due(self, hold: Any) -> datetime | None:
+    def due(self, hold: Any) -> str:
         """Nothing is due of a hold that has ended."""
-        due_at: datetime = hold.due_at
-        return due_at if hold.status_now in _WITH_AN_END else None
+        return shown_time(hold.due_at) if hold.status_now in _WITH_AN_END else "-"
 
     @admin.display(description="Holder")
     def holder_and_cart(self, hold: Hold) -> SafeString:

@@ -163,7 +163,7 @@ def _parties(line: WaitingLine) -> SafeString:
     own = {"organization_id": line.organization_id, "session_id": line.session_id}
     places = WaitingPlace.objects.filter(**own, line_id=line.id).select_related("hold")
     return table(
-        ("", "Hold", "Tickets", "Holder", "Waits since", "Until", "Passed"),
+        ("Place", "Hold", "Tickets", "Holder", "Waits since", "Until", "Passed"),
         (
             (
                 number,

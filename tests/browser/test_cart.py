@@ -1,0 +1,275 @@
+"""A buyer's cart in a real browser: the countdown, changes, renewal, payment, and the line."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect
+
+from tests.browser.conftest import DESKTOP, PHONE, TIMEOUT_MS, Visitor
+from tests.support.platform import Platform, Sale, new_platform
+from tests.support.servers import RunningServer
+
+RUNNING = re.compile(r"^\d+:\d\d$")
+
+
+@pytest.fixture(scope="module")
+def shop(
+    database_url: str, server: RunningServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    """Takes the payments of the demo. The other server is there already, and its tables are."""
+    log = tmp_path_factory.mktemp("shop") / "log"
+    with RunningServer(database_url, log, {"HOLDFAST_PAYMENTS": "demo"}) as running:
+        yield running
+
+
+@pytest.fixture
+def platform(shop: RunningServer) -> Platform:
+    return new_platform(shop.base_url, shop.database_url)
+
+
+@dataclass
+class Tab:
+    """One tab with the page of the cart."""
+
+    visitor: Visitor
+
+    @property
+    def page(self) -> Page:
+        return self.visitor.page
+
+    def click_more(self, times: int = 1) -> None:
+        more = self.page.get_by_role("button", name="One Type 0 more")
+        for _ in range(times):
+            more.click()
+
+    def expect_held(self, quantity: int) -> None:
+        expect(self.page.locator("#said")).to_contain_text(f"Held for you: {quantity}.")
+
+    def cart(self) -> str:
+        name = self.page.evaluate(
+            "localStorage.getItem(Object.keys(localStorage).find(k => k.startsWith('holdfast-')))"
+        )
+        return str(name)
+
+
+Opened = Callable[[Sale], Tab]
+
+
+@pytest.fixture
+def opened(browser: Browser, shop: RunningServer, platform: Platform) -> Iterator[Opened]:
+    """Tabs of one browser."""
+    context = browser.new_context(locale="en-GB")
+    context.set_default_timeout(TIMEOUT_MS)
+
+    def open_tab(sale: Sale) -> Tab:
+        visitor = Visitor(context.new_page(), shop.base_url)
+        visitor.take(DESKTOP)
+        visitor.visit(f"/demo/cart#key={platform.secret_key}&session={sale.session_id}")
+        expect(visitor.page.get_by_text("Type 0")).to_be_visible()
+        return Tab(visitor)
+
+    yield open_tab
+    context.close()
+
+
+def held_by(platform: Platform, cart: str) -> dict[str, object]:
+    answer = platform.client.get(f"/api/carts/{cart}/hold")
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def all_holds(platform: Platform, sale: Sale) -> list[dict[str, object]]:
+    answer = platform.client.get("/api/holds", params={"session_id": sale.session_id})
+    return list(answer.json()["data"])
+
+
+def test_the_countdown_starts_with_the_first_ticket(platform: Platform, opened: Opened) -> None:
+    sale = platform.on_sale(50, hold_policy={"ttl_seconds": 900})
+    tab = opened(sale)
+    expect(tab.page.get_by_role("timer")).to_be_hidden()
+    tab.click_more()
+    tab.expect_held(1)
+    countdown = tab.page.get_by_role("timer")
+    expect(countdown).to_have_text(re.compile(r"^1[45]:\d\d$"))
+    first = countdown.inner_text()
+    expect(countdown).not_to_have_text(first)
+    tab.visitor.assert_all_went_well()
+
+
+def test_a_change_does_not_reset_the_countdown(platform: Platform, opened: Opened) -> None:
+    sale = platform.on_sale(50)
+    tab = opened(sale)
+    tab.click_more()
+    tab.expect_held(1)
+    before = held_by(platform, tab.cart())
+    tab.click_more()
+    tab.expect_held(2)
+    after = held_by(platform, tab.cart())
+    assert (after["hold_id"], after["expires_at"]) == (before["hold_id"], before["expires_at"])
+    assert after["quantity"] == 2
+    tab.visitor.assert_all_went_well()
+
+
+def test_rapid_clicks_become_one_change_with_one_request_at_a_time(
+    platform: Platform, opened: Opened
+) -> None:
+    sale = platform.on_sale(50)
+    tab = opened(sale)
+    tab.click_more()
+    tab.expect_held(1)
+    sent: list[str] = []
+    under_way: set[Request] = set()
+    crowded: list[str] = []
+
+    def on_request(request: Request) -> None:
+        if "/api/" in request.url:
+            under_way.add(request)
+            sent.append(request.method)
+            if len(under_way) > 1:
+                crowded.append(request.url)
+
+    def on_finished(request: Request) -> None:
+        under_way.discard(request)
+
+    tab.page.on("request", on_request)
+    tab.page.on("requestfinished", on_finished)
+    # Faster than any hand, whatever else this machine does.
+    tab.page.evaluate("for (let i = 0; i < 7; i++) document.querySelector('.more').click()")
+    tab.expect_held(8)
+    assert sent.count("PUT") == 1
+    assert not crowded
+    (hold,) = all_holds(platform, sale)
+    assert (hold["quantity"], hold["version"]) == (8, 2)
+
+
+def test_two_tabs_are_one_cart_and_the_last_change_stands(
+    platform: Platform, opened: Opened
+) -> None:
+    sale = platform.on_sale(50)
+    first = opened(sale)
+    first.click_more(3)
+    first.expect_held(3)
+    second = opened(sale)
+    second.expect_held(3)
+    second.click_more()
+    second.expect_held(4)
+    first.expect_held(4)
+    for tab in (first, second):
+        tab.page.evaluate("document.querySelector('.more').click()")
+    for tab in (first, second):
+        expect(tab.page.locator("#said")).not_to_contain_text("Held for you: 4.")
+    (hold,) = all_holds(platform, sale)
+    # The second click came before its tab had heard of the first, or after it: never the sum of 8.
+    assert hold["quantity"] in {5, 6}
+    for tab in (first, second):
+        tab.expect_held(int(str(hold["quantity"])))
+
+
+def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Opened) -> None:
+    sale = platform.on_sale(5, hold_policy={"ttl_seconds": 4, "warning_seconds": 0})
+    tab = opened(sale)
+    tab.click_more(2)
+    tab.expect_held(2)
+    renew = tab.page.get_by_role("button", name="Renew")
+    expect(renew).to_be_hidden()
+    expect(renew).to_be_visible()
+    expect(tab.page.get_by_role("timer")).to_be_hidden()
+    expired = held_by(platform, tab.cart())
+    assert (expired["status"], expired["can_renew"]) == ("expired", True)
+    ticket = platform.client.patch(
+        f"/api/ticket-types/{sale.ticket_type_id}", json={"hold_policy": {"ttl_seconds": 900}}
+    )
+    assert ticket.status_code == 200, ticket.text
+    renew.click()
+    tab.expect_held(2)
+    expect(tab.page.get_by_role("timer")).to_have_text(re.compile(r"^1[45]:\d\d$"))
+    renewed = held_by(platform, tab.cart())
+    assert renewed["hold_id"] != expired["hold_id"]
+    tab.visitor.assert_all_went_well()
+
+
+def test_the_countdown_stays_in_the_payment_step(
+    platform: Platform, opened: Opened, tmp_path: Path
+) -> None:
+    sale = platform.on_sale(5)
+    tab = opened(sale)
+    tab.click_more(2)
+    tab.expect_held(2)
+    tab.page.get_by_role("button", name="Go to payment").click()
+    expect(tab.page.get_by_role("heading", name="Payment")).to_be_visible()
+    expect(tab.page.get_by_role("timer")).to_be_visible()
+    expect(tab.page.get_by_role("timer")).to_have_text(RUNNING)
+    tab.page.screenshot(path=tmp_path / "payment.png", full_page=True)
+    tab.page.get_by_role("button", name="Pay now").click()
+    expect(tab.page.get_by_text("has 2 tickets")).to_be_visible()
+    expect(tab.page.get_by_role("timer")).to_be_hidden()
+    assert held_by(platform, tab.cart())["status"] == "converted"
+    tab.visitor.assert_all_went_well()
+
+
+def test_what_is_not_there_leaves_the_cart_as_it_was(platform: Platform, opened: Opened) -> None:
+    sale = platform.on_sale(3)
+    platform.place(sale, 1)
+    tab = opened(sale)
+    tab.click_more(2)
+    tab.expect_held(2)
+    tab.click_more()
+    expect(tab.page.get_by_role("alert")).to_contain_text("0 ticket(s) available")
+    expect(tab.page.locator("output")).to_have_text("2")
+    tab.expect_held(2)
+    (hold,) = [each for each in all_holds(platform, sale) if each["cart"]]
+    assert hold["quantity"] == 2
+
+
+def test_who_waits_sees_the_position_and_then_the_places(
+    platform: Platform, opened: Opened, tmp_path: Path
+) -> None:
+    sale = platform.on_sale(2, hold_policy={"waitlist": True})
+    holder = platform.place(sale, 2).json()
+    ahead = platform.place(sale, 1)
+    assert ahead.status_code == 202, ahead.text
+    tab = opened(sale)
+    tab.click_more()
+    said = tab.page.locator("#said")
+    expect(said).to_contain_text("at position 2")
+    expect(tab.page.get_by_role("timer")).to_be_hidden()
+    tab.page.screenshot(path=tmp_path / "waiting.png", full_page=True)
+    left = platform.client.post(f"/api/holds/{ahead.json()['hold_id']}/release")
+    assert left.status_code == 200, left.text
+    expect(said).to_contain_text("at position 1")
+    assert platform.client.post(f"/api/holds/{holder['hold_id']}/release").status_code == 200
+    tab.expect_held(1)
+    expect(tab.page.get_by_role("timer")).to_be_visible()
+    tab.visitor.assert_all_went_well()
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_the_cart_fits_a_desk_and_a_phone(
+    platform: Platform, opened: Opened, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    sale = platform.on_sale(50, 20)
+    tab = opened(sale)
+    tab.visitor.take(size)
+    tab.click_more(2)
+    tab.expect_held(2)
+    tab.page.screenshot(path=tmp_path / "cart.png", full_page=True)
+    tab.visitor.assert_fits_the_width()
+    tab.visitor.assert_all_went_well()
+
+
+def test_without_a_key_the_page_says_where_to_find_one(
+    visitor: Visitor, shop: RunningServer
+) -> None:
+    visitor.origin = shop.base_url
+    visitor.visit("/demo/cart")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("no key")
+    visitor.assert_all_went_well()
+
+
+def test_there_is_no_such_page_outside_of_the_demo(visitor: Visitor) -> None:
+    answer = visitor.page.goto(f"{visitor.origin}/demo/cart")
+    assert answer is not None
+    assert answer.status == 404

@@ -1,0 +1,186 @@
+"""What two stores that are driven with the same commands must agree on, and what must be true of
+each of them after every step."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from hypothesis.stateful import RuleBasedStateMachine, invariant
+
+from holdfast.domain.commands import Command
+from holdfast.domain.hold import HoldStatus
+from holdfast.domain.ids import HoldId, PoolId
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.transitions import units_by_pool
+from tests.contract.lines_seen import could_be_promoted, seen_lines
+from tests.contract.seen import HoldSeen
+from tests.contract.sides import Side
+from tests.contract.venues import Plan, Venue
+from tests.contract.wishes import HALL, POOLS, STALLS_CAPACITY, STEP_SECONDS, TICKET_TYPES
+from tests.contract.worlds import MemoryWorld, PostgresWorld
+from tests.support.auditing import assert_sound
+
+ALL_POOLS = {**POOLS, "Stalls capacity": STALLS_CAPACITY}
+
+
+class Agreeing(RuleBasedStateMachine):
+    database_url: str
+    policy: HoldPolicy
+
+    def __init__(self) -> None:
+        super().__init__()
+        plan = Plan(POOLS, TICKET_TYPES, self.policy, HALL)
+        worlds = (MemoryWorld(), PostgresWorld(self.database_url))
+        self.sides = [Side(world, plan) for world in worlds]
+        self.numbers = count(1)
+        self.sold = dict.fromkeys(ALL_POOLS, 0)
+        self.ended: dict[HoldId, str] = {}
+
+    def new_id(self) -> HoldId:
+        """Holds end at whole seconds, and who ends first is evicted first, by id within a second.
+        Rising ids make that the order of arrival on both sides, whether or not a second begins
+        in between."""
+        return HoldId(UUID(int=next(self.numbers)))
+
+    def both(self, make: Callable[[Venue], list[Command]]) -> list[tuple[Any, ...]]:
+        """`make` builds the commands for a venue; both sides must answer alike."""
+        first, second = (side.run(make(side.venue)) for side in self.sides)
+        assert first == second, f"{first} on memory, {second} on PostgreSQL"
+        return first
+
+    def pass_time(self, steps: int) -> None:
+        for side in self.sides:
+            side.world.let_pass(side.venue, steps * STEP_SECONDS)
+
+    @invariant()
+    def counters_are_equal_and_add_up(self) -> None:
+        for name, total in ALL_POOLS.items():
+            pools = [side.world.pool(side.venue.pools[name]) for side in self.sides]
+            counters = {(pool.total, pool.held, pool.sold) for pool in pools}
+            assert len(counters) == 1
+            held, sold = pools[0].held, pools[0].sold
+            assert 0 <= held + sold <= total
+            assert sold >= self.sold[name], "what is sold stays sold"
+            self.sold[name] = sold
+            for side in self.sides:
+                assert side.world.lapse_units(side.venue.pools[name]) == held
+
+    @invariant()
+    def seats_and_holds_are_equal_and_belong_together(self) -> None:
+        seats, others = (side.world.seats(side.venue) for side in self.sides)
+        assert seats == others
+        holds, others_holds = (self._holds_of(side) for side in self.sides)
+        assert holds == others_holds
+        for hold_id, (hold, _) in holds.items():
+            if hold.status not in {"waiting", "active"}:
+                assert self.ended.setdefault(hold_id, hold.status) == hold.status, "one end, once"
+        assert self.ended.keys() <= holds.keys()
+        taken = Counter(
+            (name, hold.status, hold_id)
+            for hold_id, (hold, names) in holds.items()
+            for name in names
+            if name is not None and hold.status in {"active", "converted"}
+        )
+        assert taken == Counter(
+            (name, "active" if seat.status == "held" else "converted", seat.hold_id)
+            for name, seat in seats.items()
+            if seat.hold_id is not None
+        )
+        in_stalls = [seat for name, seat in seats.items() if name.startswith("Stalls")]
+        pool = self.sides[0].world.pool(self.sides[0].venue.pools["Stalls capacity"])
+        assert sum(seat.hold_id is not None for seat in in_stalls) == pool.held + pool.sold
+
+    @staticmethod
+    def _holds_of(side: Side) -> dict[HoldId, tuple[HoldSeen, list[str | None]]]:
+        """With the names of the seats instead of their ids."""
+        name_of = {place.id: name for name, place in side.venue.places.items()}
+        return {
+            hold_id: (
+                hold._replace(seat_ids=()),
+                [None if seat_id is None else name_of[seat_id] for seat_id in hold.seat_ids],
+            )
+            for hold_id, hold in side.world.holds(side.venue).items()
+        }
+
+    @invariant()
+    def counters_are_what_the_lines_say_and_a_cart_has_one_live_hold(self) -> None:
+        for side in self.sides:
+            held: Counter[PoolId] = Counter()
+            carts: Counter[str] = Counter()
+            for hold in side.world.all_holds(side.venue):
+                if hold.status in {HoldStatus.ACTIVE, HoldStatus.WAITING} and hold.cart:
+                    carts[hold.cart] += 1
+                if hold.status is HoldStatus.ACTIVE:
+                    held.update(units_by_pool(hold))
+            for pool_id in side.venue.pools.values():
+                assert side.world.pool(pool_id).held == held[pool_id]
+            assert max(carts.values(), default=1) == 1
+
+    @invariant()
+    def lines_are_equal_and_nobody_waits_whose_turn_it_is(self) -> None:
+        waitlists = [side.waitlist() for side in self.sides]
+        lines, others = (
+            seen_lines(side.venue, waitlist)
+            for side, waitlist in zip(self.sides, waitlists, strict=True)
+        )
+        assert lines == others
+        settled, also_settled = (side.world.is_settled(side.venue) for side in self.sides)
+        assert settled is also_settled
+        waiting = {
+            hold.id
+            for hold in self.sides[0].world.all_holds(self.sides[0].venue)
+            if hold.status is HoldStatus.WAITING
+        }
+        assert Counter(waiting) == Counter(id_ for line in lines for id_ in line.hold_ids)
+        assert all(line.waiting == len(line.hold_ids) for line in lines)
+        for side, waitlist in zip(self.sides, waitlists, strict=True):
+            if waitlist and settled:
+                assert not could_be_promoted(
+                    side.world, side.venue, HALL, waitlist, side.world.now()
+                )
+
+    @invariant()
+    def orders_are_equal_and_what_was_sold(self) -> None:
+        orders, others = (side.orders() for side in self.sides)
+        assert orders == others
+        holds = self.sides[0].world.holds(self.sides[0].venue)
+        paid = {hold_id: hold for hold_id, hold in holds.items() if hold.status == "converted"}
+        tickets = Counter(ticket[1] for order in orders.values() for ticket in order.tickets)
+        assert tickets == {hold_id: sum(hold.units) for hold_id, hold in paid.items()}
+        for order_id, order in orders.items():
+            assert {paid[hold_id].order_id for hold_id in order.hold_ids} == {order_id}
+
+    @invariant()
+    def facts_and_audit_are_equal_and_unique(self) -> None:
+        facts, others = (self._named(side, side.world.facts(side.venue)) for side in self.sides)
+        assert facts == others
+        assert max(others.values(), default=1) == 1
+        audit, others = (self._named(side, side.world.audit(side.venue)) for side in self.sides)
+        assert audit == others
+        orders = sum(fact[0] == "order.confirmed" for fact in facts)
+        assert audit.total() == len(facts) - orders, "the audit has a row for each other fact"
+
+    @invariant()
+    def each_hold_is_told_of_in_the_order_of_its_versions(self) -> None:
+        for side in self.sides:
+            told: dict[HoldId | None, list[int]] = {}
+            for fact in side.world.facts(side.venue):
+                if fact.seat_id is None and fact.type != "order.confirmed":
+                    told.setdefault(fact.hold_id, []).append(fact.version)
+            holds = side.world.holds(side.venue)
+            assert told == {
+                hold_id: list(range(1, hold.version + 1)) for hold_id, hold in holds.items()
+            }
+
+    @staticmethod
+    def _named(side: Side, seen: list[Any]) -> "Counter[tuple[Any, ...]]":
+        """The seat comes last, in both kinds of rows."""
+        name_of = {place.id: name for name, place in side.venue.places.items()}
+        return Counter((*row[:-1], row[-1] and name_of[row[-1]]) for row in seen)
+
+    def teardown(self) -> None:
+        for side in self.sides:
+            side.close()
+        assert_sound(self.database_url)

@@ -1,0 +1,92 @@
+"""Who waits in a venue, on every store alike, and whose turn it would be: told again in the
+simplest way, to check what the engine does."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import BlockId, HoldId, TicketTypeId
+from holdfast.domain.transitions import units_by_pool
+from holdfast.domain.waiting import WaitingLine, Waitlist, place_of
+from tests.contract.seen import World
+from tests.contract.venues import Hall, Venue
+
+
+class LineSeen(NamedTuple):
+    """By the names of what they want, so that two stores can be compared."""
+
+    wants: frozenset[str]
+    waiting: int
+    passes: int
+    served: int
+    hold_ids: tuple[HoldId, ...]  # in their order
+
+
+def seen_lines(venue: Venue, waitlist: Waitlist | None) -> set[LineSeen]:
+    names: dict[UUID, str] = {id_: f"pool {name}" for name, id_ in venue.pools.items()}
+    names.update((id_, f"block {name}") for name, id_ in venue.blocks.items())
+    return {
+        LineSeen(
+            frozenset(names[want] for want in line.wants),
+            line.waiting,
+            line.passes,
+            line.served,
+            tuple(hold.id for hold in line.first),
+        )
+        for line in (waitlist.lines.values() if waitlist else ())
+    }
+
+
+def could_be_promoted(
+    world: World, venue: Venue, hall: Hall, waitlist: Waitlist, now: datetime
+) -> list[HoldId]:
+    """Those for whom all is there and before whom nobody comes. Must be nobody."""
+    return [
+        line.first[0].id
+        for line in waitlist.lines.values()
+        if _is_foremost(line, waitlist.lines.values(), now)
+        and _is_all_there(world, venue, hall, line.first[0])
+    ]
+
+
+def _is_foremost(line: WaitingLine, lines: Iterable[WaitingLine], now: datetime) -> bool:
+    """It is the first of all who want any of the same, and its time is not up."""
+    place = place_of(line.first[0])
+    sharing = [each for each in lines if each.wants & line.wants]
+    return not line.first[0].is_lapsed(now) and all(
+        place_of(each.first[0]) >= place for each in sharing
+    )
+
+
+def _is_all_there(world: World, venue: Venue, hall: Hall, hold: Hold) -> bool:
+    """As far as a simple count can tell: who wants seats of a special kind is left out."""
+    units = units_by_pool(hold)
+    if any(world.pool(pool_id).free < count for pool_id, count in units.items()):
+        return False
+    wishes = [(line, line.wish) for line in hold.lines if line.wish is not None]
+    if any(wish.is_together or wish.accessible for _, wish in wishes) or len(wishes) > 1:
+        return False
+    return all(
+        _free_seats(world, venue, hall, line.ticket_type_id, wish.block_id) >= line.quantity
+        for line, wish in wishes
+    )
+
+
+def _free_seats(
+    world: World, venue: Venue, hall: Hall, type_id: TicketTypeId, block_id: BlockId | None
+) -> int:
+    ticket_type = next(name for name, id_ in venue.ticket_types.items() if id_ == type_id)
+    seats, count = world.seats(venue), 0
+    for block, id_ in venue.blocks.items():
+        if block_id not in {None, id_} or ticket_type not in hall.sold_in.get(block, hall.seated):
+            continue
+        free = sum(
+            seat.status == "available"
+            for name, seat in seats.items()
+            if name.startswith(f"{block} ")
+        )
+        capacity = venue.pools.get(f"{block} capacity")
+        count += free if capacity is None else min(free, world.pool(capacity).free)
+    return count

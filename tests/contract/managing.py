@@ -1,0 +1,116 @@
+"""What the people behind a venue do to its catalogue, on each store in its own way."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Protocol
+
+from holdfast.adapters.memory import MemoryStore
+from holdfast.domain.catalogue import EventStatus, Offer, SaleTerms, SessionCatalogue
+from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
+from holdfast.domain.values import Money
+from tests.contract.tables import Connection
+from tests.contract.venues import Venue
+
+A_SECOND = timedelta(seconds=1)
+
+
+class Manager(Protocol):
+    def cancel_event(self, venue: Venue) -> None: ...
+
+    def end_sale(self, venue: Venue) -> None:
+        """A second ago."""
+        ...
+
+    def set_policy(self, venue: Venue, policy: HoldPolicy) -> None: ...
+
+    def set_price(self, venue: Venue, ticket_type: str, minor: int) -> None: ...
+
+    def set_total(self, venue: Venue, pool: str, total: int) -> None: ...
+
+
+class MemoryManager:
+    store: MemoryStore
+
+    def cancel_event(self, venue: Venue) -> None:
+        self._change_sale(venue, lambda sale: replace(sale, status=EventStatus.CANCELLED))
+
+    def end_sale(self, venue: Venue) -> None:
+        end = self.store.clock() - A_SECOND
+        self._change_sale(venue, lambda sale: replace(sale, ends_at=end))
+
+    def set_policy(self, venue: Venue, policy: HoldPolicy) -> None:
+        self._change_offers(
+            venue, *venue.ticket_types, to=lambda offer: replace(offer, policy=policy)
+        )
+
+    def set_price(self, venue: Venue, ticket_type: str, minor: int) -> None:
+        self._change_offers(
+            venue,
+            ticket_type,
+            to=lambda offer: replace(offer, price=Money(minor, offer.price.currency)),
+        )
+
+    def set_total(self, venue: Venue, pool: str, total: int) -> None:
+        pool_id = venue.pools[pool]
+        self.store.pools[pool_id] = replace(self.store.pools[pool_id], total=total)
+
+    def _change_sale(self, venue: Venue, to: Callable[[SaleTerms], SaleTerms]) -> None:
+        session = self.store.sessions[venue.organization_id, venue.session_id]
+        self._put(replace(session, sale=to(session.sale)))
+
+    def _change_offers(self, venue: Venue, *names: str, to: Callable[[Offer], Offer]) -> None:
+        session = self.store.sessions[venue.organization_id, venue.session_id]
+        ids = {venue.ticket_types[name] for name in names}
+        offers = {id_: to(each) if id_ in ids else each for id_, each in session.offers.items()}
+        self._put(replace(session, offers=offers))
+
+    def _put(self, session: SessionCatalogue) -> None:
+        self.store.put_on_sale(replace(session, version=session.version + 1), [])
+
+
+class PostgresManager:
+    def connected(self) -> AbstractContextManager[Connection]:
+        raise NotImplementedError
+
+    def cancel_event(self, venue: Venue) -> None:
+        self._change_event(venue, "status = 'cancelled'")
+
+    def end_sale(self, venue: Venue) -> None:
+        self._change_event(venue, "sale_ends_at = clock_timestamp() - interval '1 second'")
+
+    def set_policy(self, venue: Venue, policy: HoldPolicy) -> None:
+        values = [getattr(policy, name) for name in POLICY_FIELDS]
+        self._change_event(venue, ", ".join(f"{name} = %s" for name in POLICY_FIELDS), *values)
+
+    def set_price(self, venue: Venue, ticket_type: str, minor: int) -> None:
+        with self.connected() as connection, connection.transaction():
+            connection.execute(
+                "UPDATE ticket_type SET price_minor = %s WHERE organization_id = %s AND id = %s",
+                [minor, venue.organization_id, venue.ticket_types[ticket_type]],
+            )
+            self._next_version(connection, venue)
+
+    def set_total(self, venue: Venue, pool: str, total: int) -> None:
+        with self.connected() as connection:
+            connection.execute(
+                "UPDATE pool SET total = %s WHERE organization_id = %s AND id = %s",
+                [total, venue.organization_id, venue.pools[pool]],
+            )
+
+    def _change_event(self, venue: Venue, assignments: str, *values: object) -> None:
+        query = (
+            f"UPDATE event SET {assignments} WHERE organization_id = %s"
+            " AND id = (SELECT event_id FROM session WHERE id = %s)"
+        )
+        with self.connected() as connection, connection.transaction():
+            connection.execute(query.encode(), [*values, venue.organization_id, venue.session_id])
+            self._next_version(connection, venue)
+
+    @staticmethod
+    def _next_version(connection: Connection, venue: Venue) -> None:
+        connection.execute(
+            "UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = %s",
+            [venue.organization_id, venue.session_id],
+        )

@@ -1,0 +1,182 @@
+"""Carts with seats: what is given up is free at once, what comes is found or refused as a whole."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from holdfast.domain.commands import Ask, SeatAsk
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusals import RefusalCode
+from holdfast.engine import Admission
+from tests.contract.asking import changed, placed, refused, unchanged
+from tests.contract.seen import SeatSeen, World
+from tests.contract.venues import STRANGER, Hall, Plan, Venue
+
+Items = Mapping[str, tuple[str, int] | Ask | SeatAsk]
+HALL = Hall(
+    {"Stalls": {"A": 6, "B": 6}, "Balcony": {"C": 4}},
+    {"seat": (), "junior": ("youth",)},
+    capacities={"Stalls": 9},
+    accessible=frozenset({"Stalls A 1"}),
+)
+
+
+def theatre(world: World, policy: HoldPolicy | None = None) -> Venue:
+    pools = {"floor": 10, "youth": 3}
+    return world.build(Plan(pools, {"standing": ("floor",)}, policy or HoldPolicy(), hall=HALL))
+
+
+def held_seats(world: World, venue: Venue) -> set[str]:
+    return {name for name, seat in world.seats(venue).items() if seat.status == "held"}
+
+
+def test_seats_that_stay_are_not_touched_and_the_others_change_hands(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.fill("basket", {"a": venue.these("Stalls A 1", "Stalls A 2")}))
+    facts, audit = len(world.facts(venue)), len(world.audit(venue))
+    after = changed(engine, venue.fill("basket", {"a": venue.these("Stalls A 3", "Stalls A 2")}))
+    assert venue.names_of(after) == ["Stalls A 2", "Stalls A 3"]
+    assert held_seats(world, venue) == {"Stalls A 2", "Stalls A 3"}
+    seats = world.seats(venue)
+    assert seats["Stalls A 2"] == SeatSeen("held", hold.id, 2), "nothing happened to it"
+    assert seats["Stalls A 3"] == SeatSeen("held", hold.id, 2)
+    assert world.held_until(venue)["Stalls A 3"] == hold.expires_at
+    given, got = venue.seat_ids("Stalls A 1", "Stalls A 3")
+    assert Counter(world.facts(venue)[facts:]) == Counter(
+        [
+            ("hold.changed", hold.id, 2, None),
+            ("seat.released", hold.id, 2, given),
+            ("seat.held", hold.id, 2, got),
+        ]
+    )
+    assert Counter((row.action, row.seat_id) for row in world.audit(venue)[audit:]) == Counter(
+        [("hold.changed", None), ("seat_released", given), ("seat_reserved", got)]
+    )
+    placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
+    assert world.pool(venue.pools["Stalls capacity"]).held == 3
+
+
+def test_a_seat_may_go_from_one_item_to_another(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    hold = placed(
+        engine,
+        venue.fill("basket", {"a": venue.these("Stalls A 1", "Stalls A 2")}),
+    )
+    world.set_price(venue, "seat", 9000)
+    facts = len(world.facts(venue))
+    after = changed(
+        engine,
+        venue.fill("basket", {"b": venue.these("Stalls A 2"), "a": venue.these("Stalls A 1")}),
+    )
+    items = {
+        venue.name_of(line.seat.id): (line.item.id, line.unit_price_minor)
+        for line in after.lines
+        if line.seat and line.item
+    }
+    assert items == {"Stalls A 1": ("a", 4500), "Stalls A 2": ("b", 4500)}
+    assert world.facts(venue)[facts:] == [("hold.changed", hold.id, 2, None)]
+    assert world.hold(venue, hold.id) == after
+
+
+def test_best_seats_grow_and_shrink(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.fill("basket", {"a": ("seat", 2)}))
+    first = venue.names_of(hold)
+    more = changed(engine, venue.fill("basket", {"a": ("seat", 4)}))
+    assert venue.names_of(more)[:2] == first
+    assert len(set(venue.names_of(more))) == 4
+    assert more.expires_at == hold.expires_at
+    less = changed(engine, venue.fill("basket", {"a": ("seat", 1)}))
+    assert venue.names_of(less) == first[:1], "the newest goes first"
+    assert held_seats(world, venue) == set(first[:1])
+    assert world.hold(venue, hold.id) == less
+    assert unchanged(engine, venue.fill("basket", {"a": ("seat", 1)})) == less
+
+
+def test_best_seats_stay_when_the_item_grows_within_its_block(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    wish = venue.some("seat", 2, block="Balcony", accessible=0)
+    hold = placed(engine, venue.fill("basket", {"a": wish}))
+    more = changed(engine, venue.fill("basket", {"a": venue.some("seat", 4, block="Balcony")}))
+    assert set(venue.names_of(hold)) <= set(venue.names_of(more))
+    refusal = refused(engine, venue.fill("basket", {"a": venue.some("seat", 5, block="Balcony")}))
+    assert refusal.code is RefusalCode.NO_AVAILABLE_SEATS
+    moved = changed(engine, venue.fill("basket", {"a": venue.some("seat", 2, block="Stalls")}))
+    assert all(name.startswith("Stalls") for name in venue.names_of(moved))
+    assert len(held_seats(world, venue)) == 2
+
+
+def test_accessible_places_are_counted_once(world: World, engine: Admission) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.fill("basket", {"a": venue.some("seat", 2, accessible=1)}))
+    assert "Stalls A 1" in venue.names_of(hold)
+    more = changed(engine, venue.fill("basket", {"a": venue.some("seat", 3, accessible=1)}))
+    assert len(venue.names_of(more)) == 3
+
+
+def test_seats_and_standing_places_change_together_or_not_at_all(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    placed(engine, venue.seats("Stalls A 3", holder=STRANGER))
+    items: Items = {"s": venue.these("Stalls A 1"), "f": ("standing", 2)}
+    hold = placed(engine, venue.fill("basket", items))
+    seats, facts = world.seats(venue), world.facts(venue)
+    refusals: list[tuple[Items, RefusalCode]] = [
+        (
+            {"s": venue.these("Stalls A 2", "Stalls A 3"), "f": ("standing", 1)},
+            RefusalCode.SEAT_HELD_BY_ANOTHER_USER,
+        ),
+        (
+            {"s": venue.these("Stalls A 2"), "f": ("standing", 11)},
+            RefusalCode.INSUFFICIENT_INVENTORY,
+        ),
+        ({"s": ("seat", 17), "f": ("standing", 1)}, RefusalCode.INSUFFICIENT_INVENTORY),
+    ]
+    for wrong, code in refusals:
+        assert refused(engine, venue.fill("basket", wrong)).code is code
+        assert world.hold(venue, hold.id) == hold
+        assert (world.seats(venue), world.facts(venue)) == (seats, facts)
+    after = changed(
+        engine, venue.fill("basket", {"s": venue.these("Stalls A 2"), "f": ("standing", 10)})
+    )
+    assert (after.version, after.quantity) == (2, 11)
+
+
+@pytest.mark.parametrize(
+    ("ticket_type", "least", "found"),
+    [("seat", 2, 4), ("seat", 4, 4), ("seat", 5, None), ("junior", 1, 3), ("junior", 4, None)],
+)
+def test_as_many_seats_as_there_are(
+    world: World, engine: Admission, ticket_type: str, least: int, found: int | None
+) -> None:
+    """Four seats are left, and three tickets for young people."""
+    hall = Hall({"Stalls": {"A": 6}}, {"seat": (), "junior": ("youth",)})
+    venue = world.build(Plan({"youth": 3}, {}, hall=hall))
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
+    command = venue.fill("basket", {"a": venue.some(ticket_type, 5, at_least=least)})
+    if found is None:
+        refused(engine, command)
+        assert held_seats(world, venue) == {"Stalls A 1", "Stalls A 2"}
+        return
+    hold = placed(engine, command)
+    assert len(hold.seats) == found
+    assert unchanged(engine, command) == hold
+    assert len(held_seats(world, venue)) == 2 + found
+
+
+def test_an_item_grows_by_as_many_seats_as_there_are(world: World, engine: Admission) -> None:
+    venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 6}}, {"seat": ()})))
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
+    placed(engine, venue.fill("basket", {"a": ("seat", 2)}))
+    more = changed(engine, venue.fill("basket", {"a": venue.some("seat", 5, at_least=3)}))
+    assert len(more.seats) == 4
+    refused(engine, venue.fill("basket", {"a": venue.some("seat", 6, at_least=5)}))
+    assert world.hold(venue, more.id) == more
+    wish = venue.fill("basket", {"a": venue.some("seat", 6, at_least=4)})
+    assert unchanged(engine, wish) == more, "what it has will do"

@@ -1,0 +1,359 @@
+"""Who finds nothing left waits in line, where the policy says so: joining, leaving, and being
+promoted when something is free, on every store alike."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from holdfast.domain.hold import Hold, HoldStatus, rounded_up
+from holdfast.domain.ids import HoldId
+from holdfast.domain.outcomes import Waiting
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.values import Holder
+from holdfast.domain.waiting import PROMOTIONS_MAX
+from holdfast.engine import Admission
+from tests.contract.asking import (
+    answer,
+    ask,
+    changed,
+    emptied,
+    extended,
+    placed,
+    promoted,
+    refused,
+    waiting,
+)
+from tests.contract.seen import World
+from tests.contract.venues import STRANGER, Plan, Venue
+
+POLICY = HoldPolicy(waitlist=True)
+
+
+def club(world: World, policy: HoldPolicy = POLICY, total: int = 4) -> Venue:
+    return world.build(Plan({"floor": total}, {"standing": ("floor",)}, policy))
+
+
+def a_person(number: int) -> Holder:
+    return Holder(user_id=f"user-{number}")
+
+
+def sold_out(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
+    """The places are held by parties of these sizes."""
+    return [placed(engine, venue.place(("standing", size), holder=STRANGER)) for size in parties]
+
+
+def a_line(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
+    return [
+        waiting(engine, venue.place(("standing", size), holder=a_person(number)))
+        for number, size in enumerate(parties)
+    ]
+
+
+def statuses(world: World, venue: Venue, holds: list[Hold]) -> list[str]:
+    seen = world.holds(venue)
+    return [seen[hold.id].status for hold in holds]
+
+
+def test_who_finds_nothing_left_gets_a_place_in_the_line(world: World, engine: Admission) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    outcome = ask(engine, venue.place(("standing", 2)))
+    assert isinstance(outcome, Waiting)
+    hold = outcome.hold
+    assert (outcome.position, outcome.is_repeat) == (1, False)
+    assert (hold.status, hold.version, hold.held_at) == (HoldStatus.WAITING, 1, None)
+    assert hold.expires_at == rounded_up(outcome.at) + timedelta(days=1)
+    assert world.hold(venue, hold.id) == hold
+    assert world.position(hold) == 1
+    assert world.pool(venue.pools["floor"]).held == 4, "nothing is held for who waits"
+    assert world.facts(venue)[-1] == ("hold.waiting", hold.id, 1, None)
+    assert world.audit(venue)[-1] == ("hold.waiting", hold.id, "test", None, "waiting", None)
+
+
+def test_without_the_policy_nobody_waits(world: World, engine: Admission) -> None:
+    venue = club(world, HoldPolicy())
+    sold_out(engine, venue, 4)
+    refusal = refused(engine, venue.place(("standing", 1)))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
+
+
+def test_of_two_who_want_the_last_place_one_has_it_and_one_waits(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world, total=1)
+    futures = [
+        engine.submit(venue.place(("standing", 1), holder=a_person(number))) for number in range(2)
+    ]
+    outcomes = [type(future.result(10).outcome).__name__ for future in futures]
+    assert outcomes == ["Placed", "Waiting"]
+
+
+def test_a_line_has_an_order_and_everybody_a_position(world: World, engine: Admission) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    outcomes = [
+        ask(engine, venue.place(("standing", 2), holder=a_person(number))) for number in range(3)
+    ]
+    assert [each.position for each in outcomes if isinstance(each, Waiting)] == [1, 2, 3]
+    holds = [each.hold for each in outcomes if isinstance(each, Waiting)]
+    ask(engine, venue.release(holds[0].id))
+    assert [world.position(hold) for hold in holds] == [None, 1, 2]
+
+
+def test_the_first_in_line_is_promoted_by_the_release_itself(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world)
+    (held,) = sold_out(engine, venue, 4)
+    first, second, third = a_line(engine, venue, 3, 1, 1)
+    world.let_pass(venue, 100)
+    facts = len(world.facts(venue))
+    ask(engine, venue.release(held.id))
+    assert statuses(world, venue, [first, second, third]) == ["active", "active", "waiting"]
+    after = world.hold(venue, first.id)
+    assert after.held_at is not None
+    assert after.expires_at == rounded_up(after.held_at) + timedelta(seconds=600), "fresh time"
+    assert after.warn_at == after.expires_at - timedelta(seconds=60)
+    assert (after.version, after.created_at < after.held_at, after.waiting) == (2, True, None)
+    assert world.facts(venue)[facts:] == [
+        ("hold.cancelled", held.id, 2, None),
+        ("hold.promoted", first.id, 2, None),
+        ("hold.promoted", second.id, 2, None),
+    ]
+    assert world.audit(venue)[-1] == (
+        "hold.promoted",
+        second.id,
+        "waitlist",
+        "waiting",
+        "active",
+        None,
+    )
+    assert world.lapse(venue.pools["floor"]) == {after.expires_at: 4}
+    assert world.is_settled(venue)
+
+
+def test_places_go_to_the_line_whatever_frees_them(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, ttl_seconds=1000), total=6)
+    lapsing = placed(engine, venue.place(("standing", 1), holder=STRANGER))
+    world.let_pass(venue, 900)
+    placed(engine, venue.fill("smaller", {"a": ("standing", 2)}, holder=STRANGER))
+    placed(engine, venue.fill("emptied", {"a": ("standing", 3)}, holder=STRANGER))
+    line = a_line(engine, venue, 1, 1, 3, 1)
+    world.let_pass(venue, 101)
+    assert statuses(world, venue, line[:1]) == ["waiting"], "the reaper makes it timely"
+    ask(engine, venue.expire(lapsing.id))
+    assert statuses(world, venue, line) == ["active", "waiting", "waiting", "waiting"]
+    changed(engine, venue.fill("smaller", {"a": ("standing", 1)}, holder=STRANGER))
+    assert statuses(world, venue, line) == ["active", "active", "waiting", "waiting"]
+    emptied(engine, venue.empty("emptied"))
+    assert statuses(world, venue, line) == ["active", "active", "active", "waiting"]
+    world.set_total(venue, "floor", 7)
+    promoted(engine, venue.promote())
+    assert statuses(world, venue, line) == ["active"] * 4
+
+
+def test_so_many_are_promoted_at_once_and_the_rest_by_the_promoter(
+    world: World, engine: Admission
+) -> None:
+    many = PROMOTIONS_MAX + 5
+    venue = club(world, total=many)
+    (held,) = sold_out(engine, venue, many)
+    line = a_line(engine, venue, *[1] * (many + 1))
+    ask(engine, venue.release(held.id))
+    assert statuses(world, venue, line).count("active") == PROMOTIONS_MAX
+    assert statuses(world, venue, line)[:PROMOTIONS_MAX] == ["active"] * PROMOTIONS_MAX
+    assert not world.is_settled(venue)
+    newcomer = waiting(engine, venue.place(("standing", 1)))
+    promoted(engine, venue.promote())
+    assert statuses(world, venue, [*line, newcomer]) == ["active"] * many + ["waiting"] * 2
+    assert world.is_settled(venue)
+
+
+def test_a_line_that_everybody_leaves_is_settled(world: World, engine: Admission) -> None:
+    many = PROMOTIONS_MAX + 1
+    venue = club(world, total=many)
+    (held,) = sold_out(engine, venue, many)
+    line = a_line(engine, venue, *[1] * many)
+    ask(engine, venue.release(held.id))
+    assert not world.is_settled(venue)
+    last = line[-1]
+    futures = [engine.submit(command) for command in (venue.release(last.id), venue.promote())]
+    for future in futures:
+        future.result(10)
+    promoted(engine, venue.promote())
+    assert world.is_settled(venue), "the promoter would come for ever"
+
+
+def test_a_promotion_that_lapses_goes_to_the_next(world: World, engine: Admission) -> None:
+    venue = club(world)
+    (held,) = sold_out(engine, venue, 4)
+    first, second = a_line(engine, venue, 4, 4)
+    ask(engine, venue.release(held.id))
+    world.let_pass(venue, 601)
+    ask(engine, venue.expire(first.id))
+    assert statuses(world, venue, [first, second]) == ["expired", "active"]
+
+
+def test_leaving_the_line_and_being_too_late_in_it(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
+    sold_out(engine, venue, 3)
+    placed(engine, venue.fill("held", {"a": ("standing", 1)}, holder=STRANGER))
+    left, lapsed = a_line(engine, venue, 1, 1)
+    cart = waiting(engine, venue.fill("basket", {"a": ("standing", 1)}))
+    ask(engine, venue.release(left.id))
+    assert emptied(engine, venue.empty("basket")) == world.hold(venue, cart.id)
+    world.let_pass(venue, 301)
+    assert refused(engine, venue.release(lapsed.id)).code is RefusalCode.HOLD_EXPIRED
+    last = waiting(engine, venue.place(("standing", 1)))
+    emptied(engine, venue.empty("held"))
+    assert statuses(world, venue, [left, lapsed, cart, last]) == [
+        "cancelled",
+        "expired",
+        "cancelled",
+        "active",
+    ]
+    assert world.hold(venue, lapsed.id).held_at is None
+
+
+def test_the_reaper_ends_a_place_in_the_line_like_any_hold(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
+    sold_out(engine, venue, 3)
+    large, small = a_line(engine, venue, 4, 1)
+    world.let_pass(venue, 200)
+    assert statuses(world, venue, [large, small]) == ["waiting", "waiting"]
+    late = waiting(engine, venue.place(("standing", 1)))
+    world.let_pass(venue, 101)
+    ask(engine, venue.expire(large.id))
+    assert statuses(world, venue, [large, small, late]) == ["expired", "expired", "active"]
+
+
+def test_a_place_in_the_line_lasts_no_longer_than_the_sale(world: World, engine: Admission) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    hold = a_line(engine, venue, 1)[0]
+    (end,) = {hold.created_at + timedelta(hours=1)}
+    plan = Plan({"floor": 1}, {"standing": ("floor",)}, POLICY)
+    ending = world.build(replace(plan, sale=replace(plan.sale, ends_at=end)))
+    sold_out(engine, ending, 1)
+    assert a_line(engine, ending, 1)[0].expires_at == rounded_up(end)
+
+
+@pytest.mark.parametrize("by", ["the end of the sale", "a cancelled event"])
+def test_when_nothing_is_sold_any_more_the_line_ends(
+    world: World, engine: Admission, by: str
+) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    line = a_line(engine, venue, 4, 1)
+    world.end_sale(venue) if by == "the end of the sale" else world.cancel_event(venue)
+    facts = len(world.facts(venue))
+    promoted(engine, venue.promote())
+    assert statuses(world, venue, line) == ["cancelled", "cancelled"]
+    assert world.facts(venue)[facts:] == [("hold.cancelled", hold.id, 2, None) for hold in line]
+    assert {row.actor for row in world.audit(venue)[-2:]} == {"waitlist"}
+    assert world.is_settled(venue)
+
+
+def test_nobody_waits_in_too_many_places(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, waiting_places_max=2))
+    sold_out(engine, venue, 4)
+    first = waiting(engine, venue.place(("standing", 1)))
+    waiting(engine, venue.place(("standing", 1)))
+    refusal = refused(engine, venue.place(("standing", 1)))
+    assert refusal.code is RefusalCode.WAITING_PLACES_EXCEEDED
+    waiting(engine, venue.place(("standing", 1), holder=a_person(1)))
+    ask(engine, venue.release(first.id))
+    waiting(engine, venue.place(("standing", 1)))
+
+
+def test_two_places_of_one_group_are_counted_one_after_the_other(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world, replace(POLICY, waiting_places_max=1))
+    sold_out(engine, venue, 4)
+    futures = [engine.submit(venue.place(("standing", 1))) for _ in range(3)]
+    outcomes = [type(future.result(10).outcome).__name__ for future in futures]
+    assert outcomes == ["Waiting", "Refusal", "Refusal"]
+
+
+def test_who_may_have_one_hold_only_has_it_in_the_line_too(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, one_active_hold=True))
+    (held,) = sold_out(engine, venue, 4)
+    waits = waiting(engine, venue.place(("standing", 1)))
+    refusal = refused(engine, venue.place(("standing", 1)))
+    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
+    assert refusal.details["hold_id"] == str(waits.id)
+    assert refused(engine, venue.place(("standing", 1), holder=STRANGER)).code is (
+        RefusalCode.ACTIVE_HOLD_EXISTS
+    )
+    ask(engine, venue.release(held.id))
+    assert statuses(world, venue, [waits]) == ["active"]
+
+
+def test_a_party_that_is_larger_than_the_house_is_refused(world: World, engine: Admission) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 1)
+    refusal = refused(engine, venue.place(("standing", 5)))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
+    waiting(engine, venue.place(("standing", 4)))
+
+
+def test_what_waits_cannot_be_extended_checked_out_or_paid(world: World, engine: Admission) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    hold = waiting(engine, venue.place(("standing", 1)))
+    for command in (
+        venue.extend(hold.id, 60),
+        venue.check_out(hold.id),
+        venue.convert(hold.id),
+    ):
+        refusal = refused(engine, command)
+        assert refusal.code is RefusalCode.INVALID_HOLD_STATE
+        assert refusal.details == {"current_status": "waiting"}
+    assert world.hold(venue, hold.id) == hold
+
+
+def test_the_longest_life_counts_from_the_promotion(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, ttl_seconds=3000, lifetime_max_seconds=3100))
+    (held,) = sold_out(engine, venue, 4)
+    hold = waiting(engine, venue.place(("standing", 1)))
+    world.let_pass(venue, 2000)
+    ask(engine, venue.release(held.id))
+    before = world.hold(venue, hold.id)
+    after = extended(engine, venue.extend(hold.id, 500))
+    assert after.expires_at == before.expires_at + timedelta(seconds=100)
+
+
+def test_the_same_request_again_waits_in_the_same_place(world: World, engine: Admission) -> None:
+    venue = club(world)
+    (held,) = sold_out(engine, venue, 4)
+    hold_id, key = HoldId(a_person(7).key), venue.key()
+    first = ask(engine, venue.place(("standing", 1), hold_id=hold_id))
+    again = ask(engine, venue.place(("standing", 1), hold_id=hold_id))
+    assert isinstance(first, Waiting)
+    assert isinstance(again, Waiting)
+    assert (again.hold, again.is_repeat) == (first.hold, True)
+    by_key = answer(engine, venue.place(("standing", 2), key=key))
+    ask(engine, venue.release(held.id))
+    repeated = answer(engine, venue.place(("standing", 2), key=key))
+    assert (repeated.is_replay, repeated.body) == (True, by_key.body)
+    assert placed(engine, venue.place(("standing", 1), hold_id=hold_id)).id == hold_id
+    assert world.pool(venue.pools["floor"]).held == 3
+
+
+def test_who_waits_when_the_policy_is_switched_off_is_served_and_nobody_joins(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world)
+    (held,) = sold_out(engine, venue, 4)
+    line = a_line(engine, venue, 3, 1)
+    world.set_policy(venue, replace(POLICY, waitlist=False))
+    refusal = refused(engine, venue.place(("standing", 1)))
+    assert refusal.code in {RefusalCode.INSUFFICIENT_INVENTORY, RefusalCode.OTHERS_ARE_WAITING}
+    ask(engine, venue.release(held.id))
+    assert statuses(world, venue, line) == ["active", "active"]
+    refused(engine, venue.place(("standing", 1)))
+    ask(engine, venue.release(line[0].id))
+    placed(engine, venue.place(("standing", 1)))

@@ -1,0 +1,54 @@
+"""kill -9 at each step of a run of the promoter: nobody is half promoted, and the next run goes on
+with whoever is first."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+import pytest
+
+from holdfast.domain.waiting import PROMOTIONS_MAX
+from holdfast.engine import Admission
+from tests.contract.worlds import PostgresWorld
+from tests.crash.points import AFTER_COMMIT, POINTS, await_death, dying_server
+from tests.race.lines import SoldOut, promoter_of, sold_out
+from tests.support.auditing import assert_sound, rows
+from tests.support.servers import RunningServer
+
+CROWD = 2 * PROMOTIONS_MAX + 5
+
+PROMOTED = """
+SELECT hold_id FROM outbox WHERE type = 'hold.promoted' ORDER BY occurred_at, xid, seq
+"""
+
+
+def make_room(sale: SoldOut, places: int) -> None:
+    """By somebody who leaves the rest to the promoter."""
+    with psycopg.connect(sale.world.url) as owner:
+        owner.execute("UPDATE pool SET total = total + %s", [places])
+        owner.execute("UPDATE waitlist SET is_settled = false")
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_promoter_killed_at_any_point_is_followed_by_another(
+    fresh_world: PostgresWorld,
+    fresh_engine: Admission,
+    make_server: Callable[..., RunningServer],
+    point: str,
+) -> None:
+    sale = sold_out(fresh_world, fresh_engine, 1)
+    waiters = [sale.join().id for _ in range(CROWD)]
+    make_room(sale, CROWD)
+    dying = dying_server(make_server, fresh_world.url, "PromoteWaiting", point)
+    with suppress(AssertionError):
+        dying.start()  # most often it is dead before it is ready
+    await_death(dying)
+    done = [hold_id for (hold_id,) in rows(fresh_world.url, PROMOTED)]
+    assert done == waiters[: PROMOTIONS_MAX if point == AFTER_COMMIT else 0]
+    assert_sound(fresh_world.url)
+    with promoter_of(fresh_world, fresh_engine) as promoter:
+        while promoter.run_once():
+            pass
+    assert [hold_id for (hold_id,) in rows(fresh_world.url, PROMOTED)] == waiters
+    assert sale.free() == 0
+    assert_sound(fresh_world.url)

@@ -1,0 +1,231 @@
+"""The lines of a session: their order, their counts, and who may pass whom."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from holdfast.domain.catalogue import Offer, SessionCatalogue
+from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.ledger import Ledger
+from holdfast.domain.overtaking import Taking, passes
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.pool import Pool
+from holdfast.domain.values import Holder, Money
+from holdfast.domain.waiting import LOOK_AHEAD, Waitlist, line_id_of, place_of, wants_of
+
+NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)
+ORGANIZATION, SESSION = OrganizationId(uuid4()), SessionId(uuid4())
+POOLS = {name: PoolId(uuid4()) for name in ("house", "adults", "children", "lot")}
+DRAWS = {
+    "guest": ("house",),
+    "adult": ("adults", "house"),
+    "child": ("children", "house"),
+    "parking": ("lot",),
+}
+TYPES = {name: TicketTypeId(uuid4()) for name in DRAWS}
+
+
+def pools_of(ticket_type: str) -> tuple[PoolId, ...]:
+    return tuple(POOLS[name] for name in DRAWS[ticket_type])
+
+
+def a_session(passes_max: int = 0) -> SessionCatalogue:
+    policy = HoldPolicy(waitlist=True, waiting_passes_max=passes_max)
+    offers = {TYPES[name]: Offer(Money(1000, "EUR"), pools_of(name), policy) for name in DRAWS}
+    return SessionCatalogue(ORGANIZATION, SESSION, 1, "EUR", offers, EventId(uuid4()))
+
+
+def waits(ticket_type: str, quantity: int, second: int, passes_seen: int = 0) -> Hold:
+    lines = (Line(TYPES[ticket_type], quantity, 1000, pools_of(ticket_type)),)
+    since = NOW + timedelta(seconds=second)
+    return Hold(
+        organization_id=ORGANIZATION,
+        id=HoldId(UUID(int=second)),
+        session_id=SESSION,
+        reference="ABC234",
+        holder=Holder(user_id="user"),
+        lines=lines,
+        currency="EUR",
+        status=HoldStatus.WAITING,
+        version=1,
+        created_at=since,
+        updated_at=since,
+        held_at=None,
+        expires_at=NOW + timedelta(days=1),
+        waiting=WaitingPlace(line_id_of(pools_of(ticket_type)), since, passes_seen),
+    )
+
+
+def a_waitlist(*holds: Hold) -> Waitlist:
+    waitlist = Waitlist((ORGANIZATION, SESSION))
+    for hold in holds:
+        waitlist.joined(hold, frozenset(hold.lines[0].pool_ids), NOW)
+    return waitlist
+
+
+def a_ledger(waitlist: Waitlist, totals: Mapping[str, int] | None = None) -> Ledger:
+    ledger = Ledger(NOW)
+    ledger.sessions[ORGANIZATION, SESSION] = a_session()
+    ledger.waitlists[ORGANIZATION, SESSION] = waitlist
+    for name, id_ in POOLS.items():
+        ledger.pools[id_] = Pool(ORGANIZATION, id_, (totals or {}).get(name, 10))
+    return ledger
+
+
+def taking(ticket_type: str, by: Hold | None = None, **left: int) -> Taking:
+    """What is left of each pool afterwards."""
+    place = None if by is None else place_of(by)
+    wants = frozenset(pools_of(ticket_type))
+    return Taking(wants, {POOLS[name]: units for name, units in left.items()}, place=place)
+
+
+def line_of(waitlist: Waitlist, hold: Hold) -> UUID:
+    assert hold.waiting is not None
+    assert hold.waiting.line_id in waitlist.lines
+    return hold.waiting.line_id
+
+
+def test_the_same_wants_are_the_same_line_in_any_order() -> None:
+    one, other = POOLS["house"], POOLS["adults"]
+    assert line_id_of([one, other]) == line_id_of([other, one])
+    assert line_id_of([one, other]) != line_id_of([one])
+    assert wants_of(waits("adult", 1, 1).lines, a_session()) == {one, other}
+
+
+def test_a_line_is_ordered_by_who_came_first_whoever_is_written_first() -> None:
+    late, early, twin = waits("guest", 1, 5), waits("guest", 1, 2), waits("guest", 1, 5)
+    twin = replace(twin, id=HoldId(UUID(int=9)))
+    waitlist = a_waitlist(late, twin, early)
+    (line,) = waitlist.lines.values()
+    assert line.first == (early, late, twin)
+    assert (line.waiting, line.is_all_seen) == (3, True)
+
+
+def test_who_leaves_is_counted_and_an_empty_line_is_gone() -> None:
+    first, second = waits("guest", 1, 1), waits("guest", 1, 2)
+    waitlist = a_waitlist(first, second)
+    waitlist.left(first, is_served=True)
+    (line,) = waitlist.lines.values()
+    assert (line.first, line.waiting, line.served) == ((second,), 1, 1)
+    waitlist.left(second, is_served=False)
+    assert not waitlist
+    assert waitlist.changed == {line.id}, "so that it is deleted"
+
+
+def test_a_copy_without_somebody_leaves_the_line_as_it_is() -> None:
+    first, second = waits("guest", 1, 1), waits("guest", 1, 2)
+    waitlist = a_waitlist(first, second)
+    assert waitlist.without(first).in_order() == [second]
+    assert waitlist.in_order() == [first, second]
+
+
+def test_nobody_looks_further_than_so_far() -> None:
+    waitlist = a_waitlist(*(waits("guest", 1, second) for second in range(LOOK_AHEAD + 3)))
+    (line,) = waitlist.lines.values()
+    assert (len(line.first), line.waiting, line.is_all_seen) == (LOOK_AHEAD, LOOK_AHEAD + 3, False)
+    waitlist.left(line.first[0], is_served=True)
+    late = waits("guest", 1, 1000)
+    waitlist.joined(late, frozenset(pools_of("guest")), NOW)
+    (line,) = waitlist.lines.values()
+    assert late not in line.first, "those between are not in sight"
+
+
+def test_a_position_counts_all_who_want_any_of_the_same() -> None:
+    waitlist = a_waitlist(waits("adult", 1, 1), waits("adult", 1, 2), waits("parking", 1, 3))
+    positions = [
+        waitlist.position_at_end(frozenset(pools_of(name)))
+        for name in ("adult", "child", "guest", "parking")
+    ]
+    assert positions == [3, 3, 3, 2]
+
+
+def test_a_waitlist_is_written_when_it_changed_or_was_settled() -> None:
+    waitlist = a_waitlist()
+    assert not waitlist.is_dirty()
+    waitlist.is_settled = False
+    assert waitlist.is_dirty()
+    unsettled = Waitlist((ORGANIZATION, SESSION), is_settled=False)
+    assert not unsettled.is_dirty()
+    unsettled.is_settled = True
+    assert unsettled.is_dirty()
+    assert a_waitlist(waits("guest", 1, 1)).is_dirty()
+
+
+FIRST = waits("adult", 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("wish", "is_free"),
+    [
+        (taking("parking", lot=0), True),
+        (taking("adult", adults=9, house=9), False),
+        (taking("child", children=0, house=3), True),
+        (taking("child", children=9, house=2), False),
+        (taking("guest", house=3), True),
+        (taking("guest", house=0), False),
+        (taking("guest", waits("guest", 1, 0), house=0), True),
+        (taking("guest", waits("guest", 1, 2), house=2), False),
+        (taking("adult", FIRST, adults=0, house=0), True),
+    ],
+    ids=[
+        "another pool",
+        "the same line, though there is enough",
+        "a shared pool with enough left",
+        "a shared pool with too little left",
+        "only the shared pool, with enough left",
+        "only the shared pool, with too little left",
+        "who came earlier",
+        "who came later",
+        "the first itself",
+    ],
+)
+def test_who_takes_places_leaves_the_first_of_each_earlier_line_what_it_needs(
+    wish: Taking, is_free: bool
+) -> None:
+    ledger = a_ledger(a_waitlist(FIRST, waits("adult", 9, 5)))
+    assert passes(ledger, a_session(), wish) == (() if is_free else None)
+
+
+def test_what_one_line_claims_is_not_there_for_the_next() -> None:
+    ledger = a_ledger(a_waitlist(waits("adult", 2, 1), waits("child", 2, 2)))
+    assert passes(ledger, a_session(), taking("guest", house=4)) == ()
+    assert passes(ledger, a_session(), taking("guest", house=3)) is None
+
+
+def test_who_can_never_be_served_keeps_nobody_back() -> None:
+    large = waits("adult", 9, 1)
+    wish = taking("guest", house=0)
+    assert passes(a_ledger(a_waitlist(large)), a_session(), wish) is None
+    small_house = a_ledger(a_waitlist(large), {"house": 8})
+    assert passes(small_house, a_session(), wish) == ()
+
+
+@pytest.mark.parametrize(
+    ("so_far", "seen", "allowed", "may_pass"),
+    [(0, 0, 0, False), (0, 0, 1, True), (1, 0, 1, False), (4, 3, 2, True), (5, 3, 2, False)],
+)
+def test_a_party_is_passed_so_often_since_it_joined(
+    so_far: int, seen: int, allowed: int, may_pass: bool
+) -> None:
+    first = waits("adult", 3, 1, passes_seen=seen)
+    waitlist = a_waitlist(first)
+    for _ in range(so_far):
+        waitlist.passed([line_of(waitlist, first)])
+    found = passes(a_ledger(waitlist), a_session(allowed), taking("guest", house=0))
+    assert found == ((line_of(waitlist, first),) if may_pass else None)
+
+
+def test_while_nobody_knows_who_is_next_newcomers_wait_and_those_in_line_are_served() -> None:
+    first, second = waits("adult", 1, 1), waits("guest", 1, 2)
+    waitlist = a_waitlist(first, second)
+    waitlist.is_settled = False
+    ledger = a_ledger(waitlist)
+    assert passes(ledger, a_session(5), taking("guest", house=9)) is None
+    assert passes(ledger, a_session(5), taking("guest", second, house=9)) == ()
+    unseen = a_waitlist(first)
+    unseen.lines = {id_: replace(line, first=()) for id_, line in unseen.lines.items()}
+    assert passes(a_ledger(unseen), a_session(5), taking("guest", house=9)) is None

@@ -1,0 +1,82 @@
+"""The connection to PostgreSQL breaks while a cart changes, or while a freed place is given to the
+next in line: it is found out what became of it, and it happened once."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from holdfast.domain.outcomes import CartChanged, Released
+from tests.contract.asking import placed
+from tests.faults.arena import BOUND_SECONDS, Arena
+from tests.faults.proxy import Fault, Proxy
+from tests.race.lines import fill, live_holds_of, promoter_of, sold_out
+from tests.support.auditing import assert_sound
+
+AROUND_COMMIT = [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANSWER]
+
+
+@pytest.fixture
+def far(fresh_database_url: str) -> Iterator[tuple[Arena, Proxy]]:
+    """An engine whose way to the database is broken on purpose."""
+    proxy = Proxy(fresh_database_url)
+    arena = Arena(fresh_database_url, proxy.url)
+    yield arena, proxy
+    proxy.close()
+    arena.close()
+
+
+@pytest.mark.parametrize("fault", AROUND_COMMIT)
+@pytest.mark.parametrize("quantity", [1, 5])
+def test_a_change_of_a_cart_cut_around_commit_is_found_out(
+    far: tuple[Arena, Proxy], fault: Fault, quantity: int
+) -> None:
+    """Nobody repeats it, and no key helps."""
+    arena, proxy = far
+    hold = placed(arena.engine, fill(arena.venue, "mine", ("standing", 2)))
+    proxy.fault_next(fault)
+    change = fill(arena.venue, "mine", ("standing", quantity))
+    outcome = arena.engine.submit(change).result(BOUND_SECONDS).outcome
+    assert proxy.faulted.is_set()
+    assert isinstance(outcome, CartChanged), outcome
+    # Decided once more after a rollback, it is a change; after a commit, it was one already.
+    assert (outcome.hold.id, outcome.hold.quantity) == (hold.id, quantity)
+    assert live_holds_of(arena.world, arena.venue, "mine") == [outcome.hold]
+    facts = [fact[:3] for fact in arena.world.facts(arena.venue)]
+    assert facts == [("hold.created", hold.id, 1), ("hold.changed", hold.id, 2)]
+    assert arena.world.pool(arena.venue.pools["floor"]).held == quantity
+    assert_sound(arena.url)
+
+
+@pytest.mark.parametrize("fault", AROUND_COMMIT)
+def test_a_place_given_to_the_next_is_given_once(far: tuple[Arena, Proxy], fault: Fault) -> None:
+    arena, proxy = far
+    sale = sold_out(arena.world, arena.engine, 1)
+    first, second = sale.join(), sale.join()
+    proxy.fault_next(fault)
+    release = sale.venue.release(sale.holds[0].id)
+    outcome = arena.engine.submit(release).result(BOUND_SECONDS).outcome
+    assert proxy.faulted.is_set()
+    assert isinstance(outcome, Released), outcome
+    assert sale.status(sale.holds[0], first, second) == ["cancelled", "active", "waiting"]
+    told = [fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"]
+    assert told == [first.id]
+    assert_sound(arena.url)
+
+
+@pytest.mark.parametrize("fault", AROUND_COMMIT)
+def test_a_run_of_the_promoter_cut_around_commit(far: tuple[Arena, Proxy], fault: Fault) -> None:
+    arena, proxy = far
+    sale = sold_out(arena.world, arena.engine, 1)
+    waiters = [sale.join() for _ in range(5)]
+    with psycopg.connect(arena.url) as owner:
+        owner.execute("UPDATE pool SET total = 6 WHERE total = 1")
+        owner.execute("UPDATE waitlist SET is_settled = false")
+    proxy.fault_next(fault)
+    with promoter_of(arena.world, arena.engine) as promoter:
+        while promoter.run_once():
+            pass
+    assert proxy.faulted.is_set()
+    told = [fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"]
+    assert told == [hold.id for hold in waiters]
+    assert_sound(arena.url)

@@ -1,0 +1,98 @@
+"""Who waits first is served first."""
+
+from pytest_bdd import given, parsers, scenarios, then, when
+
+from tests.e2e.answers import seconds_between
+from tests.e2e.owner import wait_until
+from tests.features.scene import Scene
+from tests.support.platform import Json
+
+scenarios("waitlist.feature")
+
+TICKETS = r"(?P<quantity>\d+) tickets?"
+
+
+def hold_of(scene: Scene, name: str) -> Json:
+    """The newest hold of a person."""
+    query = {"email": f"{name}@example.com"}
+    (newest, *_) = scene.platform.client.get("/api/holds", params=query).json()["data"]
+    return dict(scene.read(newest["hold_id"]).json())
+
+
+@given(parsers.parse('session "{name}" has {capacity:d} tickets and keeps a line'))
+def keeps_a_line(scene: Scene, name: str, capacity: int) -> None:
+    scene.put_on_sale(capacity, hold_policy={"waitlist": True})
+
+
+@given('another customer has let 1 ticket go while "ada" waits for 3')
+def one_is_free(scene: Scene) -> None:
+    """Four were held by one person; now three are, and one is free."""
+    scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
+    scene.place(3)
+    assert scene.answer.status_code == 201
+    asks(scene, "ada", 3)
+    assert scene.answer.status_code == 202
+
+
+@when(parsers.re(rf'"(?P<name>\w+)" asks for {TICKETS}'), converters={"quantity": int})
+def asks(scene: Scene, name: str, quantity: int) -> None:
+    scene.place(quantity, customer_email=f"{name}@example.com")
+
+
+@when(parsers.parse('"{name}" asks for 1 ticket {times:d} times'))
+def asks_often(scene: Scene, name: str, times: int) -> None:
+    for _ in range(times):
+        asks(scene, name, 1)
+        assert scene.answer.status_code == 202, scene.answer.text
+
+
+@when("the other customer lets go")
+def lets_go(scene: Scene) -> None:
+    scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
+    assert scene.answer.status_code == 200, scene.answer.text
+
+
+@when(parsers.parse('"{name}" leaves the line'))
+def leaves(scene: Scene, name: str) -> None:
+    scene.send(f"/api/holds/{hold_of(scene, name)['hold_id']}/release")
+
+
+@when(parsers.parse("{count:d} more tickets go on sale"))
+def more_go_on_sale(scene: Scene, count: int) -> None:
+    client = scene.platform.client
+    (pool_id,) = client.get(f"/api/ticket-types/{scene.sale.ticket_type_id}").json()["pool_ids"]
+    scene.capacity += count
+    changed = client.patch(f"/api/pools/{pool_id}", json={"total": scene.capacity})
+    assert changed.status_code == 200, changed.text
+
+
+@then(parsers.parse('"{name}" waits at position {position:d}'))
+def waits_at(scene: Scene, name: str, position: int) -> None:
+    hold = hold_of(scene, name)
+    assert (hold["status"], hold["position"]) == ("waiting", position)
+    assert hold["held_at"] is None
+
+
+@then(parsers.re(rf'"(?P<name>\w+)" has {TICKETS}'), converters={"quantity": int})
+def has(scene: Scene, name: str, quantity: int) -> None:
+    wait_until(lambda: hold_of(scene, name)["status"] == "active", f"{name} is served")
+    assert hold_of(scene, name)["quantity"] == quantity
+    scene.owner.assert_counters_add_up(scene.platform.organization_id)
+
+
+@then(parsers.parse('"{name}" has 10 minutes to pay'))
+def has_time_to_pay(scene: Scene, name: str) -> None:
+    hold = hold_of(scene, name)
+    assert 600 <= seconds_between(hold["held_at"], hold["expires_at"]) < 601
+
+
+@then(parsers.parse('"{name}" is told of it by a fact'))
+def is_told(scene: Scene, name: str) -> None:
+    facts = scene.owner.facts(hold_of(scene, name)["hold_id"])
+    assert [kind for kind, _ in facts] == ["hold.waiting", "hold.promoted"]
+
+
+@then(parsers.parse("the cart waits at position {position:d}"))
+def the_cart_waits(scene: Scene, position: int) -> None:
+    shown = scene.cart.now()
+    assert (shown["status"], shown["position"]) == ("waiting", position)

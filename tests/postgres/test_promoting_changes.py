@@ -1,0 +1,120 @@
+"""Changes of the catalogue that free places, or end the sale, with people waiting in line."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from holdfast.adapters.postgres.catalogue import PostgresCatalogue
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.domain.arranging import DraftBlock, DraftSeat, Source
+from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.catalogue_changes import (
+    CatalogueChange,
+    ChangeEvent,
+    ChangePool,
+    SaleChange,
+)
+from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.ids import EventId
+from holdfast.domain.outcomes import Waiting
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusals import Refusal
+from holdfast.domain.waiting import PROMOTIONS_MAX
+from holdfast.engine import Admission
+from holdfast.services.cataloguing import Cataloguing
+from tests.contract.asking import ask, placed
+from tests.contract.venues import Hall, Plan, Venue
+from tests.contract.worlds import PostgresWorld
+from tests.support.auditing import assert_sound
+
+
+class SoldOut:
+    """A floor for two and a row of two seats, of which all are held, and the lines behind them."""
+
+    def __init__(self, world: PostgresWorld, engine: Admission, database: Database) -> None:
+        self.world, self.engine = world, engine
+        self.catalogue, self.reader = PostgresCatalogue(database), PostgresHolds(database)
+        policy = HoldPolicy(waitlist=True, waiting_places_max=50)
+        hall = Hall({"Stalls": {"A": 2}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
+        plan = Plan({"floor": 2}, {"standing": ("floor",)}, policy, hall=hall)
+        self.venue: Venue = world.build(plan)
+        placed(engine, self.venue.place(("standing", 2)))
+        placed(engine, self.venue.place(("seat", 2)))
+
+    def wait(self, ticket_type: str, quantity: int) -> Hold:
+        outcome = ask(self.engine, self.venue.place((ticket_type, quantity)))
+        assert isinstance(outcome, Waiting), outcome
+        return outcome.hold
+
+    def change(self, change: CatalogueChange) -> None:
+        answer = self.catalogue.apply(change, None, lambda _: b"")
+        assert not isinstance(answer.outcome, Refusal), answer
+
+    def status(self, hold: Hold) -> HoldStatus:
+        return self.world.hold(self.venue, hold.id).status
+
+    def is_settled(self) -> bool:
+        key = (self.venue.organization_id, self.venue.session_id)
+        return key not in self.reader.unsettled_sessions(1000)
+
+
+@pytest.fixture
+def sold_out(fresh_world: PostgresWorld, fresh_engine: Admission) -> Iterator[SoldOut]:
+    database = Database(fresh_world.url)
+    database.open()
+    yield SoldOut(fresh_world, fresh_engine, database)
+    database.close()
+    assert_sound(fresh_world.url, 60)
+
+
+def test_a_larger_pool_goes_to_those_who_wait_in_their_order(sold_out: SoldOut) -> None:
+    first, second, third = (sold_out.wait("standing", 2) for _ in range(3))
+    organization_id, floor = sold_out.venue.organization_id, sold_out.venue.pools["floor"]
+    sold_out.change(ChangePool(organization_id, floor, total=6))
+    promoted = [sold_out.status(hold) for hold in (first, second, third)]
+    assert promoted == [HoldStatus.ACTIVE, HoldStatus.ACTIVE, HoldStatus.WAITING]
+    assert sold_out.world.pool(floor).held == 6
+    assert sold_out.is_settled()
+
+
+def test_what_is_left_after_one_transactions_share_is_the_promoters(sold_out: SoldOut) -> None:
+    for _ in range(PROMOTIONS_MAX + 1):
+        sold_out.wait("standing", 1)
+    organization_id, floor = sold_out.venue.organization_id, sold_out.venue.pools["floor"]
+    sold_out.change(ChangePool(organization_id, floor, total=100))
+    assert sold_out.world.pool(floor).held == 2 + PROMOTIONS_MAX
+    assert not sold_out.is_settled()
+
+
+def test_new_seats_go_to_those_who_wait_for_seats(sold_out: SoldOut) -> None:
+    hold = sold_out.wait("seat", 2)
+    venue = sold_out.venue
+    source = Source(1, "line 1")
+    seats = tuple(DraftSeat(source, "B", str(number)) for number in (1, 2))
+    cataloguing = Cataloguing(sold_out.catalogue, venue.organization_id, None, lambda _: b"")
+    cataloguing.import_seats(venue.session_id, [DraftBlock(source, "Stalls", seats)])
+    promoted = sold_out.world.hold(venue, hold.id)
+    assert promoted.status is HoldStatus.ACTIVE
+    assert [(seat.row, seat.number) for seat in promoted.seats] == [("B", "1"), ("B", "2")]
+
+
+def test_a_cancelled_event_ends_its_lines(sold_out: SoldOut) -> None:
+    holds = [sold_out.wait("standing", 1), sold_out.wait("seat", 1)]
+    with psycopg.connect(sold_out.world.url) as owner:
+        row = owner.execute(
+            "SELECT event_id FROM session WHERE id = %s", [sold_out.venue.session_id]
+        ).fetchone()
+    assert row is not None
+    cancelled = SaleChange(status=EventStatus.CANCELLED)
+    sold_out.change(ChangeEvent(sold_out.venue.organization_id, EventId(row[0]), sale=cancelled))
+    assert {sold_out.status(hold) for hold in holds} == {HoldStatus.CANCELLED}
+    assert sold_out.is_settled()
+
+
+def test_a_change_that_is_refused_promotes_nobody(sold_out: SoldOut) -> None:
+    hold = sold_out.wait("standing", 1)
+    smaller = ChangePool(sold_out.venue.organization_id, sold_out.venue.pools["floor"], total=1)
+    answer = sold_out.catalogue.apply(smaller, None, lambda _: b"")
+    assert isinstance(answer.outcome, Refusal)
+    assert sold_out.status(hold) is HoldStatus.WAITING

@@ -1,0 +1,230 @@
+"""Those who wait, in their rows: places, lines, and who may touch them."""
+
+from datetime import timedelta
+from typing import NoReturn
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from holdfast.adapters.postgres.connecting import Link
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.domain.footprint import Holding, Needs, ResourceKind
+from holdfast.domain.hold import Hold
+from holdfast.domain.ids import HoldId
+from holdfast.domain.values import EmailAddress, Holder
+from holdfast.ports.store import StoreUnavailable, Wanted
+from tests.contract.venues import BUYER, STRANGER
+from tests.postgres.rounds import Rounds
+
+USER = Holder(EmailAddress("buyer@example.com"), "user-1")
+
+
+def three_waiting(rounds: Rounds) -> list[Hold]:
+    """Two for the floor, and between them one for floor and balcony."""
+    with rounds.round() as only:
+        start = only.now
+        holds = [
+            only.place(only.line(2), since=start),
+            only.place(only.line(1, "floor", "balcony"), since=start + timedelta(seconds=1)),
+            only.place(only.line(3), since=start + timedelta(seconds=2)),
+        ]
+        only.commit()
+    return holds
+
+
+def places_of(rounds: Rounds) -> int:
+    with psycopg.connect(rounds.world.url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM waiting_place WHERE session_id = %s", [rounds.venue.session_id]
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_lines_are_read_as_they_were_left(rounds: Rounds) -> None:
+    first, both, last = three_waiting(rounds)
+    with rounds.round() as after:
+        waitlist = after.ledger.waitlists[rounds.session_key]
+        assert waitlist.in_order() == [first, both, last]
+        assert {line.wants: line.waiting for line in waitlist.lines.values()} == {
+            frozenset(first.lines[0].pool_ids): 2,
+            frozenset(both.lines[0].pool_ids): 1,
+        }
+        assert waitlist.is_settled
+        assert not waitlist.changed
+    assert rounds.world.pool(rounds.venue.pools["floor"]).held == 0
+
+
+def test_only_so_many_of_each_line_are_read(rounds: Rounds) -> None:
+    first, both, _ = three_waiting(rounds)
+    with rounds.round(look_ahead=1) as after:
+        waitlist = after.ledger.waitlists[rounds.session_key]
+        assert waitlist.in_order() == [first, both]
+        assert sum(line.waiting for line in waitlist.lines.values()) == 3
+
+
+def test_a_promoted_hold_has_its_places_and_no_place_in_line(rounds: Rounds) -> None:
+    first, _, last = three_waiting(rounds)
+    with rounds.round(first) as within:
+        promoted = within.promote(first)
+        within.commit()
+    assert rounds.world.hold(rounds.venue, first.id) == promoted
+    assert rounds.world.pool(rounds.venue.pools["floor"]).held == 2
+    assert places_of(rounds) == 2
+    with rounds.round() as after:
+        assert first.waiting is not None
+        line = after.ledger.waitlists[rounds.session_key].lines[first.waiting.line_id]
+        assert (line.waiting, line.served, line.first) == (1, 1, (last,))
+
+
+def test_an_empty_line_is_gone_and_may_open_again_in_the_same_group(rounds: Rounds) -> None:
+    with rounds.round() as before:
+        hold = before.place(since=before.now)
+        before.commit()
+    with rounds.round(hold) as within:
+        within.promote(hold)
+        other = within.place(since=within.now)
+        within.commit()
+    with rounds.round(other) as after:
+        (line,) = after.ledger.waitlists[rounds.session_key].lines.values()
+        assert (line.waiting, line.served, line.opened_at) == (1, 0, other.created_at)
+        after.release(other)
+        after.commit()
+    with rounds.round() as last:
+        assert not last.ledger.waitlists[rounds.session_key]
+    assert places_of(rounds) == 0
+
+
+def test_one_who_moves_in_the_line_has_one_place(rounds: Rounds) -> None:
+    first, both, last = three_waiting(rounds)
+    with rounds.round(first) as within:
+        moved = within.pass_by(within.pass_by(within.pass_by(first)))
+        within.commit()
+    assert places_of(rounds) == 3
+    with rounds.round() as after:
+        assert after.ledger.waitlists[rounds.session_key].in_order() == [both, last, moved]
+
+
+def test_whether_it_is_settled_is_written_by_itself(rounds: Rounds) -> None:
+    database = Database(rounds.world.url)
+    database.open()
+    holds = PostgresHolds(database)
+    for is_settled in (False, True):
+        with rounds.round() as within:
+            waitlist = within.ledger.waitlists[rounds.session_key]
+            assert waitlist.is_settled is not is_settled
+            waitlist.is_settled = is_settled
+            within.commit()
+        assert (rounds.session_key not in holds.unsettled_sessions(1000)) is is_settled
+    database.close()
+
+
+def test_a_waitlist_that_somebody_else_has_locked_is_skipped(rounds: Rounds) -> None:
+    waitlist = rounds.resource(ResourceKind.WAITLIST, rounds.venue.session_id)
+    with rounds.round() as first:
+        other = rounds.world.store.connect()
+        with other.group() as group:
+            ledger = group.lock_and_read(rounds.wanted())
+            assert waitlist in ledger.skipped
+            assert not ledger.waitlists
+        other.close()
+        assert waitlist not in first.ledger.skipped
+
+
+@pytest.mark.parametrize("holder", [BUYER, USER])
+def test_all_that_a_person_holds_or_waits_for_is_counted(rounds: Rounds, holder: Holder) -> None:
+    """In one look with other people's, however often somebody is asked for."""
+    with rounds.round() as only:
+        mine = [only.place(holder=holder, since=only.now) for _ in range(50)]
+        mine += [only.place(holder=holder) for _ in range(3)]
+        only.release(mine.pop())
+        only.place(holder=STRANGER)
+        only.commit()
+    nobody = Holder(EmailAddress("nobody@example.com"))
+    holdings = [Holding(rounds.session_key, each) for each in (holder, nobody, holder)]
+    with rounds.connection.group() as group:
+        ledger = group.lock_and_read(Wanted(rounds.wanted().resources, holdings=holdings))
+    assert {hold.id for hold in ledger.holdings[rounds.session_key, holder.key]} == {
+        hold.id for hold in mine
+    }
+    assert ledger.holdings[rounds.session_key, nobody.key] == ()
+
+
+def test_the_look_ahead_sees_who_waits_where_places_may_be_freed(rounds: Rounds) -> None:
+    nobody_yet = rounds.connection.survey(Needs(waitlists=frozenset({rounds.session_key})))
+    assert nobody_yet.waitlists == {}, "it keeps no line"
+    holds = three_waiting(rounds)
+    with psycopg.connect(rounds.world.url) as owner:
+        owner.execute(
+            "UPDATE session SET version = version + 1 WHERE id = %s", [rounds.venue.session_id]
+        )
+    with rounds.round():
+        pass  # the new version is noticed, and that somebody waits
+    survey = rounds.connection.survey(Needs(holds=frozenset({holds[0].key})))
+    assert survey.waitlists[rounds.session_key].in_order() == holds
+    assert survey.lined == {rounds.session_key}
+
+
+def test_a_known_session_is_not_looked_at_though_people_may_wait_there(
+    rounds: Rounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three_waiting(rounds)
+    command = rounds.venue.place(("standing", 1))
+    needs = Needs(sessions=frozenset({rounds.session_key}), places=(command,))
+    seen = rounds.connection.survey(needs)
+
+    def nobody_answers(_: Link) -> NoReturn:
+        raise StoreUnavailable("it was asked")
+
+    monkeypatch.setattr(Link, "exchange", nobody_answers)
+    assert rounds.connection.survey(needs) == seen
+    assert seen.lined == {rounds.session_key}
+    with pytest.raises(StoreUnavailable):
+        rounds.connection.survey(Needs(waitlists=frozenset({rounds.session_key})))
+
+
+def test_facts_of_one_who_waited_never_come_before_those_that_were_told(rounds: Rounds) -> None:
+    """Nobody locks the holds that wait: the lock is that of their waitlist."""
+    first, *_ = three_waiting(rounds)
+    with psycopg.connect(rounds.world.url) as owner:
+        row = owner.execute(
+            "UPDATE hold SET changed_xid = (pg_current_xact_id()::text::bigint + 50)::text::xid8"
+            " WHERE id = %s RETURNING changed_xid::text::bigint",
+            [first.id],
+        ).fetchone()
+    assert row is not None
+    with rounds.round() as within:
+        within.promote(first)
+        within.commit()
+    with psycopg.connect(rounds.world.url) as owner:
+        told = owner.execute(
+            "SELECT xid::text::bigint FROM outbox WHERE hold_id = %s AND version = 2", [first.id]
+        ).fetchone()
+    assert told == row
+
+
+def test_positions_count_all_who_came_earlier_and_want_any_of_the_same(rounds: Rounds) -> None:
+    first, both, last = three_waiting(rounds)
+    with rounds.round() as only:
+        apart = only.place(only.line(1, "balcony"), since=first.created_at)
+        only.commit()
+    database = Database(rounds.world.url)
+    database.open()
+    holds, organization_id = PostgresHolds(database), rounds.venue.organization_id
+    seen = [holds.waiting_position(organization_id, hold.id) for hold in (first, both, last, apart)]
+    nobody = holds.waiting_position(organization_id, HoldId(uuid4()))
+    sessions = holds.waiting_sessions(None, 1000)
+    after = holds.waiting_sessions(rounds.session_key, 1000)
+    database.close()
+    assert [(each.position, each.waiting) for each in seen if each] == [
+        (1, 3),
+        (3, 4),
+        (3, 3),
+        (1, 2),
+    ]
+    assert nobody is None
+    assert all(each is not None and each.estimate_seconds is None for each in seen)
+    assert rounds.session_key in sessions
+    assert list(sessions) == sorted(sessions)
+    assert after == tuple(key for key in sessions if key > rounds.session_key)

@@ -1,0 +1,39 @@
+"""A storm of buyers and waiters, drawn from a seed, over two engines."""
+
+from uuid import UUID
+
+import pytest
+
+from holdfast.domain import fitting
+from holdfast.domain.hold import Hold
+from tests.race.guards import TwoEngines
+from tests.race.waiting_storm import WaitingStorm
+from tests.support.auditing import assert_sound
+
+SECONDS = 20.0
+
+
+def test_after_a_storm_the_books_are_sound_and_nobody_was_passed(two_engines: TwoEngines) -> None:
+    world, _ = two_engines
+    storm = WaitingStorm(two_engines, seed=20261116)
+    storm.rage(SECONDS)
+    assert_sound(world.url)
+    left = storm.assert_first_come_first_served()
+    kinds = {fact.type for fact in world.facts(storm.venue)}
+    assert kinds >= {"hold.waiting", "hold.promoted", "hold.changed", "hold.expired"}
+    assert storm.told["Waiting"] > 0
+    assert storm.told["Placed"] > 0
+    pool = world.pool(storm.venue.pools["floor"])
+    by_id: dict[UUID, Hold] = {hold.id: hold for hold in world.all_holds(storm.venue)}
+    assert not left or by_id[left[0]].quantity > pool.free, "the first in line could be served"
+
+
+def test_control_without_the_rule_of_the_line_somebody_is_passed(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same storm, and whoever comes along takes what is free."""
+    monkeypatch.setattr(fitting, "passes", lambda *_: ())
+    storm = WaitingStorm(two_engines, seed=20261116)
+    storm.rage(SECONDS / 4)
+    with pytest.raises(AssertionError, match="what others wait for"):
+        storm.assert_first_come_first_served()
