@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from datetime import UTC, datetime
 from functools import partial
+from multiprocessing import get_context
 from uuid import UUID, uuid5
 
 from uuid_utils.compat import uuid7
@@ -83,12 +84,19 @@ def boat_steps(
 
 def fill_boat(database_url: str, organization_id: OrganizationId) -> None:
     """Carts that are as they should be stay so; what was refused, or takes too long, is left to the
-    next start."""
+    next start. In a process of its own: an engine has threads, and this process is to fork."""
+    filling = get_context("fork").Process(target=_fill_boat, args=(database_url, organization_id))
+    filling.start()
+    filling.join(FILLED_WITHIN_SECONDS)
+    filling.kill()
+
+
+def _fill_boat(database_url: str, organization_id: OrganizationId) -> None:
     engine = Admission(PostgresStore(database_url))
     engine.start()
     try:
         carts = [_fill(organization_id, *party) for party in _PARTIES]
-        wait([engine.submit(cart) for cart in carts], FILLED_WITHIN_SECONDS)
+        wait([engine.submit(cart) for cart in carts])
     finally:
         engine.stop()
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import EventStatus, SessionCatalogue
 from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, SeatAsk
-from holdfast.domain.hold import Hold, Line
+from holdfast.domain.hold import Line
 from holdfast.domain.ids import TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX
@@ -86,23 +86,10 @@ def refuse_holder(
     """Where a holder may have one live hold of a session, tell them of the one they have."""
     if not any(session.offers[type_id].policy.one_active_hold for type_id in types):
         return None
-    known = holdings(ledger, session, holder)
+    known = ledger.holdings.get((session.key, holder.key))
     if known is None:
         return NeedsMore()  # the policy has changed since the look ahead
     for hold in known:
         if hold.is_live(ledger.now):
             return refusals.active_hold_exists(str(hold.id), hold.remaining_seconds(ledger.now))
     return None
-
-
-def holdings(ledger: Ledger, session: SessionCatalogue, holder: Holder) -> list[Hold] | None:
-    """The holds of a person, as this group has left them; None where nobody looked."""
-    known = ledger.holdings.get((session.key, holder.key))
-    if known is None:
-        return None
-    here = (
-        hold
-        for hold in ledger.holds.values()
-        if hold.session_key == session.key and hold.holder.is_person(holder)
-    )
-    return list({hold.key: hold for hold in (*known, *here)}.values())

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.checking import holdings, refuse_lines
+from holdfast.domain.checking import refuse_lines
 from holdfast.domain.commands import Ask, PlaceHold
 from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace, numbered_lines, rounded_up
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import waiting_line
 from holdfast.domain.outcomes import Decision, NeedsMore, Waiting
-from holdfast.domain.overtaking import can_seat, seat_asks
+from holdfast.domain.overtaking import can_seat, may_be_passed, seat_asks
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.seating import Seating
 from holdfast.domain.transitions import Transition, units_by_pool
-from holdfast.domain.waiting import line_id_of, wants_of
+from holdfast.domain.waiting import blocks_for, line_id_of, wants_of
 
 # What somebody who waits may live to see change.
 _WORTH_WAITING = {
@@ -49,10 +50,26 @@ def wait_or_refuse(
     )
     if problem is not None:
         return Decision(problem)
-    wants = wants_of(hold.lines, session)
-    position = ledger.waitlists[session.key].position_at_end(wants)
+    position = ledger.waitlists[session.key].position_at_end(wants_of(hold.lines, session))
     joined = Transition(None, hold, command.origin)
     return Decision(Waiting(hold, ledger.now, position), (joined,))
+
+
+def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: PlaceHold) -> bool:
+    """Whether others wait for the very same and may not be passed: then nothing needs to be looked
+    for."""
+    waitlist = ledger.waitlists.get(session.key)
+    if not waitlist or command.named_seats:
+        return False
+    wants: set[UUID] = set()
+    for ask in command.asks:
+        assert isinstance(ask, Ask)
+        offer = session.offers[ask.ticket_type_id]
+        wants.update(offer.pool_ids)
+        if offer.is_seated:
+            wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
+    line = waitlist.lines.get(line_id_of(wants))
+    return line is not None and not may_be_passed(session, line)
 
 
 def waiting_place(ledger: Ledger, session: SessionCatalogue, lines: Sequence[Line]) -> WaitingPlace:
@@ -122,7 +139,7 @@ def _refuse_places(
     ledger: Ledger, session: SessionCatalogue, hold: Hold
 ) -> Refusal | NeedsMore | None:
     """Nobody waits in too many places at once."""
-    known = holdings(ledger, session, hold.holder)
+    known = ledger.holdings.get((session.key, hold.holder.key))
     if known is None:
         return NeedsMore(has_to_wait=True)
     types = {line.ticket_type_id for line in hold.lines}

@@ -30,7 +30,7 @@ from holdfast.domain.transitions import (
     pool_moves,
     seat_after,
 )
-from holdfast.domain.waiting import Waitlist, wants_of
+from holdfast.domain.waiting import Waitlist
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class Ledger:
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
     seats: dict[SeatId, Seat] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
-    # Live holds by session and holder, for those who may have only so many.
+    # Live holds by session and holder, for those who may have only so many; whatever this group has
+    # made of them.
     holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
     # Messages that have had their effect already.
@@ -134,6 +135,8 @@ class Ledger:
         self._keep(seats)
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
+            if self.holdings:
+                self._keep_holding(transition.after)
             if transition.before is None and transition.after.cart is not None:
                 cart_key = (transition.after.organization_id, transition.after.cart)
                 self.carts[cart_key] = transition.after.key
@@ -147,6 +150,12 @@ class Ledger:
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
 
+    def _keep_holding(self, hold: Hold) -> None:
+        key = (hold.session_key, hold.holder.key)
+        if key in self.holdings:
+            others = (each for each in self.holdings[key] if each.key != hold.key)
+            self.holdings[key] = (*others, hold)
+
     def _move_in_line(self, transition: Transition) -> None:
         before, after = transition.before, transition.after
         waitlist = self.waitlists.get(after.session_key)
@@ -159,8 +168,7 @@ class Ledger:
         if before is not None and was is not None:
             waitlist.left(before, is_served=after.occupies_places())
         if after.waiting is not None:
-            wants = wants_of(after.lines, self.sessions[after.session_key])
-            waitlist.joined(after, wants, self.now)
+            waitlist.joined(after, self.sessions[after.session_key], self.now)
 
     def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
         for seat in seats.values():

@@ -20,7 +20,7 @@ from holdfast.domain.hold import (
     rounded_up,
     warning_time,
 )
-from holdfast.domain.joining import wait_or_refuse
+from holdfast.domain.joining import is_behind_a_line, wait_or_refuse
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import make_lines, parts_of
 from holdfast.domain.outcomes import Decision, NeedsMore, Outcome, Placed, Waiting
@@ -64,6 +64,8 @@ def _place(
     command: PlaceHold,
     picked: Picked,
 ) -> Decision:
+    if session.keeps_line and is_behind_a_line(ledger, session, command):
+        return wait_or_refuse(ledger, session, command, refusals.others_are_waiting())
     parts = as_many_as_there_are(ledger, session, parts_of(command))
     lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
     if not lines:

@@ -16,6 +16,7 @@ frees something in a session that keeps a line.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from uuid import UUID
 
@@ -30,6 +31,11 @@ PROMOTIONS_MAX = 32
 
 def line_id_of(wants: Iterable[UUID]) -> UUID:
     """The same pools and blocks are the same line."""
+    return _line_id(frozenset(wants))
+
+
+@lru_cache(maxsize=4096)
+def _line_id(wants: frozenset[UUID]) -> UUID:
     names = b"".join(sorted(each.bytes for each in wants))
     return UUID(bytes=blake2b(names, digest_size=16).digest())
 
@@ -136,10 +142,12 @@ class Waitlist:
         """All that are in sight, the earliest first."""
         return sorted((hold for line in self.lines.values() for hold in line.first), key=place_of)
 
-    def joined(self, hold: Hold, wants: frozenset[UUID], now: datetime) -> None:
+    def joined(self, hold: Hold, session: SessionCatalogue, now: datetime) -> None:
         assert hold.waiting is not None
         line_id = hold.waiting.line_id
-        line = self.lines.get(line_id) or WaitingLine(line_id, wants, 0, 0, now)
+        line = self.lines.get(line_id)
+        if line is None:
+            line = WaitingLine(line_id, wants_of(hold.lines, session), 0, 0, now)
         self._put(line.joined(hold))
 
     def left(self, hold: Hold, *, is_served: bool) -> None:

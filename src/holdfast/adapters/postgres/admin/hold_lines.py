@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from holdfast.adapters.postgres.admin.looking import (
     amount,
@@ -18,6 +19,8 @@ from holdfast.adapters.postgres.models import Block, Hold, HoldLine
 
 # Of the id of a call, which only tells lines that came together from others.
 _GROUP_LENGTH = 8
+# On a phone there is room for two lines.
+_ITEM_LENGTH_MAX = 40
 
 
 def lines_table(hold: Hold) -> SafeString:
@@ -41,7 +44,7 @@ def former_lines_table(hold: Hold) -> SafeString | str:
                 _seat(line),
                 line.quantity,
                 amount(line.unit_price_minor, hold.currency),
-                wrapped(line.cart_item_id or "-"),
+                _item(line),
                 _versions(line.added_version, line.removed_version - 1),
             )
             for line in lines
@@ -70,8 +73,12 @@ def _rows(hold: Hold) -> Iterable[list[object]]:
         ]
         if hold.is_cart:
             group = "-" if line.group_id is None else str(line.group_id)[-_GROUP_LENGTH:]
-            cells += [wrapped(line.cart_item_id or "-"), group]
+            cells += [_item(line), group]
         yield cells
+
+
+def _item(line: Any) -> SafeString:
+    return wrapped(Truncator(line.cart_item_id or "-").chars(_ITEM_LENGTH_MAX))
 
 
 def _seat(line: Any) -> SafeString | str:
