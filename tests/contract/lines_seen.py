@@ -39,10 +39,9 @@ def seen_lines(venue: Venue, waitlist: Waitlist | None) -> set[LineSeen]:
     }
 
 
-def could_be_promoted(
-    world: World, venue: Venue, hall: Hall, waitlist: Waitlist, now: datetime
-) -> list[HoldId]:
+def could_be_promoted(world: World, venue: Venue, hall: Hall, waitlist: Waitlist) -> list[HoldId]:
     """Those for whom all is there and before whom nobody comes. Must be nobody."""
+    now = world.now()
     return [
         line.first[0].id
         for line in waitlist.lines.values()

@@ -123,6 +123,34 @@ class StoresAgree(Agreeing):
         self.both(lambda venue: [venue.renew(cart, holder=holder, hold_id=hold_id)] * 2)
         return hold_id
 
+    @rule(
+        target=holds,
+        kind=st.sampled_from(["guest", "adult", "child"]),
+        sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+        is_reaped=st.booleans(),
+    )
+    def wait_until_somebody_lets_go(self, kind: str, sizes: list[int], is_reaped: bool) -> HoldId:
+        owners = [self.new_id() for _ in range(2)]
+        waiting = [self.new_id() for _ in sizes]
+        for owner in owners:
+            self._place_one(("guest", 6, 1), owner, PEOPLE[0])
+        for number, (hold_id, size) in enumerate(zip(waiting, sizes, strict=True)):
+            self._place_one((kind, size, None), hold_id, PEOPLE[1 + number % 2])
+        if is_reaped:
+            self.pass_time(7)
+            self.both(lambda venue: [venue.expire(*owners)])
+        else:
+            self.both(lambda venue: [venue.release(owner) for owner in owners])
+        return waiting[0]
+
+    def _place_one(self, ask: tuple[str, int, int | None], hold_id: HoldId, holder: Holder) -> None:
+        kind, size, least = ask
+        self.both(
+            lambda venue: [
+                venue.place(venue.some(kind, size, at_least=least), hold_id=hold_id, holder=holder)
+            ]
+        )
+
     @rule()
     def promote(self) -> None:
         self.both(lambda venue: [venue.promote()])
@@ -245,7 +273,7 @@ def test_memory_and_postgresql_give_the_same_answers(fresh_database_url: str, po
     run_state_machine_as_test(
         StoresAgree,
         settings=settings(
-            max_examples=12,
+            max_examples=10,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),

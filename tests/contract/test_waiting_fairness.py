@@ -79,8 +79,8 @@ def test_another_pool_is_sold_as_ever(world: World, engine: Admission) -> None:
 def test_the_first_of_a_line_keeps_its_claim_on_what_is_shared_and_no_more(
     world: World, engine: Admission
 ) -> None:
-    """Six in the house. Adults are out, so the first who waits for two of them needs two places of
-    the house; four of the house are free, so two may still be sold to others."""
+    """No adults are left, and four of the house are. Two of those are the claim of the first who
+    waits for adults; the second has none yet, so two may still be sold to others."""
     venue = house(world, total=10)
     adults = hold_of(engine, venue, "adult", 4)
     hold_of(engine, venue, "child", 2)

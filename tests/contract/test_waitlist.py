@@ -230,10 +230,7 @@ def test_the_reaper_ends_a_place_in_the_line_like_any_hold(world: World, engine:
 
 
 def test_a_place_in_the_line_lasts_no_longer_than_the_sale(world: World, engine: Admission) -> None:
-    venue = club(world)
-    sold_out(engine, venue, 4)
-    hold = a_line(engine, venue, 1)[0]
-    (end,) = {hold.created_at + timedelta(hours=1)}
+    end = world.now() + timedelta(hours=1)
     plan = Plan({"floor": 1}, {"standing": ("floor",)}, POLICY)
     ending = world.build(replace(plan, sale=replace(plan.sale, ends_at=end)))
     sold_out(engine, ending, 1)
@@ -254,50 +251,6 @@ def test_when_nothing_is_sold_any_more_the_line_ends(
     assert world.facts(venue)[facts:] == [("hold.cancelled", hold.id, 2, None) for hold in line]
     assert {row.actor for row in world.audit(venue)[-2:]} == {"waitlist"}
     assert world.is_settled(venue)
-
-
-def test_nobody_waits_in_too_many_places(world: World, engine: Admission) -> None:
-    venue = club(world, replace(POLICY, waiting_places_max=2))
-    sold_out(engine, venue, 4)
-    first = waiting(engine, venue.place(("standing", 1)))
-    waiting(engine, venue.place(("standing", 1)))
-    refusal = refused(engine, venue.place(("standing", 1)))
-    assert refusal.code is RefusalCode.WAITING_PLACES_EXCEEDED
-    waiting(engine, venue.place(("standing", 1), holder=a_person(1)))
-    ask(engine, venue.release(first.id))
-    waiting(engine, venue.place(("standing", 1)))
-
-
-def test_two_places_of_one_group_are_counted_one_after_the_other(
-    world: World, engine: Admission
-) -> None:
-    venue = club(world, replace(POLICY, waiting_places_max=1))
-    sold_out(engine, venue, 4)
-    futures = [engine.submit(venue.place(("standing", 1))) for _ in range(3)]
-    outcomes = [type(future.result(10).outcome).__name__ for future in futures]
-    assert outcomes == ["Waiting", "Refusal", "Refusal"]
-
-
-def test_who_may_have_one_hold_only_has_it_in_the_line_too(world: World, engine: Admission) -> None:
-    venue = club(world, replace(POLICY, one_active_hold=True))
-    (held,) = sold_out(engine, venue, 4)
-    waits = waiting(engine, venue.place(("standing", 1)))
-    refusal = refused(engine, venue.place(("standing", 1)))
-    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
-    assert refusal.details["hold_id"] == str(waits.id)
-    assert refused(engine, venue.place(("standing", 1), holder=STRANGER)).code is (
-        RefusalCode.ACTIVE_HOLD_EXISTS
-    )
-    ask(engine, venue.release(held.id))
-    assert statuses(world, venue, [waits]) == ["active"]
-
-
-def test_a_party_that_is_larger_than_the_house_is_refused(world: World, engine: Admission) -> None:
-    venue = club(world)
-    sold_out(engine, venue, 1)
-    refusal = refused(engine, venue.place(("standing", 5)))
-    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
-    waiting(engine, venue.place(("standing", 4)))
 
 
 def test_what_waits_cannot_be_extended_checked_out_or_paid(world: World, engine: Admission) -> None:

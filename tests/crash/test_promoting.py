@@ -11,7 +11,7 @@ from holdfast.domain.waiting import PROMOTIONS_MAX
 from holdfast.engine import Admission
 from tests.contract.worlds import PostgresWorld
 from tests.crash.points import AFTER_COMMIT, POINTS, await_death, dying_server
-from tests.race.lines import SoldOut, promoter_of, sold_out
+from tests.race.lines import SoldOut, promoter_of, run_to_the_end, sold_out
 from tests.support.auditing import assert_sound, rows
 from tests.support.servers import RunningServer
 
@@ -47,8 +47,7 @@ def test_a_promoter_killed_at_any_point_is_followed_by_another(
     assert done == waiters[: PROMOTIONS_MAX if point == AFTER_COMMIT else 0]
     assert_sound(fresh_world.url)
     with promoter_of(fresh_world, fresh_engine) as promoter:
-        while promoter.run_once():
-            pass
+        run_to_the_end(promoter)
     assert [hold_id for (hold_id,) in rows(fresh_world.url, PROMOTED)] == waiters
     assert sale.free() == 0
     assert_sound(fresh_world.url)

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,6 +18,7 @@ import psycopg
 import pytest
 
 from holdfast.adapters.embedded import EmbeddedPostgres
+from tests.demo.conftest import Demo
 from tests.support.servers import free_port
 
 KEYS = {
@@ -44,98 +44,6 @@ CHANGING_KEYS = {"database_url", "redis_url"}
 PRINTED_COMMAND = re.compile(r"^  (curl .+?\}')$", re.MULTILINE | re.DOTALL)
 PRINTED_DELETION = re.compile(r"^  (curl -sS -X DELETE .+?')$", re.MULTILINE | re.DOTALL)
 PRINTED_PAYMENT = re.compile(r"^Pay for .+?\n\n(.+?)\n\n", re.MULTILINE | re.DOTALL)
-
-
-class Demo:
-    """A demo in a home of its own."""
-
-    def __init__(self, home: Path, port: int) -> None:
-        self.home, self.port = home, port
-        self.output = home.with_suffix(".log")
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> "Demo":
-        environment = {
-            **os.environ,
-            "HOLDFAST_HOME": str(self.home),
-            "HOLDFAST_PORT": str(self.port),
-        }
-        with self.output.open("ab") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "demo"],
-                env=environment,
-                stdout=output,
-                stderr=output,
-            )
-        return self
-
-    def until_ready(self) -> "Demo":
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            assert self.process is not None
-            assert self.process.poll() is None, self.output.read_text()
-            try:
-                if httpx.get(f"http://127.0.0.1:{self.port}/readyz").status_code == 200:
-                    return self
-            except httpx.TransportError:
-                pass
-            time.sleep(0.1)
-        raise AssertionError(self.output.read_text())
-
-    def end(self, how: signal.Signals) -> int:
-        assert self.process is not None
-        self.process.send_signal(how)
-        return self.process.wait(30)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return dict(json.loads((self.home / "demo.json").read_text()))
-
-    def processes(self) -> list[str]:
-        """Every process that knows this home."""
-        found = []
-        for directory in Path("/proc").iterdir():
-            try:
-                command = (directory / "cmdline").read_bytes()
-                environment = (directory / "environ").read_bytes()
-            except OSError:
-                continue
-            if directory.name.isdigit() and str(self.home).encode() in command + environment:
-                found.append(command.replace(b"\0", b" ").decode(errors="replace"))
-        return found
-
-    def assert_nothing_is_left(self) -> None:
-        deadline = time.monotonic() + 10
-        while (left := self.processes()) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert not left
-
-    @property
-    def client(self) -> httpx.Client:
-        facts = self.facts
-        headers = {"Authorization": f"Bearer {facts['secret_key']}"}
-        return httpx.Client(base_url=facts["base_url"], headers=headers)
-
-    def hold(self, ticket_type: str, quantity: int) -> httpx.Response:
-        return self.ask(ticket_type_id=self.facts[ticket_type], quantity=quantity)
-
-    def ask(self, email: str = "user@example.com", **wanted: Any) -> httpx.Response:
-        whose = {"session_id": self.facts["session_id"], "customer_email": email}
-        return self.client.post("/api/holds", json=whose | wanted)
-
-
-@pytest.fixture
-def demo_at(tmp_path: Path) -> Iterator[Callable[[str, int], Demo]]:
-    made: list[Demo] = []
-
-    def make(name: str, port: int) -> Demo:
-        made.append(Demo(tmp_path / name, port))
-        return made[-1]
-
-    yield make
-    for demo in made:
-        if demo.process is not None and demo.process.poll() is None:
-            demo.end(signal.SIGKILL)
 
 
 def test_a_demo_from_the_first_start_to_a_crash_and_back(
@@ -171,15 +79,6 @@ def test_a_demo_from_the_first_start_to_a_crash_and_back(
 
     assert demo.end(signal.SIGINT) == 0
     demo.assert_nothing_is_left()
-
-
-@pytest.fixture(scope="module")
-def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    demo = Demo(tmp_path_factory.mktemp("demo") / "home", free_port()).start()
-    try:
-        yield demo.until_ready()
-    finally:
-        demo.end(signal.SIGINT)
 
 
 def test_the_demo_has_a_hall_to_try(running_demo: Demo) -> None:

@@ -10,7 +10,7 @@ from holdfast.domain.outcomes import CartChanged, Released
 from tests.contract.asking import placed
 from tests.faults.arena import BOUND_SECONDS, Arena
 from tests.faults.proxy import Fault, Proxy
-from tests.race.lines import fill, live_holds_of, promoter_of, sold_out
+from tests.race.lines import fill, live_holds_of, promoter_of, run_to_the_end, sold_out
 from tests.support.auditing import assert_sound
 
 AROUND_COMMIT = [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANSWER]
@@ -70,12 +70,13 @@ def test_a_run_of_the_promoter_cut_around_commit(far: tuple[Arena, Proxy], fault
     sale = sold_out(arena.world, arena.engine, 1)
     waiters = [sale.join() for _ in range(5)]
     with psycopg.connect(arena.url) as owner:
-        owner.execute("UPDATE pool SET total = 6 WHERE total = 1")
-        owner.execute("UPDATE waitlist SET is_settled = false")
+        owner.execute("UPDATE pool SET total = 6 WHERE session_id = %s", [sale.venue.session_id])
+        owner.execute(
+            "UPDATE waitlist SET is_settled = false WHERE session_id = %s", [sale.venue.session_id]
+        )
     proxy.fault_next(fault)
     with promoter_of(arena.world, arena.engine) as promoter:
-        while promoter.run_once():
-            pass
+        run_to_the_end(promoter)
     assert proxy.faulted.is_set()
     told = [fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"]
     assert told == [hold.id for hold in waiters]

@@ -146,3 +146,11 @@ def promoter_of(world: PostgresWorld, engine: Admission) -> Iterator[Promoter]:
         yield Promoter(PostgresHolds(database), engine)
     finally:
         database.close()
+
+
+def run_to_the_end(promoter: Promoter, runs_max: int = 50) -> None:
+    """Until no line is left unsettled."""
+    for _ in range(runs_max):
+        if not promoter.run_once():
+            return
+    raise AssertionError(f"lines are unsettled after {runs_max} runs")

@@ -23,7 +23,7 @@ from holdfast.services.expiring import Reaper
 from holdfast.services.promoting import Promoter
 from tests.contract.venues import Plan, Venue
 from tests.race.guards import TwoEngines
-from tests.race.lines import ANSWER_SECONDS, empty, fill, renew, somebody
+from tests.race.lines import ANSWER_SECONDS, empty, fill, renew, run_to_the_end, somebody
 from tests.support.auditing import rows
 
 PLACES = 12
@@ -115,8 +115,7 @@ class WaitingStorm:
         while not stopped.wait(0.02):
             reaper.run_once()
             promoter.run_once()
-        while reaper.run_once().found + promoter.run_once():
-            pass
+        run_to_the_end(promoter)
         database.close()
 
     def assert_first_come_first_served(self) -> list[UUID]:

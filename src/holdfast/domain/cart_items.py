@@ -27,9 +27,12 @@ class Difference:
 
 def difference(lines: Sequence[Line], asks: Iterable[CartAsk], group_id: UUID) -> Difference:
     found = Difference()
+    asks = list(asks)
+    named = {seat for each in asks if isinstance(each.ask, SeatAsk) for seat in each.ask.seat_ids}
     by_item: defaultdict[str, list[Line]] = defaultdict(list)
     for line in lines:
-        if line.item is not None:
+        # A seat that is named is that item's, whichever had it before.
+        if line.item is not None and not (line.seat is not None and line.seat.id in named):
             by_item[line.item.id].append(line)
     for each in asks:
         item = CartItem(each.item_id, group_id)

@@ -109,6 +109,7 @@ class SessionCatalogue:
     has_capped_blocks: bool = field(init=False)
     minds_orphans: bool = field(init=False)
     keeps_line: bool = field(init=False)
+    lets_pass: bool = field(init=False)
 
     def __post_init__(self) -> None:
         seated = [offer for offer in self.offers.values() if offer.is_seated]
@@ -117,6 +118,8 @@ class SessionCatalogue:
         object.__setattr__(self, "has_capped_blocks", any(capped))
         joinable = any(offer.policy.waitlist for offer in self.offers.values())
         object.__setattr__(self, "keeps_line", joinable or self.has_waiting)
+        passes = (offer.policy.waiting_passes_max for offer in self.offers.values())
+        object.__setattr__(self, "lets_pass", any(passes))
         object.__setattr__(
             self, "minds_orphans", any(offer.policy.refuse_orphans for offer in seated)
         )

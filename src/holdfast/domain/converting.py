@@ -178,5 +178,6 @@ def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
         expires_at=rounded_up(ledger.now) + timedelta(seconds=1),
         expired_at=None,
         warn_at=None,
+        is_cart=False,  # the cart may have been filled anew since
         revives=hold.id,
     )

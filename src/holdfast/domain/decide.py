@@ -86,7 +86,7 @@ def _promote(ledger: Ledger, command: PromoteWaiting) -> Decision:
     session = ledger.sessions.get(command.session_key)
     if session is not None and not ledger.knows_line_of(session):
         return Decision(NeedsMore())
-    return Decision(Promoted(ledger.now))
+    return Decision(Promoted(0, ledger.now))
 
 
 def _warn(ledger: Ledger, command: WarnHolds) -> Decision:

@@ -185,10 +185,7 @@ def waitlists_to_survey(needs: Needs, seen: Survey) -> frozenset[SessionKey]:
     all others are read under lock only."""
     wanted = set(needs.waitlists)
     wanted |= {hold.session_key for hold in (*seen.holds.values(), *seen.carts.values())}
-    for command in needs.places:
-        session = seen.sessions.get(command.session_key)
-        if session is not None and session.has_seats:
-            wanted.add(session.key)
+    wanted |= {wish.session_key for wish in _wishes(needs, seen) if _is_for_seats(wish, seen)}
     return frozenset(
         key for key in wanted if key in seen.sessions and seen.sessions[key].keeps_line
     )
@@ -236,6 +233,13 @@ def _wishes(needs: Needs, seen: Survey) -> Iterator[_Wish]:
         hold = seen.carts.get(command.cart_key)
         if hold is not None:
             yield _Wish(hold.session_key, [each.ask for each in asks_again(hold)])
+
+
+def _is_for_seats(wish: _Wish, seen: Survey) -> bool:
+    session = seen.sessions.get(wish.session_key)
+    return session is not None and any(
+        isinstance(ask, SeatAsk) or _is_to_be_found(ask, session) for ask in wish.asks
+    )
 
 
 def _is_to_be_found(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:

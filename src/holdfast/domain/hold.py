@@ -281,7 +281,9 @@ class Hold:
         assert (place is None) is (self.waiting is None)
         in_order = sorted(kept, key=lambda line: line.number)
         lines = (*in_order, *numbered_lines(added, self.version + 1))
-        return self._changed(now, lines=lines, waiting=place)
+        changed = self._changed(now, lines=lines, waiting=place)
+        assert len({seat.id for seat in changed.seats}) == len(changed.seats)
+        return changed
 
     def promoted(
         self, now: datetime, until: datetime, warning_seconds: int, lines: tuple[Line, ...]

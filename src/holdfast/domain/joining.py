@@ -12,7 +12,13 @@ from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace, numbered_
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import waiting_line
 from holdfast.domain.outcomes import Decision, NeedsMore, Waiting
-from holdfast.domain.overtaking import can_seat, may_be_passed, seat_asks
+from holdfast.domain.overtaking import (
+    can_be_served,
+    can_seat,
+    first_of,
+    may_be_passed,
+    seat_asks,
+)
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.seating import Seating
 from holdfast.domain.transitions import Transition, units_by_pool
@@ -69,7 +75,8 @@ def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: PlaceHo
         if offer.is_seated:
             wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
     line = waitlist.lines.get(line_id_of(wants))
-    return line is not None and not may_be_passed(session, line)
+    first = None if line is None else first_of(ledger, session, line)
+    return line is not None and first is not None and not may_be_passed(session, line, first)
 
 
 def waiting_place(ledger: Ledger, session: SessionCatalogue, lines: Sequence[Line]) -> WaitingPlace:
@@ -118,7 +125,7 @@ def refuse_for_ever(
     demand = units_by_pool(hold)
     if not demand.keys() <= ledger.pools.keys():
         return NeedsMore()
-    if any(units > ledger.pools[pool].total for pool, units in demand.items()):
+    if not can_be_served(ledger, session, hold):
         return refusal
     asks = seat_asks(hold)
     if not asks:

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.footprint import Resource, ResourceKind, Survey
-from holdfast.domain.ids import HoldKey, SeatId, SessionKey
-from holdfast.domain.overtaking import first_may_be_passed, seat_asks, wished_blocks
+from holdfast.domain.hold import Line
+from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey
+from holdfast.domain.overtaking import may_be_passed, seat_asks, wished_blocks
 from holdfast.domain.proposing import propose
 from holdfast.domain.seat_planning import seat_resources
 from holdfast.domain.seating import FreeSeats, Seating
@@ -31,7 +32,7 @@ class LinePlanning:
             for line in waitlist.lines.values()
             for hold in line.first[:PROMOTIONS_MAX]
             for each in hold.lines
-            for pool_id in each.pool_ids
+            for pool_id in (*each.pool_ids, *_pools_now(session, each))
         }
         pools |= {
             pool_id
@@ -72,9 +73,15 @@ class LinePlanning:
                 free = left
                 self._seated.add(hold.key)
                 seats.update(seat_id for found in proposal.seats for seat_id in found)
-            elif not first_may_be_passed(session, waitlist.lines[hold.waiting.line_id]):
+            elif not may_be_passed(session, waitlist.lines[hold.waiting.line_id], hold):
                 stuck.add(hold.waiting.line_id)
             if len(self._seated) >= PROMOTIONS_MAX:
                 break
         self._free[session.key] = free
         return seats
+
+
+def _pools_now(session: SessionCatalogue, line: Line) -> tuple[PoolId, ...]:
+    """A seat that is found is counted in what its type draws from by then."""
+    offer = session.offers.get(line.ticket_type_id)
+    return offer.pool_ids if offer is not None and line.wish is not None else ()

@@ -59,8 +59,9 @@ class CartEmptied:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """What was free has been given to those who wait."""
+    """What was free has been given to so many of those who wait."""
 
+    count: int
     at: datetime
 
 
@@ -140,6 +141,7 @@ class NeedsMore:
     holds           stand on seats that are asked for
     locked_seats    somebody else has locked: best-available looks elsewhere first
     block_limits    what a block with a capacity has left
+    pools           that somebody who waits needs
     has_to_wait     may have to wait in line, which is bound by what its holder has
     was_overtaken   the look ahead was out of date; the next one will not be
     """
@@ -148,6 +150,7 @@ class NeedsMore:
     holds: frozenset[HoldKey] = frozenset()
     locked_seats: frozenset[SeatId] = frozenset()
     block_limits: Mapping[BlockId, int] = field(default_factory=dict)
+    pools: frozenset[PoolId] = frozenset()
     has_to_wait: bool = False
     was_overtaken: bool = False
 
@@ -157,6 +160,7 @@ class NeedsMore:
             holds=self.holds | other.holds,
             locked_seats=self.locked_seats | other.locked_seats,
             block_limits={**self.block_limits, **other.block_limits},
+            pools=self.pools | other.pools,
             has_to_wait=self.has_to_wait or other.has_to_wait,
         )
 

@@ -6,7 +6,7 @@ passes it, if that one may still be passed.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
@@ -40,16 +40,14 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
         return ()
     left, passed = dict(taking.left), []
     own_line = line_id_of(taking.wants)
-    for line in _earlier(waitlist, taking):
-        if not line.first or (taking.place is None and not waitlist.is_settled):
-            return None  # nobody knows yet what the first of them needs, or will be given
-        first = line.first[0]
+    earlier = _earlier(ledger, session, waitlist, taking)
+    if earlier is None:
+        return None
+    for first, line in earlier:
         claim = units_by_pool(first)
-        if any(units > ledger.pools[pool].total for pool, units in claim.items() if pool in left):
-            continue  # it can never be served
         is_short = any(left[pool] < units for pool, units in claim.items() if pool in left)
         if is_short or line.id == own_line or _loses_seats(ledger, session, first, taking.seats):
-            if not may_be_passed(session, line, taking.place):
+            if not may_be_passed(session, line, first):
                 return None
             passed.append(line.id)
             continue
@@ -58,43 +56,59 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
     return tuple(passed)
 
 
-def _earlier(waitlist: Waitlist, taking: Taking) -> list[WaitingLine]:
-    """Lines that want any of the same and whose first came earlier, the earliest first."""
-    lines = [
-        line
-        for line in waitlist.sharing(taking.wants)
-        if taking.place is None or (line.first and place_of(line.first[0]) < taking.place)
-    ]
-    return sorted(lines, key=lambda line: place_of(line.first[0]) if line.first else _FIRST)
+def _earlier(
+    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, taking: Taking
+) -> list[tuple[Hold, WaitingLine]] | None:
+    """The first of every line that wants any of the same, where they came earlier, the earliest
+    first. None where it may be somebody's turn already, or nobody has looked far enough."""
+    found: list[tuple[Hold, WaitingLine]] = []
+    for line in waitlist.sharing(taking.wants):
+        first = first_of(ledger, session, line)
+        if taking.place is None and not waitlist.is_settled:
+            return None
+        if first is None:
+            if taking.place is None and not line.is_all_seen:
+                return None
+        elif taking.place is None or place_of(first) < taking.place:
+            found.append((first, line))
+    return sorted(found, key=lambda each: place_of(each[0]))
 
 
-_FIRST = (datetime.min.replace(tzinfo=UTC), UUID(int=0))
+def first_of(ledger: Ledger, session: SessionCatalogue, line: WaitingLine) -> Hold | None:
+    """The first of those in sight who can be served at all: the house may have become smaller."""
+    return next((party for party in line.first if can_be_served(ledger, session, party)), None)
 
 
-def may_be_passed(
-    session: SessionCatalogue, line: WaitingLine, by: tuple[datetime, UUID] | None = None
-) -> bool:
-    """Whether all who are before that place would bear it once more; without one, all in sight."""
+def can_be_served(ledger: Ledger, session: SessionCatalogue, party: Hold) -> bool:
+    """What is sold is gone for good, and what is not offered any more nobody gets."""
+    for line in party.lines:
+        if line.ticket_type_id not in session.offers:
+            return False
+        wish = line.wish
+        if wish is not None and not blocks_for(line.ticket_type_id, wish.block_id, session):
+            return False
     return all(
-        _tolerates(session, line, party)
-        for party in line.first
-        if by is None or place_of(party) < by
+        units <= ledger.pools[pool_id].total - ledger.pools[pool_id].sold
+        for pool_id, units in units_by_pool(party).items()
+        if pool_id in ledger.pools
     )
 
 
-def _tolerates(session: SessionCatalogue, line: WaitingLine, party: Hold) -> bool:
-    assert party.waiting is not None
+def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> bool:
+    """Once more: all in the line have the same patience, that of the strictest policy among what
+    is waited for there; and nobody has been there longer than the first."""
+    if not session.lets_pass:
+        return False
+    assert first.waiting is not None
     allowed = min(
-        session.offers[each.ticket_type_id].policy.waiting_passes_max
-        if each.ticket_type_id in session.offers
-        else 0
-        for each in party.lines
+        offer.policy.waiting_passes_max
+        for ticket_type_id, offer in session.offers.items()
+        if not line.wants.isdisjoint(offer.pool_ids)
+        or (
+            offer.is_seated and not line.wants.isdisjoint(blocks_for(ticket_type_id, None, session))
+        )
     )
-    return line.passes - party.waiting.passes_seen < allowed
-
-
-def first_may_be_passed(session: SessionCatalogue, line: WaitingLine) -> bool:
-    return _tolerates(session, line, line.first[0])
+    return line.passes - first.waiting.passes_seen < allowed
 
 
 def _loses_seats(
@@ -185,10 +199,12 @@ def closed_blocks(
     there are too few. A hint: the capacities of blocks are not known here."""
     closed: set[BlockId] = set()
     for line in waitlist.lines.values():
-        asks = seat_asks(line.first[0]) if line.first else []
-        is_next = bool(asks) and not first_may_be_passed(session, line)
-        if is_next and not can_seat(session, Seating(seating.plan, free), asks, {}):
-            closed |= wished_blocks(line.first[0], session)
+        first = line.first[0] if line.first else None
+        if first is None or may_be_passed(session, line, first):
+            continue
+        asks = seat_asks(first)
+        if asks and not can_seat(session, Seating(seating.plan, free), asks, {}):
+            closed |= wished_blocks(first, session)
     return frozenset(closed)
 
 

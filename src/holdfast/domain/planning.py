@@ -85,7 +85,7 @@ def needs_of(command: Command, learnt: NeedsMore = NOTHING_MORE) -> Needs:
             return Needs(holds=learnt.holds, lapsed=learnt.lapsed, carts=(command,))
         case PromoteWaiting():
             session_key = frozenset({command.session_key})
-            return Needs(sessions=session_key, waitlists=session_key)
+            return Needs(sessions=session_key, lapsed=learnt.lapsed, waitlists=session_key)
         case _:
             return Needs(holds=frozenset(command.hold_keys))
 
@@ -160,7 +160,12 @@ class GroupPlan:
             case FillCart() | EmptyCart() | RenewCart():
                 return self._footprint_of_cart(command, learnt)
             case PromoteWaiting():
-                required = {Resource(_SESSION, command.organization_id, command.session_id)}
+                organization_id = command.organization_id
+                optional = seat_resources(organization_id, learnt.locked_seats)
+                optional |= {Resource(_POOL, organization_id, each) for each in learnt.pools}
+                optional |= self._lapsed(learnt.lapsed)
+                session = Resource(_SESSION, organization_id, command.session_id)
+                return Footprint(frozenset({session}), frozenset(optional))
             case ExpireHolds():
                 required = resources_of(_as_many_as_are_quick(self._known(command.hold_keys)))
         return Footprint(frozenset(required | _key_of(command)))

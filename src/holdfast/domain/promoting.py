@@ -1,47 +1,47 @@
 """What is free goes to those who wait for it, in their order."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from enum import Enum, auto
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.commands import Origin
+from holdfast.domain.commands import Ask, Origin
 from holdfast.domain.hold import Hold, Line, numbered_lines, rounded_up
-from holdfast.domain.ids import SessionKey
+from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import SeatSale, seat_line
 from holdfast.domain.overtaking import (
     Taking,
+    can_be_served,
     capacity_limits,
-    first_may_be_passed,
+    first_of,
     free_for_waiters,
+    may_be_passed,
     passes,
     seat_asks,
 )
 from holdfast.domain.proposing import propose
+from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
-from holdfast.domain.waiting import LOOK_AHEAD, WaitingLine, Waitlist, place_of
+from holdfast.domain.waiting import Waitlist, blocks_for, place_of
 
 ACTOR = "waitlist"
-
-
-class _Not(Enum):
-    """Why somebody is not promoted."""
-
-    FITTING = auto()  # too little is free, or it is somebody else's turn
-    LOCKED = auto()  # what it needs is not locked here: another transaction will have to
 
 
 @dataclass(frozen=True, slots=True)
 class _Promotion:
     hold: Hold
     passed: tuple[UUID, ...]
+    ended: tuple[Transition, ...] = ()
 
 
-def settle(ledger: Ledger, session_key: SessionKey, origin: Origin) -> list[Transition]:
+def settle(
+    ledger: Ledger, session_key: SessionKey, origin: Origin, *, is_last_look: bool = False
+) -> list[Transition]:
     """Promote whoever can be, or end the line where the sale is over. Each step is applied to the
-    ledger at once, for the next depends on it; `origin` is whose doing it follows from."""
+    ledger at once, for the next depends on it; `origin` is whose doing it follows from. The last
+    look is that of the promoter: nobody will look any further."""
     waitlist = ledger.waitlists.get(session_key)
     if waitlist is None:
         return []
@@ -54,6 +54,19 @@ def settle(ledger: Ledger, session_key: SessionKey, origin: Origin) -> list[Tran
         return _end_line(ledger, waitlist, origin)
     if not session.sale.is_within_window(ledger.now):
         return []
+    made = _promote_in_order(ledger, session, waitlist, origin)
+    if (
+        waitlist.is_missing_something()
+        or not waitlist.promotions_left
+        or _is_cut_short(ledger, session, waitlist, is_last_look=is_last_look)
+    ):
+        waitlist.is_settled = False
+    return made
+
+
+def _promote_in_order(
+    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, origin: Origin
+) -> list[Transition]:
     made: list[Transition] = []
     stuck: set[UUID] = set()
     for hold in waitlist.in_order():
@@ -61,33 +74,37 @@ def settle(ledger: Ledger, session_key: SessionKey, origin: Origin) -> list[Tran
         if hold.waiting.line_id in stuck:
             continue
         if not waitlist.promotions_left:
-            waitlist.is_settled = False
-            return made
+            break
         if hold.is_lapsed(ledger.now):
             made += _applied(ledger, Transition(hold, hold.expired(ledger.now), origin))
             continue
-        promotion = _promotion(ledger, session, hold)
-        if isinstance(promotion, _Promotion):
-            waitlist.promotions_left -= 1
-            transition = Transition(hold, promotion.hold, origin)
-            made += _applied(ledger, transition, promotion.passed)
+        if not can_be_served(ledger, session, hold):
             continue
-        if promotion is _Not.LOCKED:
-            waitlist.is_settled = False
+        promotion = _promotion(ledger, session, hold, origin)
+        if promotion is not None:
+            waitlist.promotions_left -= 1
+            for ended in promotion.ended:
+                made += _applied(ledger, ended)
+            made += _applied(ledger, Transition(hold, promotion.hold, origin), promotion.passed)
+            continue
         line = waitlist.lines[hold.waiting.line_id]
-        if promotion is _Not.LOCKED or not first_may_be_passed(session, line):
+        first = first_of(ledger, session, line)
+        if first is None or not may_be_passed(session, line, first):
             stuck.add(line.id)
-    if any(_is_cut_short(session, line) for line in waitlist.lines.values()):
-        waitlist.is_settled = False
     return made
 
 
-def _is_cut_short(session: SessionCatalogue, line: WaitingLine) -> bool:
+def _is_cut_short(
+    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, *, is_last_look: bool
+) -> bool:
     """There are more than anyone has looked at, and it may be their turn."""
-    if not line.first:
-        return True
-    is_cut = not line.is_all_seen and len(line.first) < LOOK_AHEAD
-    return is_cut and first_may_be_passed(session, line)
+    for line in waitlist.lines.values():
+        if line.is_all_seen:
+            continue
+        first = first_of(ledger, session, line)
+        if first is None or (not is_last_look and may_be_passed(session, line, first)):
+            return True
+    return False
 
 
 def _applied(
@@ -112,44 +129,68 @@ def _end_line(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transi
     return made
 
 
-def _promotion(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> _Promotion | _Not:
-    if any(line.ticket_type_id not in session.offers for line in hold.lines):
-        return _Not.FITTING
+def _promotion(
+    ledger: Ledger, session: SessionCatalogue, hold: Hold, origin: Origin
+) -> _Promotion | None:
+    """None where too little is free, where it is somebody else's turn, or where nobody can tell:
+    then the waitlist says what is missing."""
+    if not _has_room(ledger, session, units_by_pool(hold)):
+        return None
     lines = _seated(ledger, session, hold)
-    if isinstance(lines, _Not):
-        return lines
+    if lines is None:
+        return None
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
     until = rounded_up(ledger.now) + timedelta(seconds=min(each.ttl_seconds for each in policies))
     warning_seconds = max(policy.warning_seconds for policy in policies)
     promoted = hold.promoted(ledger.now, until, warning_seconds, lines)
     demand = units_by_pool(promoted)
-    if not demand.keys() <= ledger.pools.keys():
-        return _Not.LOCKED
-    left = {pool_id: ledger.pools[pool_id].free - units for pool_id, units in demand.items()}
-    if any(units < 0 for units in left.values()):
-        return _Not.FITTING
+    if not _has_room(ledger, session, demand):
+        return None
+    left = {pool_id: ledger.available(pool_id) - units for pool_id, units in demand.items()}
     assert hold.waiting is not None
-    wants = ledger.waitlists[session.key].lines[hold.waiting.line_id].wants
+    waitlist = ledger.waitlists[session.key]
+    wants = waitlist.lines[hold.waiting.line_id].wants
     seats = frozenset(seat.id for seat in promoted.seats)
     passed = passes(ledger, session, Taking(wants, left, seats, place_of(hold)))
-    return _Not.FITTING if passed is None else _Promotion(promoted, passed)
+    if passed is None:
+        return None
+    room = make_room(ledger, demand, (), origin)
+    if room.short_pools:
+        waitlist.lapsed_pools |= room.short_pools
+        return None
+    return _Promotion(promoted, passed, room.evictions)
 
 
-def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line, ...] | _Not:
+def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId, int]) -> bool:
+    """Lapsed places are free: who needs them writes down that their holds have ended."""
+    missing = demand.keys() - ledger.pools.keys()
+    ledger.waitlists[session.key].missing_pools |= missing
+    return not missing and all(
+        ledger.available(pool_id) >= units for pool_id, units in demand.items()
+    )
+
+
+def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line, ...] | None:
     """Its lines with seats in the place of wishes."""
     asks = seat_asks(hold)
     if not asks:
         return hold.lines
+    waitlist = ledger.waitlists[session.key]
     seating = ledger.seatings.get(session.key)
-    if seating is None:
-        return _Not.LOCKED
+    missing = _pools_of_seats(session, asks) - ledger.pools.keys()
+    if seating is None or missing:
+        waitlist.missing_pools |= missing
+        waitlist.is_blind |= seating is None
+        return None
     free = free_for_waiters(ledger, seating)
     limits = capacity_limits(ledger, session)
     proposal, _ = propose(seating, free, asks, session, limits=limits)
     if proposal.is_short:
-        return _Not.FITTING
-    if any(seat_id not in ledger.seats for seats in proposal.seats for seat_id in seats):
-        return _Not.LOCKED
+        return None
+    seats = {seat_id for found in proposal.seats for seat_id in found}
+    if not seats <= ledger.seats.keys():
+        waitlist.missing_seats |= seats
+        return None
     found = iter(proposal.seats)
     lines: list[Line] = []
     for line in hold.lines:
@@ -166,3 +207,15 @@ def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line
             for seat_id in next(found)
         )
     return numbered_lines(lines, hold.version + 1)
+
+
+def _pools_of_seats(session: SessionCatalogue, asks: Sequence[Ask]) -> set[PoolId]:
+    """What such seats are counted in: their types, and the blocks with a capacity."""
+    pools: set[PoolId] = set()
+    for ask in asks:
+        pools.update(session.offers[ask.ticket_type_id].pool_ids)
+        for block_id in blocks_for(ask.ticket_type_id, ask.block_id, session):
+            capacity_pool_id = session.blocks[block_id].capacity_pool_id
+            if capacity_pool_id is not None:
+                pools.add(capacity_pool_id)
+    return pools

@@ -70,6 +70,17 @@ class Transition:
         """Lines were added to it or removed from it."""
         return self.before is not None and self.before.lines is not self.after.lines
 
+    @property
+    def frees_places(self) -> bool:
+        """It gives something back, or leaves its place in a line."""
+        before = self.before
+        if before is None:
+            return False
+        if before.waiting is not None:
+            return True
+        is_given_up = not (self.after.occupies_places() or self.after.is_converted())
+        return before.occupies_places() and (is_given_up or self.changes_lines)
+
     def added_lines(self) -> tuple[Line, ...]:
         if self.before is None:
             return self.after.lines

@@ -22,7 +22,7 @@ from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.hold import Hold, Line
-from holdfast.domain.ids import BlockId, HoldKey, SessionKey, TicketTypeId
+from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey, TicketTypeId
 
 # So far into a line anyone looks.
 LOOK_AHEAD = 64
@@ -113,6 +113,11 @@ class Waitlist:
     lines: dict[UUID, WaitingLine] = field(default_factory=dict)
     is_settled: bool = True
     promotions_left: int = PROMOTIONS_MAX
+    # What somebody whose turn may have come needs, and this group has not locked.
+    missing_pools: set[PoolId] = field(default_factory=set)
+    missing_seats: set[SeatId] = field(default_factory=set)
+    lapsed_pools: set[PoolId] = field(default_factory=set)
+    is_blind: bool = False  # somebody waits for seats, and nobody has looked at the hall
     # What is to be written.
     changed: set[UUID] = field(default_factory=set)
     was_settled: bool = field(init=False)
@@ -122,6 +127,9 @@ class Waitlist:
 
     def __bool__(self) -> bool:
         return bool(self.lines)
+
+    def is_missing_something(self) -> bool:
+        return bool(self.missing_pools or self.missing_seats or self.is_blind)
 
     def is_dirty(self) -> bool:
         return bool(self.changed) or self.is_settled is not self.was_settled
@@ -147,7 +155,8 @@ class Waitlist:
         line_id = hold.waiting.line_id
         line = self.lines.get(line_id)
         if line is None:
-            line = WaitingLine(line_id, wants_of(hold.lines, session), 0, 0, now)
+            passes = hold.waiting.passes_seen  # they count on from where it has seen them
+            line = WaitingLine(line_id, wants_of(hold.lines, session), 0, passes, now)
         self._put(line.joined(hold))
 
     def left(self, hold: Hold, *, is_served: bool) -> None:

@@ -10,10 +10,19 @@ from holdfast.domain.decide import decide
 from holdfast.domain.footprint import Resource
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.order import Checkout, Order
-from holdfast.domain.outcomes import AlreadyConverted, Decision, NeedsMore, Outcome
+from holdfast.domain.outcomes import (
+    AlreadyConverted,
+    CartChanged,
+    Decision,
+    NeedsMore,
+    Outcome,
+    Promoted,
+    Waiting,
+)
 from holdfast.domain.promoting import settle
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
+from holdfast.domain.waiting import Waitlist
 from holdfast.engine.pending import Pending
 from holdfast.ports.engine import Answer
 
@@ -71,14 +80,18 @@ def decide_one(
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
     verdicts.keep(decision)
-    verdicts.transitions += _settled(ledger, pending.command, decision)
-    if isinstance(decision.outcome, NeedsMore):
-        has_moved = bool(decision.transitions) or is_survey_useful
-        _learn(pending, decision.outcome, has_moved)
+    promoted = _settled(ledger, pending.command, decision)
+    verdicts.transitions += promoted
+    outcome = _after_promotions(ledger, pending.command, decision.outcome, len(promoted))
+    if isinstance(outcome, NeedsMore):
+        has_moved = bool(decision.transitions or promoted) or is_survey_useful
+        _learn(pending, outcome, has_moved)
         verdicts.again.append(pending)
         return
-    verdicts.answers.append((pending, Answer(decision.outcome, body)))
-    _record(ledger, pending, decision.outcome, body, verdicts)
+    if outcome is not decision.outcome and pending.render is not None:
+        body = pending.render(outcome)
+    verdicts.answers.append((pending, Answer(outcome, body)))
+    _record(ledger, pending, outcome, body, verdicts)
 
 
 def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Transition]:
@@ -86,7 +99,8 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
     costs the attempt: the ledger may be half changed."""
     if not ledger.waitlists:
         return []
-    sessions = {each.after.session_key for each in decision.transitions if each.before is not None}
+    is_promoter = isinstance(command, PromoteWaiting)
+    sessions = {each.after.session_key for each in decision.transitions if each.frees_places}
     sessions |= {
         (each.after.organization_id, each.after.session_id) for each in decision.seat_transitions
     }
@@ -95,8 +109,32 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
     return [
         transition
         for session_key in sorted(sessions)
-        for transition in settle(ledger, session_key, command.origin)
+        for transition in settle(ledger, session_key, command.origin, is_last_look=is_promoter)
     ]
+
+
+def _after_promotions(
+    ledger: Ledger, command: Command, outcome: Outcome | NeedsMore, promoted: int
+) -> Outcome | NeedsMore:
+    """Who waited may have been promoted at once. The promoter goes on until nothing is missing."""
+    if isinstance(outcome, Waiting):
+        hold = ledger.holds[outcome.hold.key]
+        return CartChanged(hold, outcome.at) if hold.occupies_places() else outcome
+    if isinstance(command, PromoteWaiting) and isinstance(outcome, Promoted):
+        waitlist = ledger.waitlists.get(command.session_key)
+        missing = None if waitlist is None else _missing(waitlist)
+        return missing or Promoted(promoted, ledger.now)
+    return outcome
+
+
+def _missing(waitlist: Waitlist) -> NeedsMore | None:
+    if not (waitlist.is_missing_something() or waitlist.lapsed_pools):
+        return None
+    return NeedsMore(
+        lapsed=frozenset((waitlist.session_key, pool_id) for pool_id in waitlist.lapsed_pools),
+        locked_seats=frozenset(waitlist.missing_seats),
+        pools=frozenset(waitlist.missing_pools),
+    )
 
 
 def _record(

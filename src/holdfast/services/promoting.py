@@ -35,12 +35,12 @@ class Promoter:
     _swept_at: float = field(default_factory=time.monotonic)
 
     def run_once(self) -> int:
-        """Settle the lines that somebody left unsettled; says how many sessions that were. May
-        raise StoreError."""
+        """Settle the lines that somebody left unsettled; says how many were promoted. May raise
+        StoreError."""
         return self._promote(self.lines.unsettled_sessions(SESSIONS_PER_RUN))
 
     def sweep(self) -> int:
-        """Look at every line there is."""
+        """Look at every line there is; says how many were promoted."""
         seen, after = 0, None
         while sessions := self.lines.waiting_sessions(after, SESSIONS_PER_RUN):
             seen += self._promote(sessions)
@@ -53,11 +53,11 @@ class Promoter:
             if time.monotonic() - self._swept_at > SWEEP_SECONDS:
                 self.sweep()
                 self._swept_at = time.monotonic()
-            settled = self.run_once()
+            promoted = self.run_once()
         except StoreError as error:
             _log.warning("promoter.failed", problem=type(error).__name__)
             return interval_seconds
-        return 0.0 if settled else interval_seconds
+        return 0.0 if promoted else interval_seconds
 
     def _promote(self, sessions: Iterable[SessionKey]) -> int:
         origin = Origin(actor="promoter", request_id=str(uuid7()))
@@ -65,4 +65,5 @@ class Promoter:
         finished, unanswered = wait(futures, timeout=self.wait_seconds)
         if unanswered:
             _log.warning("promoter.unanswered", commands=len(unanswered))
-        return sum(isinstance(future.result().outcome, Promoted) for future in finished)
+        outcomes = (future.result().outcome for future in finished)
+        return sum(outcome.count for outcome in outcomes if isinstance(outcome, Promoted))

@@ -200,7 +200,7 @@ class MemoryBooks:
         ]
         return max(
             holds,
-            key=lambda hold: (hold.created_at, not hold.is_over(), hold.id),
+            key=lambda hold: (not hold.is_over(), hold.created_at, hold.id),
             default=None,
         )
 

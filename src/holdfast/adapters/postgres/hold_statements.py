@@ -12,7 +12,7 @@ FROM hold h WHERE h.organization_id = %s AND h.id = %s
 CART_HOLD = f"""
 SELECT {HOLD_COLUMNS}, statement_timestamp()
 FROM hold h WHERE h.organization_id = %s AND h.cart_token = %s AND h.is_cart
-ORDER BY h.created_at DESC, h.status IN ('waiting', 'active') DESC, h.id DESC LIMIT 1
+ORDER BY h.status IN ('waiting', 'active') DESC, h.created_at DESC, h.id DESC LIMIT 1
 """  # noqa: S608
 # All that carries the name of a cart and could be paid for, oldest first.
 LIVE_HOLDS_OF_CART = f"""

@@ -3,14 +3,14 @@ locked its waitlist."""
 
 from holdfast.adapters.postgres.statements import HOLD_COLUMNS
 
-# The newest hold of each cart, under the cart's lock; of several of one moment, the live one.
+# The live hold of each cart, or else its newest, under the cart's lock.
 NEWEST_OF_CARTS = """
 SELECT h.organization_id, h.cart_token, h.id
 FROM unnest(%s::uuid[], %s::text[]) AS wanted (organization_id, cart)
 CROSS JOIN LATERAL (
     SELECT organization_id, cart_token, id FROM hold
     WHERE organization_id = wanted.organization_id AND cart_token = wanted.cart AND is_cart
-    ORDER BY created_at DESC, status IN ('waiting', 'active') DESC, id DESC LIMIT 1
+    ORDER BY status IN ('waiting', 'active') DESC, created_at DESC, id DESC LIMIT 1
 ) h
 """
 SURVEY_CARTS = f"""
@@ -19,7 +19,7 @@ FROM unnest(%s::uuid[], %s::text[]) AS wanted (organization_id, cart)
 CROSS JOIN LATERAL (
     SELECT * FROM hold
     WHERE organization_id = wanted.organization_id AND cart_token = wanted.cart AND is_cart
-    ORDER BY created_at DESC, status IN ('waiting', 'active') DESC, id DESC LIMIT 1
+    ORDER BY status IN ('waiting', 'active') DESC, created_at DESC, id DESC LIMIT 1
 ) h
 """  # noqa: S608
 

@@ -1,0 +1,142 @@
+"""Whose cart it is, what ends its hold, and what its rows tell: on every store alike."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from holdfast.domain.hold import HoldStatus
+from holdfast.domain.refusals import RefusalCode
+from holdfast.engine import Admission
+from tests.contract.asking import ask, changed, converted, emptied, placed, refused, started
+from tests.contract.seen import World
+from tests.contract.test_carts import contents, hall, held, live_holds
+from tests.contract.venues import BUYER, STRANGER, Plan
+from tests.contract.worlds import PostgresWorld
+
+
+def test_the_cart_of_another_person_is_left_alone(world: World, engine: Admission) -> None:
+    venue = hall(world)
+    hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
+    for command in (
+        venue.fill("basket", {"a": ("adult", 3)}, holder=STRANGER),
+        venue.empty("basket", STRANGER),
+        venue.renew("basket", holder=STRANGER),
+    ):
+        assert refused(engine, command).code is RefusalCode.CART_OF_ANOTHER_HOLDER
+    assert world.hold(venue, hold.id) == hold
+    assert emptied(engine, venue.empty("basket", BUYER)) is not None
+    placed(engine, venue.fill("basket", {"a": ("adult", 3)}, holder=STRANGER))
+
+
+def test_a_cart_is_of_one_session_at_a_time(world: World, engine: Admission) -> None:
+    venue = hall(world)
+    other = world.build(Plan({"floor": 5}, {"standing": ("floor",)}), beside=venue)
+    hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
+    refusal = refused(engine, other.fill("basket", {"a": ("standing", 1)}))
+    assert refusal.code is RefusalCode.CART_OF_ANOTHER_SESSION
+    assert refusal.details["session_id"] == str(venue.session_id)
+    assert world.hold(venue, hold.id) == hold
+    emptied(engine, venue.empty("basket"))
+    placed(engine, other.fill("basket", {"a": ("standing", 1)}))
+
+
+def test_two_carts_of_one_name_in_two_organizations_are_two(
+    world: World, engine: Admission
+) -> None:
+    one, other = hall(world), hall(world)
+    placed(engine, one.fill("basket", {"a": ("adult", 2)}))
+    placed(engine, other.fill("basket", {"a": ("adult", 3)}, holder=STRANGER))
+    assert (held(world, one)[0], held(world, other)[0]) == (2, 3)
+
+
+def test_an_empty_cart_lets_go_of_its_hold_and_emptying_it_twice_is_no_error(
+    world: World, engine: Admission
+) -> None:
+    venue = hall(world)
+    assert emptied(engine, venue.empty("basket")) is None
+    hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
+    released = emptied(engine, venue.empty("basket"))
+    assert released is not None
+    assert (released.id, released.status, released.version) == (hold.id, HoldStatus.CANCELLED, 2)
+    assert emptied(engine, venue.empty("basket")) is None
+    assert held(world, venue) == (0, 0, 0)
+    assert [fact.type for fact in world.facts(venue)] == ["hold.created", "hold.cancelled"]
+    new = placed(engine, venue.fill("basket", {"a": ("adult", 1)}))
+    assert new.id != hold.id
+    assert live_holds(world, venue) == [new]
+
+
+@pytest.mark.parametrize("by", ["the end of the sale", "a cancelled event"])
+def test_less_is_always_possible_and_more_is_not(world: World, engine: Admission, by: str) -> None:
+    venue = hall(world)
+    hold = placed(engine, venue.fill("basket", {"a": ("adult", 3), "b": ("child", 1)}))
+    world.end_sale(venue) if by == "the end of the sale" else world.cancel_event(venue)
+    expected = (
+        RefusalCode.EVENT_SALES_CLOSED
+        if by == "the end of the sale"
+        else RefusalCode.EVENT_UNAVAILABLE
+    )
+    refusal = refused(engine, venue.fill("basket", {"a": ("adult", 2), "b": ("child", 2)}))
+    assert refusal.code is expected
+    assert world.hold(venue, hold.id) == hold
+    after = changed(engine, venue.fill("basket", {"a": ("adult", 1)}))
+    assert contents(after) == [("a", 1, 4500)]
+
+
+def test_a_cart_that_changed_in_checkout_is_not_paid_for_with_the_old_total(
+    world: World, engine: Admission
+) -> None:
+    venue = hall(world)
+    hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
+    checkout = started(engine, venue.check_out(hold.id))
+    total = checkout.holds[0].total.minor
+    after = changed(engine, venue.fill("basket", {"a": ("adult", 3)}))
+    assert after.checkout_id == checkout.checkout_id
+    assert after.expires_at == checkout.holds[0].expires_at
+    command = venue.convert(hold.id, checkout_id=checkout.checkout_id, total_minor=total)
+    refusal = refused(engine, command)
+    assert refusal.code is RefusalCode.AMOUNT_CHANGED
+    assert world.hold(venue, hold.id) == after
+    order = converted(engine, replace(command, total_minor=after.total.minor)).order
+    assert len(order.tickets) == 3
+    assert world.pool(venue.pools["house"]).sold == 3
+    new = placed(engine, venue.fill("basket", {"a": ("adult", 1)}))
+    assert new.id != hold.id, "what is paid is no longer the cart's"
+
+
+def test_a_hold_of_a_cart_is_released_like_any_other(world: World, engine: Admission) -> None:
+    venue = hall(world)
+    hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
+    ask(engine, venue.release(hold.id))
+    assert emptied(engine, venue.empty("basket")) is None
+    assert placed(engine, venue.fill("basket", {"a": ("adult", 2)})).id != hold.id
+
+
+def test_the_rows_tell_what_a_cart_had_and_with_which_call(database_url: str) -> None:
+    world = PostgresWorld(database_url)
+    venue = hall(world)
+    engine = Admission(world.store)
+    engine.start()
+    first = venue.fill("basket", {"a": ("adult", 2), "b": ("child", 1)})
+    hold = placed(engine, first)
+    world.set_price(venue, "adult", 6000)
+    second = venue.fill("basket", {"a": ("adult", 3)})
+    changed(engine, second)
+    third = venue.fill("basket", {"a": ("adult", 1)})
+    changed(engine, third)
+    with world.connected() as connection:
+        rows = connection.execute(
+            "SELECT cart_item_id, quantity, unit_price_minor, group_id, added_version,"
+            " removed_version FROM hold_line WHERE hold_id = %s ORDER BY position",
+            [hold.id],
+        ).fetchall()
+    engine.stop()
+    world.close()
+    one, two, three = (UUID(str(command.group_id)) for command in (first, second, third))
+    assert rows == [
+        ("a", 2, 4500, one, 1, 3),
+        ("b", 1, 4500, one, 1, 2),
+        ("a", 1, 6000, two, 2, 3),
+        ("a", 1, 4500, three, 3, None),
+    ]

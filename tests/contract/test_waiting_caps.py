@@ -1,0 +1,54 @@
+"""How often a person may wait, and for how much, on every store alike."""
+
+from dataclasses import replace
+
+from holdfast.domain.refusals import RefusalCode
+from holdfast.engine import Admission
+from tests.contract.asking import ask, refused, waiting
+from tests.contract.seen import World
+from tests.contract.test_waitlist import POLICY, a_person, club, sold_out, statuses
+from tests.contract.venues import STRANGER
+
+
+def test_nobody_waits_in_too_many_places(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, waiting_places_max=2))
+    sold_out(engine, venue, 4)
+    first = waiting(engine, venue.place(("standing", 1)))
+    waiting(engine, venue.place(("standing", 1)))
+    refusal = refused(engine, venue.place(("standing", 1)))
+    assert refusal.code is RefusalCode.WAITING_PLACES_EXCEEDED
+    waiting(engine, venue.place(("standing", 1), holder=a_person(1)))
+    ask(engine, venue.release(first.id))
+    waiting(engine, venue.place(("standing", 1)))
+
+
+def test_two_places_of_one_group_are_counted_one_after_the_other(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world, replace(POLICY, waiting_places_max=1))
+    sold_out(engine, venue, 4)
+    futures = [engine.submit(venue.place(("standing", 1))) for _ in range(3)]
+    outcomes = [type(future.result(10).outcome).__name__ for future in futures]
+    assert outcomes == ["Waiting", "Refusal", "Refusal"]
+
+
+def test_who_may_have_one_hold_only_has_it_in_the_line_too(world: World, engine: Admission) -> None:
+    venue = club(world, replace(POLICY, one_active_hold=True))
+    (held,) = sold_out(engine, venue, 4)
+    waits = waiting(engine, venue.place(("standing", 1)))
+    refusal = refused(engine, venue.place(("standing", 1)))
+    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
+    assert refusal.details["hold_id"] == str(waits.id)
+    assert refused(engine, venue.place(("standing", 1), holder=STRANGER)).code is (
+        RefusalCode.ACTIVE_HOLD_EXISTS
+    )
+    ask(engine, venue.release(held.id))
+    assert statuses(world, venue, [waits]) == ["active"]
+
+
+def test_a_party_that_is_larger_than_the_house_is_refused(world: World, engine: Admission) -> None:
+    venue = club(world)
+    sold_out(engine, venue, 1)
+    refusal = refused(engine, venue.place(("standing", 5)))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
+    waiting(engine, venue.place(("standing", 4)))
