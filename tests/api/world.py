@@ -187,7 +187,7 @@ class StubStatistics:
     def sale(
         self, organization_id: OrganizationId, session_id: SessionId | None, window: timedelta
     ) -> SaleStatistics:
-        return SaleStatistics(NOW - window, NOW, 0, 0, 0, 0, 0, 0, 0, 0, 0, None, 0, 0)
+        return SaleStatistics(NOW - window, NOW, None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, None, 0, 0)
 
 
 @dataclass

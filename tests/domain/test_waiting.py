@@ -63,7 +63,7 @@ def waits(ticket_type: str, quantity: int, second: int, passes_seen: int = 0) ->
 def a_waitlist(*holds: Hold) -> Waitlist:
     waitlist = Waitlist((ORGANIZATION, SESSION))
     for hold in holds:
-        waitlist.joined(hold, frozenset(hold.lines[0].pool_ids), NOW)
+        waitlist.joined(hold, a_session(), NOW)
     return waitlist
 
 
@@ -129,7 +129,7 @@ def test_nobody_looks_further_than_so_far() -> None:
     assert (len(line.first), line.waiting, line.is_all_seen) == (LOOK_AHEAD, LOOK_AHEAD + 3, False)
     waitlist.left(line.first[0], is_served=True)
     late = waits("guest", 1, 1000)
-    waitlist.joined(late, frozenset(pools_of("guest")), NOW)
+    waitlist.joined(late, a_session(), NOW)
     (line,) = waitlist.lines.values()
     assert late not in line.first, "those between are not in sight"
 
@@ -213,7 +213,7 @@ def test_a_party_is_passed_so_often_since_it_joined(
 ) -> None:
     first = waits("adult", 3, 1, passes_seen=seen)
     waitlist = a_waitlist(first)
-    for _ in range(so_far):
+    for _ in range(so_far - seen):
         waitlist.passed([line_of(waitlist, first)])
     found = passes(a_ledger(waitlist), a_session(allowed), taking("guest", house=0))
     assert found == ((line_of(waitlist, first),) if may_pass else None)

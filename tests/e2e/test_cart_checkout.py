@@ -113,6 +113,40 @@ def test_a_cart_can_still_change_on_its_way_to_pay(platform: Platform) -> None:
     assert (order["total"], len(order["tickets"])) == (3 * 4500, 3)
 
 
+def test_who_says_how_much_was_taken_sells_nothing_else(platform: Platform, owner: Owner) -> None:
+    sale = platform.on_sale(10)
+    cart = Cart(platform, sale)
+    cart.new(item(sale, 2))
+    checkout = checked_out(platform, cart)
+    hold = cart.filled(item(sale, 4))
+    for answer in (
+        completed(platform, checkout, amount=9000),
+        confirmed(platform, hold, payment_reference="pay-1", amount=9000),
+    ):
+        problem = problem_of(answer, 409, "amount_changed")
+        assert (problem["total"], problem["currency"]) == (18_000, "EUR")
+    assert cart.now()["status"] == "active"
+    assert owner.counters(platform.organization_id) == [(10, 4, 0)]
+    order = ok(completed(platform, checkout, amount=18_000), 201)
+    assert (order["total"], len(order["tickets"])) == (18_000, 4)
+    # What is paid is shown, whatever is said of it afterwards.
+    assert ok(completed(platform, checkout, amount=9000)) == order
+
+
+def test_what_was_taken_is_an_amount(platform: Platform) -> None:
+    sale = platform.on_sale(10)
+    cart = Cart(platform, sale)
+    hold = cart.new(item(sale, 2))
+    checkout = checked_out(platform, cart)
+    for wrong in (-1, 90.5, "9000"):
+        for answer in (
+            completed(platform, checkout, amount=wrong),
+            confirmed(platform, hold, amount=wrong),
+        ):
+            assert first_error(answer) == ("amount", "invalid_price")
+    assert ok(confirmed(platform, hold, amount=9000))["order"]["total"] == 9000
+
+
 def test_a_hold_of_a_cart_is_confirmed_and_released_like_any_other(platform: Platform) -> None:
     sale = platform.on_sale(10)
     paid, let_go = Cart(platform, sale), Cart(platform, sale)

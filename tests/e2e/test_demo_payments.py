@@ -74,6 +74,20 @@ def test_nothing_else_pays(shop: Platform) -> None:
     assert ok(completed(shop, checkout, good), 201)["payment_reference"] == good
 
 
+def test_what_was_taken_has_to_be_what_is_paid_and_what_is_due(shop: Platform) -> None:
+    hold = held(shop, shop.on_sale(5), 2)
+    for amount, taken, status, code in (
+        (4500, 4500, 409, "amount_changed"),
+        (0, 0, 409, "amount_changed"),
+        (9000, 4500, 402, "payment_refused"),
+        (4500, 9000, 402, "payment_refused"),
+    ):
+        answer = confirmed(shop, hold, payment_reference=paid(shop, taken), amount=amount)
+        problem_of(answer, status, code)
+    assert hold_now(shop, hold)["status"] == "active"
+    ok(confirmed(shop, hold, payment_reference=paid(shop, 9000), amount=9000))
+
+
 def test_what_is_paid_is_not_asked_about_again(shop: Platform) -> None:
     hold = held(shop, shop.on_sale(5))
     checkout = ok(checked_out(shop, hold), 201)

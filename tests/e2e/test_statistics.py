@@ -25,6 +25,7 @@ NOTHING = {
     "changed": 0,
     "waiting": 0,
     "promoted": 0,
+    "left_line": 0,
     "average_waiting_seconds": None,
     "checkouts": 0,
     "hold_to_checkout_rate": None,
@@ -54,8 +55,19 @@ def test_live_holds_have_not_ended(platform: Platform) -> None:
     counted = window(platform, hours=1)
     assert (counted["holds"], counted["holders"]) == (3, 2)
     assert counted["holds_per_holder"] == 1.5
-    assert counted["reservations_per_minute"] == 0.05
     assert counted["conversion_rate"] is counted["expiration_rate"] is None
+
+
+def test_the_pace_is_that_since_the_first_hold(platform: Platform, owner: Owner) -> None:
+    sale = platform.on_sale(10)
+    for name in ("ada", "bob", "eve"):
+        person(platform, sale, name)
+    # A burst is not taken for more than it is: a minute is the least that counts.
+    assert window(platform, hours=1)["reservations_per_minute"] == 3.0
+    owner.let_pass(platform.organization_id, 600)
+    person(platform, sale, "late")
+    for hours in (1, 24):
+        assert window(platform, hours=hours)["reservations_per_minute"] == pytest.approx(0.4, 0.1)
 
 
 def test_every_end_is_counted(unreaped: Platform, unreaped_owner: Owner) -> None:
@@ -112,6 +124,28 @@ def test_those_who_wait(platform: Platform, owner: Owner) -> None:
     assert (counted["waiting"], counted["promoted"]) == (1, 1)
     assert 120 <= counted["average_waiting_seconds"] < 180
     assert counted["changed"] == 0
+
+
+def test_who_only_waited_held_nothing(unreaped: Platform, unreaped_owner: Owner) -> None:
+    """One holds all there is. Of those who wait one leaves, one runs out of time and comes back to
+    the line, and one changes what they wait for."""
+    policy = {"waitlist": True, "waiting_seconds": 60, "ttl_seconds": 3600}
+    sale = unreaped.on_sale(3, hold_policy=policy)
+    person(unreaped, sale, "first", 3)
+    late, gone, changed = (Cart(unreaped, sale) for _ in range(3))
+    late.filled(item(sale, 1), status=202)
+    unreaped_owner.let_pass(unreaped.organization_id, 61)
+    ok(late.renew(), 202)
+    gone.filled(item(sale, 1), status=202)
+    ok(gone.delete())
+    changed.filled(item(sale, 2), status=202)
+    changed.filled(item(sale, 1), status=202)
+    counted = window(unreaped)
+    assert (counted["holds"], counted["holders"]) == (1, 1)
+    ends = ("expired", "converted", "cancelled", "renewed", "changed")
+    assert {counted[each] for each in ends} == {0}
+    assert counted["expiration_rate"] is counted["conversion_rate"] is None
+    assert (counted["waiting"], counted["promoted"], counted["left_line"]) == (2, 0, 2)
 
 
 def test_only_the_window_and_only_the_session_are_counted(

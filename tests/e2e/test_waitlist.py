@@ -244,6 +244,15 @@ class TestPromotion:
         shown = hold_now(platform, newcomer)["estimated_wait_seconds"]
         assert shown > last["estimated_wait_seconds"]
 
+    def test_a_burst_tells_nothing_about_the_pace(self, platform: Platform, owner: Owner) -> None:
+        sale, hold = sold_out(platform, 3)
+        line = [waiting(platform, sale) for _ in range(4)]
+        released(platform, hold)
+        assert is_promoted(platform, line[2])
+        assert hold_now(platform, line[3])["estimated_wait_seconds"] is None
+        owner.let_pass(platform.organization_id, 60)
+        assert 20 <= hold_now(platform, line[3])["estimated_wait_seconds"] <= 30
+
     def test_two_freed_places_and_three_who_wait(self, platform: Platform, owner: Owner) -> None:
         sale = platform.on_sale(2, hold_policy=POLICY)
         holds = [ok(platform.place(sale), 201) for _ in range(2)]

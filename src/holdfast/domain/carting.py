@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from holdfast.domain import refusals
 from holdfast.domain.cart_items import Difference, asks_again, difference, joined_lines
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.checking import refuse_asks, refuse_lines, refuse_status
+from holdfast.domain.checking import refuse_asks, refuse_holder, refuse_lines, refuse_status
 from holdfast.domain.commands import (
     SEATS_PER_HOLD_MAX,
     Ask,
@@ -35,7 +35,7 @@ from holdfast.domain.outcomes import (
 )
 from holdfast.domain.picking import Picked, pick_seats
 from holdfast.domain.placing import place
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.waiting import line_id_of, wants_of
 
@@ -76,7 +76,7 @@ def renew_cart(ledger: Ledger, command: RenewCart) -> Decision:
     if hold is not None and not is_of(hold, command.holder):
         return Decision(refusals.cart_of_another_holder())
     if hold is None or not (hold.is_live(ledger.now) or hold.is_expired(ledger.now)):
-        return Decision(refusals.empty_cart())
+        return Decision(refusals.nothing_to_renew())
     if hold.is_live(ledger.now):
         return Decision(_as_it_is(ledger, hold))
     return _place_anew(ledger, hold, renewal_of(command, hold))
@@ -185,15 +185,21 @@ def _add(
         return problem
     picked: Picked | NeedsMore | Refusal = Picked()
     if session.has_seats or more.named_seats:
-        picked = pick_seats(ledger, session, more)
+        picked = pick_seats(ledger, session, more, hold.id)
     if not isinstance(picked, Picked):
         return picked if isinstance(picked, Refusal) else Decision(picked)
-    parts = as_many_as_there_are(ledger, session, parts_of(more))
+    given_up = units_by_pool(hold) - units_of((*found.kept, *found.reduced))
+    parts = as_many_as_there_are(ledger, session, parts_of(more), given_up)
     lines = make_lines(ledger, session, parts, picked)
     everything = (*found.kept, *found.reduced, *lines)
-    refusal = refuse_lines(session, everything) or _refuse_seats(everything)
+    types = {line.ticket_type_id for line in lines}
+    refusal = (
+        refuse_lines(session, everything)
+        or _refuse_seats(everything)
+        or refuse_holder(ledger, session, command.holder, types, besides=hold.key)
+    )
     if refusal is not None:
-        return refusal
+        return refusal if isinstance(refusal, Refusal) else Decision(refusal)
     demand = units_of(everything) - units_by_pool(hold)
     room = fit(
         ledger,
@@ -201,7 +207,17 @@ def _add(
         Addition([part.ask for part in parts], lines, demand, picked),
         command.origin,
     )
-    return Added(lines, room) if isinstance(room, Fit) else room
+    if isinstance(room, Fit):
+        return Added(lines, room)
+    return _in_addition(room) if isinstance(room, Refusal) else room
+
+
+def _in_addition(refusal: Refusal) -> Refusal:
+    if refusal.code is not RefusalCode.INSUFFICIENT_INVENTORY:
+        return refusal
+    more = refusal.details["available_quantity"]
+    assert isinstance(more, int)
+    return refusals.insufficient_addition(more)
 
 
 def _can_do_without(found: Difference) -> bool:
@@ -240,9 +256,11 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     ) and _is_less(lines, hold.lines)
     place = hold.waiting if is_less else waiting_place(ledger, session, lines)
     changed = hold.changed(ledger.now, kept, new, place)
-    refusal = refuse_lines(session, lines) or refuse_for_ever(
-        ledger, session, changed, refusals.insufficient_inventory(0)
-    )
+    refusal = None
+    if not is_less:
+        refusal = refuse_lines(session, lines) or refuse_for_ever(
+            ledger, session, changed, refusals.insufficient_inventory(0)
+        )
     if refusal is not None:
         return Decision(refusal)
     transition = Transition(hold, changed, command.origin)
@@ -256,6 +274,8 @@ def _may_wait(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
 def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     """For some of it nobody can wait: it is held at once, and the place in the line given up, or
     all stays as it was. What the cart waits for does not stand in its own way."""
+    if command.hold_key not in ledger.references:
+        return Decision(NeedsMore(was_overtaken=True))  # it was not planned so
     released = hold.released(ledger.now)
     key = hold.session_key
     after_it = replace(

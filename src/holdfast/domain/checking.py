@@ -8,7 +8,7 @@ from holdfast.domain import refusals
 from holdfast.domain.catalogue import EventStatus, SessionCatalogue
 from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.hold import Line
-from holdfast.domain.ids import TicketTypeId
+from holdfast.domain.ids import HoldKey, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.outcomes import NeedsMore
@@ -81,7 +81,11 @@ def refuse_lines(session: SessionCatalogue, lines: Iterable[Line]) -> Refusal | 
 
 
 def refuse_holder(
-    ledger: Ledger, session: SessionCatalogue, holder: Holder, types: Iterable[TicketTypeId]
+    ledger: Ledger,
+    session: SessionCatalogue,
+    holder: Holder,
+    types: Iterable[TicketTypeId],
+    besides: HoldKey | None = None,
 ) -> Refusal | NeedsMore | None:
     """Where a holder may have one live hold of a session, tell them of the one they have."""
     if not any(session.offers[type_id].policy.one_active_hold for type_id in types):
@@ -90,6 +94,6 @@ def refuse_holder(
     if known is None:
         return NeedsMore()  # the policy has changed since the look ahead
     for hold in known:
-        if hold.is_live(ledger.now):
+        if hold.is_live(ledger.now) and hold.key != besides:
             return refusals.active_hold_exists(str(hold.id), hold.remaining_seconds(ledger.now))
     return None

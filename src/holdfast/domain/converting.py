@@ -19,6 +19,7 @@ from holdfast.domain.ids import OrderId, PoolId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import make_order, revival_id
 from holdfast.domain.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
+from holdfast.domain.overtaking import passes, taking_of
 from holdfast.domain.picking import lapsed_on
 from holdfast.domain.refusals import Refusal
 from holdfast.domain.room import make_room
@@ -151,6 +152,8 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
     demand: Counter[PoolId] = Counter()
     for hold in lapsed:
         demand += units_by_pool(hold)
+    if not all(_may_take_back(ledger, hold) for hold in lapsed):
+        return gone
     room = make_room(ledger, demand, vacated, command.origin)
     if not room.short_pools:
         stand_ins = tuple(_stand_in(ledger, hold) for hold in lapsed)
@@ -161,6 +164,16 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
     short = frozenset((session_of[pool], pool) for pool in room.short_pools)
     # What was evicted meanwhile is progress for the next round.
     return Decision(NeedsMore(lapsed=short), room.evictions)
+
+
+def _may_take_back(ledger: Ledger, hold: Hold) -> bool:
+    """Not before those who wait for such places."""
+    session = ledger.sessions[hold.session_key]
+    if not session.keeps_line or not ledger.waitlists.get(session.key):
+        return True
+    wants = {*units_by_pool(hold), *(seat.block_id for seat in hold.seats)}
+    seats = (seat.id for seat in hold.seats)
+    return passes(ledger, session, taking_of(ledger, wants, units_by_pool(hold), seats)) is not None
 
 
 def _stand_in(ledger: Ledger, hold: Hold) -> Hold:

@@ -21,6 +21,8 @@ from holdfast.domain.transitions import Transition, units_by_pool
 from holdfast.domain.values import Quantity
 from holdfast.domain.waiting import blocks_for
 
+NOTHING: Mapping[PoolId, int] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Addition:
@@ -57,6 +59,9 @@ def fit(
         return refusals.others_are_waiting()
     vacated = tuple(
         Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed
+    )
+    vacated += tuple(
+        Transition(hold, hold.released(ledger.now), origin) for hold in added.picked.taken_over
     )
     room = make_room(ledger, added.demand, vacated, origin)
     if not room.short_pools:
@@ -127,9 +132,13 @@ def _full_block(session: SessionCatalogue, line: Line, short: list[PoolId]) -> B
 
 
 def as_many_as_there_are(
-    ledger: Ledger, session: SessionCatalogue, parts: Sequence[Part]
+    ledger: Ledger,
+    session: SessionCatalogue,
+    parts: Sequence[Part],
+    given_up: Mapping[PoolId, int] = NOTHING,
 ) -> list[Part]:
-    """Where fewer would do, what is left after the parts that are not to be had in part. Where even
+    """Where fewer would do, what is left after the parts that are not to be had in part, and what
+    is given up for it. Where even
     the least is not there, it is asked for as it was, so that the answer says what is missing."""
     if not any(isinstance(each.ask, Ask) and each.ask.at_least is not None for each in parts):
         return list(parts)
@@ -143,7 +152,13 @@ def as_many_as_there_are(
         ask = part.ask
         if isinstance(ask, Ask) and ask.at_least is not None:
             pools = session.offers[ask.ticket_type_id].pool_ids
-            room = min((_room(ledger, session, pool) - taken[pool] for pool in pools), default=None)
+            room = min(
+                (
+                    _room(ledger, session, pool) + given_up.get(pool, 0) - taken[pool]
+                    for pool in pools
+                ),
+                default=None,
+            )
             count = ask.quantity if room is None else max(0, min(ask.quantity, room))
             if count < ask.at_least:
                 count = int(ask.quantity)

@@ -10,18 +10,22 @@ from holdfast.domain.checking import refuse_lines
 from holdfast.domain.commands import Ask, PlaceHold
 from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace, numbered_lines, rounded_up
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.line_making import waiting_line
+from holdfast.domain.line_making import plain_line, waiting_line
 from holdfast.domain.outcomes import Decision, NeedsMore, Waiting
 from holdfast.domain.overtaking import (
     can_be_served,
     can_seat,
+    capacity_limits,
+    closed_blocks,
     first_of,
+    free_for_waiters,
     may_be_passed,
     seat_asks,
 )
+from holdfast.domain.proposing import propose
 from holdfast.domain.refusals import Refusal, RefusalCode
 from holdfast.domain.seating import Seating
-from holdfast.domain.transitions import Transition, units_by_pool
+from holdfast.domain.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.waiting import blocks_for, line_id_of, wants_of
 
 # What somebody who waits may live to see change.
@@ -48,6 +52,8 @@ def wait_or_refuse(
         return Decision(refusal)
     if not ledger.knows_line_of(session):
         return Decision(NeedsMore())
+    if refusal.code is not RefusalCode.OTHERS_ARE_WAITING and _is_outdated(ledger, session, asks):
+        return Decision(NeedsMore(was_overtaken=True))
     hold = _waiting_hold(ledger, session, command, asks)
     problem = (
         refuse_lines(session, hold.lines)
@@ -59,6 +65,27 @@ def wait_or_refuse(
     position = ledger.waitlists[session.key].position_at_end(wants_of(hold.lines, session))
     joined = Transition(None, hold, command.origin)
     return Decision(Waiting(hold, ledger.now, position), (joined,))
+
+
+def _is_outdated(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -> bool:
+    """Seats that were not there at the look ahead may be by now."""
+    seated = [ask for ask in asks if session.offers[ask.ticket_type_id].is_seated]
+    seating = ledger.seatings.get(session.key)
+    if not seated or seating is None:
+        return False
+    free = free_for_waiters(ledger, seating)
+    closed = closed_blocks(session, ledger.waitlists[session.key], seating, free)
+    limits = capacity_limits(ledger, session)
+    proposal, _ = propose(seating, free, seated, session, limits=limits, closed=closed)
+    return not proposal.is_short and _has_pools(ledger, session, asks)
+
+
+def _has_pools(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -> bool:
+    demand = units_of(plain_line(session, ask) for ask in asks)
+    return all(
+        pool_id in ledger.pools and ledger.available(pool_id) >= units
+        for pool_id, units in demand.items()
+    )
 
 
 def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: PlaceHold) -> bool:
@@ -126,7 +153,8 @@ def refuse_for_ever(
     if not demand.keys() <= ledger.pools.keys():
         return NeedsMore()
     if not can_be_served(ledger, session, hold):
-        return refusal
+        available = min((ledger.available(pool_id) for pool_id in demand), default=0)
+        return refusals.insufficient_inventory(available)
     asks = seat_asks(hold)
     if not asks:
         return None

@@ -1,6 +1,7 @@
 """The lines of a hold: what was asked for, with the seats that were found and today's prices."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from holdfast.domain.hold import CartItem, Line, LineSeat, SeatWish
 from holdfast.domain.ids import SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.picking import Picked
+from holdfast.domain.values import Quantity
 
 
 class Part(NamedTuple):
@@ -52,9 +54,11 @@ def plain_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None
 
 
 def waiting_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None) -> Line:
-    """What somebody waits for. What a seat costs is certain once it is known which it is, unless
-    the platform named a price."""
+    """What somebody waits for: where fewer would do, for those. What a seat costs is certain once
+    it is known which it is, unless the platform named a price."""
     offer = session.offers[ask.ticket_type_id]
+    if ask.at_least:
+        ask = replace(ask, quantity=Quantity(ask.at_least), at_least=None)
     line = plain_line(session, ask, item)
     if not offer.is_seated:
         return line

@@ -10,22 +10,26 @@ from holdfast.domain.commands import PlaceHold, SeatAsk
 from holdfast.domain.contesting import capacity_left, free_now, refuse_contested
 from holdfast.domain.footprint import Proposal
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldKey, SeatId, TicketTypeId
+from holdfast.domain.ids import HoldId, HoldKey, SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import NeedsMore, Placed
 from holdfast.domain.proposing import seated_asks
 from holdfast.domain.refusals import Refusal
+from holdfast.domain.seat import Seat
 from holdfast.domain.values import JsonValue
 
 
 @dataclass(slots=True)
 class Picked:
-    """The seats of each ask by its position, what kind of ticket each seat is, and the lapsed holds
-    that still stand on them."""
+    """The seats of each ask by its position, what kind of ticket each seat is, the lapsed holds
+    that still stand on them, and holds of the same person that end because their seats are taken
+    over. `own` is the hold that they are picked for, where there is one already."""
 
     seats: dict[int, tuple[SeatId, ...]] = field(default_factory=dict)
     type_of: dict[SeatId, TicketTypeId] = field(default_factory=dict)
     lapsed: tuple[Hold, ...] = ()
+    own: HoldId | None = None
+    taken_over: tuple[Hold, ...] = ()
 
 
 def own_hold(ledger: Ledger, command: PlaceHold) -> Placed | NeedsMore | None:
@@ -66,9 +70,10 @@ def _is_what_is_held(command: PlaceHold, hold: Hold) -> bool:
 
 
 def pick_seats(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold
+    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, own: HoldId | None = None
 ) -> Picked | NeedsMore | Refusal:
-    picked = Picked()
+    """What the hold `own` has already may be picked again, as something else."""
+    picked = Picked(own=own)
     problem = _take_named(ledger, session, command, picked) or _take_found(
         ledger, session, command, picked
     )
@@ -86,19 +91,45 @@ def _take_named(
     seats = [ledger.seats[seat_id] for seat_id in named if seat_id in ledger.seats]
     if len(seats) < len(named) or any(seat.session_id != session.session_id for seat in seats):
         return refusals.invalid_seat()
-    taken = [seat for seat in seats if not seat.is_free(ledger.now)]
+    taken = [
+        seat
+        for seat in seats
+        if not seat.is_free(ledger.now) and (seat.hold_id != picked.own or seat.hold_id is None)
+    ]
     others = [seat for seat in taken if not seat.is_held_by(command.holder.key, ledger.now)]
     if others:
         return refuse_contested(ledger, session, command, others)
     if taken:
-        left = taken[0].remaining_seconds(ledger.now)
-        return refusals.active_hold_exists(str(taken[0].hold_id), left)
+        problem = _take_over(ledger, command, taken, picked)
+        if problem is not None:
+            return problem
     for position, ask in enumerate(command.asks):
         if isinstance(ask, SeatAsk):
             refusal = _take_seats(ledger, session, ask, position, picked)
             if refusal is not None:
                 return refusal
     return _refuse_orphans(ledger, session, named, picked)
+
+
+def _take_over(
+    ledger: Ledger, command: PlaceHold, taken: Sequence[Seat], picked: Picked
+) -> NeedsMore | Refusal | None:
+    """Seats that the holder has elsewhere go into the cart, where nothing else is lost with it."""
+    first = taken[0]
+    refusal = refusals.active_hold_exists(str(first.hold_id), first.remaining_seconds(ledger.now))
+    if not command.is_cart:
+        return refusal
+    keys = {key for seat in taken if (key := seat.hold_key) is not None}
+    known = [ledger.holds[key] for key in sorted(keys) if key in ledger.holds]
+    if len(known) < len(keys) or not all(map(ledger.knows_places_of, known)):
+        return NeedsMore(holds=frozenset(keys))
+    named = set(command.named_seats)
+    for hold in known:
+        is_whole = len(hold.lines) == len(hold.seats) and named >= {seat.id for seat in hold.seats}
+        if hold.is_cart or not is_whole:
+            return refusal
+    picked.taken_over = tuple(known)
+    return None
 
 
 def _take_seats(

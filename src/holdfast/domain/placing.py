@@ -1,6 +1,8 @@
 """Placing a hold: everything, or nothing."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
@@ -115,7 +117,7 @@ def _are_met_by(command: PlaceHold, hold: Hold) -> bool:
             least = ask.quantity if ask.at_least is None else ask.at_least
             is_met = least <= met[0].quantity <= ask.quantity
         else:
-            count = ask.quantity if isinstance(ask, Ask) else len(ask.seat_ids)
+            count = _seats_for(ask, lines)
             met, lines = lines[:count], lines[count:]
             seats = tuple(line.seat.id for line in met if line.seat is not None)
             is_met = seats == ask.seat_ids if isinstance(ask, SeatAsk) else len(seats) == count
@@ -127,6 +129,19 @@ def _are_met_by(command: PlaceHold, hold: Hold) -> bool:
         if not is_met:
             return False
     return not lines
+
+
+def _seats_for(ask: Ask | SeatAsk, lines: Sequence[Line]) -> int:
+    """How many of the lines are for it: where fewer would do, as many as there are of its type."""
+    if isinstance(ask, SeatAsk):
+        return len(ask.seat_ids)
+    if ask.at_least is None:
+        return ask.quantity
+    alike = takewhile(
+        lambda line: line.seat is not None and line.ticket_type_id == ask.ticket_type_id, lines
+    )
+    found = min(ask.quantity, sum(1 for _ in alike))
+    return found if found >= ask.at_least else ask.quantity
 
 
 def _new_hold(

@@ -148,6 +148,15 @@ def insufficient_inventory(available: int) -> Refusal:
     )
 
 
+def insufficient_addition(more: int) -> Refusal:
+    """For a cart that has something already."""
+    return Refusal(
+        RefusalCode.INSUFFICIENT_INVENTORY,
+        f"Only {more} more ticket(s) available",
+        {"available_quantity": more},
+    )
+
+
 def invalid_seat() -> Refusal:
     return Refusal(RefusalCode.INVALID_SEAT, "Seat not found in this session")
 
@@ -344,6 +353,10 @@ def empty_cart() -> Refusal:
     return Refusal(RefusalCode.EMPTY_CART, "Nothing is held that could be paid for")
 
 
+def nothing_to_renew() -> Refusal:
+    return Refusal(RefusalCode.EMPTY_CART, "The cart is empty: there is nothing to renew")
+
+
 def different_holders() -> Refusal:
     return Refusal(
         RefusalCode.DIFFERENT_HOLDERS, "The holds belong to different people: pay for each's apart"
@@ -411,10 +424,12 @@ def already_paid(order_id: str) -> Refusal:
 
 
 def invalid_hold_state(status: str) -> Refusal:
+    is_waiting = status == "waiting"
+    what = (
+        "still waiting for its places" if is_waiting else f"{status} and cannot be changed any more"
+    )
     return Refusal(
-        RefusalCode.INVALID_HOLD_STATE,
-        f"The hold is {status} and cannot be changed any more",
-        {"current_status": status},
+        RefusalCode.INVALID_HOLD_STATE, f"The hold is {what}", {"current_status": status}
     )
 
 

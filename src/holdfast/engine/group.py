@@ -214,11 +214,12 @@ def _lock_and_read(
         payments=[footprint.payment for _, footprint in planned if footprint.payment is not None],
         known=survey.known_holds(),
         holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
+        seatings=frozenset(survey.seatings),
         carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],
         look_ahead=LOOK_AHEAD if any(footprint.frees_places for _, footprint in planned) else 1,
     )
     ledger = group.lock_and_read(wanted, wait_for)
-    ledger.seatings = survey.seatings
+    ledger.seatings = {**survey.seatings, **ledger.seatings}
     return ledger
 
 

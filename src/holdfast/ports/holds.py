@@ -31,13 +31,14 @@ class SeenPlace:
     at: datetime
 
 
-# Fewer say nothing about how fast a line goes.
+# Fewer, or a burst, say nothing about how fast a line goes.
 SERVED_MIN = 3
+OPEN_SECONDS_MIN = 60.0
 
 
 def estimated_seconds(position: int, served: int, open_seconds: float) -> int | None:
     """As fast as the line went since it opened."""
-    if served < SERVED_MIN or open_seconds <= 0:
+    if served < SERVED_MIN or open_seconds < OPEN_SECONDS_MIN:
         return None
     return ceil(position * open_seconds / served)
 

@@ -9,11 +9,13 @@ from holdfast.domain.ids import OrganizationId, SessionId
 
 @dataclass(frozen=True, slots=True)
 class SaleStatistics:
-    """Of the holds that were made from `since` to `at`. A lapsed one counts as expired.
+    """Of the holds that were made from `since` to `at`; the first of them had its places at
+    `first_at`. A lapsed one counts as expired. A place in a line is no hold until it is promoted.
 
     renewed       carts that came back after their hold had expired
     changed       carts whose hold was changed at least once
     promoted      got their places after they had waited for them
+    left_line     waited, and left or ran out of time before their turn came
     at_checkout   their holder went to pay, or has paid
     abandoned     of those, what ended without an order
 
@@ -22,6 +24,7 @@ class SaleStatistics:
 
     since: datetime
     at: datetime
+    first_at: datetime | None
     holds: int
     holders: int
     expired: int
@@ -31,6 +34,7 @@ class SaleStatistics:
     changed: int
     waiting: int
     promoted: int
+    left_line: int
     average_waiting_seconds: float | None
     at_checkout: int
     abandoned: int
@@ -45,7 +49,11 @@ class SaleStatistics:
 
     @property
     def reservations_per_minute(self) -> float:
-        return self.holds / ((self.at - self.since) / timedelta(minutes=1))
+        """Since the first of them: a sale that has just begun is not measured by the hours
+        before."""
+        if self.first_at is None:
+            return 0.0
+        return self.holds / max(1.0, (self.at - self.first_at) / timedelta(minutes=1))
 
     @property
     def expiration_rate(self) -> float | None:

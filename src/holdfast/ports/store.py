@@ -26,6 +26,7 @@ from holdfast.domain.ids import (
     OrganizationId,
     PaymentKey,
     SessionId,
+    SessionKey,
 )
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.order import Checkout, Order
@@ -171,6 +172,8 @@ class Wanted:
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
     carts: Sequence[CartKey] = ()
     look_ahead: int = 1
+    # Whose seats were looked at: under the lock of their lines they are looked at once more.
+    seatings: frozenset[SessionKey] = frozenset()
 
 
 class Group(Protocol):

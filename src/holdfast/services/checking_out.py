@@ -47,11 +47,13 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What somebody says was paid: in which organization, and who says so."""
+    """What somebody says was paid: in which organization, and who says so. With `amount_minor` they
+    say how much it was; without it, as much as is due."""
 
     organization_id: OrganizationId
     reference: str | None
     origin: Origin
+    amount_minor: int | None = None
 
 
 def checkout_command(
@@ -201,7 +203,11 @@ class Cashier:
     def _checked(
         self, payment: Payment, hold_ids: tuple[HoldId, ...], holds: Sequence[Hold]
     ) -> Due | Refusal:
-        total = Money(sum(hold.total.minor for hold in holds), holds[0].currency)
+        minor = payment.amount_minor
+        if minor is None:
+            minor = sum(hold.total.minor for hold in holds)
+        # Whether that much is due is decided once the holds are locked: here it may still change.
+        total = Money(minor, holds[0].currency)
         try:
             problem = self._payments.problem(payment.reference, total)
         except PaymentUnavailable:

@@ -213,9 +213,11 @@ class MemoryBooks:
         ]
         waiting.sort(key=place_of)
         lines = {}
-        for id_, line in self.lines.get(key, {}).items():
+        known = self.lines.get(key, {})
+        each = max(1, look_ahead // max(1, len(known)))  # of many lines only a few
+        for id_, line in known.items():
             first = [hold for hold in waiting if hold.waiting and hold.waiting.line_id == id_]
-            lines[id_] = replace(line, first=tuple(first[:look_ahead]))
+            lines[id_] = replace(line, first=tuple(first[:each]))
         return Waitlist(key, lines, key not in self.unsettled)
 
     def waiting_position(
@@ -226,7 +228,7 @@ class MemoryBooks:
             hold = self.stored_holds.get((organization_id, hold_id))
             if hold is None or hold.waiting is None:
                 return None
-            waitlist = self.waitlist(hold.session_key, len(self.stored_holds))
+            waitlist = self.waitlist(hold.session_key, len(self.stored_holds) ** 2)
         own = waitlist.lines[hold.waiting.line_id]
         sharing = list(waitlist.sharing(own.wants))
         earlier = [

@@ -1,6 +1,6 @@
 """One lock per resource, the clock from outside."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -10,7 +10,6 @@ from holdfast.domain.footprint import (
     Needs,
     Resource,
     ResourceKind,
-    SeatNeeds,
     Survey,
     seats_to_survey,
     waitlists_to_survey,
@@ -26,6 +25,22 @@ from holdfast.domain.waiting import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Wanted
 
 LOCK_TIMEOUT_SECONDS = 0.25
+
+
+def seatings_of(
+    store: MemoryBooks, keys: Iterable[SessionKey], now: datetime
+) -> dict[SessionKey, Seating]:
+    found: dict[SessionKey, Seating] = {}
+    for key in keys:
+        seats = [
+            seat for seat in store.seats.values() if (seat.organization_id, seat.session_id) == key
+        ]
+        ranks = {id_: block.rank for id_, block in store.sessions[key].blocks.items()}
+        seat_map = SeatMap(make_plan((seat.place for seat in seats), ranks))
+        for seat in seats:
+            seat_map.saw(seat.id, seat.status, seat.held_until)
+        found[key] = seat_map.seating(now)
+    return found
 
 
 @dataclass(slots=True)
@@ -69,22 +84,8 @@ class MemoryConnection:
             for _, seat_id in seats.blocks_of
             if seat_id in self.store.seats
         }
-        return replace(seen, seatings=self._seatings(seats, now), blocks_of=blocks_of)
-
-    def _seatings(self, needs: SeatNeeds, now: datetime) -> dict[SessionKey, Seating]:
-        found: dict[SessionKey, Seating] = {}
-        for key in needs.seatings:
-            seats = [
-                seat
-                for seat in self.store.seats.values()
-                if (seat.organization_id, seat.session_id) == key
-            ]
-            ranks = {id_: block.rank for id_, block in self.store.sessions[key].blocks.items()}
-            seat_map = SeatMap(make_plan((seat.place for seat in seats), ranks))
-            for seat in seats:
-                seat_map.saw(seat.id, seat.status, seat.held_until)
-            found[key] = seat_map.seating(now)
-        return found
+        seatings = seatings_of(self.store, seats.seatings, now)
+        return replace(seen, seatings=seatings, blocks_of=blocks_of)
 
     def _lapsed_of(
         self, session_key: SessionKey, pool_id: PoolId, now: datetime
@@ -141,6 +142,7 @@ class MemoryGroup:
                 and hold.holder.is_person(holder)
                 and hold.is_live(ledger.now)
             )
+        ledger.seatings = seatings_of(store, wanted.seatings & ledger.waitlists.keys(), ledger.now)
         ledger.receipts |= store.receipts.intersection(wanted.receipts)
         self._read_payments(wanted, ledger)
         for cart in wanted.carts:

@@ -224,6 +224,9 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
             return refusal
     lock_sessions(connection, organization_id, [session_id])
     if change.pool_ids is not None:
+        row = connection.execute(sql.IS_WAITED_FOR, (organization_id, session_id, id_)).fetchone()
+        if row and row[0] and set(change.pool_ids) != set(ticket_type.pool_ids):
+            return refusals.others_are_waiting()
         connection.execute(sql.CLEAR_POOLS, (organization_id, id_))
         pool_ids = list(dict.fromkeys(change.pool_ids))
         connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))

@@ -174,6 +174,14 @@ WHERE organization_id = %s AND id = %s
 CHANGE_TICKET_TYPE_POLICY = f"""
 UPDATE ticket_type SET {_SET_POLICY} WHERE organization_id = %s AND id = %s
 """  # noqa: S608
+# Whoever waits stands in the line of the pools that the type drew from when they came.
+IS_WAITED_FOR = """
+SELECT EXISTS (
+    SELECT FROM waiting_place p
+    JOIN hold_line l ON l.organization_id = p.organization_id AND l.hold_id = p.hold_id
+    WHERE p.organization_id = %s AND p.session_id = %s AND l.ticket_type_id = %s
+        AND l.removed_version IS NULL)
+"""
 CLEAR_POOLS = "DELETE FROM ticket_type_pool WHERE organization_id = %s AND ticket_type_id = %s"
 DRAW_FROM_POOLS = """
 INSERT INTO ticket_type_pool (organization_id, ticket_type_id, pool_id)

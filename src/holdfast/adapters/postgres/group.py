@@ -1,7 +1,7 @@
 """One group's transaction: one round trip locks and reads, one writes and commits."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -14,6 +14,7 @@ from holdfast.adapters.postgres.group_writing import write_group
 from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
+from holdfast.adapters.postgres.seat_maps import SeatMaps
 from holdfast.adapters.postgres.waitlists import LinedSessions, SentLines
 from holdfast.domain.commands import Receipt
 from holdfast.domain.footprint import Holding, Resource, ResourceKind, lock_order
@@ -21,6 +22,7 @@ from holdfast.domain.hold import Hold
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.ledger import Ledger, RecordedAnswer
 from holdfast.domain.pool import Pool
+from holdfast.domain.seating import Seating
 from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
 
 _WAITED_FOR = {
@@ -32,13 +34,18 @@ _WAITED_FOR = {
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
+class Memories(NamedTuple):
+    """What the lanes of a process remember together."""
+
+    offers: OfferCache
+    seat_maps: SeatMaps
+    lined: LinedSessions
+
+
 class PostgresGroup:
-    def __init__(
-        self, link: Link, offers: OfferCache, lined: LinedSessions, references: ReferenceNumbers
-    ) -> None:
+    def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
         self._link = link
-        self._offers = offers
-        self._lined = lined
+        self._offers, self._seat_maps, self._lined = memories
         self._references = references
         self._transaction_id = 0
         self._position = 0  # in the log of facts
@@ -59,9 +66,24 @@ class PostgresGroup:
             self._position = reading.position
             self._lined.saw(ledger.waitlists.values())
             self._check_versions(connection, ledger, reading.session_versions())
+            ledger.seatings = self._seatings(connection, ledger, wanted)
             for key in wanted.new_holds:
                 ledger.references[key] = self._references.take(connection)
         return ledger
+
+    def _seatings(
+        self, connection: Connection, ledger: Ledger, wanted: Wanted
+    ) -> dict[SessionKey, Seating]:
+        """Where a line is kept, whoever changes a seat holds its lock: what is seen now is so. The
+        look ahead may have been before somebody else's change."""
+        seatings = {}
+        for key in wanted.seatings & ledger.waitlists.keys():
+            blocks = ledger.sessions[key].blocks
+            ranks = {block_id: block.rank for block_id, block in blocks.items()}
+            seating = self._seat_maps.follow(connection, key, ranks)
+            if seating is not None:
+                seatings[key] = seating
+        return seatings
 
     def _check_versions(
         self, connection: Connection, ledger: Ledger, versions: dict[SessionKey, int]

@@ -20,18 +20,21 @@ SET LOCAL work_mem = '32MB'"""
 _OF_WINDOW = """
 h.organization_id = %(organization_id)s AND h.status = ANY (%(statuses)s)
     AND h.created_at > statement_timestamp() - %(window)s {of_session}"""
+# Whoever only waited never held anything.
+_HELD_OF_WINDOW = f"{_OF_WINDOW} AND h.held_at IS NOT NULL"
 _OF_SESSION = "AND h.session_id = %(session_id)s"
 
 # A hold whose time is up has expired, whether or not that is written down. Who has paid went to the
 # checkout, by whatever way.
 _COUNTS = """
 SELECT statement_timestamp() - %(window)s, statement_timestamp(),
-    count(*), ({holders}),
-    count(*) FILTER (WHERE is_expired),
+    min(held_at), count(held_at), ({holders}),
+    count(held_at) FILTER (WHERE is_expired),
     count(*) FILTER (WHERE status = 'converted'),
-    count(*) FILTER (WHERE status = 'cancelled'),
+    count(held_at) FILTER (WHERE status = 'cancelled'),
     ({renewed}), ({changed}), ({waiting}),
     count(*) FILTER (WHERE held_at > created_at),
+    count(*) FILTER (WHERE held_at IS NULL AND (is_expired OR status = 'cancelled')),
     (extract(epoch FROM avg(held_at - created_at) FILTER (WHERE held_at > created_at)))::float8,
     count(*) FILTER (WHERE status = 'converted' OR checkout_id IS NOT NULL),
     count(*) FILTER (WHERE checkout_id IS NOT NULL AND (is_expired OR status = 'cancelled'))
@@ -42,23 +45,26 @@ FROM (
 ) made"""
 
 _HOLDERS = """
-SELECT count(*) FROM (SELECT DISTINCT h.email_key, h.user_id FROM hold h WHERE {of_window}) who"""
+SELECT count(*) FROM (
+    SELECT DISTINCT h.email_key, h.user_id FROM hold h WHERE {held_of_window}
+) who"""
 
 # The hold that the cart had just before ran out of its time.
 _RENEWED = """
 SELECT count(*) FROM hold h
 CROSS JOIN LATERAL (
-    SELECT b.status FROM hold b
+    SELECT b.status, b.held_at FROM hold b
     WHERE b.organization_id = h.organization_id AND b.cart_token = h.cart_token AND b.is_cart
         AND (b.created_at, b.id) < (h.created_at, h.id)
     ORDER BY b.created_at DESC, b.id DESC LIMIT 1
 ) before
-WHERE {of_window} AND h.is_cart AND before.status = 'expired'"""
+WHERE {held_of_window} AND h.is_cart AND before.status = 'expired'
+    AND before.held_at IS NOT NULL"""
 
 # A promotion exchanges lines too: wishes for seats. That is no change of mind.
 _CHANGED = """
 SELECT count(*) FROM hold h
-WHERE {of_window} AND h.is_cart AND h.version > 1 AND EXISTS (
+WHERE {held_of_window} AND h.is_cart AND h.version > 1 AND EXISTS (
     SELECT FROM hold_line l
     WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND (
         (l.removed_version IS NOT NULL AND l.wish_accessible IS NULL)
@@ -96,10 +102,11 @@ class PostgresStatistics:
 def sale_query(*, of_session: bool) -> str:
     narrowed = _OF_SESSION if of_session else ""
     of_window = _OF_WINDOW.format(of_session=narrowed)
+    held_of_window = _HELD_OF_WINDOW.format(of_session=narrowed)
     return _COUNTS.format(
-        holders=_HOLDERS.format(of_window=of_window),
-        renewed=_RENEWED.format(of_window=of_window),
-        changed=_CHANGED.format(of_window=of_window),
+        holders=_HOLDERS.format(held_of_window=held_of_window),
+        renewed=_RENEWED.format(held_of_window=held_of_window),
+        changed=_CHANGED.format(held_of_window=held_of_window),
         waiting=_WAITING.format(of_session=narrowed),
         of_window=of_window,
     )

@@ -8,7 +8,7 @@ import psycopg
 
 from holdfast.adapters.postgres import statements as sql
 from holdfast.adapters.postgres.connecting import Connection, Link, begin
-from holdfast.adapters.postgres.group import PostgresGroup
+from holdfast.adapters.postgres.group import Memories, PostgresGroup
 from holdfast.adapters.postgres.offers import OfferCache
 from holdfast.adapters.postgres.references import ReferenceNumbers
 from holdfast.adapters.postgres.seat_maps import SeatMaps
@@ -43,8 +43,7 @@ class PostgresConnection:
         self, link: Link, offers: OfferCache, seat_maps: SeatMaps, lined: LinedSessions
     ) -> None:
         self._link = link
-        self._offers = offers
-        self._lined = lined
+        self._memories = Memories(offers, seat_maps, lined)
         self._surveyor = Surveyor(offers, seat_maps, lined)
         self._references = ReferenceNumbers()
 
@@ -63,7 +62,7 @@ class PostgresConnection:
     def group(self) -> Iterator[PostgresGroup]:
         """A group that has nothing to write ends with COMMIT as well: after a ROLLBACK psycopg
         forgets every prepared statement."""
-        group = PostgresGroup(self._link, self._offers, self._lined, self._references)
+        group = PostgresGroup(self._link, self._memories, self._references)
         try:
             yield group
         except BaseException:

@@ -32,20 +32,20 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) l
 """
-# The first of every line, and where in the log their last facts are.
+# The first of every line, and where in the log their last facts are. Of many lines only a few each:
+# everybody waits while they are read.
 FIRST_PARTIES = f"""
 SELECT {HOLD_COLUMNS}, h.changed_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
 CROSS JOIN LATERAL (
-    SELECT id FROM waiting_line
+    SELECT id, count(*) OVER () AS lines FROM waiting_line
     WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
-    OFFSET 0
 ) l
 CROSS JOIN LATERAL (
     SELECT hold_id FROM waiting_place
     WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
         AND line_id = l.id
-    ORDER BY since, hold_id LIMIT %s
+    ORDER BY since, hold_id LIMIT greatest(1, %s / l.lines)
 ) p
 CROSS JOIN LATERAL (
     SELECT * FROM hold

@@ -134,7 +134,7 @@ async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -
 
 
 def _payment(call: Call, body: PayingRequest) -> Payment:
-    return Payment(call.principal.organization_id, body.payment_reference, call.origin)
+    return Payment(call.principal.organization_id, body.payment_reference, call.origin, body.amount)
 
 
 async def _convert(

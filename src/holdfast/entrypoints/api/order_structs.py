@@ -81,8 +81,19 @@ Attendees: TypeAlias = Annotated[
 ]
 
 
+AmountPaid: TypeAlias = Annotated[
+    Amount,
+    Meta(
+        description="The sum that was taken, in minor units. Where another one is due by now, the "
+        "answer is 409 `amount_changed` and nothing is sold; without it the holds are sold as they "
+        "stand."
+    ),
+]
+
+
 class ConfirmHoldRequest(RequestShape, frozen=True):
     payment_reference: PaymentReference | None = None
+    amount: AmountPaid | None = None
     attendees: Attendees | None = None
 
 
@@ -102,6 +113,7 @@ class StartCheckoutRequest(RequestShape, frozen=True):
 
 class CompleteCheckoutRequest(RequestShape, frozen=True):
     payment_reference: PaymentReference
+    amount: AmountPaid | None = None
     attendees: Attendees | None = None
 
 

@@ -89,6 +89,7 @@ _OCCUPANCY = EventOccupancy(
 _SALE = SaleStatistics(
     since=NOW - timedelta(hours=24),
     at=NOW,
+    first_at=NOW - timedelta(hours=6),
     holds=288,
     holders=240,
     expired=60,
@@ -98,6 +99,7 @@ _SALE = SaleStatistics(
     changed=31,
     waiting=3,
     promoted=9,
+    left_line=4,
     average_waiting_seconds=340.5,
     at_checkout=230,
     abandoned=25,

@@ -17,16 +17,19 @@ Rate: TypeAlias = Annotated[
 
 
 class WindowAnswer(AnswerShape, frozen=True):
-    """Of the holds that were made since `since`. Rates are of those that have ended: expired, paid
-    or let go. `abandonment_rate` is of those among them that went to the checkout: how many came to
-    no order. `renewed` are carts that came back after their hold had expired, `changed` carts whose
-    hold was changed. `waiting` is about this moment."""
+    """Of the holds that were made since `since`; a place in a line counts as one from when it is
+    promoted. Rates are of those that have ended: expired, paid or let go. `abandonment_rate` is of
+    those among them that went to the checkout: how many came to no order. `renewed` are carts that
+    came back after their hold had expired, `changed` carts whose hold was changed. `waiting` is
+    about this moment."""
 
     since: Moment
     holds: int
     holders: int
     holds_per_holder: float | None
-    reservations_per_minute: float
+    reservations_per_minute: Annotated[
+        float, Meta(description="Since the first hold of the window, which is a minute at least.")
+    ]
     expired: int
     expiration_rate: Rate
     converted: int
@@ -35,7 +38,10 @@ class WindowAnswer(AnswerShape, frozen=True):
     renewed: int
     changed: int
     waiting: int
-    promoted: int
+    promoted: Annotated[int, Meta(description="Got their places after they had waited.")]
+    left_line: Annotated[
+        int, Meta(description="Left the line, or ran out of time in it, before their turn.")
+    ]
     average_waiting_seconds: Annotated[
         float | None, Meta(description="Of those who were promoted; null where nobody was.")
     ]
@@ -88,6 +94,7 @@ def _window(sale: SaleStatistics) -> WindowAnswer:
         changed=sale.changed,
         waiting=sale.waiting,
         promoted=sale.promoted,
+        left_line=sale.left_line,
         average_waiting_seconds=_rounded(sale.average_waiting_seconds),
         checkouts=sale.at_checkout,
         hold_to_checkout_rate=_rounded(sale.hold_to_checkout_rate),

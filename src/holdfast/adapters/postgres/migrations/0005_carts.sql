@@ -157,7 +157,12 @@ CREATE FUNCTION holdfast_unsettled_sessions(row_limit integer)
     RETURNS TABLE (organization_id uuid, session_id uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-    SELECT w.organization_id, w.session_id FROM waitlist w WHERE NOT w.is_settled LIMIT row_limit
+    -- In no order: one that cannot be settled yet keeps nobody else waiting.
+    SELECT w.organization_id, w.session_id FROM waitlist w
+    WHERE NOT w.is_settled AND EXISTS (
+        SELECT FROM waiting_line l
+        WHERE l.organization_id = w.organization_id AND l.session_id = w.session_id)
+    ORDER BY random() LIMIT row_limit
 $$;
 
 -- And, now and then, where anybody waits at all: a page, after that session. From one session to the
