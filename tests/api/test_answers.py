@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.engine import Answer, Render
 from tests.api.world import BALCONY, FLOOR, SESSION, UNKNOWN, World

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, ProblemCode
 from holdfast.entrypoints.api.examples import ANSWERS, REQUESTS
 from holdfast.entrypoints.api.openapi import route_codes
@@ -78,6 +78,15 @@ def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any])
     assert ("requestBody" in found) == (route.body is not None)
     if route.body is not None:
         assert found["requestBody"]["required"] != route.is_body_optional
+
+
+def test_what_a_summary_cannot_say_is_described(document: Json) -> None:
+    described = {route.path for route in ROUTES if "description" in operation(document, route)}
+    assert {"/api/carts/{cart}/hold", "/api/carts/{cart}/hold/renew", "/api/stats"} <= described
+    (filling,) = (route for route in ROUTES if route.empty_answer is not None)
+    told = operation(document, filling)["description"]
+    for each in ("All or nothing", "The clock", "Prices", "`at_least`", "Waiting"):
+        assert each in told
 
 
 def test_an_empty_cart_is_documented_beside_a_full_one(document: Json) -> None:

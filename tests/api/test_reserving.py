@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, SeatId, SessionId
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seat import Seat, SeatPlace
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.seats import SeenSeat

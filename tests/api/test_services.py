@@ -11,7 +11,7 @@ from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId
 from holdfast.domain.policy import PolicyChange, PolicyOverride
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.holds import SeenHold
 from holdfast.ports.store import Rejected, StoreError, StoreUnavailable

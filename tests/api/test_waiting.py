@@ -13,7 +13,8 @@ import pytest
 from holdfast.domain.commands import Command, Origin, ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.outcomes import Outcome
-from holdfast.domain.refusals import Refusal, RefusalCode, hold_not_found
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.refusals import hold_not_found
 from holdfast.entrypoints.api import waiting
 from holdfast.entrypoints.api.problems import Problem
 from holdfast.entrypoints.api.waiting import BlockingCalls, EngineAnswers, FreshLookups

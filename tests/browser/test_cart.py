@@ -45,8 +45,19 @@ class Tab:
         for _ in range(times):
             more.click()
 
+    def wait_for_a_look(self) -> None:
+        """Until the page has looked at its cart and the offers by itself."""
+        with self.page.expect_response(lambda answer: "/availability" in answer.url):
+            pass
+
     def expect_held(self, quantity: int) -> None:
         expect(self.page.locator("#said")).to_contain_text(f"Held for you: {quantity}.")
+
+    def look_at_all_widths(self, pictures: Path) -> None:
+        for width, height in (PHONE, DESKTOP):
+            self.visitor.take((width, height))
+            self.visitor.assert_fits_the_width()
+            self.page.screenshot(path=f"{pictures}-{width}.png", full_page=True)
 
     def cart(self) -> str:
         name = self.page.evaluate(
@@ -210,18 +221,74 @@ def test_the_countdown_stays_in_the_payment_step(
     tab.visitor.assert_all_went_well()
 
 
-def test_what_is_not_there_leaves_the_cart_as_it_was(platform: Platform, opened: Opened) -> None:
+def test_what_is_not_there_leaves_the_cart_as_it_was(
+    platform: Platform, opened: Opened, tmp_path: Path
+) -> None:
     sale = platform.on_sale(3)
     platform.place(sale, 1)
     tab = opened(sale)
     tab.click_more(2)
     tab.expect_held(2)
     tab.click_more()
-    expect(tab.page.get_by_role("alert")).to_contain_text("0 ticket(s) available")
+    alert = tab.page.get_by_role("alert")
+    expect(alert).to_have_text("Sold out.")
     expect(tab.page.locator("output")).to_have_text("2")
     tab.expect_held(2)
     (hold,) = [each for each in all_holds(platform, sale) if each["cart"]]
     assert hold["quantity"] == 2
+    for _ in range(2):
+        tab.wait_for_a_look()
+    expect(alert).to_have_text("Sold out.")
+    tab.look_at_all_widths(tmp_path / "refused")
+    tab.page.get_by_role("button", name="One Type 0 less").click()
+    expect(alert).to_be_hidden()
+    tab.expect_held(1)
+
+
+def test_who_asks_for_too_many_is_told_how_many_there_are(
+    platform: Platform, opened: Opened
+) -> None:
+    sale = platform.on_sale(3)
+    tab = opened(sale)
+    tab.click_more()
+    tab.expect_held(1)
+    tab.page.evaluate("for (let i = 0; i < 4; i++) document.querySelector('.more').click()")
+    expect(tab.page.get_by_role("alert")).to_have_text("Only 2 more left.")
+    tab.expect_held(1)
+
+
+def test_a_refused_first_click_says_why_until_the_next(platform: Platform, opened: Opened) -> None:
+    sale = platform.on_sale(1)
+    platform.place(sale, 1)
+    tab = opened(sale)
+    tab.click_more()
+    alert = tab.page.get_by_role("alert")
+    expect(alert).to_have_text("Sold out.")
+    tab.wait_for_a_look()
+    expect(alert).to_have_text("Sold out.")
+    expect(tab.page.locator("#said")).to_have_text("Nothing yet.")
+
+
+def test_a_sold_out_type_waits_for_the_last_click(platform: Platform, opened: Opened) -> None:
+    """Two requests would be two joinings, and the second at the end of the line."""
+    sale = platform.on_sale(3, hold_policy={"waitlist": True})
+    platform.place(sale, 3)
+    tab = opened(sale)
+    tab.page.evaluate("for (let i = 0; i < 3; i++) document.querySelector('.more').click()")
+    expect(tab.page.locator("#said")).to_contain_text("You wait for 3")
+    (hold,) = [each for each in all_holds(platform, sale) if each["cart"]]
+    assert (hold["quantity"], hold["version"]) == (3, 1)
+    tab.page.get_by_role("button", name="Leave the line").click()
+    expect(tab.page.get_by_role("heading", name="What you hold")).to_be_visible()
+    assert held_by(platform, tab.cart())["status"] == "cancelled"
+
+
+def test_every_session_can_be_chosen(platform: Platform, opened: Opened) -> None:
+    sale = platform.on_sale(1)
+    for number in range(101):
+        platform.made("/api/sessions", {"event_id": sale.event_id, "name": f"Night {number}"})
+    tab = opened(sale)
+    expect(tab.page.locator("#session option")).to_have_count(102)
 
 
 def test_who_waits_sees_the_position_and_then_the_places(
@@ -235,8 +302,10 @@ def test_who_waits_sees_the_position_and_then_the_places(
     tab.click_more()
     said = tab.page.locator("#said")
     expect(said).to_contain_text("at position 2")
+    expect(tab.page.get_by_role("heading", name="Your place in the line")).to_be_visible()
+    expect(tab.page.get_by_role("button", name="Leave the line")).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
-    tab.page.screenshot(path=tmp_path / "waiting.png", full_page=True)
+    tab.look_at_all_widths(tmp_path / "waiting")
     left = platform.client.post(f"/api/holds/{ahead.json()['hold_id']}/release")
     assert left.status_code == 200, left.text
     expect(said).to_contain_text("at position 1")

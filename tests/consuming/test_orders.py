@@ -14,7 +14,7 @@ from holdfast.adapters.postgres.orders import PostgresOrders
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.ports.deliveries import TOO_OFTEN
 from holdfast.ports.facts import Handled, Message

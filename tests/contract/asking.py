@@ -23,9 +23,10 @@ from holdfast.domain.outcomes import (
     Waiting,
     Warned,
 )
-from holdfast.domain.refusals import Refusal
-from holdfast.engine import Admission
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
+from holdfast.ports.store import Store
 
 
 def ask(engine: Admission, command: Command) -> Outcome:
@@ -36,6 +37,17 @@ def ask(engine: Admission, command: Command) -> Outcome:
 
 def answer(engine: Admission, command: Command) -> Answer:
     return engine.submit(command, render_plainly).result(10)
+
+
+def in_one_group(store: Store, *commands: Command) -> list[Outcome | None]:
+    """By an engine of their own, which begins when all of them are there."""
+    engine = Admission(store, Limits(deadline_seconds=5))
+    futures = [engine.submit(command, render_plainly) for command in commands]
+    engine.start()
+    try:
+        return [future.result(10).outcome for future in futures]
+    finally:
+        engine.stop()
 
 
 def render_plainly(outcome: Outcome) -> bytes:

@@ -25,6 +25,14 @@ class Manager(Protocol):
 
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None: ...
 
+    def set_type_policy(self, venue: Venue, ticket_type: str, policy: HoldPolicy) -> None:
+        """Of that type only."""
+        ...
+
+    def sell_nowhere(self, venue: Venue, ticket_type: str) -> None:
+        """No block sells that type any more. Blocks that say nothing of types sell all."""
+        ...
+
     def set_price(self, venue: Venue, ticket_type: str, minor: int) -> None: ...
 
     def set_total(self, venue: Venue, pool: str, total: int) -> None: ...
@@ -44,6 +52,20 @@ class MemoryManager:
         self._change_offers(
             venue, *venue.ticket_types, to=lambda offer: replace(offer, policy=policy)
         )
+
+    def set_type_policy(self, venue: Venue, ticket_type: str, policy: HoldPolicy) -> None:
+        self._change_offers(venue, ticket_type, to=lambda offer: replace(offer, policy=policy))
+
+    def sell_nowhere(self, venue: Venue, ticket_type: str) -> None:
+        session = self.store.sessions[venue.organization_id, venue.session_id]
+        gone = venue.ticket_types[ticket_type]
+        blocks = {
+            block_id: replace(
+                block, prices={id_: price for id_, price in block.prices.items() if id_ != gone}
+            )
+            for block_id, block in session.blocks.items()
+        }
+        self._put(replace(session, blocks=blocks))
 
     def set_price(self, venue: Venue, ticket_type: str, minor: int) -> None:
         self._change_offers(
@@ -83,6 +105,23 @@ class PostgresManager:
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None:
         values = [getattr(policy, name) for name in POLICY_FIELDS]
         self._change_event(venue, ", ".join(f"{name} = %s" for name in POLICY_FIELDS), *values)
+
+    def set_type_policy(self, venue: Venue, ticket_type: str, policy: HoldPolicy) -> None:
+        values = [getattr(policy, name) for name in POLICY_FIELDS]
+        assignments = ", ".join(f"{name} = %s" for name in POLICY_FIELDS)
+        query = f"UPDATE ticket_type SET {assignments} WHERE organization_id = %s AND id = %s"
+        type_id = venue.ticket_types[ticket_type]
+        with self.connected() as connection, connection.transaction():
+            connection.execute(query.encode(), [*values, venue.organization_id, type_id])
+            self._next_version(connection, venue)
+
+    def sell_nowhere(self, venue: Venue, ticket_type: str) -> None:
+        with self.connected() as connection, connection.transaction():
+            connection.execute(
+                "DELETE FROM block_price WHERE organization_id = %s AND ticket_type_id = %s",
+                [venue.organization_id, venue.ticket_types[ticket_type]],
+            )
+            self._next_version(connection, venue)
 
     def set_price(self, venue: Venue, ticket_type: str, minor: int) -> None:
         with self.connected() as connection, connection.transaction():

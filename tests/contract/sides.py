@@ -28,7 +28,7 @@ from holdfast.domain.outcomes import (
     Waiting,
     Warned,
 )
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder, Money
 from holdfast.domain.waiting import Waitlist
 from holdfast.engine import Admission, Limits

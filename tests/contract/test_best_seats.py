@@ -9,7 +9,7 @@ import pytest
 from holdfast.domain.catalogue import SaleTerms
 from holdfast.domain.ids import BlockId, HoldId
 from holdfast.domain.outcomes import Placed
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer

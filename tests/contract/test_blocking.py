@@ -7,7 +7,7 @@ from uuid import uuid4
 from holdfast.domain.commands import BlockSeats, Command
 from holdfast.domain.ids import SessionId
 from holdfast.domain.outcomes import Placed, SeatsBlocked
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
 from tests.contract.seen import SeatSeen, World

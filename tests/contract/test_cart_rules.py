@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.hold import HoldStatus
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, changed, converted, emptied, placed, refused, started
 from tests.contract.seen import World

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.commands import Ask, SeatAsk
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import changed, placed, refused, unchanged
 from tests.contract.seen import SeatSeen, World

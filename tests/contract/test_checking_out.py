@@ -11,7 +11,7 @@ from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.engine import Admission
 from tests.contract.asking import answer, ask, extended, placed, refused, started

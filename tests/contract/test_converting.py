@@ -10,7 +10,7 @@ from holdfast.domain.ids import HoldId
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX, Attendee
 from holdfast.domain.outcomes import AlreadyConverted, Converted
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import EmailAddress
 from holdfast.engine import Admission
 from tests.contract.asking import answer, ask, converted, placed, refused, started

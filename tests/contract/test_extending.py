@@ -9,7 +9,7 @@ from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Extended
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import answer, ask, extended, placed, refused, warned
 from tests.contract.seen import World

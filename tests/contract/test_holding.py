@@ -11,7 +11,7 @@ import pytest
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.outcomes import Expired, Placed, Released
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer

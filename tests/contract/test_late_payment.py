@@ -9,7 +9,7 @@ from holdfast.domain.hold import Hold
 from holdfast.domain.order import revival_id
 from holdfast.domain.outcomes import AlreadyConverted, Converted
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, converted, placed, refused, started
 from tests.contract.seen import SeatSeen, World

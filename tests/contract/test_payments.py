@@ -6,7 +6,7 @@ from dataclasses import replace
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import AlreadyConverted, Converted
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import answer, ask, converted, placed, refused
 from tests.contract.seen import World

@@ -12,7 +12,7 @@ from holdfast.adapters.postgres.seat_maps import SeatMaps
 from holdfast.domain import planning
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Expired, Placed
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
 from tests.contract.seen import World

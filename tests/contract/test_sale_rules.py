@@ -8,7 +8,7 @@ import pytest
 from holdfast.domain.catalogue import EventStatus, SaleTerms
 from holdfast.domain.outcomes import Placed
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused

@@ -13,7 +13,7 @@ from holdfast.domain.commands import SeatAsk
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldId, SeatId
 from holdfast.domain.outcomes import Placed
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused

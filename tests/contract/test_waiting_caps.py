@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, refused, waiting
 from tests.contract.seen import World

@@ -7,7 +7,7 @@ import pytest
 
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, changed, placed, promoted, refused, unchanged, waiting
 from tests.contract.seen import World

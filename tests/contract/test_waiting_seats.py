@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, promoted, refused, waiting
 from tests.contract.seen import World

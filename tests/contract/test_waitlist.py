@@ -10,7 +10,7 @@ from holdfast.domain.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Waiting
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import Holder
 from holdfast.domain.waiting import PROMOTIONS_MAX
 from holdfast.engine import Admission

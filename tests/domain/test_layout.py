@@ -19,7 +19,7 @@ from holdfast.domain.arranging import (
 )
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.layout import BlockLayout, Numbering, Point, RowRange, draft_layouts
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import SeatPlace
 
 BLOCK = BlockId(UUID(int=1))

@@ -148,11 +148,8 @@ class TestFilling:
         hold = Cart(platform, hall).new(asked | {"together": True})
         assert hold["adjacent"] is True
         assert set(hold["seat_ids"]) == set(hall.row(1))
-        problem_of(
-            Cart(platform, hall).put(asked | {"quantity": 3, "together": True}),
-            409,
-            "no_available_seats",
-        )
+        short = Cart(platform, hall).put(asked | {"quantity": 3, "together": True})
+        assert problem_of(short, 409, "insufficient_inventory")["available_quantity"] == 2
 
     def test_names_are_taken_to_the_letter(self, platform: Platform) -> None:
         sale = platform.on_sale(100)
@@ -284,6 +281,14 @@ class TestStrangers:
         assert_held(platform, cart, 2)
         assert ok(cart.renew(customer_email=cart.customer_email))["quantity"] == 2
 
+    def test_the_first_call_says_for_whom_it_is(self, platform: Platform) -> None:
+        sale = platform.on_sale(10)
+        cart = Cart(platform, sale, customer_email=f"later-{uuid4().hex[:8]}@example.com")
+        cart.new(item(sale, 1), customer_email=None, user_id="user-1", notes="Gift")
+        hold = cart.filled(item(sale, 2), user_id="user-1", notes="Another")
+        assert (hold["quantity"], hold["notes"]) == (2, "Gift")
+        assert cart.holds("active") == []
+
     def test_a_cart_holds_of_one_session_at_a_time(self, platform: Platform) -> None:
         friday, saturday = platform.on_sale(10), platform.on_sale(10)
         cart = Cart(platform, friday)
@@ -291,7 +296,10 @@ class TestStrangers:
         there = Cart(platform, saturday, cart.name, cart.customer_email)
         problem = problem_of(there.put(item(saturday, 1)), 409, "cart_of_another_session")
         assert problem["session_id"] == friday.session_id
+        nowhere = cart.put(item(friday, 1), session_id=str(uuid4()))
+        problem_of(nowhere, 409, "cart_of_another_session")
         ok(cart.delete())
+        problem_of(cart.put(item(friday, 1), session_id=str(uuid4())), 400, "invalid_session")
         assert there.new(item(saturday, 1))["session_id"] == saturday.session_id
 
     def test_two_organizations_may_name_their_carts_alike(

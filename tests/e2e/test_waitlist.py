@@ -61,6 +61,7 @@ class TestJoining:
         listed = read(platform, "/api/holds", status="waiting")["data"]
         assert [each["hold_id"] for each in listed] == [second["hold_id"], first["hold_id"]]
         assert {each["status"] for each in listed} == {"waiting"}
+        assert {each["position"] for each in listed} == {None}
 
     def test_without_the_policy_it_is_refused(self, platform: Platform) -> None:
         sale = platform.on_sale(1)

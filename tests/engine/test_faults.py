@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.domain.outcomes import Outcome, Placed
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import (

@@ -6,7 +6,7 @@ from time import monotonic
 from holdfast.domain.commands import Command
 from holdfast.domain.hold import Hold
 from holdfast.domain.outcomes import Converted, Placed
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import WEIGHT_PER_GROUP_MAX

@@ -11,7 +11,7 @@ from holdfast.adapters.postgres.store import PostgresStore
 from holdfast.domain.commands import Ask, Origin, PlaceHold, SeatAsk
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Outcome, Placed
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from tests.contract.venues import Hall, Plan, Venue

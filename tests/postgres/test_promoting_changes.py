@@ -13,13 +13,14 @@ from holdfast.domain.catalogue_changes import (
     CatalogueChange,
     ChangeEvent,
     ChangePool,
+    ChangeTicketType,
     SaleChange,
 )
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId
 from holdfast.domain.outcomes import Waiting
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.waiting import PROMOTIONS_MAX
 from holdfast.engine import Admission
 from holdfast.services.cataloguing import Cataloguing
@@ -37,7 +38,7 @@ class SoldOut:
         self.catalogue, self.reader = PostgresCatalogue(database), PostgresHolds(database)
         policy = HoldPolicy(waitlist=True, waiting_places_max=50)
         hall = Hall({"Stalls": {"A": 2}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
-        plan = Plan({"floor": 2}, {"standing": ("floor",)}, policy, hall=hall)
+        plan = Plan({"floor": 2, "lawn": 9}, {"standing": ("floor",)}, policy, hall=hall)
         self.venue: Venue = world.build(plan)
         placed(engine, self.venue.place(("standing", 2)))
         placed(engine, self.venue.place(("seat", 2)))
@@ -118,3 +119,32 @@ def test_a_change_that_is_refused_promotes_nobody(sold_out: SoldOut) -> None:
     answer = sold_out.catalogue.apply(smaller, None, lambda _: b"")
     assert isinstance(answer.outcome, Refusal)
     assert sold_out.status(hold) is HoldStatus.WAITING
+
+
+def drawn_from(sold_out: SoldOut, ticket_type: str, *pools: str) -> ChangeTicketType:
+    venue = sold_out.venue
+    pool_ids = tuple(venue.pools[pool] for pool in pools)
+    type_id = venue.ticket_types[ticket_type]
+    return ChangeTicketType(venue.organization_id, type_id, pool_ids=pool_ids)
+
+
+@pytest.mark.parametrize(
+    ("ticket_type", "pools"), [("standing", ("lawn",)), ("seat", ("lawn",)), ("standing", ())]
+)
+def test_what_somebody_waits_for_is_not_drawn_from_elsewhere(
+    sold_out: SoldOut, ticket_type: str, pools: tuple[str, ...]
+) -> None:
+    hold = sold_out.wait(ticket_type, 1)
+    change = drawn_from(sold_out, ticket_type, *pools)
+    answer = sold_out.catalogue.apply(change, None, lambda _: b"")
+    assert isinstance(answer.outcome, Refusal)
+    assert answer.outcome.code is RefusalCode.OTHERS_ARE_WAITING
+    assert sold_out.status(hold) is HoldStatus.WAITING
+    ask(sold_out.engine, sold_out.venue.release(hold.id))
+    sold_out.change(drawn_from(sold_out, ticket_type, "lawn"))
+
+
+def test_the_same_pools_or_those_of_another_type_are_no_such_change(sold_out: SoldOut) -> None:
+    sold_out.wait("standing", 1)
+    sold_out.change(drawn_from(sold_out, "standing", "floor"))
+    sold_out.change(drawn_from(sold_out, "seat", "lawn"))

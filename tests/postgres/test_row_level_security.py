@@ -19,7 +19,7 @@ from holdfast.domain.commands import IdempotencyKey, Receipt
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.order import Order
 from holdfast.domain.outcomes import CheckoutStarted, Converted, Placed, Released
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
 from holdfast.ports.holds import HoldFilter
 from holdfast.ports.paging import PageRequest

@@ -11,7 +11,7 @@ from holdfast.adapters.postgres import statements
 from holdfast.domain.commands import Command
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Converted, Extended, Outcome
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from tests.contract.venues import Venue
 from tests.race.guards import ROUNDS_MAX, TwoEngines, without
 from tests.race.last_moment import BATCH, LastMoment, Race, set_ends

@@ -5,7 +5,7 @@ import pytest
 
 from holdfast.domain.hold import Hold
 from holdfast.domain.outcomes import CartChanged, Expired, Outcome, Released, Waiting
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from tests.contract.asking import ask
 from tests.race.guards import TwoEngines
 from tests.race.last_moment import set_ends

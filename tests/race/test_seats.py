@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.hold import Hold
 from holdfast.domain.outcomes import Outcome, Placed
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld

@@ -17,7 +17,7 @@ from holdfast.domain.commands import Command, Origin, PromoteWaiting
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import CartChanged, Placed, Waiting
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.engine import Answer
 from holdfast.services.expiring import Reaper
 from holdfast.services.promoting import Promoter

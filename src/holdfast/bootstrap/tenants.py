@@ -25,7 +25,7 @@ from holdfast.domain.catalogue_changes import (
 )
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.services.authenticating import new_secret_key, stored_key
 
 # Fixed ids make loading the demo twice harmless, on any database.

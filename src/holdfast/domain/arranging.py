@@ -8,7 +8,7 @@ from uuid import UUID
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import BlockPrice
 from holdfast.domain.ids import BlockId, SeatId, SessionId
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import SeatPlace
 
 SEATS_PER_IMPORT_MAX = 50_000

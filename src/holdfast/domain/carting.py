@@ -35,7 +35,7 @@ from holdfast.domain.outcomes import (
 )
 from holdfast.domain.picking import Picked, pick_seats
 from holdfast.domain.placing import place
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.waiting import line_id_of, wants_of
 

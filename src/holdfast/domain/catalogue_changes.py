@@ -16,7 +16,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from holdfast.domain.ids import HoldKey, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.outcomes import NeedsMore
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 
 

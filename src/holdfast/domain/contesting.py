@@ -9,7 +9,7 @@ from holdfast.domain.commands import SEATS_PER_HOLD_MAX, PlaceHold, SeatAsk
 from holdfast.domain.facts import iso
 from holdfast.domain.ids import BlockId
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import Seat
 from holdfast.domain.seating import FreeSeats, Seating, Spot
 from holdfast.domain.values import JsonValue

@@ -21,7 +21,7 @@ from holdfast.domain.order import make_order, revival_id
 from holdfast.domain.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
 from holdfast.domain.overtaking import passes, taking_of
 from holdfast.domain.picking import lapsed_on
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
 

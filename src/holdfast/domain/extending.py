@@ -12,7 +12,7 @@ from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import SEATS_PER_ORDER_MAX, TICKETS_PER_ORDER_MAX, Checkout
 from holdfast.domain.outcomes import CheckoutStarted, Decision, Extended, NeedsMore
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import Transition
 from holdfast.domain.values import Holder
 

@@ -15,7 +15,7 @@ from holdfast.domain.line_making import Part
 from holdfast.domain.outcomes import Decision, NeedsMore
 from holdfast.domain.overtaking import passes, taking_of
 from holdfast.domain.picking import Picked
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
 from holdfast.domain.values import Quantity

@@ -36,7 +36,7 @@ from holdfast.domain.ids import (
     SeatId,
     SessionKey,
 )
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seating import Seating
 from holdfast.domain.values import Holder
 from holdfast.domain.waiting import Waitlist

@@ -23,7 +23,7 @@ from holdfast.domain.overtaking import (
     seat_asks,
 )
 from holdfast.domain.proposing import propose
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seating import Seating
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.waiting import blocks_for, line_id_of, wants_of

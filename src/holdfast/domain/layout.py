@@ -18,7 +18,7 @@ from holdfast.domain.arranging import (
     refuse_flaws,
 )
 from holdfast.domain.catalogue import BlockPrice
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 
 
 class Numbering(StrEnum):

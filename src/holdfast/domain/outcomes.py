@@ -17,7 +17,7 @@ from holdfast.domain.ids import (
     SessionKey,
 )
 from holdfast.domain.order import Checkout, Order
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import Seat
 from holdfast.domain.transitions import SeatTransition, Transition
 

@@ -14,7 +14,7 @@ from holdfast.domain.ids import HoldId, HoldKey, SeatId, TicketTypeId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import NeedsMore, Placed
 from holdfast.domain.proposing import seated_asks
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import Seat
 from holdfast.domain.values import JsonValue
 

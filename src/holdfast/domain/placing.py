@@ -27,7 +27,7 @@ from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import make_lines, parts_of
 from holdfast.domain.outcomes import Decision, NeedsMore, Outcome, Placed, Waiting
 from holdfast.domain.picking import Picked, own_hold, pick_seats
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import Transition, units_by_pool
 
 

@@ -10,7 +10,7 @@ import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import Limits

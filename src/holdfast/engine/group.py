@@ -25,7 +25,7 @@ from holdfast.domain.footprint import (
 from holdfast.domain.ids import SessionId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.planning import GroupPlan, needs_of
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waiting import LOOK_AHEAD
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.domain.commands import Command
 from holdfast.domain.outcomes import NOTHING_MORE, NeedsMore
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.engine import Answer, Render
 
 

@@ -20,7 +20,7 @@ from holdfast.domain.outcomes import (
     Waiting,
 )
 from holdfast.domain.promoting import settle
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.domain.waiting import Waitlist
 from holdfast.engine.pending import Pending

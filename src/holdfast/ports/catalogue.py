@@ -23,7 +23,7 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.paging import Page, PageRequest
 
 CatalogueOutcome = Event | Session | PoolState | TicketType | Block | ImportedSeats | Refusal

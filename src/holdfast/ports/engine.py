@@ -7,7 +7,7 @@ from typing import Protocol
 
 from holdfast.domain.commands import Command
 from holdfast.domain.outcomes import Outcome
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.audit import AuditEntry, AuditFilter, AuditReader
 from holdfast.services import reading
 

@@ -13,7 +13,7 @@ from holdfast.domain.commands import ConvertHolds, IdempotencyKey, Origin, Start
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId
 from holdfast.domain.order import SEED_BYTES, Attendee, Order, Purchase, revival_id
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, Money
 from holdfast.ports.access import Principal
 from holdfast.ports.attempts import AttemptJournal, FailedAttempt

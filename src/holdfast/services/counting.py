@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from holdfast.domain import refusals
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.holds import HoldReader, HoldStatistics
 from holdfast.ports.seats import EventOccupancy, SeatReader
 from holdfast.ports.statistics import SaleStatistics, SaleStatisticsReader

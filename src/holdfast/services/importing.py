@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from holdfast.domain.arranging import DraftBlock
 from holdfast.domain.ids import SessionId
 from holdfast.domain.layout import BlockLayout, draft_layouts
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalogue import CatalogueAnswer
 from holdfast.services.cataloguing import Cataloguing
 from holdfast.services.seat_lists import draft_csv

@@ -23,7 +23,7 @@ from holdfast.domain.commands import (
     StartCheckout,
 )
 from holdfast.domain.ids import SeatId
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.transitions import FactType, SeatTransition, Transition
 from holdfast.ports.attempts import AttemptLog, FailedAttempt
 from holdfast.ports.store import Rejected, StoreError

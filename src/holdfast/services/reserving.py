@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 from holdfast.domain.commands import IdempotencyKey, Origin, PlaceHold, SeatAsk
 from holdfast.domain.hold import Remarks
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId, SessionId
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 from holdfast.ports.access import Principal
 from holdfast.ports.seats import SeatReader

@@ -16,7 +16,7 @@ from holdfast.domain.arranging import (
     flaws_within,
     refuse_flaws,
 )
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import SEAT_LABEL_LENGTH_MAX
 
 BLOCK_NAME_LENGTH_MAX = 200

@@ -28,7 +28,7 @@ from holdfast.domain.order import (
     revival_id,
 )
 from holdfast.domain.outcomes import AlreadyConverted, Outcome
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.ports.attempts import AttemptLog, FailedAttempt
 from holdfast.ports.engine import Submit

@@ -40,7 +40,7 @@ from holdfast.domain.catalogue_changes import (
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId, PoolId, SessionId
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalogue import CatalogueOutcome
 
 

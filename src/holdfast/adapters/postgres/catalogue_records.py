@@ -11,7 +11,7 @@ from holdfast.domain.catalogue import Event, PoolState, Session, TicketType
 from holdfast.domain.catalogue_changes import CreatePool
 from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalogue import CatalogueOutcome
 
 

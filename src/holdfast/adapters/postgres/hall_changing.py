@@ -36,7 +36,7 @@ from holdfast.domain.catalogue_changes import (
 )
 from holdfast.domain.ids import BlockId, OrganizationId, SessionId
 from holdfast.domain.policy import Unchanged
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import SeatPlace
 from holdfast.ports.catalogue import CatalogueOutcome
 

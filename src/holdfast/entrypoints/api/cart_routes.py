@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import cart_handlers as handlers
 from holdfast.entrypoints.api import cart_structs as structs
 from holdfast.entrypoints.api.cart_answers import CartHoldAnswer, EmptyCartAnswer
@@ -15,6 +15,32 @@ _C = RefusalCode
 
 _PATH = "/api/carts/{cart}/hold"
 _WAITS = "Nothing is left of it for now: the cart has a place in the line."
+
+_FILLING = """\
+Say all that the cart has, not what has changed: the hold is changed in place by the difference.
+
+- **All or nothing.** What cannot be met leaves everything as it was. With `at_least` an item takes
+  as many as there are up to `quantity`, and no fewer than that. Asking for less always succeeds.
+- **The clock** is not reset: `expires_at` stays.
+- **Prices** of what is kept stay as they were; only what is added costs today's.
+- **Waiting.** Where the policy has a waitlist, a cart that holds nothing yet gets a place in the
+  line (202) for what is not there; of an item with `at_least`, for that many. A cart that holds
+  something never waits for more: it is refused. Nor does it get past those who wait:
+  `others_are_waiting`.
+- `available_quantity` of a refused change is what could be had in addition to what is held.
+- The first call says for whom the hold is; `source` and `notes` are of that call, too.
+
+The same cart again changes nothing."""
+_READING = """\
+`position` and `estimated_wait_seconds` are told while it waits; `can_renew` says that its time is
+up, and that it can be had again with fresh time if the places are still there."""
+_EMPTYING = """\
+However often. What was held is free at once, or goes to whoever waits; a place in the line is
+given up."""
+_RENEWING = """\
+All of it, if it is still there, at today's prices, in a new hold. Where the policy has a waitlist
+and it is not there, the cart gets a place in the line. A hold that is still live stays as it is: no
+time is added. What was let go or paid for is not renewed."""
 
 OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.OTHERS_ARE_WAITING)
 _OF_HOLDING = (
@@ -38,6 +64,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         path=_PATH,
         scope=Scope.HOLDS_WRITE,
         summary="Hold what the cart has: all of it, or nothing is changed",
+        description=_FILLING,
         handler=handlers.fill_cart,
         body=structs.FillCartRequest,
         answer=CartHoldAnswer,
@@ -61,6 +88,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         path=_PATH,
         scope=Scope.HOLDS_READ,
         summary="Read what the cart holds or waits for, or held last",
+        description=_READING,
         handler=handlers.get_cart,
         answer=CartHoldAnswer,
         refusals=(_C.HOLD_NOT_FOUND,),
@@ -70,6 +98,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         path=_PATH,
         scope=Scope.HOLDS_WRITE,
         summary="Let go of what the cart holds or waits for, if anything",
+        description=_EMPTYING,
         handler=handlers.empty_cart,
         answer=EmptyCartAnswer,
     ),
@@ -78,6 +107,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         path=f"{_PATH}/renew",
         scope=Scope.HOLDS_WRITE,
         summary="Hold again what the cart held when its time ran out, with fresh time",
+        description=_RENEWING,
         handler=handlers.renew_cart,
         body=structs.RenewCartRequest,
         is_body_optional=True,

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 
 
 class ProblemCode(StrEnum):

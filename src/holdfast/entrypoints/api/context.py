@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast.domain.ids import SessionId, SessionKey
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.seat_maps import WrittenMap
 from holdfast.entrypoints.api.waiting import (
     BlockingCalls,

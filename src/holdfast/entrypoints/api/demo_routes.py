@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.order_answers import DemoPaymentAnswer
 from holdfast.entrypoints.api.order_handlers import pay_at_demo_till
 from holdfast.entrypoints.api.order_structs import DemoPaymentRequest

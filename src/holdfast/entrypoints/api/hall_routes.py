@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.domain import refusals
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import hall_handlers as hall
 from holdfast.entrypoints.api import hall_structs, structs
 from holdfast.entrypoints.api.hall_answers import BlockAnswer, BlockPage, ImportAnswer

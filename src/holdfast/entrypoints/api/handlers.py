@@ -8,7 +8,7 @@ from msgspec import UnsetType
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.outcomes import Waiting
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.answers import availability_answer
 from holdfast.entrypoints.api.asking import email_of, extension_request, hold_request
 from holdfast.entrypoints.api.authentication import require_scope

@@ -77,11 +77,17 @@ class HoldAnswer(AnswerShape, frozen=True):
     cart: Annotated[str | None, Meta(description="The cart whose one hold this is.")]
     position: Annotated[
         int | None,
-        Meta(description="While it waits: 1 is the next. Null where nobody has looked: read it."),
+        Meta(
+            description="While it waits: 1 is the next. Null in lists, and where nobody has "
+            "looked: read the hold."
+        ),
     ]
     estimated_wait_seconds: Annotated[
         int | None,
-        Meta(description="As fast as the line has moved so far; null when nobody can tell."),
+        Meta(
+            description="As fast as the line has moved so far; null until three were served and "
+            "a minute has passed since it opened."
+        ),
     ]
 
 

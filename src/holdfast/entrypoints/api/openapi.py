@@ -11,7 +11,7 @@ from msgspec import inspect
 from holdfast.domain import refusals
 from holdfast.domain.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX
-from holdfast.domain.refusals import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER, SESSION
 from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS
@@ -183,6 +183,8 @@ def _operation(route: Route[Any]) -> Json:
         "parameters": list(_parameters(route)),
         "responses": _responses(route),
     }
+    if route.description is not None:
+        operation["description"] = route.description
     if route.body is not None:
         examples = {name: {"value": given} for name, given in REQUESTS[route.body].items()}
         content: Json = {

@@ -11,7 +11,7 @@ from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.order import Attendee, Order
 from holdfast.domain.outcomes import AlreadyConverted, Converted
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
 from holdfast.entrypoints.api.asking import holder_of
 from holdfast.entrypoints.api.context import Context

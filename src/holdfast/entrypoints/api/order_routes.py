@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.domain import refusals
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import order_handlers as handlers
 from holdfast.entrypoints.api import order_structs as structs
 from holdfast.entrypoints.api.codes import ProblemCode

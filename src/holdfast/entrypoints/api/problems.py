@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from holdfast.domain.refusals import Refusal, RefusalCode, service_unavailable
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.refusals import service_unavailable
 from holdfast.domain.values import JsonValue
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.exchange import PROBLEM_JSON, Reply

@@ -24,7 +24,7 @@ from holdfast.domain.outcomes import (
     Waiting,
     Warned,
 )
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.answers import (
     PageAnswer,
     event_answer,

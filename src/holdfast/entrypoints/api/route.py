@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.codes import Code, ProblemCode
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.exchange import Call, Reply
@@ -18,18 +18,19 @@ G = TypeVar("G", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route(Generic[G]):
-    """A request gives a body or a query, which the handler gets; or neither. A path with an id
-    says how an id that nobody has is refused; one with two, both. `invalid` is the code of fields
-    that break a rule without a code of its own. A body is JSON, or, where `takes_csv`, also a
-    CsvText; where `is_body_optional`, nothing at all is the same as an empty object. `also` are the
-    other statuses of success, and what each means; `empty_answer` is what is answered where there
-    is nothing left to show. `refusals` are those of this route; what any route may answer is added
-    where it is needed."""
+    """`description` says what the summary cannot. A request gives a body or a query, which the
+    handler gets; or neither. A path with an id says how an id that nobody has is refused; one with
+    two, both. `invalid` is the code of fields that break a rule without a code of its own. A body
+    is JSON, or, where `takes_csv`, also a CsvText; where `is_body_optional`, nothing at all is the
+    same as an empty object. `also` are the other statuses of success, and what each means;
+    `empty_answer` is what is answered where there is nothing left to show. `refusals` are those of
+    this route; what any route may answer is added where it is needed."""
 
     method: str
     path: str
     scope: Scope
     summary: str
+    description: str | None = None
     handler: Callable[[Context, Call, G], Awaitable[Reply]]
     body: type[G] | None = None
     query: type[G] | None = None

@@ -4,7 +4,7 @@ tests are all made of it."""
 from typing import Any
 
 from holdfast.domain import refusals
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import catalogue_handlers as catalogue
 from holdfast.entrypoints.api import handlers, hold_structs, structs
 from holdfast.entrypoints.api.answers import (

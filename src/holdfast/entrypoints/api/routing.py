@@ -7,7 +7,7 @@ from typing import Any
 from starlette.types import Receive
 
 from holdfast.domain.hold import CART_TOKEN_LENGTH_MAX
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.authentication import Bearer, require_scope
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.context import Context

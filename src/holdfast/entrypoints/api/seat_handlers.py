@@ -5,7 +5,7 @@ from functools import partial
 from msgspec import UnsetType
 
 from holdfast.domain.ids import EventId, SeatId, SessionId
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.asking import holder_of, refuse_doubled, reservation_of
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.context import Context

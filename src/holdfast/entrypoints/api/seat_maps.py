@@ -6,7 +6,7 @@ from hashlib import blake2b
 import msgspec
 
 from holdfast.domain.ids import SessionKey
-from holdfast.domain.refusals import Refusal
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.seat_answers import map_answer
 from holdfast.ports.seats import SeatReader
 from holdfast.services import reading

@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.domain import refusals
-from holdfast.domain.refusals import RefusalCode
+from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import seat_handlers as handlers
 from holdfast.entrypoints.api import seat_structs as structs
 from holdfast.entrypoints.api.codes import ProblemCode
@@ -111,6 +111,9 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/stats",
         scope=Scope.HOLDS_READ,
         summary="Count holds: live, lapsed, expiring soon, and what became of the last ones",
+        description="Of all sessions, or of one. The numbers outside of `window` are of this "
+        "moment; those in it are of the holds that were made in the last `hours`. Who only waited "
+        "held nothing, and is counted in `waiting`, `promoted`, `left_line` and nowhere else.",
         handler=handlers.get_stats,
         query=structs.StatsQuery,
         answer=StatsAnswer,

@@ -19,14 +19,29 @@ let hold = null; // what Holdfast said last
 let endsAt = 0; // on the clock of this page
 let sendsAt = null; // when the buyer will have been quiet long enough
 let isBusy = false;
+let isAway = false; // Holdfast, when asked last
+let refusal = ""; // why the buyer did not get what they clicked; it stays until they click again
 let checkoutId = null;
 
 class Refused extends Error {
   constructor(problem) {
-    super(problem.message ?? problem.detail);
+    super(reasonOf(problem));
     this.code = problem.error;
   }
 }
+
+// What buyers are told in other words than programs are.
+const REASONS = {
+  insufficient_inventory: ({ available_quantity: left }) =>
+    left ? `Only ${left}${isLive() ? " more" : ""} left` : "Sold out",
+  no_available_seats: () => "Sold out",
+  others_are_waiting: () => "Others have waited for that longer than you",
+  quantity_above_maximum: ({ maximum }) => `You can have ${maximum} of these at most`,
+  waiting_places_exceeded: () => "You have as many places in the line as you can have",
+  amount_changed: () => "Your cart has changed meanwhile: look at the new amount, and pay again",
+};
+
+const reasonOf = (problem) => `${REASONS[problem.error]?.(problem) ?? problem.message}.`;
 
 async function ask(method, path, body) {
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
@@ -44,9 +59,10 @@ async function run(work) {
   isBusy = true;
   try {
     await work();
-    say("problem", "");
+    isAway = false;
   } catch (error) {
-    say("problem", error instanceof Refused ? `${error.message}.` : "Holdfast cannot be reached.");
+    isAway = !(error instanceof Refused);
+    if (!isAway) refusal = error.message;
   } finally {
     isBusy = false;
     show();
@@ -94,6 +110,7 @@ const send = () =>
     sendsAt = null;
     try {
       hear(await ask("PUT", cartPath(), { session_id: session, items, user_id: cartName() }));
+      refusal = ""; // that was of a click before
     } catch (error) {
       if (sendsAt === null) wanted = held(); // what could not be had is not in the cart
       throw error;
@@ -102,12 +119,15 @@ const send = () =>
   });
 
 function change(type, by) {
-  const isFirst = !isLive() && sendsAt === null;
+  // The first ticket is taken at once. A place in the line is not: who asks for more loses it.
+  const isFirst = !isLive() && sendsAt === null && isLeft(type);
   wanted = { ...wanted, [type]: Math.max(0, (wanted[type] ?? 0) + by) };
   sendsAt = performance.now() + (isFirst ? 0 : QUIET_MS);
   show();
   tick();
 }
+
+const isLeft = (type) => offers.some((each) => each.ticket_type_id === type && each.available > 0);
 
 async function lookAtOffers() {
   const found = await ask("GET", `sessions/${session}/availability`);
@@ -119,11 +139,20 @@ async function look() {
   if (isBusy || sendsAt !== null || document.hidden) return;
   await alone(async () => {
     if (localStorage.getItem(cartKey())) {
-      const answer = await ask("GET", cartPath());
+      const answer = await lookAtCart();
       if (sendsAt === null) hear(answer);
     }
     await lookAtOffers();
   });
+}
+
+async function lookAtCart() {
+  try {
+    return await ask("GET", cartPath());
+  } catch (error) {
+    if (error.code === "hold_not_found") return {}; // its first click was refused
+    throw error;
+  }
 }
 
 const renew = () => alone(async () => hear(await ask("POST", cartPath("/renew"))));
@@ -146,8 +175,9 @@ const checkOut = () =>
 const pay = () =>
   alone(async () => {
     const paid = await ask("POST", "demo/payments", { amount: hold.total, currency: hold.currency });
-    const reference = { payment_reference: paid.payment_reference };
-    const order = await ask("POST", `checkouts/${checkoutId}/complete`, reference);
+    // With the amount, nothing is sold if another tab has changed the cart meanwhile.
+    const payment = { payment_reference: paid.payment_reference, amount: hold.total };
+    const order = await ask("POST", `checkouts/${checkoutId}/complete`, payment);
     hear(await ask("GET", cartPath()));
     at("order").textContent = order.order_id;
     at("tickets").textContent = `${order.tickets.length} ticket${order.tickets.length === 1 ? "" : "s"}`;
@@ -192,7 +222,11 @@ function sentence() {
 
 function show() {
   const isHeld = hold?.status === HELD && !isOver();
+  const isWaiting = hold?.status === WAITING && !isOver();
+  say("problem", isAway ? "Holdfast cannot be reached." : refusal);
   say("said", sentence());
+  at("state-heading").textContent = isWaiting ? "Your place in the line" : "What you hold";
+  at("empty").textContent = isWaiting ? "Leave the line" : "Let it go";
   at("renew").hidden = !isOver();
   at("empty").hidden = !isLive() || isOver() || !at("paying").hidden;
   at("checkout").hidden = !isHeld || !at("paying").hidden;
@@ -238,6 +272,22 @@ function tick() {
   if (!isBusy && sendsAt !== null && performance.now() >= sendsAt) send();
 }
 
+async function everySession() {
+  const found = [];
+  let cursor = "";
+  do {
+    const page = await ask("GET", `sessions?limit=100${cursor && `&cursor=${cursor}`}`);
+    found.push(...page.data);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return found;
+}
+
+function forgetRefusal() {
+  refusal = "";
+  show();
+}
+
 async function open(chosen) {
   session = chosen;
   hold = null;
@@ -248,17 +298,16 @@ async function open(chosen) {
 }
 
 async function start() {
-  if (!key) {
-    say("problem", "The address of this page has no key. Take it from what the demo printed at its start.");
-    return;
-  }
-  at("shop").hidden = false;
+  at("keyless").hidden = Boolean(key);
+  at("shop").hidden = !key;
+  if (!key) return;
   await alone(async () => {
-    const found = await ask("GET", "sessions");
-    at("session").replaceChildren(...found.data.map((each) => new Option(each.name, each.id)));
-    session ??= found.data[0]?.id;
+    const found = await everySession();
+    at("session").replaceChildren(...found.map((each) => new Option(each.name, each.id)));
+    session ??= found[0]?.id;
     at("session").value = session;
   });
+  at("shop").addEventListener("click", forgetRefusal, { capture: true });
   at("session").onchange = (event) => open(event.target.value);
   at("renew").onclick = renew;
   at("empty").onclick = empty;

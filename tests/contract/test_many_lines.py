@@ -1,0 +1,60 @@
+"""Where people wait for many things, in a line for each: on every store alike."""
+
+import pytest
+
+from holdfast.domain.footprint import Needs
+from holdfast.domain.hold import Hold
+from holdfast.domain.waiting import LOOK_AHEAD, Waitlist
+from holdfast.engine import Admission
+from tests.contract.asking import ask, placed, promoted, waiting
+from tests.contract.seen import World
+from tests.contract.test_waitlist import POLICY, a_person, statuses
+from tests.contract.venues import STRANGER, Hall, Plan, Venue
+
+
+def many_blocks(world: World, engine: Admission, blocks: int, seats: int) -> tuple[Venue, Hold]:
+    """All seats are taken, by one hold."""
+    hall = Hall({f"Block {number}": {"A": seats} for number in range(blocks)}, {"seat": ()})
+    venue = world.build(Plan({}, {}, POLICY, hall))
+    return venue, placed(engine, venue.seats(*venue.places, holder=STRANGER))
+
+
+def wait_in_each(engine: Admission, venue: Venue, parties: int) -> list[Hold]:
+    """So many people in each block, all of them different."""
+    wishes = [venue.some("seat", 1, block=block) for block in venue.blocks] * parties
+    commands = [venue.place(wish, holder=a_person(number)) for number, wish in enumerate(wishes)]
+    return [waiting(engine, command) for command in commands]
+
+
+def look_ahead(world: World, venue: Venue) -> Waitlist:
+    connection = world.store.connect()
+    key = (venue.organization_id, venue.session_id)
+    try:
+        return connection.survey(Needs(waitlists=frozenset({key}))).waitlists[key]
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(("lines", "parties", "seen"), [(1, 8, 8), (20, 4, 3), (60, 2, 1)])
+def test_of_many_lines_only_a_few_parties_each_are_read(
+    world: World, engine: Admission, lines: int, parties: int, seen: int
+) -> None:
+    venue, _ = many_blocks(world, engine, lines, 1)
+    wait_in_each(engine, venue, parties)
+    waitlist = look_ahead(world, venue)
+    assert [line.waiting for line in waitlist.lines.values()] == [parties] * lines
+    assert [len(line.first) for line in waitlist.lines.values()] == [seen] * lines
+    assert lines * seen <= LOOK_AHEAD
+
+
+def test_each_of_many_lines_is_served_to_its_end(world: World, engine: Admission) -> None:
+    """Only the first of each line is read at a time."""
+    venue, hold = many_blocks(world, engine, 40, 2)
+    line = wait_in_each(engine, venue, 2)
+    ask(engine, venue.release(hold.id))
+    runs = 0
+    while not world.is_settled(venue):
+        promoted(engine, venue.promote())
+        runs += 1
+        assert runs < 10, "it never ends"
+    assert set(statuses(world, venue, line)) == {"active"}
