@@ -371,7 +371,7 @@ def amount_changed(total_minor: int, currency: str) -> Refusal:
     """Somebody changed the cart while its payment was being checked."""
     return Refusal(
         RefusalCode.AMOUNT_CHANGED,
-        "The amount has changed since the payment was checked",
+        "The amount due is another one by now",
         {"total": total_minor, "currency": currency},
     )
 
