@@ -205,6 +205,7 @@ def test_a_cart_that_is_emptied_waits_and_takes_its_seat_again_in_one_group(
 ) -> None:
     venue = theatre(world, HoldPolicy(waitlist=True))
     placed(engine, venue.place(("standing", 10), holder=STRANGER))
+    waiting(engine, venue.place(("standing", 1), holder=STRANGER))
     seat = {"a": venue.these("Stalls A 1")}
     placed(engine, venue.fill("basket", seat))
     commands = (

@@ -35,7 +35,7 @@ def look_ahead(world: World, venue: Venue) -> Waitlist:
         connection.close()
 
 
-@pytest.mark.parametrize(("lines", "parties", "seen"), [(1, 8, 8), (20, 4, 3), (60, 2, 1)])
+@pytest.mark.parametrize(("lines", "parties", "seen"), [(1, 8, 8), (20, 4, 3), (40, 2, 1)])
 def test_of_many_lines_only_a_few_parties_each_are_read(
     world: World, engine: Admission, lines: int, parties: int, seen: int
 ) -> None:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +30,10 @@ def children_of(pid: int) -> list[int]:
 
 def ports_of(pid: int) -> set[int]:
     """The ports that a process connects from."""
-    opened = {str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()}
+    opened = set[str]()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            opened.add(str(file.readlink()))
     connections = (
         line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
     )

@@ -110,6 +110,7 @@ def test_whether_it_is_settled_is_written_by_itself(rounds: Rounds) -> None:
     database = Database(rounds.world.url)
     database.open()
     holds = PostgresHolds(database)
+    three_waiting(rounds)
     for is_settled in (False, True):
         with rounds.round() as within:
             waitlist = within.ledger.waitlists[rounds.session_key]

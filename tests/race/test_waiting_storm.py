@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain import fitting
+from holdfast.domain import fitting, placing
 from holdfast.domain.hold import Hold
 from tests.race.guards import TwoEngines
 from tests.race.waiting_storm import WaitingStorm
@@ -33,6 +33,7 @@ def test_control_without_the_rule_of_the_line_somebody_is_passed(
 ) -> None:
     """The same storm, and whoever comes along takes what is free."""
     monkeypatch.setattr(fitting, "passes", lambda *_: ())
+    monkeypatch.setattr(placing, "is_behind_a_line", lambda *_: False)
     storm = WaitingStorm(two_engines, seed=20261116)
     storm.rage(SECONDS / 4)
     with pytest.raises(AssertionError, match="what others wait for"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.domain import fitting
+from holdfast.domain import fitting, placing
 from holdfast.domain.outcomes import Outcome, Placed, Waiting
 from holdfast.engine import verdicts
 from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, without
@@ -69,7 +69,7 @@ def test_who_comes_along_never_gets_what_is_freed_for_who_waits(
     assert_sound(world.url)
 
 
-def nobody_served(*_arguments: object) -> list[object]:
+def nobody_served(*_arguments: object, **_: object) -> list[object]:
     return []
 
 
@@ -84,6 +84,7 @@ def test_control_without_promotion_in_the_transaction_and_the_rule_of_the_line(
     """As where a job comes by later to see who waits."""
     monkeypatch.setattr(verdicts, "settle", nobody_served)
     monkeypatch.setattr(fitting, "passes", nobody_passed)
+    monkeypatch.setattr(placing, "is_behind_a_line", lambda *_: False)
     rounds = newcomers(two_engines, house, ROUNDS_MAX)
     assert any(isinstance(came, Placed) for _, came in rounds)
 

@@ -254,9 +254,9 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("settings", "names"),
         [
-            ({}, {"journal", "reaper", "pruner", "books"}),
-            ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "pruner"}),
-            ({"amqp_url": "amqp://localhost"}, {"journal", "reaper", "pruner", "books", "relay"}),
+            ({}, {"journal", "reaper", "promoter", "pruner", "books"}),
+            ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "promoter", "pruner"}),
+            ({"amqp_url": "amqp://localhost"}, {"journal", "reaper", "promoter", "pruner", "books", "relay"}),
             ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
         ],
     )

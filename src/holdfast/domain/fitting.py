@@ -13,7 +13,7 @@ from holdfast.domain.ids import BlockId, PoolId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import Part
 from holdfast.domain.outcomes import Decision, NeedsMore
-from holdfast.domain.overtaking import passes, taking_of
+from holdfast.domain.overtaking import first_of, passes, taking_of
 from holdfast.domain.picking import Picked
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.room import make_room
@@ -178,6 +178,7 @@ def _room(ledger: Ledger, session: SessionCatalogue, pool_id: PoolId) -> int:
     waitlist = ledger.waitlists.get(session.key)
     claimed = 0
     for line in waitlist.lines.values() if waitlist else ():
-        if line.first:
-            claimed += units_by_pool(line.first[0])[pool_id]
+        first = first_of(ledger, session, line)
+        if first is not None:
+            claimed += units_by_pool(first)[pool_id]
     return ledger.available(pool_id) - claimed
