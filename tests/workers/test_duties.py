@@ -256,7 +256,10 @@ class TestPlan:
         [
             ({}, {"journal", "reaper", "promoter", "pruner", "books"}),
             ({"holdfast_audit_minutes": 0}, {"journal", "reaper", "promoter", "pruner"}),
-            ({"amqp_url": "amqp://localhost"}, {"journal", "reaper", "promoter", "pruner", "books", "relay"}),
+            (
+                {"amqp_url": "amqp://localhost"},
+                {"journal", "reaper", "promoter", "pruner", "books", "relay"},
+            ),
             ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
         ],
     )
