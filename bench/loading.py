@@ -93,8 +93,7 @@ def load_waiting(lab: Lab, count: int) -> None:
         "count": count,
     }
     with lab.connected() as connection, connection.transaction():
-        connection.execute("UPDATE pool SET total = 1 WHERE id = %(pool)s", names)
-        connection.execute("UPDATE pool SET sold = 1 WHERE id = %(pool)s", names)
+        connection.execute("UPDATE pool SET total = 1, held = 1 WHERE id = %(pool)s", names)
         for statement in (WAITING, WAITING_LINES, WAITING_PLACES, WAITING_LINE):
             connection.execute(statement.rstrip().rstrip(";"), names)
     with lab.connected() as connection:

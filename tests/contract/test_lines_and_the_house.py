@@ -140,13 +140,18 @@ def taken_as(engine: Admission, venue: Venue, ticket_type: str, count: int) -> l
     return [placed(engine, venue.place((ticket_type, 1), holder=STRANGER)) for _ in range(count)]
 
 
-def test_nobody_waits_for_what_is_sold_for_good(world: World, engine: Admission) -> None:
+def test_what_is_sold_is_waited_for_until_there_is_more(world: World, engine: Admission) -> None:
     venue = club(world)
-    sold, _ = sold_out(engine, venue, 2, 2)
-    converted(engine, venue.convert(sold.id))
-    refusal = refused(engine, venue.place(("standing", 3)))
+    for each in sold_out(engine, venue, 2, 2):
+        converted(engine, venue.convert(each.id))
+    first = waiting(engine, venue.place(("standing", 3)))
+    second = waiting(engine, venue.place(("standing", 1)))
+    refusal = refused(engine, venue.place(("standing", 5)))
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
-    waiting(engine, venue.place(("standing", 2)))
+    assert world.is_settled(venue), "the promoter would come for ever"
+    world.set_total(venue, "floor", 8)
+    promoted(engine, venue.promote())
+    assert statuses(world, venue, [first, second]) == ["active", "active"]
 
 
 def test_a_party_for_which_too_much_was_sold_meanwhile_is_passed_over(

@@ -13,7 +13,6 @@ from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import plain_line, waiting_line
 from holdfast.domain.outcomes import Decision, NeedsMore, Waiting
 from holdfast.domain.overtaking import (
-    can_be_served,
     can_seat,
     capacity_limits,
     closed_blocks,
@@ -102,8 +101,12 @@ def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: PlaceHo
         if offer.is_seated:
             wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
     line = waitlist.lines.get(line_id_of(wants))
-    first = None if line is None else first_of(ledger, session, line)
-    return line is not None and first is not None and not may_be_passed(session, line, first)
+    if line is None:
+        return False
+    first = first_of(ledger, session, line)
+    if first is None:
+        return not line.is_all_seen  # somebody further back may be the first
+    return not may_be_passed(session, line, first)
 
 
 def waiting_place(ledger: Ledger, session: SessionCatalogue, lines: Sequence[Line]) -> WaitingPlace:
@@ -152,8 +155,8 @@ def refuse_for_ever(
     demand = units_by_pool(hold)
     if not demand.keys() <= ledger.pools.keys():
         return NeedsMore()
-    if not can_be_served(ledger, session, hold):
-        available = min((ledger.available(pool_id) for pool_id in demand), default=0)
+    if any(units > ledger.pools[pool_id].total for pool_id, units in demand.items()):
+        available = min(ledger.available(pool_id) for pool_id in demand)
         return refusals.insufficient_inventory(available)
     asks = seat_asks(hold)
     if not asks:

@@ -80,7 +80,8 @@ def first_of(ledger: Ledger, session: SessionCatalogue, line: WaitingLine) -> Ho
 
 
 def can_be_served(ledger: Ledger, session: SessionCatalogue, party: Hold) -> bool:
-    """What is sold is gone for good, and what is not offered any more nobody gets."""
+    """What is sold is gone until there is more of it, and what is not offered any more nobody
+    gets."""
     for line in party.lines:
         if line.ticket_type_id not in session.offers:
             return False

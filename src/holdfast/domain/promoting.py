@@ -24,7 +24,7 @@ from holdfast.domain.overtaking import (
 from holdfast.domain.proposing import propose
 from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
-from holdfast.domain.waiting import Waitlist, blocks_for, place_of
+from holdfast.domain.waiting import WaitingLine, Waitlist, blocks_for, place_of
 
 ACTOR = "waitlist"
 
@@ -99,12 +99,17 @@ def _is_cut_short(
 ) -> bool:
     """There are more than anyone has looked at, and it may be their turn."""
     for line in waitlist.lines.values():
-        if line.is_all_seen:
+        if line.is_all_seen or _is_empty(ledger, line):
             continue
         first = first_of(ledger, session, line)
         if first is None or (not is_last_look and may_be_passed(session, line, first)):
             return True
     return False
+
+
+def _is_empty(ledger: Ledger, line: WaitingLine) -> bool:
+    """Nothing is left of a pool that all in the line need."""
+    return any(not ledger.available(PoolId(id_)) for id_ in line.wants & ledger.pools.keys())
 
 
 def _applied(
