@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 
 from bench.lab import ORGANIZATION_ID, POOL_TOTAL, SESSION_ID, Lab, pool_id
-from bench.loading import load_waiting
+from bench.loading import HOUR_SECONDS, load_holds, load_waiting
 from bench.placing import by_pgbench, by_server, figure_of
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan, alternate
@@ -17,7 +17,7 @@ from holdfast.services.promoting import Promoter
 
 WAITING = 100_000
 CLIENTS = 64
-NOBODY, MANY = "hot pool, nobody waits", f"hot pool, {WAITING:,} wait"
+NOBODY, MANY = f"hot pool, {WAITING:,} hold", f"hot pool, {WAITING:,} wait"
 PGBENCH, PROMOTED = "pgbench", "promotions"
 
 
@@ -27,10 +27,10 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
         "a pool with a line",
         {
             NOBODY: by_server(
-                lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _line(lab, plan, 0)
+                lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _held(lab, plan)
             ),
             MANY: by_server(
-                lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _line(lab, plan, WAITING)
+                lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _waited_for(lab, plan)
             ),
         },
     )
@@ -60,12 +60,19 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     ]
 
 
-def _line(lab: Lab, plan: Plan, waiting: int) -> None:
+def _held(lab: Lab, plan: Plan) -> None:
+    """As full tables, and nobody waits."""
     lab.clear()
     lab.keep_line(is_kept=True)
-    if waiting:
-        plan.tell(f"loading {waiting:,} who wait")
-        load_waiting(lab, waiting)
+    plan.tell(f"loading {WAITING:,} who hold")
+    load_holds(lab, WAITING, ends_in_seconds=HOUR_SECONDS)
+
+
+def _waited_for(lab: Lab, plan: Plan) -> None:
+    lab.clear()
+    lab.keep_line(is_kept=True)
+    plan.tell(f"loading {WAITING:,} who wait")
+    load_waiting(lab, WAITING)
 
 
 def _by_pgbench(lab: Lab, plan: Plan) -> Callable[[], float]:
@@ -76,7 +83,7 @@ def _by_pgbench(lab: Lab, plan: Plan) -> Callable[[], float]:
 
 def _promoting(lab: Lab, plan: Plan) -> Callable[[], float]:
     def measure() -> float:
-        _line(lab, plan, WAITING)
+        _waited_for(lab, plan)
         with lab.connected() as connection:
             connection.execute("UPDATE pool SET total = %s WHERE id = %s", (POOL_TOTAL, pool_id(1)))
             connection.execute(

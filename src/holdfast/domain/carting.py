@@ -37,7 +37,7 @@ from holdfast.domain.picking import Picked, pick_seats
 from holdfast.domain.placing import place
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.waiting import line_id_of, wants_of
+from holdfast.domain.waiting import wants_of
 
 
 def fill_cart(ledger: Ledger, command: FillCart) -> Decision:
@@ -251,10 +251,9 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     if not new and len(kept) == len(hold.lines):
         return Decision(_as_it_is(ledger, hold))
     lines = (*kept, *new)
-    is_less = line_id_of(wants_of(lines, session)) == line_id_of(
-        wants_of(hold.lines, session)
-    ) and _is_less(lines, hold.lines)
-    place = hold.waiting if is_less else waiting_place(ledger, session, lines)
+    wants = wants_of(lines, session)
+    is_less = wants == wants_of(hold.lines, session) and _is_less(lines, hold.lines)
+    place = hold.waiting if is_less else waiting_place(ledger, session, wants)
     changed = hold.changed(ledger.now, kept, new, place)
     refusal = None
     if not is_less:

@@ -53,7 +53,12 @@ def wait_or_refuse(
         return Decision(NeedsMore())
     if refusal.code is not RefusalCode.OTHERS_ARE_WAITING and _is_outdated(ledger, session, asks):
         return Decision(NeedsMore(was_overtaken=True))
-    hold = _waiting_hold(ledger, session, command, asks)
+    items = command.items or (None,) * len(asks)
+    lines = numbered_lines(
+        (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1
+    )
+    wants = wants_of(lines, session)
+    hold = _waiting_hold(ledger, session, command, lines, wants)
     problem = (
         refuse_lines(session, hold.lines)
         or refuse_for_ever(ledger, session, hold, refusal)
@@ -61,7 +66,7 @@ def wait_or_refuse(
     )
     if problem is not None:
         return Decision(problem)
-    position = ledger.waitlists[session.key].position_at_end(wants_of(hold.lines, session))
+    position = ledger.waitlists[session.key].position_at_end(wants)
     joined = Transition(None, hold, command.origin)
     return Decision(Waiting(hold, ledger.now, position), (joined,))
 
@@ -109,21 +114,24 @@ def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: PlaceHo
     return not may_be_passed(session, line, first)
 
 
-def waiting_place(ledger: Ledger, session: SessionCatalogue, lines: Sequence[Line]) -> WaitingPlace:
+def waiting_place(
+    ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
+) -> WaitingPlace:
     """At the end of its line."""
-    line_id = line_id_of(wants_of(lines, session))
+    line_id = line_id_of(wants)
     line = ledger.waitlists[session.key].lines.get(line_id)
     return WaitingPlace(line_id, ledger.now, line.passes if line else 0)
 
 
 def _waiting_hold(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, asks: Sequence[Ask]
+    ledger: Ledger,
+    session: SessionCatalogue,
+    command: PlaceHold,
+    lines: tuple[Line, ...],
+    wants: frozenset[UUID],
 ) -> Hold:
-    items = command.items or (None,) * len(asks)
-    lines = numbered_lines(
-        (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1
-    )
-    seconds = min(session.offers[ask.ticket_type_id].policy.waiting_seconds for ask in asks)
+    policies = (session.offers[line.ticket_type_id].policy for line in lines)
+    seconds = min(policy.waiting_seconds for policy in policies)
     start = rounded_up(ledger.now)
     until = start + timedelta(seconds=seconds)
     if session.sale.ends_at is not None:
@@ -144,7 +152,7 @@ def _waiting_hold(
         expires_at=until,
         remarks=command.remarks,
         is_cart=command.is_cart,
-        waiting=waiting_place(ledger, session, lines),
+        waiting=waiting_place(ledger, session, wants),
     )
 
 
