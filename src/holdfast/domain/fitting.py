@@ -138,8 +138,8 @@ def as_many_as_there_are(
     given_up: Mapping[PoolId, int] = NOTHING,
 ) -> list[Part]:
     """Where fewer would do, what is left after the parts that are not to be had in part, and what
-    is given up for it. Where even
-    the least is not there, it is asked for as it was, so that the answer says what is missing."""
+    is given up for it. Where even the least is not there, it is asked for as it was, so that the
+    answer says what is missing."""
     if not any(isinstance(each.ask, Ask) and each.ask.at_least is not None for each in parts):
         return list(parts)
     taken: Counter[PoolId] = Counter()

@@ -98,14 +98,10 @@ def _repeated(existing: Hold, command: PlaceHold, now: datetime) -> Outcome:
         and existing.session_id == command.session_id
         and existing.holder.is_same_as(command.holder)
     )
-    return repeated(existing, now) if is_same else refusals.idempotency_key_reused()
-
-
-def repeated(hold: Hold, now: datetime) -> Placed | Waiting:
-    """What was answered before, as it is now."""
-    if hold.is_waiting(now):
-        return Waiting(hold, now, is_repeat=True)
-    return Placed(hold, now, is_repeat=True)
+    if not is_same:
+        return refusals.idempotency_key_reused()
+    again = Waiting if existing.is_waiting(now) else Placed
+    return again(existing, at=now, is_repeat=True)
 
 
 def _are_met_by(command: PlaceHold, hold: Hold) -> bool:
