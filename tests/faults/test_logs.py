@@ -1,11 +1,14 @@
-"""A log that cannot be written is no reason to stop selling tickets."""
+"""A log that cannot be written is no reason to stop selling tickets, and processes that share one
+do not break each other's lines."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from select import PIPE_BUF
 from typing import IO
 
 from tests.support.platform import new_platform
@@ -52,3 +55,29 @@ def test_nobody_reads_the_log_any_more(database_url: str, tmp_path: Path) -> Non
         os.close(reader)
         os.close(writer)
         assert_it_sells(server)
+
+
+LOGS_A_GROUP = """
+import structlog
+from holdfast.bootstrap.logs import configure_logs, written_at_once
+from holdfast.bootstrap.settings import Settings
+
+configure_logs(Settings())
+log = structlog.get_logger()
+with written_at_once():
+    for number in range(100):
+        log.info("hold.created", number=number, name="Zoë" * 50)
+"""
+
+
+def test_lines_that_are_written_at_once_stay_whole_in_a_pipe() -> None:
+    # A pipe of packets tells apart what was written at once, and tears what is too long for that.
+    reader, writer = os.pipe2(os.O_DIRECT | os.O_NONBLOCK)
+    subprocess.run([sys.executable, "-c", LOGS_A_GROUP], stderr=writer, check=True)
+    os.close(writer)
+    pieces = list(iter(lambda: os.read(reader, 2 * PIPE_BUF), b""))
+    os.close(reader)
+    assert 1 < len(pieces) < 20
+    lines = [json.loads(line) for piece in pieces for line in piece.splitlines()]
+    assert [line["number"] for line in lines] == list(range(100))
+    assert all(piece.endswith(b"\n") and len(piece) <= PIPE_BUF for piece in pieces)

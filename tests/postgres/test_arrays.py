@@ -2,14 +2,14 @@
 
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.postgres.rows import array, columns
+from holdfast.adapters.postgres.rows import array, columns, ids_array
 
 NASTY = ["", " ", "NULL", "null", '"', "\\", "{}", ",", "a,b", "'", "\n\t", "ü€🎫", '\\"', "%s"]
 
@@ -18,6 +18,13 @@ def round_trip(url: str, kind: str, values: list[Any]) -> list[Any]:
     with psycopg.connect(url) as connection:
         query = f"SELECT %s::{kind}[]".encode()
         row = connection.execute(query, [array(values)]).fetchone()
+    assert row is not None
+    return list(row[0])
+
+
+def round_trip_of_ids(url: str, text: str) -> list[UUID]:
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT %s::uuid[]", [text]).fetchone()
     assert row is not None
     return list(row[0])
 
@@ -50,5 +57,11 @@ def test_any_text_comes_back_as_it_went(database_url: str, values: list[str | No
     assert round_trip(database_url, "text", values) == values
 
 
+def test_an_array_may_be_a_value_of_another(database_url: str) -> None:
+    ids = [[uuid4(), uuid4()], [uuid4()]]
+    values = round_trip(database_url, "text", [ids_array(each) for each in ids])
+    assert [round_trip_of_ids(database_url, value) for value in values] == ids
+
+
 def test_rows_become_columns() -> None:
-    assert columns([(1, "a"), (2, None)]) == ["{1,2}", '{"a",NULL}']
+    assert columns([(1, "a"), (2, None)]) == ["{1,2}", '{"a",null}']

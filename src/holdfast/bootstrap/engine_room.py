@@ -6,6 +6,7 @@ from holdfast.adapters.postgres.auditing import PostgresBooks
 from holdfast.adapters.postgres.pruning import PostgresPruning
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.bootstrap.logs import written_at_once
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.engine import Admission, Limits
 from holdfast.services.auditing import BookAudit
@@ -26,7 +27,7 @@ class EngineRoom:
         if url is None:
             raise SettingsError("DATABASE_URL: must be set")
         self.database = Database(url)
-        self.journal = Journal(PostgresAttempts(self.database))
+        self.journal = Journal(PostgresAttempts(self.database), written_at_once)
         self.admission = Admission(PostgresStore(url), _limits(settings), self.journal)
         self.holds = PostgresHolds(self.database)
         self.reaper = Reaper(self.holds, self.admission)

@@ -4,6 +4,9 @@ import contextlib
 import logging
 import re
 import sys
+import threading
+from collections.abc import Iterator
+from select import PIPE_BUF
 from typing import TextIO
 
 import msgspec
@@ -50,11 +53,57 @@ class _Lines:
         self._stream = stream
 
     def msg(self, line: str) -> None:
+        if _gathered.lines is None:
+            self.write(line)
+        else:
+            _gathered.lines.append(line)
+
+    def write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):
-            self._stream.write(line + "\n")
+            self._stream.write(text + "\n")
             self._stream.flush()
 
     debug = info = warning = error = critical = msg
+
+
+class _Gathered(threading.local):
+    """The lines that this thread will write at once."""
+
+    lines: list[str] | None = None
+
+
+_gathered = _Gathered()
+
+
+@contextlib.contextmanager
+def written_at_once() -> Iterator[None]:
+    """What this thread logs in here is written at the end, with few system calls: in each of them
+    it lets go of the interpreter lock, and has to wait until it gets it back."""
+    lines: list[str] = []
+    _gathered.lines = lines
+    try:
+        yield
+    finally:
+        _gathered.lines = None
+        out = _Lines(sys.stderr)
+        for text in _joined(lines):
+            out.write(text)
+
+
+def _joined(lines: list[str]) -> Iterator[str]:
+    """As many lines at once as a pipe takes in one piece: what other processes write into the same
+    one comes between the pieces."""
+    piece: list[str] = []
+    room = PIPE_BUF
+    for line in lines:
+        size = 1 + (len(line) if line.isascii() else len(line.encode()))
+        if piece and size > room:
+            yield "\n".join(piece)
+            piece, room = [], PIPE_BUF
+        piece.append(line)
+        room -= size
+    if piece:
+        yield "\n".join(piece)
 
 
 def _renderer(settings: Settings) -> structlog.typing.Processor:

@@ -4,7 +4,8 @@ every group that it has committed."""
 
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -52,10 +53,15 @@ _log = structlog.get_logger("holdfast.holds")
 class Journal:
     """Implements Observer and AttemptJournal. Writing the attempts down is a duty of its own: when
     the database is slow or away they wait here, and when there are too many the oldest are dropped
-    and counted."""
+    and counted. In `log_together` the lines of a group are logged."""
 
-    def __init__(self, attempts: AttemptLog) -> None:
+    def __init__(
+        self,
+        attempts: AttemptLog,
+        log_together: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._attempts = attempts
+        self._log_together = log_together
         self._lock = threading.Lock()
         self._waiting: deque[FailedAttempt] = deque()
         self._dropped = 0
@@ -64,20 +70,10 @@ class Journal:
     def committed(
         self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
     ) -> None:
-        for transition in transitions:
-            hold = transition.after
-            email = hold.holder.email
-            _log.info(
-                transition.fact_type.value,
-                organization_id=str(hold.organization_id),
-                hold_id=str(hold.id),
-                session_id=str(hold.session_id),
-                quantity=hold.quantity,
-                customer_email=email.redacted if email else None,
-                actor=transition.origin.actor,
-                request_id=transition.origin.request_id,
-            )
-        _log_blocked(seat_transitions)
+        with self._log_together():
+            for transition in transitions:
+                _log_transition(transition)
+            _log_blocked(seat_transitions)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
         if isinstance(command, ExtendHold | StartCheckout):
@@ -186,6 +182,21 @@ def _contested_seat(refusal: Refusal) -> SeatId | None:
         case {"contested_seats": [{"seat_id": str(contested)}, *_]}:
             return SeatId(UUID(contested))
     return None
+
+
+def _log_transition(transition: Transition) -> None:
+    hold = transition.after
+    email = hold.holder.email
+    _log.info(
+        transition.fact_type.value,
+        organization_id=str(hold.organization_id),
+        hold_id=str(hold.id),
+        session_id=str(hold.session_id),
+        quantity=hold.quantity,
+        customer_email=email.redacted if email else None,
+        actor=transition.origin.actor,
+        request_id=transition.origin.request_id,
+    )
 
 
 def _log_blocked(seat_transitions: Sequence[SeatTransition]) -> None:

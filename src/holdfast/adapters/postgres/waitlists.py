@@ -104,5 +104,5 @@ def write_lines(connection: Connection, waitlists: Iterable[Waitlist]) -> None:
 
 
 def _line_row(line: WaitingLine) -> rows.Row:
-    wants = rows.array(sorted(line.wants))
+    wants = rows.ids_array(sorted(line.wants))
     return (line.id, wants, line.waiting, line.passes, line.served, line.opened_at)
