@@ -6,9 +6,21 @@ from uuid import UUID
 import pytest
 
 from holdfast.domain.hold import HoldStatus
+from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
-from tests.contract.asking import ask, changed, converted, emptied, placed, refused, started
+from tests.contract.asking import (
+    ask,
+    changed,
+    converted,
+    emptied,
+    placed,
+    refused,
+    started,
+    unchanged,
+    waiting,
+)
 from tests.contract.seen import World
 from tests.contract.test_carts import contents, hall, held, live_holds
 from tests.contract.venues import BUYER, STRANGER, Plan
@@ -27,6 +39,44 @@ def test_the_cart_of_another_person_is_left_alone(world: World, engine: Admissio
     assert world.hold(venue, hold.id) == hold
     assert emptied(engine, venue.empty("basket", BUYER)) is not None
     placed(engine, venue.fill("basket", {"a": ("adult", 3)}, holder=STRANGER))
+
+
+def test_an_address_that_is_told_later_is_the_one_to_write_to(
+    world: World, engine: Admission
+) -> None:
+    venue = hall(world)
+    first, second = EmailAddress("first@example.com"), EmailAddress("second@example.com")
+    items = {"a": ("adult", 2)}
+    hold = placed(engine, venue.fill("basket", items, holder=Holder(user_id="u1")))
+    named = changed(engine, venue.fill("basket", items, holder=Holder(first, "u1")))
+    assert named == replace(
+        hold, holder=Holder(first, "u1"), version=2, updated_at=named.updated_at
+    )
+    assert world.hold(venue, hold.id) == named
+    assert held(world, venue) == (2, 2, 0)
+    # Who does not say it again has not taken it back; only another one counts.
+    assert unchanged(engine, venue.fill("basket", items, holder=Holder(user_id="u1"))) == named
+    assert unchanged(engine, venue.fill("basket", items, holder=Holder(first, "u1"))) == named
+    more = venue.fill("basket", {"a": ("adult", 3)}, holder=Holder(second, "u1"))
+    assert changed(engine, more).holder == Holder(second, "u1")
+    assert world.hold(venue, hold.id).holder == Holder(second, "u1")
+
+
+def test_who_waits_or_renews_may_tell_another_address_too(world: World, engine: Admission) -> None:
+    policy = HoldPolicy(waitlist=True, ttl_seconds=60)
+    venue = world.build(Plan({"floor": 1}, {"standing": ("floor",)}, policy))
+    items = {"a": ("standing", 1)}
+    user, named = Holder(user_id="u1"), Holder(EmailAddress("me@example.com"), "u1")
+    taken = placed(engine, venue.place(("standing", 1), holder=STRANGER))
+    hold = waiting(engine, venue.fill("basket", items, holder=user))
+    told = waiting(engine, venue.fill("basket", items, holder=named))
+    assert (told.id, told.holder, told.waiting) == (hold.id, named, hold.waiting)
+    ask(engine, venue.release(taken.id))
+    assert world.hold(venue, hold.id).holder == named
+    world.let_pass(venue, 62)
+    other = replace(named, email=EmailAddress("other@example.com"))
+    renewed = placed(engine, venue.renew("basket", holder=other))
+    assert world.hold(venue, renewed.id).holder == other
 
 
 def test_a_cart_is_of_one_session_at_a_time(world: World, engine: Admission) -> None:

@@ -106,11 +106,12 @@ def _place(
 
 def renewal_of(command: RenewCart, hold: Hold) -> PlaceHold:
     asks = asks_again(hold)
+    holder = hold.holder if command.holder is None else hold.holder.retold(command.holder)
     return PlaceHold(
         organization_id=command.organization_id,
         session_id=hold.session_id,
         hold_id=command.hold_id,
-        holder=hold.holder,
+        holder=holder,
         asks=tuple(each.ask for each in asks),
         origin=command.origin,
         remarks=hold.remarks,
@@ -159,12 +160,14 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
         if not _can_do_without(found):
             return Decision(added)
         added = Added([], Fit((), ()))
-    if not (found.reduced or added.lines) and len(found.kept) == len(hold.lines):
+    holder = hold.holder.retold(command.holder)
+    is_same = not (found.reduced or added.lines) and len(found.kept) == len(hold.lines)
+    if is_same and holder is hold.holder:
         return Decision(_as_it_is(ledger, hold))
     lines = joined_lines((*found.kept, *found.reduced, *added.lines))
     kept = [line for line in lines if any(line is each for each in found.kept)]
     new = [line for line in lines if not any(line is each for each in found.kept)]
-    changed = hold.changed(ledger.now, kept, new, None)
+    changed = hold.changed(ledger.now, kept, new, holder)
     transitions = (*added.fit.ended, Transition(hold, changed, command.origin))
     return Decision(CartChanged(changed, ledger.now), transitions, passed=added.fit.passed)
 
@@ -248,13 +251,14 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     if not all(_may_wait(each.ask, session) for each in command.asks):
         return _place_instead(ledger, command, hold)
     kept, new = _waiting_lines(session, command, hold)
-    if not new and len(kept) == len(hold.lines):
+    holder = hold.holder.retold(command.holder)
+    if not new and len(kept) == len(hold.lines) and holder is hold.holder:
         return Decision(_as_it_is(ledger, hold))
     lines = (*kept, *new)
     wants = wants_of(lines, session)
     is_less = wants == wants_of(hold.lines, session) and _is_less(lines, hold.lines)
     place = hold.waiting if is_less else waiting_place(ledger, session, wants)
-    changed = hold.changed(ledger.now, kept, new, place)
+    changed = hold.changed(ledger.now, kept, new, holder, place)
     refusal = None
     if not is_less:
         refusal = refuse_lines(session, lines) or refuse_for_ever(

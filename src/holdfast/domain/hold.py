@@ -274,14 +274,20 @@ class Hold:
         )
 
     def changed(
-        self, now: datetime, kept: Iterable[Line], added: Iterable[Line], place: WaitingPlace | None
+        self,
+        now: datetime,
+        kept: Iterable[Line],
+        added: Iterable[Line],
+        holder: Holder,
+        place: WaitingPlace | None = None,
     ) -> "Hold":
-        """Other lines, the same time. One that waits keeps its place or gets another."""
+        """Other lines, the same time, the same person in newer words. One that waits keeps its
+        place or gets another."""
         assert self.can_change(now)
         assert (place is None) is (self.waiting is None)
         in_order = sorted(kept, key=lambda line: line.number)
         lines = (*in_order, *numbered_lines(added, self.version + 1))
-        changed = self._changed(now, lines=lines, waiting=place)
+        changed = self._changed(now, lines=lines, holder=holder, waiting=place)
         assert len({seat.id for seat in changed.seats}) == len(changed.seats)
         return changed
 

@@ -1,14 +1,14 @@
 """Joining the line: who finds nothing left waits for it, where the policy says so."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.checking import refuse_lines
 from holdfast.domain.commands import Ask, PlaceHold
-from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace, numbered_lines, rounded_up
+from holdfast.domain.hold import Hold, WaitingPlace, numbered_lines
+from holdfast.domain.hold_making import waiting_hold
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import plain_line, waiting_line
 from holdfast.domain.outcomes import Decision, NeedsMore, Waiting
@@ -58,7 +58,8 @@ def wait_or_refuse(
         (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1
     )
     wants = wants_of(lines, session)
-    hold = _waiting_hold(ledger, session, command, lines, wants)
+    place = waiting_place(ledger, session, wants)
+    hold = waiting_hold(ledger, session, command, lines, place)
     problem = (
         refuse_lines(session, hold.lines)
         or refuse_for_ever(ledger, session, hold, refusal)
@@ -121,39 +122,6 @@ def waiting_place(
     line_id = line_id_of(wants)
     line = ledger.waitlists[session.key].lines.get(line_id)
     return WaitingPlace(line_id, ledger.now, line.passes if line else 0)
-
-
-def _waiting_hold(
-    ledger: Ledger,
-    session: SessionCatalogue,
-    command: PlaceHold,
-    lines: tuple[Line, ...],
-    wants: frozenset[UUID],
-) -> Hold:
-    policies = (session.offers[line.ticket_type_id].policy for line in lines)
-    seconds = min(policy.waiting_seconds for policy in policies)
-    start = rounded_up(ledger.now)
-    until = start + timedelta(seconds=seconds)
-    if session.sale.ends_at is not None:
-        until = max(min(until, rounded_up(session.sale.ends_at)), start + timedelta(seconds=1))
-    return Hold(
-        organization_id=command.organization_id,
-        id=command.hold_id,
-        session_id=command.session_id,
-        reference=ledger.references[command.hold_key],
-        holder=command.holder,
-        lines=lines,
-        currency=session.currency,
-        status=HoldStatus.WAITING,
-        version=1,
-        created_at=ledger.now,
-        updated_at=ledger.now,
-        held_at=None,
-        expires_at=until,
-        remarks=command.remarks,
-        is_cart=command.is_cart,
-        waiting=waiting_place(ledger, session, wants),
-    )
 
 
 def refuse_for_ever(

@@ -141,6 +141,12 @@ def can_seat(
     asks: Sequence[Ask],
     limits: Mapping[BlockId, int],
 ) -> bool:
+    blocks = frozenset[BlockId]().union(
+        *(blocks_for(ask.ticket_type_id, ask.block_id, session) for ask in asks)
+    )
+    # Nearly always, where people wait; and then nothing needs to be looked for.
+    if seating.has_fewer(sum(ask.quantity for ask in asks), blocks):
+        return False
     proposal, _ = propose(seating, seating.free, asks, session, limits=limits)
     return not proposal.is_short
 

@@ -1,7 +1,7 @@
 """Placing a hold: everything, or nothing."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import takewhile
 
 from holdfast.domain import refusals
@@ -14,14 +14,8 @@ from holdfast.domain.checking import (
 )
 from holdfast.domain.commands import Ask, PlaceHold, SeatAsk
 from holdfast.domain.fitting import Addition, as_many_as_there_are, fit
-from holdfast.domain.hold import (
-    Hold,
-    HoldStatus,
-    Line,
-    numbered_lines,
-    rounded_up,
-    warning_time,
-)
+from holdfast.domain.hold import Hold, Line, numbered_lines
+from holdfast.domain.hold_making import placed_hold
 from holdfast.domain.joining import is_behind_a_line, wait_or_refuse
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import make_lines, parts_of
@@ -75,7 +69,7 @@ def _place(
     refusal = refuse_lines(session, lines)
     if refusal is not None:
         return Decision(refusal)
-    hold = _new_hold(ledger, session, command, lines)
+    hold = placed_hold(ledger, session, command, lines)
     found = fit(
         ledger,
         session,
@@ -138,31 +132,3 @@ def _seats_for(ask: Ask | SeatAsk, lines: Sequence[Line]) -> int:
     )
     found = min(ask.quantity, sum(1 for _ in alike))
     return found if found >= ask.at_least else ask.quantity
-
-
-def _new_hold(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, lines: tuple[Line, ...]
-) -> Hold:
-    # Several ticket types in one hold: the shortest time of them is the time of the hold.
-    policies = [session.offers[line.ticket_type_id].policy for line in lines]
-    ttl_seconds = min(policy.ttl_seconds for policy in policies)
-    expires_at = rounded_up(ledger.now) + timedelta(seconds=ttl_seconds)
-    warning_seconds = max(policy.warning_seconds for policy in policies)
-    return Hold(
-        organization_id=command.organization_id,
-        id=command.hold_id,
-        session_id=command.session_id,
-        reference=ledger.references[command.hold_key],
-        holder=command.holder,
-        lines=lines,
-        currency=session.currency,
-        status=HoldStatus.ACTIVE,
-        version=1,
-        created_at=ledger.now,
-        updated_at=ledger.now,
-        held_at=ledger.now,
-        expires_at=expires_at,
-        remarks=command.remarks,
-        warn_at=warning_time(ledger.now, expires_at, warning_seconds),
-        is_cart=command.is_cart,
-    )

@@ -92,6 +92,14 @@ class Seating:
     plan: SeatPlan
     free: FreeSeats
 
+    def has_fewer(self, count: int, blocks: frozenset[BlockId]) -> bool:
+        """Whether there are fewer free places than that in these blocks."""
+        for number in self.plan.rows_in(blocks):
+            count -= self.free.masks[number].bit_count()
+            if count <= 0:
+                return False
+        return True
+
 
 def make_plan(places: Iterable[SeatPlace], block_ranks: Mapping[BlockId, int]) -> SeatPlan:
     by_row: dict[tuple[int, BlockId, int, str], list[SeatPlace]] = {}

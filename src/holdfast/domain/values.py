@@ -1,7 +1,7 @@
 """Values that are valid by construction and never change."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Self
@@ -114,6 +114,15 @@ class Holder:
 
     def is_person(self, other: "Holder") -> bool:
         return self.key == other.key
+
+    def retold(self, other: "Holder") -> "Holder":
+        """The same person in newer words: an address that is told now is the one to write to."""
+        assert self.is_person(other)
+        if other.email is None or (
+            self.email is not None and self.email.normalized == other.email.normalized
+        ):
+            return self
+        return replace(self, email=other.email)
 
     def is_same_as(self, other: "Holder") -> bool:
         """Told in the same words: what a repeated request is."""

@@ -1,5 +1,6 @@
 """Deciding one command of a group, and keeping what came of it until the group has committed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -21,7 +22,7 @@ from holdfast.domain.outcomes import (
 )
 from holdfast.domain.promoting import settle
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.transitions import SeatTransition, Transition
+from holdfast.domain.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.waiting import Waitlist
 from holdfast.engine.pending import Pending
 from holdfast.ports.engine import Answer
@@ -82,7 +83,7 @@ def decide_one(
     verdicts.keep(decision)
     promoted = _settled(ledger, pending.command, decision)
     verdicts.transitions += promoted
-    outcome = _after_promotions(ledger, pending.command, decision.outcome, len(promoted))
+    outcome = _after_promotions(ledger, pending.command, decision.outcome, promoted)
     if isinstance(outcome, NeedsMore):
         has_moved = bool(decision.transitions or promoted) or is_survey_useful
         _learn(pending, outcome, has_moved)
@@ -114,7 +115,7 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
 
 
 def _after_promotions(
-    ledger: Ledger, command: Command, outcome: Outcome | NeedsMore, promoted: int
+    ledger: Ledger, command: Command, outcome: Outcome | NeedsMore, settled: Sequence[Transition]
 ) -> Outcome | NeedsMore:
     """Who waited may have been promoted at once. The promoter goes on until nothing is missing."""
     if isinstance(outcome, Waiting):
@@ -123,7 +124,8 @@ def _after_promotions(
     if isinstance(command, PromoteWaiting) and isinstance(outcome, Promoted):
         waitlist = ledger.waitlists.get(command.session_key)
         missing = None if waitlist is None else _missing(waitlist)
-        return missing or Promoted(promoted, ledger.now)
+        count = sum(each.fact_type is FactType.HOLD_PROMOTED for each in settled)
+        return missing or Promoted(count, ledger.now)
     return outcome
 
 

@@ -235,7 +235,15 @@ def line_row_with_more(hold: Hold, line: Line) -> Row:
 
 
 def contents_row(hold: Hold) -> Row:
-    return (hold.organization_id, hold.id, hold.quantity, hold.total.minor, hold.held_at)
+    email = hold.holder.email
+    return (
+        hold.organization_id,
+        hold.id,
+        hold.quantity,
+        hold.total.minor,
+        hold.held_at,
+        email.value if email else None,
+    )
 
 
 def changed_hold_row(hold: Hold) -> Row:

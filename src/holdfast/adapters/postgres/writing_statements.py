@@ -93,9 +93,9 @@ WHERE seat.organization_id = changed.organization_id AND seat.id = changed.id
 # Only where lines have changed, or where a hold has got its places: before the status says so.
 UPDATE_CONTENTS = """
 UPDATE hold SET quantity = changed.quantity, total_minor = changed.total_minor,
-    held_at = changed.held_at
-FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::bigint[], %s::timestamptz[])
-    AS changed (organization_id, id, quantity, total_minor, held_at)
+    held_at = changed.held_at, customer_email = changed.customer_email
+FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::bigint[], %s::timestamptz[], %s::text[])
+    AS changed (organization_id, id, quantity, total_minor, held_at, customer_email)
 WHERE hold.organization_id = changed.organization_id AND hold.id = changed.id
 """
 UPDATE_HOLDS = """
