@@ -8,10 +8,12 @@ READY  := $(VENV)/.ready
 # compile all that it imports, which takes it three seconds.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
-# The whole suite is shared out among one worker more than there are cores, as many a test waits.
-# Each has services of its own, so a part of the suite is sooner done without workers.
+# The whole suite is shared out among one worker more than there are cores, as many a test waits;
+# those that need the machine to themselves come after the others. Each worker has services of its
+# own, so a part of the suite is sooner done without workers.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-ALL := -n $(WORKERS) --maxprocesses 5 --dist worksteal
+TOGETHER := -n $(WORKERS) --maxprocesses 5 --dist worksteal -m "not alone"
+ALONE := -m alone
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench faults format lock clean
@@ -23,7 +25,12 @@ demo: $(READY) ## run Holdfast on embedded PostgreSQL and Valkey, with a demo sa
 	@exec $(BIN)/holdfast demo
 
 test: $(READY) ## run the whole suite against real, private services
-	@$(BIN)/python -m pytest $(or $(ARGS),$(ALL))
+ifdef ARGS
+	@$(BIN)/python -m pytest $(ARGS)
+else
+	@$(BIN)/python -m pytest $(TOGETHER)
+	@$(BIN)/python -m pytest $(ALONE)
+endif
 
 check: $(READY) ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .

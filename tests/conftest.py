@@ -2,7 +2,7 @@
 per test."""
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,6 @@ from tests.support.databases import DatabaseFactory
 from tests.support.platform import Platform, new_platform
 from tests.support.rabbit import RabbitBroker, find_rabbit
 from tests.support.servers import RunningServer
-from tests.support.turns import turn
 
 # What the shell of the person who runs the tests has set must not lead them astray.
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
@@ -28,13 +27,6 @@ configure_logs(Settings(holdfast_log_format="console"))
 os.environ.pop("DATABASE_URL", None)
 os.environ.pop("REDIS_URL", None)
 os.environ.pop("AMQP_URL", None)
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Around everything, the timeout too: waiting for one's turn is no part of the test."""
-    with turn(alone=item.get_closest_marker("alone") is not None):
-        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -150,3 +150,13 @@ def test_five_at_once_with_one_key_have_one_effect_and_one_answer(
         assert sum(not reply.is_replay for reply in replies) == 1
         assert buyer.facts() == FACTS[asking]
     assert_sound(counter.database_url)
+
+
+def test_control_without_a_key_each_of_them_is_a_hold_of_its_own(
+    counter: RunningServer, platform: Platform, crowd: Crowd
+) -> None:
+    buyer = Buyer(platform, Owner(counter.database_url), crowd, platform.on_sale(1000))
+    request = buyer.placing()
+    replies = crowd.all_at_once(lambda _: crowd.send(request.verb, request.path, request.body))
+    assert len({reply.body for reply in replies}) == SENT
+    assert buyer.facts() == ["hold.created"] * SENT
