@@ -1,11 +1,13 @@
-"""Groups without an engine, on a venue of the test's own."""
+"""Groups without an engine, on a venue of the test's own; and a large database."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.contract.worlds import PostgresWorld
+from tests.postgres.large import Large
 from tests.postgres.rounds import Rounds
+from tests.support.databases import DatabaseFactory
 
 
 @pytest.fixture
@@ -15,3 +17,12 @@ def rounds(database_url: str) -> Iterator[Rounds]:
     yield made
     made.connection.close()
     world.close()
+
+
+@pytest.fixture(scope="module")
+def large(databases: DatabaseFactory) -> Iterator[Large]:
+    made = Large(databases.fresh())
+    yield made
+    for connection in (made.owner, made.application, made.engine):
+        connection.close()
+    made.world.close()

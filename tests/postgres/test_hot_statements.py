@@ -1,0 +1,167 @@
+"""The hot statements touch as many rows as the group has, on tables without statistics too."""
+
+from uuid import UUID
+
+import pytest
+
+from holdfast.adapters.postgres import statements, waiting_statements, writing_statements
+from tests.postgres.large import (
+    CARTS,
+    GROUP,
+    HOLDS,
+    HOT,
+    LAPSED_SECONDS,
+    SEATS,
+    Large,
+    keys,
+    touched,
+)
+
+
+@pytest.mark.parametrize("name", sorted(HOT))
+def test_hot_statements_touch_only_their_group_on_tables_without_statistics(
+    large: Large, name: str
+) -> None:
+    """As the engine runs them: prepared when the tables were empty, with one plan for all, made
+    anew after the tables have grown."""
+    organizations, ids = keys(large, HOT[name])
+    nodes = large.prepared_plan(name, organizations, ids)
+    for node in nodes:
+        assert node["Node Type"] != "Seq Scan", node
+        rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        allowed = {"LAPSED_UNITS": LAPSED_SECONDS + 300, "LINES": 20 * len(ids)}.get(
+            name, 4 * len(ids)
+        )
+        assert rows * node["Actual Loops"] <= allowed, node
+
+
+def test_ended_holds_are_written_by_key_on_tables_without_statistics(large: Large) -> None:
+    organizations, ids = keys(large, f"SELECT organization_id, id FROM hold LIMIT {GROUP}")
+    count = len(ids)
+    now = large.owner.execute("SELECT now()").fetchone()
+    assert now is not None
+    moments, nothing = [now[0]] * count, [None] * count
+    # Version 2; updated, ending and due now; neither warned, paid for nor cancelled.
+    times = (moments, moments, moments, nothing, nothing, nothing, moments)
+    ended = ("1", organizations, ids, ["expired"] * count, [2] * count, *times, nothing, nothing)
+    nodes = large.plan(large.engine, writing_statements.UPDATE_HOLDS, ended, measured=True)
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+
+
+def test_changed_seats_are_written_by_key_on_tables_without_statistics(large: Large) -> None:
+    organizations, ids = keys(
+        large, f"SELECT organization_id, id FROM seat WHERE status = 'held' LIMIT {GROUP}"
+    )
+    nothing = [None] * GROUP
+    changed = ("1", organizations, ids, ["available"] * GROUP, *[nothing] * 5, [2] * GROUP)
+    nodes = large.plan(large.engine, writing_statements.UPDATE_SEATS, changed, measured=True)
+    assert {node.get("Index Name") for node in nodes} >= {"seat_pkey"}
+    assert touched(nodes) <= GROUP
+
+
+def test_only_seats_that_changed_are_looked_at_again(large: Large) -> None:
+    """On a table without statistics too. The control: since the beginning, all have changed."""
+    row = large.owner.execute("SELECT pg_current_snapshot()::text").fetchone()
+    assert row is not None
+    names = {
+        "organization_id": large.organization_id,
+        "session_id": large.venue.session_id,
+        "snapshot": row[0],
+    }
+    large.owner.execute(
+        "UPDATE seat SET x = x + 1, changed_xid = pg_current_xact_id()"
+        " WHERE id IN (SELECT id FROM seat LIMIT 10)"
+    )
+    nodes = large.plan(large.engine, statements.CHANGED_SEATS, names, measured=True)
+    assert "seat_by_change" in {node.get("Index Name") for node in nodes}
+    assert touched(nodes) == 10
+    since_the_beginning = {**names, "snapshot": "3:3:"}
+    nodes = large.plan(large.engine, statements.CHANGED_SEATS, since_the_beginning, measured=True)
+    assert touched(nodes) == SEATS
+
+
+@pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
+def test_a_holders_live_holds_are_found_without_wading_through_others(
+    large: Large, name: str
+) -> None:
+    is_by_email = name == "HOLDINGS_BY_EMAIL"
+    row = large.owner.execute(
+        "SELECT organization_id, session_id, email_key, user_id FROM hold"
+        " WHERE status = 'active' AND expires_at > now() AND (user_id IS NULL) = %s LIMIT 1",
+        [is_by_email],
+    ).fetchone()
+    assert row is not None
+    holder = row[2] if is_by_email else row[3]
+    query = getattr(statements, name)
+    people = ([row[0]], [row[1]], [holder])
+    nodes = large.plan(large.engine, query, people, measured=True)
+    assert nodes[0]["Actual Rows"] > 0
+    assert touched(nodes) <= HOLDS // 4000
+
+
+def test_the_order_of_a_payment_is_found_by_its_reference(large: Large) -> None:
+    """On a table without statistics. The second payment has not been used."""
+    large.owner.execute("ALTER TABLE purchase_order SET (autovacuum_enabled = off)")
+    large.owner.execute(
+        "INSERT INTO purchase_order (organization_id, id, hold_ids, user_id, total_minor, currency,"
+        " payment_reference, created_at) SELECT %s, gen_random_uuid(), ARRAY[gen_random_uuid()],"
+        " 'user', 4500, 'EUR', 'pay-' || n, now() FROM generate_series(1, %s) AS n",
+        [large.organization_id, HOLDS],
+    )
+    payments = ([large.organization_id] * 2, ["pay-1", "never used"])
+    nodes = large.plan(large.engine, statements.PAID_ORDERS, payments, measured=True)
+    assert "purchase_order_by_payment" in {node.get("Index Name") for node in nodes}
+    assert nodes[0]["Actual Rows"] == 1
+    assert touched(nodes) <= 2
+
+
+def test_lapsed_holds_in_the_way_are_found_through_their_seconds(large: Large) -> None:
+    parameters = {
+        "organization_id": large.organization_id,
+        "session_id": large.venue.session_id,
+        "pool_id": large.venue.pools["floor"],
+        "limit": 128,
+    }
+    nodes = large.plan(large.engine, statements.SURVEY_LAPSED, parameters)
+    used = {node["Index Name"] for node in nodes if "Index Name" in node}
+    assert {"pool_lapse_pkey", "hold_line_pkey"} <= used
+    assert "hold_live_by_session" in used
+    assert all(node["Node Type"] != "Seq Scan" for node in nodes)
+
+
+@pytest.mark.parametrize("look_ahead", [1, 64])
+def test_only_the_first_of_each_line_are_read(large: Large, look_ahead: int) -> None:
+    """On tables without statistics. The control: with no bound all of them are."""
+    session = ([large.organization_id], [large.venue.session_id])
+    nodes = large.plan(
+        large.engine, waiting_statements.FIRST_PARTIES, (*session, look_ahead), measured=True
+    )
+    of_each = max(1, look_ahead // 20)  # there are twenty lines
+    assert nodes[0]["Actual Rows"] == 20 * of_each
+    assert touched(nodes) <= 20 * of_each + 20
+    assert "waiting_place_in_line" in {node.get("Index Name") for node in nodes}
+    nodes = large.plan(
+        large.engine, waiting_statements.FIRST_PARTIES, (*session, 20 * CARTS), measured=True
+    )
+    assert touched(nodes) == CARTS
+
+
+def test_changed_lines_and_places_are_written_by_key(large: Large) -> None:
+    organizations, ids = keys(
+        large, f"SELECT organization_id, hold_id FROM waiting_place LIMIT {GROUP}"
+    )
+    now = large.owner.execute("SELECT now()").fetchone()
+    assert now is not None
+    contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP, [None] * GROUP)
+    lines, sessions = [UUID(int=1)], [large.venue.session_id]
+    writes = {
+        writing_statements.UPDATE_CONTENTS: contents,
+        writing_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
+        waiting_statements.DELETE_PLACES: (organizations, ids),
+        waiting_statements.DELETE_LINES: (organizations[:1], sessions, lines),
+        waiting_statements.SETTLE: (organizations[:1], sessions, [False]),
+    }
+    for query, parameters in writes.items():
+        nodes = large.plan(large.engine, query, parameters, measured=True)
+        assert all(node["Node Type"] != "Seq Scan" for node in nodes), query
+        assert touched(nodes) <= GROUP, query
