@@ -37,6 +37,10 @@ def test_the_cart_of_another_person_is_left_alone(world: World, engine: Admissio
     ):
         assert refused(engine, command).code is RefusalCode.CART_OF_ANOTHER_HOLDER
     assert world.hold(venue, hold.id) == hold
+    world.let_pass(venue, 601)
+    refusal = refused(engine, venue.renew("basket", holder=STRANGER))
+    assert refusal.code is RefusalCode.CART_OF_ANOTHER_HOLDER
+    placed(engine, venue.renew("basket", holder=BUYER))
     assert emptied(engine, venue.empty("basket", BUYER)) is not None
     placed(engine, venue.fill("basket", {"a": ("adult", 3)}, holder=STRANGER))
 

@@ -266,6 +266,7 @@ def _key(venue: Venue, digest: UUID, wish: Wish) -> IdempotencyKey:
     return IdempotencyKey(venue.organization_id, digest, wish.fingerprint)
 
 
+@pytest.mark.timeout(900)  # to make an example of a failure small takes minutes
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_memory_and_postgresql_give_the_same_answers(fresh_database_url: str, policy: str) -> None:
     StoresAgree.database_url = fresh_database_url

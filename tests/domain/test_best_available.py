@@ -154,6 +154,14 @@ def test_a_block_gives_no_more_than_its_capacity_has_left() -> None:
     assert found(hall, 6, limits={STALLS: 1}) is None
 
 
+def test_two_sit_apart_from_the_others_only_where_there_is_capacity_for_two() -> None:
+    """Rather two and two than three and one alone; but the block may not have the two."""
+    hall = room(".. ..", balcony=["..."])
+    assert found(hall, 4, limits={STALLS: 2}) == ["A0", "A1", "B0", "B1"]
+    assert found(hall, 4, limits={STALLS: 1}) == ["A0", "B0", "B1", "B2"]
+    assert found(room("... .."), 4, limits={STALLS: 4}) == ["A0", "A1", "A4", "A5"]
+
+
 def test_accessible_places_are_given_out_where_capacity_leaves_nothing_else() -> None:
     """The first block has seats enough, and not the capacity."""
     assert found(room("......", balcony=["aaaa"]), 3, limits={STALLS: 1}) is not None

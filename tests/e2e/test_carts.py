@@ -281,13 +281,16 @@ class TestStrangers:
         assert_held(platform, cart, 2)
         assert ok(cart.renew(customer_email=cart.customer_email))["quantity"] == 2
 
-    def test_the_first_call_says_for_whom_it_is(self, platform: Platform) -> None:
+    def test_an_address_may_come_later_and_the_notes_are_those_of_the_first_call(
+        self, platform: Platform
+    ) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale, customer_email=f"later-{uuid4().hex[:8]}@example.com")
         cart.new(item(sale, 1), customer_email=None, user_id="user-1", notes="Gift")
-        hold = cart.filled(item(sale, 2), user_id="user-1", notes="Another")
-        assert (hold["quantity"], hold["notes"]) == (2, "Gift")
         assert cart.holds("active") == []
+        hold = cart.filled(item(sale, 1), user_id="user-1", notes="Another")
+        assert (hold["version"], hold["notes"]) == (2, "Gift")
+        assert [each["hold_id"] for each in cart.holds("active")] == [hold["hold_id"]]
 
     def test_a_cart_holds_of_one_session_at_a_time(self, platform: Platform) -> None:
         friday, saturday = platform.on_sale(10), platform.on_sale(10)

@@ -14,7 +14,7 @@ from typing import Self
 
 import httpx
 
-START_TIMEOUT_SECONDS = 30.0
+START_TIMEOUT_SECONDS = 90.0
 
 
 def free_port() -> int:

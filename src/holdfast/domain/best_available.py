@@ -178,10 +178,13 @@ def _take(plan: SeatPlan, search: Search, rows: Rows) -> tuple[Spot, ...]:
         for number, mask in rows.items()
         for run in _runs(mask & ~used[number])
     )
-    for (length, number, run), (following, _, _) in pairwise([*runs, (0, 0, 0)]):
+    for (length, number, run), (following, next_number, _) in pairwise([*runs, (0, 0, 0)]):
         missing = search.quantity - len(taken)
         leaves_one_alone = missing + length == 1 and length < -2 and following < -1
-        take(number, _bits(run), search.quantity - (2 if leaves_one_alone else 0))
+        block, next_block = plan.rows[number].block_id, plan.rows[next_number].block_id
+        for_two = missing if next_block == block else 2
+        can_be_two = leaves_one_alone and left.get(next_block, for_two) >= for_two
+        take(number, _bits(run), search.quantity - (2 if can_be_two else 0))
     return tuple(taken) if len(taken) == search.quantity else ()
 
 

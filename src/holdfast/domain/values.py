@@ -116,13 +116,13 @@ class Holder:
         return self.key == other.key
 
     def retold(self, other: "Holder") -> "Holder":
-        """The same person in newer words: an address that is told now is the one to write to."""
-        assert self.is_person(other)
-        if other.email is None or (
-            self.email is not None and self.email.normalized == other.email.normalized
-        ):
+        """In newer words, where it is the same person: an address that is told now is the one to
+        write to."""
+        told = other.email
+        if told is None or not self.is_person(other):
             return self
-        return replace(self, email=other.email)
+        is_known = self.email is not None and self.email.normalized == told.normalized
+        return self if is_known else replace(self, email=told)
 
     def is_same_as(self, other: "Holder") -> bool:
         """Told in the same words: what a repeated request is."""
