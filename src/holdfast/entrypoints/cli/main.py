@@ -3,33 +3,34 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import SettingsError, load_settings
-from holdfast.entrypoints.cli import (
-    admins,
-    auditing,
-    consuming,
-    dead_letters,
-    demo,
-    migrating,
-    organizations,
-    relaying,
-    releasing_expired,
-    serving,
-    working,
-)
 from holdfast.entrypoints.cli.failure import CommandFailed
 
-_COMMANDS = (
-    *(demo, serving, migrating, organizations, admins),
-    *(working, relaying, consuming, dead_letters, releasing_expired, auditing),
-)
+# The module of each command. Only that of the one that is called is loaded: all of them take
+# twice as long, and who types a command waits for it.
+MODULES = {
+    "demo": "demo",
+    "serve": "serving",
+    "migrate": "migrating",
+    "create-organization": "organizations",
+    "create-admin": "admins",
+    "worker": "working",
+    "beat": "working",
+    "relay": "relaying",
+    "consume": "consuming",
+    "dead-letters": "dead_letters",
+    "release-expired": "releasing_expired",
+    "audit": "auditing",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 when all went well, 1 when the command failed, 2 when it was not understood."""
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parser(words[0] if words else None).parse_args(words)
     try:
         settings = load_settings()
         configure_logs(settings)
@@ -42,15 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """Of this command; of all of them where it is none of them, so that they can be told."""
     program = argparse.ArgumentParser(
         prog="holdfast",
         description="A ticket hold engine: never sells one twice, gives each back on time.",
         epilog="Everything is configured by environment variables: see docs/configuration.md.",
     )
     commands = program.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.register(commands)
+    modules = dict.fromkeys(MODULES.values()) if command not in MODULES else [MODULES[command]]
+    for module in modules:
+        import_module(f"holdfast.entrypoints.cli.{module}").register(commands)
     return program
 
 
