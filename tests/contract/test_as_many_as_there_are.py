@@ -8,7 +8,7 @@ from holdfast.domain.outcomes import Placed
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
-from tests.contract.asking import ask, changed, placed, refused, waiting
+from tests.contract.asking import ask, changed, placed, refused, unchanged, waiting
 from tests.contract.seen import World
 from tests.contract.test_cart_seats import held_seats
 from tests.contract.test_waitlist import POLICY, a_person
@@ -44,6 +44,37 @@ def test_what_others_hold_does_not_count(world: World, engine: Admission) -> Non
     placed(engine, venue.fill("basket", {"a": ("standing", 2)}))
     after = changed(engine, venue.fill("basket", {"a": venue.some("guest", 4, at_least=1)}))
     assert after.quantity == 3
+
+
+def test_each_gets_its_least_before_anyone_gets_more(world: World, engine: Admission) -> None:
+    venue = club(world, total=5)
+    wish = {
+        "a": venue.some("standing", 4, at_least=1),
+        "b": venue.some("guest", 3, at_least=2),
+        "c": venue.some("guest", 1),
+    }
+    hold = placed(engine, venue.fill("basket", wish))
+    assert [line.quantity for line in hold.lines] == [2, 2, 1]
+    assert unchanged(engine, venue.fill("basket", wish)) == hold
+    too_much = {**wish, "b": venue.some("guest", 3, at_least=3), "c": venue.some("guest", 2)}
+    refusal = refused(engine, venue.fill("other", too_much, holder=STRANGER))
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
+
+
+def test_what_seats_need_of_a_pool_is_not_given_to_others(world: World, engine: Admission) -> None:
+    types = {"standing": ("house",)}
+    hall = Hall({"Stalls": {"A": 4}}, {"seat": ("house",)})
+    venue = world.build(Plan({"house": 8}, types, hall=hall))
+    named = venue.place(venue.some("standing", 8, at_least=1), venue.these("Stalls A 1"))
+    hold = placed(engine, named)
+    assert [line.quantity for line in hold.lines] == [7, 1]
+    ask(engine, venue.release(hold.id))
+    placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2", "Stalls A 3")))
+    found = venue.place(
+        venue.some("seat", 3, at_least=1), venue.some("standing", 6, at_least=1), holder=STRANGER
+    )
+    hold = placed(engine, found)
+    assert [line.quantity for line in hold.lines] == [1, 4], "there was one seat only"
 
 
 def test_side_by_side_as_many_as_a_row_has(world: World, engine: Admission) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.domain import refusals
+from holdfast.domain.as_many import as_many_as_there_are
 from holdfast.domain.cart_items import Difference, asks_again, difference, joined_lines
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.checking import refuse_asks, refuse_holder, refuse_lines, refuse_status
@@ -18,7 +19,7 @@ from holdfast.domain.commands import (
     SeatAsk,
 )
 from holdfast.domain.extending import is_of
-from holdfast.domain.fitting import Addition, Fit, as_many_as_there_are, fit
+from holdfast.domain.fitting import Addition, Fit, fit
 from holdfast.domain.footprint import CartCommand
 from holdfast.domain.hold import CartItem, Hold, Line, SeatWish
 from holdfast.domain.ids import TicketTypeId
@@ -192,7 +193,7 @@ def _add(
     if not isinstance(picked, Picked):
         return picked if isinstance(picked, Refusal) else Decision(picked)
     given_up = units_by_pool(hold) - units_of((*found.kept, *found.reduced))
-    parts = as_many_as_there_are(ledger, session, parts_of(more), given_up)
+    parts = as_many_as_there_are(ledger, session, parts_of(more), picked, given_up)
     lines = make_lines(ledger, session, parts, picked)
     everything = (*found.kept, *found.reduced, *lines)
     types = {line.ticket_type_id for line in lines}

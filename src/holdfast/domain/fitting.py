@@ -1,8 +1,7 @@
 """Whether there is room for what somebody wants to take now, and what has to end for it."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 from holdfast.domain import refusals
@@ -11,17 +10,13 @@ from holdfast.domain.commands import Ask, Origin, SeatAsk
 from holdfast.domain.hold import Line
 from holdfast.domain.ids import BlockId, PoolId
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.line_making import Part
 from holdfast.domain.outcomes import Decision, NeedsMore
-from holdfast.domain.overtaking import first_of, passes, taking_of
+from holdfast.domain.overtaking import passes, taking_of
 from holdfast.domain.picking import Picked
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.room import make_room
-from holdfast.domain.transitions import Transition, units_by_pool
-from holdfast.domain.values import Quantity
+from holdfast.domain.transitions import Transition
 from holdfast.domain.waiting import blocks_for
-
-NOTHING: Mapping[PoolId, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,56 +124,3 @@ def _full_block(session: SessionCatalogue, line: Line, short: list[PoolId]) -> B
         return None
     is_full = session.blocks[line.seat.block_id].capacity_pool_id in short
     return line.seat.block_id if is_full else None
-
-
-def as_many_as_there_are(
-    ledger: Ledger,
-    session: SessionCatalogue,
-    parts: Sequence[Part],
-    given_up: Mapping[PoolId, int] = NOTHING,
-) -> list[Part]:
-    """Where fewer would do, what is left after the parts that are not to be had in part, and what
-    is given up for it. Where even the least is not there, it is asked for as it was, so that the
-    answer says what is missing."""
-    if not any(isinstance(each.ask, Ask) and each.ask.at_least is not None for each in parts):
-        return list(parts)
-    taken: Counter[PoolId] = Counter()
-    for _, ask, _ in parts:
-        if isinstance(ask, Ask) and ask.at_least is None:
-            for pool_id in session.offers[ask.ticket_type_id].pool_ids:
-                taken[pool_id] += ask.quantity
-    fitted: list[Part] = []
-    for part in parts:
-        ask = part.ask
-        if isinstance(ask, Ask) and ask.at_least is not None:
-            pools = session.offers[ask.ticket_type_id].pool_ids
-            room = min(
-                (
-                    _room(ledger, session, pool) + given_up.get(pool, 0) - taken[pool]
-                    for pool in pools
-                ),
-                default=None,
-            )
-            count = ask.quantity if room is None else max(0, min(ask.quantity, room))
-            if count < ask.at_least:
-                count = int(ask.quantity)
-            taken.update(dict.fromkeys(pools, count))
-            if count:
-                less = replace(ask, quantity=Quantity(count), at_least=None)
-                fitted.append(part._replace(ask=less))
-        else:
-            fitted.append(part)
-    return fitted
-
-
-def _room(ledger: Ledger, session: SessionCatalogue, pool_id: PoolId) -> int:
-    """What is left of a pool for somebody who has only just come."""
-    if pool_id not in ledger.pools:
-        return 0
-    waitlist = ledger.waitlists.get(session.key)
-    claimed = 0
-    for line in waitlist.lines.values() if waitlist else ():
-        first = first_of(ledger, session, line)
-        if first is not None:
-            claimed += units_by_pool(first)[pool_id]
-    return ledger.available(pool_id) - claimed

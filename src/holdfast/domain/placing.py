@@ -5,6 +5,7 @@ from datetime import datetime
 from itertools import takewhile
 
 from holdfast.domain import refusals
+from holdfast.domain.as_many import as_many_as_there_are
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.checking import (
     refuse_asks,
@@ -13,7 +14,7 @@ from holdfast.domain.checking import (
     refuse_status,
 )
 from holdfast.domain.commands import Ask, PlaceHold, SeatAsk
-from holdfast.domain.fitting import Addition, as_many_as_there_are, fit
+from holdfast.domain.fitting import Addition, fit
 from holdfast.domain.hold import Hold, Line, numbered_lines
 from holdfast.domain.hold_making import placed_hold
 from holdfast.domain.joining import is_behind_a_line, wait_or_refuse
@@ -62,7 +63,7 @@ def _place(
 ) -> Decision:
     if session.keeps_line and is_behind_a_line(ledger, session, command):
         return wait_or_refuse(ledger, session, command, refusals.others_are_waiting())
-    parts = as_many_as_there_are(ledger, session, parts_of(command))
+    parts = as_many_as_there_are(ledger, session, parts_of(command), picked)
     lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
     if not lines:
         return wait_or_refuse(ledger, session, command, refusals.insufficient_inventory(0))
