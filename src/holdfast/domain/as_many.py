@@ -9,7 +9,7 @@ from holdfast.domain.commands import Ask
 from holdfast.domain.ids import PoolId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import Part
-from holdfast.domain.overtaking import first_of
+from holdfast.domain.overtaking import first_of, may_be_passed
 from holdfast.domain.picking import Picked
 from holdfast.domain.transitions import units_by_pool
 from holdfast.domain.values import Quantity
@@ -77,6 +77,6 @@ def _room(ledger: Ledger, session: SessionCatalogue, pool_id: PoolId) -> int:
     claimed = 0
     for line in waitlist.lines.values() if waitlist else ():
         first = first_of(ledger, session, line)
-        if first is not None:
+        if first is not None and not may_be_passed(session, line, first):
             claimed += units_by_pool(first)[pool_id]
     return ledger.available(pool_id) - claimed

@@ -5,17 +5,18 @@ free, a new hold with the same lines and prices stands for the lapsed one and is
 so an expired hold stays expired, and nobody's place is taken.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import EventStatus
 from holdfast.domain.commands import ConvertHolds
 from holdfast.domain.extending import is_of, refuse_mixture
 from holdfast.domain.hold import Hold, HoldStatus, rounded_up
-from holdfast.domain.ids import OrderId, PoolId
+from holdfast.domain.ids import OrderId, PoolId, SessionKey
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.order import make_order, revival_id
 from holdfast.domain.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
@@ -23,7 +24,7 @@ from holdfast.domain.overtaking import passes, taking_of
 from holdfast.domain.picking import lapsed_on
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.room import make_room
-from holdfast.domain.transitions import Transition, units_by_pool
+from holdfast.domain.transitions import Transition, units_by_pool, units_of
 
 
 def convert(ledger: Ledger, command: ConvertHolds) -> Decision:
@@ -60,6 +61,7 @@ def _convert(
         Converted(order, after, ledger.now),
         (*revived.ended, *created, *converted),
         order=order,
+        passed=revived.passed,
     )
 
 
@@ -127,10 +129,12 @@ def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Revived:
-    """The holds that stand for lapsed ones, and those that had to end for them."""
+    """The holds that stand for lapsed ones, those that had to end for them, and the lines that they
+    pass."""
 
     holds: tuple[Hold, ...] = ()
     ended: tuple[Transition, ...] = ()
+    passed: tuple[UUID, ...] = ()
 
 
 def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _Revived | Decision:
@@ -152,12 +156,13 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
     demand: Counter[PoolId] = Counter()
     for hold in lapsed:
         demand += units_by_pool(hold)
-    if not all(_may_take_back(ledger, hold) for hold in lapsed):
+    passed = _passed(ledger, lapsed)
+    if passed is None:
         return gone
     room = make_room(ledger, demand, vacated, command.origin)
     if not room.short_pools:
         stand_ins = tuple(_stand_in(ledger, hold) for hold in lapsed)
-        return _Revived(stand_ins, (*vacated, *room.evictions))
+        return _Revived(stand_ins, (*vacated, *room.evictions), passed)
     if any(ledger.available(pool_id) < units for pool_id, units in demand.items()):
         return gone
     session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
@@ -166,14 +171,26 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
     return Decision(NeedsMore(lapsed=short), room.evictions)
 
 
-def _may_take_back(ledger: Ledger, hold: Hold) -> bool:
-    """Not before those who wait for such places."""
-    session = ledger.sessions[hold.session_key]
-    if not session.keeps_line or not ledger.waitlists.get(session.key):
-        return True
-    wants = {*units_by_pool(hold), *(seat.block_id for seat in hold.seats)}
-    seats = (seat.id for seat in hold.seats)
-    return passes(ledger, session, taking_of(ledger, wants, units_by_pool(hold), seats)) is not None
+def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
+    """The lines that are passed when all of them get their places back; None where others wait for
+    such places and come first."""
+    by_session: defaultdict[SessionKey, list[Hold]] = defaultdict(list)
+    for hold in lapsed:
+        by_session[hold.session_key].append(hold)
+    passed: tuple[UUID, ...] = ()
+    for session_key, holds in by_session.items():
+        session = ledger.sessions[session_key]
+        if not session.keeps_line or not ledger.waitlists.get(session_key):
+            continue
+        demand = units_of(line for hold in holds for line in hold.lines)
+        seats = [seat for hold in holds for seat in hold.seats]
+        wants = {*demand, *(seat.block_id for seat in seats)}
+        taking = taking_of(ledger, wants, demand, (seat.id for seat in seats))
+        found = passes(ledger, session, taking)
+        if found is None:
+            return None
+        passed += found
+    return passed
 
 
 def _stand_in(ledger: Ledger, hold: Hold) -> Hold:

@@ -1,5 +1,6 @@
 """Whether there is room for what somebody wants to take now, and what has to end for it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,14 +9,14 @@ from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import Ask, Origin, SeatAsk
 from holdfast.domain.hold import Line
-from holdfast.domain.ids import BlockId, PoolId
+from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import Decision, NeedsMore
-from holdfast.domain.overtaking import passes, taking_of
+from holdfast.domain.overtaking import Taking, passes, taking_of, unknown_pools
 from holdfast.domain.picking import Picked
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.room import make_room
-from holdfast.domain.transitions import Transition
+from holdfast.domain.transitions import Transition, units_by_pool
 from holdfast.domain.waiting import blocks_for
 
 
@@ -45,13 +46,14 @@ def fit(
         pool_id not in ledger.pools for pool_id in added.demand
     ):
         return Decision(NeedsMore())
-    passed: tuple[UUID, ...] | None = ()
+    passed: tuple[UUID, ...] = ()
     if session.keeps_line and ledger.waitlists[session.key]:
-        seats = (line.seat.id for line in added.lines if line.seat is not None)
-        wants = _wants(ledger, session, added)
-        passed = passes(ledger, session, taking_of(ledger, wants, added.demand, seats))
-    if passed is None:
-        return refusals.others_are_waiting()
+        taking = _taking(ledger, session, added)
+        found = passes(ledger, session, taking)
+        if found is None:
+            unknown = unknown_pools(ledger, session, taking.wants)
+            return Decision(NeedsMore(pools=unknown)) if unknown else refusals.others_are_waiting()
+        passed = found
     vacated = tuple(
         Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed
     )
@@ -70,12 +72,34 @@ def fit(
     return _refuse_shortage(ledger, session, added)
 
 
-def _wants(ledger: Ledger, session: SessionCatalogue, added: Addition) -> set[UUID]:
+def _taking(ledger: Ledger, session: SessionCatalogue, added: Addition) -> Taking:
+    """What somebody has already is nothing that they take from others."""
+    own = {added.picked.own, *(hold.id for hold in added.picked.taken_over)} - {None}
+    seats = frozenset(
+        line.seat.id
+        for line in added.lines
+        if line.seat is not None and ledger.seats[line.seat.id].hold_id not in own
+    )
+    demand = Counter(added.demand)
+    for hold in added.picked.taken_over:
+        for pool, units in units_by_pool(hold).items():
+            if pool in demand:
+                demand[pool] -= units
+    return taking_of(ledger, _wants(ledger, session, added, +demand, seats), demand, seats)
+
+
+def _wants(
+    ledger: Ledger,
+    session: SessionCatalogue,
+    added: Addition,
+    demand: Iterable[PoolId],
+    seats: frozenset[SeatId],
+) -> set[UUID]:
     """As they would stand in a line for it: see `waiting.wants_of`."""
-    wants: set[UUID] = set(added.demand)
+    wants: set[UUID] = set(demand)
     for ask in added.asks:
         if isinstance(ask, SeatAsk):
-            wants |= {ledger.seats[seat_id].place.block_id for seat_id in ask.seat_ids}
+            wants |= {ledger.seats[id_].place.block_id for id_ in seats.intersection(ask.seat_ids)}
         elif session.offers[ask.ticket_type_id].is_seated:
             wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
     # What a block has left is a matter of its seats.

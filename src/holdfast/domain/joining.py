@@ -1,6 +1,7 @@
 """Joining the line: who finds nothing left waits for it, where the policy says so."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from holdfast.domain import refusals
@@ -12,20 +13,12 @@ from holdfast.domain.hold_making import waiting_hold
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import plain_line, waiting_line
 from holdfast.domain.outcomes import Decision, NeedsMore, Waiting
-from holdfast.domain.overtaking import (
-    can_seat,
-    capacity_limits,
-    closed_blocks,
-    first_of,
-    free_for_waiters,
-    may_be_passed,
-    seat_asks,
-)
+from holdfast.domain.overtaking import closed_blocks, first_of, may_be_passed
 from holdfast.domain.proposing import propose
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.domain.seating import Seating
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.waiting import blocks_for, line_id_of, wants_of
+from holdfast.domain.waiting_seats import can_seat, capacity_limits, free_for_waiters, seat_asks
 
 # What somebody who waits may live to see change.
 _WORTH_WAITING = {
@@ -140,7 +133,7 @@ def refuse_for_ever(
     seating = ledger.seatings.get(session.key)
     if seating is None:
         return NeedsMore()
-    house = Seating(seating.plan, seating.plan.all_free())
+    house = replace(seating, free=seating.plan.all_free())
     capacities = {
         block_id: ledger.pools[block.capacity_pool_id].total
         for block_id, block in session.blocks.items()

@@ -73,6 +73,8 @@ class Ledger:
     proposal: Proposal | None = None  # to the command that is decided just now
     # Sessions of which this group has freed seats: the look ahead cannot know of those.
     freed: set[SessionKey] = field(default_factory=set)
+    # Seats that this group has sold: of those it does not know either.
+    sold_seats: set[SeatId] = field(default_factory=set)
 
     def lapsed_units(self, pool_id: PoolId) -> int:
         """What lapsed holds still occupy of the pool."""
@@ -119,7 +121,7 @@ class Ledger:
         passed: Collection[UUID] = (),
     ) -> None:
         """All of it or none: the new pools and seats are made, and so checked, before any is
-        kept. `passed` are lines of the session that it is about."""
+        kept. `passed` are lines of the sessions that it is about."""
         transitions = tuple(transitions)
         moved = {
             pool_id: self.pools[pool_id].moved(move.held, move.sold)
@@ -143,7 +145,9 @@ class Ledger:
             if self.waitlists:
                 self._move_in_line(transition)
         if passed:
-            self.waitlists[transitions[-1].after.session_key].passed(passed)
+            for session_key in {each.after.session_key for each in transitions}:
+                if session_key in self.waitlists:
+                    self.waitlists[session_key].passed(passed)
         for (pool_id, second), units in lapse_moves(transitions).items():
             buckets = self.lapse.setdefault(pool_id, {})
             buckets[second] = buckets.get(second, 0) + units
@@ -172,6 +176,8 @@ class Ledger:
 
     def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
         for seat in seats.values():
+            if seat.is_sold():
+                self.sold_seats.add(seat.id)
             if seat.is_free(self.now) and not self.seats[seat.id].is_free(self.now):
                 self.freed.add((seat.organization_id, seat.session_id))
             self.seats[seat.id] = seat

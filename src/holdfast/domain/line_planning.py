@@ -8,11 +8,12 @@ from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.footprint import Resource, ResourceKind, Survey
 from holdfast.domain.hold import Line
 from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey
-from holdfast.domain.overtaking import may_be_passed, seat_asks, wished_blocks
+from holdfast.domain.overtaking import may_be_passed
 from holdfast.domain.proposing import propose
 from holdfast.domain.seat_planning import seat_resources
 from holdfast.domain.seating import FreeSeats, Seating
 from holdfast.domain.waiting import PROMOTIONS_MAX, Waitlist
+from holdfast.domain.waiting_seats import seat_asks, wished_blocks
 
 
 @dataclass(slots=True)

@@ -4,22 +4,25 @@ Whoever takes places leaves to the first of every earlier line what that one nee
 passes it, if that one may still be passed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.commands import Ask
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.ledger import Ledger
-from holdfast.domain.proposing import propose
-from holdfast.domain.seat import SeatStatus
 from holdfast.domain.seating import FreeSeats, Seating
 from holdfast.domain.transitions import units_by_pool
-from holdfast.domain.values import Quantity
 from holdfast.domain.waiting import WaitingLine, Waitlist, blocks_for, line_id_of, place_of
+from holdfast.domain.waiting_seats import (
+    HallWithout,
+    can_seat,
+    has_seats_for,
+    seat_asks,
+    wished_blocks,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
     if not waitlist:
         return ()
     left, passed = dict(taking.left), []
+    hall = HallWithout(ledger, session, taking.seats)
     own_line = line_id_of(taking.wants)
     earlier = _earlier(ledger, session, waitlist, taking)
     if earlier is None:
@@ -46,7 +50,7 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
     for first, line in earlier:
         claim = units_by_pool(first)
         is_short = any(left[pool] < units for pool, units in claim.items() if pool in left)
-        if is_short or line.id == own_line or _loses_seats(ledger, session, first, taking.seats):
+        if is_short or line.id == own_line or hall.is_lost_for(first):
             if not may_be_passed(session, line, first):
                 return None
             passed.append(line.id)
@@ -62,7 +66,7 @@ def _earlier(
     """The first of every line that wants any of the same, where they came earlier, the earliest
     first. None where it may be somebody's turn already, or nobody has looked far enough."""
     found: list[tuple[Hold, WaitingLine]] = []
-    for line in waitlist.sharing(taking.wants):
+    for line in sharing(waitlist, session, taking.wants):
         first = first_of(ledger, session, line)
         if taking.place is None and not waitlist.is_settled:
             return None
@@ -74,6 +78,32 @@ def _earlier(
     return sorted(found, key=lambda each: place_of(each[0]))
 
 
+def sharing(
+    waitlist: Waitlist, session: SessionCatalogue, wants: frozenset[UUID]
+) -> Iterator[WaitingLine]:
+    """The lines that want any of the same. There may be blocks now that were not there when they
+    were opened."""
+    for line in waitlist.lines.values():
+        blocks = wished_blocks(line.first[0], session) if line.first else frozenset()
+        if not (wants.isdisjoint(line.wants) and wants.isdisjoint(blocks)):
+            yield line
+
+
+def unknown_pools(
+    ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
+) -> frozenset[PoolId]:
+    """What those who come first need besides, and nobody has looked at: if too little of it is left
+    for them for good, they hold nobody up."""
+    waitlist = ledger.waitlists[session.key]
+    needed = {
+        pool_id
+        for line in sharing(waitlist, session, wants)
+        for party in line.first
+        for pool_id in units_by_pool(party)
+    }
+    return frozenset(needed - ledger.pools.keys())
+
+
 def first_of(ledger: Ledger, session: SessionCatalogue, line: WaitingLine) -> Hold | None:
     """The first of those in sight who can be served at all: the house may have become smaller."""
     return next((party for party in line.first if can_be_served(ledger, session, party)), None)
@@ -82,17 +112,27 @@ def first_of(ledger: Ledger, session: SessionCatalogue, line: WaitingLine) -> Ho
 def can_be_served(ledger: Ledger, session: SessionCatalogue, party: Hold) -> bool:
     """What is sold is gone until there is more of it, and what is not offered any more nobody
     gets."""
+    if not _is_offered(session, party):
+        return False
+    pools = ledger.pools
+    if any(
+        units > pools[pool_id].total - pools[pool_id].sold
+        for pool_id, units in units_by_pool(party).items()
+        if pool_id in pools
+    ):
+        return False
+    seating = ledger.seatings.get(session.key)
+    return seating is None or has_seats_for(ledger, session, seating, party)
+
+
+def _is_offered(session: SessionCatalogue, party: Hold) -> bool:
     for line in party.lines:
         if line.ticket_type_id not in session.offers:
             return False
         wish = line.wish
         if wish is not None and not blocks_for(line.ticket_type_id, wish.block_id, session):
             return False
-    return all(
-        units <= ledger.pools[pool_id].total - ledger.pools[pool_id].sold
-        for pool_id, units in units_by_pool(party).items()
-        if pool_id in ledger.pools
-    )
+    return True
 
 
 def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> bool:
@@ -112,93 +152,6 @@ def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> 
     return line.passes - first.waiting.passes_seen < allowed
 
 
-def _loses_seats(
-    ledger: Ledger, session: SessionCatalogue, first: Hold, taken: frozenset[SeatId]
-) -> bool:
-    """Who cannot be seated as it is keeps all that is free where they want to sit; who can be (and
-    waits for something else) only has to be left enough."""
-    asks = seat_asks(first)
-    if not asks or not taken:
-        return False
-    scope = wished_blocks(first, session)
-    if not any(ledger.seats[seat_id].place.block_id in scope for seat_id in taken):
-        return False
-    seating = ledger.seatings.get(session.key)
-    if seating is None:
-        return True
-    free = free_for_waiters(ledger, seating)
-    limits = capacity_limits(ledger, session)
-    if not can_seat(session, Seating(seating.plan, free), asks, limits):
-        return True
-    for seat_id in taken:
-        free.take(seating.plan.spots[seat_id])
-    return not can_seat(session, Seating(seating.plan, free), asks, limits)
-
-
-def can_seat(
-    session: SessionCatalogue,
-    seating: Seating,
-    asks: Sequence[Ask],
-    limits: Mapping[BlockId, int],
-) -> bool:
-    blocks = frozenset[BlockId]().union(
-        *(blocks_for(ask.ticket_type_id, ask.block_id, session) for ask in asks)
-    )
-    # Nearly always, where people wait; and then nothing needs to be looked for.
-    if seating.has_fewer(sum(ask.quantity for ask in asks), blocks):
-        return False
-    proposal, _ = propose(seating, seating.free, asks, session, limits=limits)
-    return not proposal.is_short
-
-
-def free_for_waiters(ledger: Ledger, seating: Seating) -> FreeSeats:
-    """What the look ahead saw, corrected by what is locked. A seat whose hold has only lapsed is
-    theirs once somebody has written that down."""
-    free = seating.free.copy()
-    for seat in ledger.seats.values():
-        spot = seating.plan.spots.get(seat.id)
-        if spot is not None and seat.status is SeatStatus.AVAILABLE:
-            free.give_back(spot)
-        elif spot is not None:
-            free.take(spot)
-    return free
-
-
-def capacity_limits(ledger: Ledger, session: SessionCatalogue) -> dict[BlockId, int]:
-    """What blocks with a capacity have left. Of one whose pool is not locked, nothing."""
-    return {
-        block_id: ledger.pools[pool_id].free if pool_id in ledger.pools else 0
-        for block_id, block in session.blocks.items()
-        if (pool_id := block.capacity_pool_id) is not None
-    }
-
-
-def seat_asks(hold: Hold) -> list[Ask]:
-    """What a party that waits for seats asks for."""
-    return [
-        Ask(
-            line.ticket_type_id,
-            Quantity(line.quantity),
-            line.wish.unit_price_minor,
-            line.wish.block_id,
-            line.wish.accessible,
-            line.wish.is_together,
-        )
-        for line in hold.lines
-        if line.wish is not None
-    ]
-
-
-def wished_blocks(hold: Hold, session: SessionCatalogue) -> frozenset[BlockId]:
-    return frozenset[BlockId]().union(
-        *(
-            blocks_for(line.ticket_type_id, line.wish.block_id, session)
-            for line in hold.lines
-            if line.wish is not None
-        )
-    )
-
-
 def closed_blocks(
     session: SessionCatalogue, waitlist: Waitlist, seating: Seating, free: FreeSeats
 ) -> frozenset[BlockId]:
@@ -206,11 +159,15 @@ def closed_blocks(
     there are too few. A hint: the capacities of blocks are not known here."""
     closed: set[BlockId] = set()
     for line in waitlist.lines.values():
-        first = line.first[0] if line.first else None
+        first = next((party for party in line.first if _is_offered(session, party)), None)
         if first is None or may_be_passed(session, line, first):
             continue
         asks = seat_asks(first)
-        if asks and not can_seat(session, Seating(seating.plan, free), asks, {}):
+        if (
+            asks
+            and not can_seat(session, replace(seating, free=free), asks, {})
+            and can_seat(session, replace(seating, free=seating.unsold), asks, {})
+        ):
             closed |= wished_blocks(first, session)
     return frozenset(closed)
 

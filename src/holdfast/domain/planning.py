@@ -212,6 +212,7 @@ class GroupPlan:
             required |= self._seats.pools(command, session)
             if session.keeps_line:
                 required.add(Resource(ResourceKind.WAITLIST, organization_id, command.session_id))
+                required |= {Resource(_POOL, organization_id, each) for each in learnt.pools}
             is_waiting = learnt.has_to_wait or session.key in self.survey.lined
             holding = _holding(command, session, is_waiting=is_waiting)
             if holding is not None:

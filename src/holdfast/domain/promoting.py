@@ -11,20 +11,17 @@ from holdfast.domain.hold import Hold, Line, numbered_lines, rounded_up
 from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import SeatSale, seat_line
-from holdfast.domain.overtaking import (
-    Taking,
-    can_be_served,
-    capacity_limits,
-    first_of,
-    free_for_waiters,
-    may_be_passed,
-    passes,
-    seat_asks,
-)
+from holdfast.domain.overtaking import Taking, can_be_served, first_of, may_be_passed, passes
 from holdfast.domain.proposing import propose
 from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
 from holdfast.domain.waiting import WaitingLine, Waitlist, blocks_for, place_of
+from holdfast.domain.waiting_seats import (
+    capacity_limits,
+    free_for_waiters,
+    seat_asks,
+    wished_blocks,
+)
 
 ACTOR = "waitlist"
 
@@ -80,6 +77,7 @@ def _promote_in_order(
             continue
         if not can_be_served(ledger, session, hold):
             continue
+        waitlist.has_gaps = False
         promotion = _promotion(ledger, session, hold, origin)
         if promotion is not None:
             waitlist.promotions_left -= 1
@@ -89,7 +87,8 @@ def _promote_in_order(
             continue
         line = waitlist.lines[hold.waiting.line_id]
         first = first_of(ledger, session, line)
-        if first is None or not may_be_passed(session, line, first):
+        # What may be there for it, and is only not locked yet, is not given to those behind it.
+        if waitlist.has_gaps or first is None or not may_be_passed(session, line, first):
             stuck.add(line.id)
     return made
 
@@ -154,14 +153,14 @@ def _promotion(
     left = {pool_id: ledger.available(pool_id) - units for pool_id, units in demand.items()}
     assert hold.waiting is not None
     waitlist = ledger.waitlists[session.key]
-    wants = waitlist.lines[hold.waiting.line_id].wants
+    wants = waitlist.lines[hold.waiting.line_id].wants | wished_blocks(hold, session)
     seats = frozenset(seat.id for seat in promoted.seats)
     passed = passes(ledger, session, Taking(wants, left, seats, place_of(hold)))
     if passed is None:
         return None
     room = make_room(ledger, demand, (), origin)
     if room.short_pools:
-        waitlist.lapsed_pools |= room.short_pools
+        waitlist.lacks(lapsed=room.short_pools)
         return None
     return _Promotion(promoted, passed, room.evictions)
 
@@ -169,7 +168,7 @@ def _promotion(
 def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId, int]) -> bool:
     """Lapsed places are free: who needs them writes down that their holds have ended."""
     missing = demand.keys() - ledger.pools.keys()
-    ledger.waitlists[session.key].missing_pools |= missing
+    ledger.waitlists[session.key].lacks(pools=missing)
     return not missing and all(
         ledger.available(pool_id) >= units for pool_id, units in demand.items()
     )
@@ -184,8 +183,7 @@ def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line
     seating = ledger.seatings.get(session.key)
     missing = _pools_of_seats(session, asks) - ledger.pools.keys()
     if seating is None or missing:
-        waitlist.missing_pools |= missing
-        waitlist.is_blind |= seating is None
+        waitlist.lacks(pools=missing, is_blind=seating is None)
         return None
     free = free_for_waiters(ledger, seating)
     limits = capacity_limits(ledger, session)
@@ -194,7 +192,7 @@ def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line
         return None
     seats = {seat_id for found in proposal.seats for seat_id in found}
     if not seats <= ledger.seats.keys():
-        waitlist.missing_seats |= seats
+        waitlist.lacks(seats=seats)
         return None
     found = iter(proposal.seats)
     lines: list[Line] = []

@@ -87,10 +87,12 @@ class FreeSeats:
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """A plan, and which places were free when it was looked at."""
+    """A plan, which places were free when it was looked at, and which may ever be: those that are
+    not sold."""
 
     plan: SeatPlan
     free: FreeSeats
+    unsold: FreeSeats
 
     def has_fewer(self, count: int, blocks: frozenset[BlockId]) -> bool:
         """Whether there are fewer free places than that in these blocks."""
@@ -168,12 +170,17 @@ class SeatMap:
     def __init__(self, plan: SeatPlan) -> None:
         self.plan = plan
         self._free = plan.all_free()
+        self._unsold = plan.all_free()
         self._held_until: dict[SeatId, datetime] = {}
         self._lapses: list[tuple[datetime, SeatId]] = []
 
     def saw(self, seat_id: SeatId, status: SeatStatus, held_until: datetime | None) -> None:
         spot = self.plan.spots[seat_id]
         self._held_until.pop(seat_id, None)
+        if status is SeatStatus.SOLD:
+            self._unsold.take(spot)
+        else:
+            self._unsold.give_back(spot)
         if status is SeatStatus.AVAILABLE:
             self._free.give_back(spot)
             return
@@ -188,4 +195,4 @@ class SeatMap:
             lapsed_at, seat_id = heappop(self._lapses)
             if self._held_until.get(seat_id) == lapsed_at:
                 self._free.give_back(self.plan.spots[seat_id])
-        return Seating(self.plan, self._free.copy())
+        return Seating(self.plan, self._free.copy(), self._unsold.copy())

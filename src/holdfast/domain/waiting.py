@@ -13,7 +13,7 @@ All of it is guarded by one lock of the session, which every command takes that 
 frees something in a session that keeps a line.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
@@ -118,6 +118,7 @@ class Waitlist:
     missing_seats: set[SeatId] = field(default_factory=set)
     lapsed_pools: set[PoolId] = field(default_factory=set)
     is_blind: bool = False  # somebody waits for seats, and nobody has looked at the hall
+    has_gaps: bool = False  # the one who was tried last lacks any of these
     # What is to be written.
     changed: set[UUID] = field(default_factory=set)
     was_settled: bool = field(init=False)
@@ -127,6 +128,20 @@ class Waitlist:
 
     def __bool__(self) -> bool:
         return bool(self.lines)
+
+    def lacks(
+        self,
+        *,
+        pools: Set[PoolId] = frozenset(),
+        seats: Set[SeatId] = frozenset(),
+        lapsed: Set[PoolId] = frozenset(),
+        is_blind: bool = False,
+    ) -> None:
+        self.missing_pools |= pools
+        self.missing_seats |= seats
+        self.lapsed_pools |= lapsed
+        self.is_blind |= is_blind
+        self.has_gaps |= is_blind or bool(pools or seats or lapsed)
 
     def is_missing_something(self) -> bool:
         return bool(self.missing_pools or self.missing_seats or self.is_blind)
