@@ -289,6 +289,10 @@ def test_every_session_can_be_chosen(platform: Platform, opened: Opened) -> None
         platform.made("/api/sessions", {"event_id": sale.event_id, "name": f"Night {number}"})
     tab = opened(sale)
     expect(tab.page.locator("#session option")).to_have_count(102)
+    tab.page.locator("#session").select_option(label="Night 7")
+    tab.page.reload()
+    chosen = tab.page.locator("#session option:checked")
+    expect(chosen).to_have_text("Night 7")
 
 
 def test_who_waits_sees_the_position_and_then_the_places(

@@ -170,7 +170,7 @@ class StoresAgree(Agreeing):
 
     @rule(
         hold_id=any_hold,
-        seconds=st.sampled_from([100, 200, 600]),
+        seconds=st.sampled_from([1000, 2000, 6000]),
         holder=holders,
         is_operator=st.booleans(),
     )

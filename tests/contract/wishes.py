@@ -13,10 +13,10 @@ from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
 from tests.contract.venues import Hall, Venue
 
-# Time passes in steps of 100 s, and holds end and are warned in between: so none is ever near its
-# end when it is looked at.
-TTL_SECONDS = 650
-STEP_SECONDS = 100
+# Time passes in steps of 1000 s, and holds end and are warned in between: so none is ever near its
+# end when it is looked at, however slow the machine is.
+TTL_SECONDS = 6500
+STEP_SECONDS = 1000
 STALLS_CAPACITY = 6
 
 POOLS = {"house": 12, "adults": 8, "children": 8}
@@ -42,15 +42,22 @@ SEAT_NAMES = [
     for number in range(1, width + 1)
 ]
 PEOPLE = [Holder(user_id=f"user-{number}") for number in range(3)]
-LENIENT = HoldPolicy(TTL_SECONDS, 10, lifetime_max_seconds=1250, late_payment_seconds=400)
+LENIENT = HoldPolicy(
+    TTL_SECONDS,
+    10,
+    checkout_extension_seconds=3000,
+    lifetime_max_seconds=12_500,
+    warning_seconds=600,
+    late_payment_seconds=4000,
+)
 WAITING = replace(
-    LENIENT, waitlist=True, waiting_seconds=850, waiting_places_max=3, late_payment_seconds=0
+    LENIENT, waitlist=True, waiting_seconds=8500, waiting_places_max=3, late_payment_seconds=0
 )
 POLICIES = {
     "lenient": LENIENT,
     "strict": replace(LENIENT, one_active_hold=True, refuse_orphans=True, late_payment_seconds=0),
     "waiting": WAITING,
-    "passing": replace(WAITING, waiting_passes_max=2, late_payment_seconds=400),
+    "passing": replace(WAITING, waiting_passes_max=2, late_payment_seconds=4000),
 }
 CARTS = ["first", "second"]
 

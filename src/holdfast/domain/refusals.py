@@ -378,7 +378,7 @@ def amount_changed(total_minor: int, currency: str) -> Refusal:
 
 def cart_of_another_holder() -> Refusal:
     return Refusal(
-        RefusalCode.CART_OF_ANOTHER_HOLDER, "This cart holds tickets for another customer"
+        RefusalCode.CART_OF_ANOTHER_HOLDER, "This is the cart of another customer"
     )
 
 

@@ -40,6 +40,13 @@ _NOT_AN_ATTEMPT = {
     RefusalCode.EMPTY_CART,
 }
 
+# A checkout that was not about its holds at all.
+_NOT_AN_EXTENSION = {
+    RefusalCode.EMPTY_CART,
+    RefusalCode.CART_OF_ANOTHER_HOLDER,
+    RefusalCode.IDEMPOTENCY_KEY_REUSED,
+}
+
 # Somebody may have paid for nothing, or tries to get something for it twice.
 _OF_PAYMENTS = {
     RefusalCode.PAYMENT_REFUSED.value,
@@ -133,7 +140,7 @@ class Journal:
 
     def _tell_not_extended(self, command: ExtendHold | StartCheckout, refusal: Refusal) -> None:
         """Who goes to pay and is not given the time for it has to be noticed."""
-        if refusal.code is RefusalCode.EMPTY_CART:
+        if refusal.code in _NOT_AN_EXTENSION:
             return
         is_late = refusal.code is RefusalCode.EXPIRED_BEFORE_CHECKOUT
         what = "hold.expired_before_checkout" if is_late else "hold.extension_failed"

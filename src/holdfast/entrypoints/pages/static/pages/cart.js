@@ -290,6 +290,8 @@ function forgetRefusal() {
 
 async function open(chosen) {
   session = chosen;
+  fragment.set("session", chosen); // so that it is there again after a reload
+  history.replaceState(null, "", `#${fragment}`);
   hold = null;
   wanted = {};
   offers = [];
