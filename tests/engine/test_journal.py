@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from holdfast.domain.commands import SeatAsk
 from holdfast.domain.ids import SeatId
 from holdfast.domain.outcomes import Placed
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission
 from holdfast.ports.attempts import FailedAttempt
 from holdfast.ports.store import StoreUnavailable
@@ -178,3 +179,21 @@ class TestBlockedSeats:
         ]
         assert {each.seat_id for each in hall.attempts.written} == set(unknown.seat_ids)
         assert {each.hold_id for each in hall.attempts.written} == {None}
+
+
+def test_a_checkout_that_is_refused_for_its_holds_is_told_and_no_other(stage: Stage) -> None:
+    held = stage.place()
+    assert isinstance(held, Placed)
+    key = stage.venue.key()
+    other = stage.venue.place(("standing", 1), key=key)
+    with capture_logs() as logs:
+        stage.engine.submit(other, lambda _: b"").result(5)
+        reused = replace(
+            stage.venue.check_out(held.hold.id), idempotency=replace(key, fingerprint=b"another")
+        )
+        assert isinstance(stage.engine.submit(reused, lambda _: b"").result(5).outcome, Refusal)
+        stage.world.let_pass(stage.venue, 700)
+        stage.engine.submit(stage.venue.check_out(held.hold.id)).result(5)
+        stage.engine.stop()
+    told = [line["event"] for line in logs if line["log_level"] == "warning"]
+    assert told == ["hold.expired_before_checkout"]
