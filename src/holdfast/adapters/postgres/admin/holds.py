@@ -236,7 +236,8 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         if not hold.is_cart or hold.cart_token is None:
             return holder
         cart = wrapped(Truncator(hold.cart_token).chars(CART_LENGTH_MAX))
-        return format_html("{}<br>cart {}", holder, cart)
+        # One box: on a phone what stands in a cell stands side by side.
+        return format_html('<span class="block py-2">{}<br>cart {}</span>', holder, cart)
 
     @admin.display(description="Cart")
     def cart(self, hold: Hold) -> SafeString | str:

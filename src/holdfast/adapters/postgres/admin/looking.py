@@ -194,6 +194,9 @@ class ReadOnlyAdmin(UnfoldAdmin):
         }
     )
 
+    class Media:
+        css = {"all": ("holdfast/lists.css",)}
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
