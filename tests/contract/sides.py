@@ -36,6 +36,7 @@ from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
 from tests.contract.seen import World, seen_hold
 from tests.contract.venues import Plan, Venue
+from tests.contract.wishes import STEP_SECONDS
 
 # Slow machines may take their time: that is not what is compared.
 PATIENCE_SECONDS = 60
@@ -212,7 +213,7 @@ class Side:
         if isinstance(value, list):
             return [self._translated(each) for each in value]
         if key == "expires_in" and value is not None:
-            return value // 100
+            return value // STEP_SECONDS
         return self._names.get(value, value) if isinstance(value, str) else value
 
 

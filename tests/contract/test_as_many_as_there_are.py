@@ -2,6 +2,8 @@
 
 from uuid import uuid4
 
+import pytest
+
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.outcomes import Placed
@@ -101,6 +103,100 @@ def test_a_hold_that_is_asked_for_again_is_the_same(world: World, engine: Admiss
     again = ask(engine, command)
     assert isinstance(again, Placed)
     assert (again.hold, again.is_repeat) == (hold, True)
+
+
+def test_what_one_has_too_little_of_the_other_does_not_lose(
+    world: World, engine: Admission
+) -> None:
+    hall = Hall(
+        {"Stalls": {"A": 4}, "Balcony": {"B": 2}},
+        {"seat": (), "view": ()},
+        sold_in={"Stalls": ("seat",), "Balcony": ("view",)},
+    )
+    venue = world.build(Plan({}, {}, hall=hall))
+    wish = (venue.some("seat", 4, at_least=1), venue.some("view", 4, at_least=1))
+    assert len(placed(engine, venue.place(*wish)).seats) == 6
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ([(3, 1), (2, 1)], [2, 1]),
+        ([(3, 1), (2, 2)], [1, 2]),
+        ([(3, 1), (3, None)], None),
+        ([(2, 1), (2, 1), (2, 1)], [1, 1, 1]),
+        ([(2, 1), (2, 0), (2, 1)], [2, 0, 1]),
+        ([(3, 2), (3, 2)], None),
+    ],
+)
+def test_of_too_few_seats_each_gets_its_least_and_the_first_more(
+    world: World, engine: Admission, asked: list[tuple[int, int | None]], found: list[int] | None
+) -> None:
+    types = ["first", "second", "third"][: len(asked)]
+    venue = world.build(Plan({}, {}, hall=Hall({"S": {"A": 3}}, dict.fromkeys(types, ()))))
+    pairs = zip(types, asked, strict=True)
+    command = venue.place(
+        *(venue.some(name, most, at_least=least) for name, (most, least) in pairs)
+    )
+    if found is None:
+        refused(engine, command)
+        return
+    hold = placed(engine, command)
+    of_type = [line.ticket_type_id for line in hold.lines]
+    assert [of_type.count(venue.ticket_types[name]) for name in types] == found
+
+
+@pytest.mark.parametrize(("least", "found"), [(1, {"Stalls A 4"}), (2, None)])
+def test_fewer_need_fewer_accessible_seats(
+    world: World, engine: Admission, least: int, found: set[str] | None
+) -> None:
+    hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, accessible=frozenset({"Stalls A 4"}))
+    venue = world.build(Plan({}, {}, hall=hall))
+    command = venue.fill("basket", {"a": venue.some("seat", 3, accessible=2, at_least=least)})
+    if found is None:
+        refused(engine, command)
+        return
+    hold = placed(engine, command)
+    assert set(venue.names_of(hold)) == found
+    assert unchanged(engine, command) == hold
+
+
+def test_who_waits_for_fewer_waits_for_fewer_accessible_seats(
+    world: World, engine: Admission
+) -> None:
+    accessible = frozenset({"Stalls A 3", "Stalls A 4"})
+    hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, accessible=accessible)
+    venue = world.build(Plan({}, {}, POLICY, hall))
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", "Stalls A 3", holder=STRANGER))
+    taken = placed(engine, venue.seats("Stalls A 4", holder=STRANGER))
+    hold = waiting(engine, venue.place(venue.some("seat", 3, accessible=2, at_least=1)))
+    ask(engine, venue.release(taken.id))
+    assert venue.names_of(world.hold(venue, hold.id)) == ["Stalls A 4"]
+
+
+@pytest.mark.parametrize("seats", [2, 3, 4, 5])
+def test_a_hold_of_several_asks_that_is_asked_for_again_is_the_same(
+    world: World, engine: Admission, seats: int
+) -> None:
+    """Nobody remembers how many of the seats each ask has got."""
+    plan = Plan(
+        {"floor": 2}, {"standing": ("floor",)}, hall=Hall({"S": {"A": seats}}, {"seat": ()})
+    )
+    venue = world.build(plan)
+    three, two = venue.some("seat", 3, at_least=1), venue.some("seat", 2, at_least=1)
+    standing, hold_id = venue.some("standing", 3, at_least=1), HoldId(uuid4())
+    command = venue.place(three, two, standing, hold_id=hold_id)
+    hold = placed(engine, command)
+    assert len(hold.seats) == seats
+    again = ask(engine, command)
+    assert isinstance(again, Placed), again
+    assert (again.hold, again.is_repeat) == (hold, True)
+    one = venue.some("seat", 1, at_least=1)
+    five = venue.some("seat", 5, at_least=5)
+    dear = venue.some("seat", 3, at_least=1, price=1)
+    for others in ((one, standing), (three, five, standing), (dear, two, standing), (three, two)):
+        refusal = refused(engine, venue.place(*others, hold_id=hold_id))
+        assert refusal.code is RefusalCode.IDEMPOTENCY_KEY_REUSED
 
 
 def test_an_id_is_of_one_hold_though_fewer_would_do(world: World, engine: Admission) -> None:

@@ -23,7 +23,7 @@ from tests.contract.asking import (
 )
 from tests.contract.seen import World
 from tests.contract.test_carts import contents, hall, held, live_holds
-from tests.contract.venues import BUYER, STRANGER, Plan
+from tests.contract.venues import BUYER, STRANGER, Hall, Plan
 from tests.contract.worlds import PostgresWorld
 
 
@@ -93,6 +93,21 @@ def test_a_cart_is_of_one_session_at_a_time(world: World, engine: Admission) -> 
     assert world.hold(venue, hold.id) == hold
     emptied(engine, venue.empty("basket"))
     placed(engine, other.fill("basket", {"a": ("standing", 1)}))
+
+
+def test_who_may_have_one_hold_may_take_a_seat_instead_of_waiting(
+    world: World, engine: Admission
+) -> None:
+    policy = HoldPolicy(waitlist=True, one_active_hold=True)
+    seats = Hall({"Stalls": {"A": 2}, "Balcony": {"B": 1}}, {"seat": ()})
+    venue = world.build(Plan({}, {}, policy, seats))
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
+    hold = waiting(engine, venue.fill("basket", {"a": venue.some("seat", 2, block="Stalls")}))
+    instead = placed(engine, venue.fill("basket", {"a": venue.these("Balcony B 1")}))
+    assert instead in live_holds(world, venue)
+    assert world.hold(venue, hold.id).status is HoldStatus.CANCELLED
+    refusal = refused(engine, venue.fill("other", {"a": venue.some("seat", 1)}))
+    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
 
 
 def test_two_carts_of_one_name_in_two_organizations_are_two(

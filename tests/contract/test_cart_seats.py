@@ -9,7 +9,7 @@ from holdfast.domain.commands import Ask, SeatAsk
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
-from tests.contract.asking import changed, placed, refused, unchanged
+from tests.contract.asking import ask, changed, placed, refused, unchanged
 from tests.contract.seen import SeatSeen, World
 from tests.contract.venues import STRANGER, Hall, Plan, Venue
 
@@ -117,6 +117,163 @@ def test_accessible_places_are_counted_once(world: World, engine: Admission) -> 
     assert "Stalls A 1" in venue.names_of(hold)
     more = changed(engine, venue.fill("basket", {"a": venue.some("seat", 3, accessible=1)}))
     assert len(venue.names_of(more)) == 3
+
+
+def row_with_accessible(world: World, *accessible: str, pools: Mapping[str, int]) -> Venue:
+    hall = Hall({"S": {"A": 4}}, {"seat": tuple(pools)}, accessible=frozenset(accessible))
+    return world.build(Plan(pools, {}, hall=hall))
+
+
+def test_of_fewer_seats_the_accessible_one_stays(world: World, engine: Admission) -> None:
+    venue = row_with_accessible(world, "S A 4", pools={})
+    placed(engine, venue.fill("basket", {"a": venue.some("seat", 3, accessible=1)}))
+    wish = venue.fill("basket", {"a": venue.some("seat", 1, accessible=1)})
+    less = changed(engine, wish)
+    assert venue.names_of(less) == ["S A 4"]
+    assert held_seats(world, venue) == {"S A 4"}
+    assert unchanged(engine, wish) == less
+
+
+@pytest.mark.parametrize(("place", "together"), [(3, False), (4, True), (2, False)])
+def test_where_a_pool_has_fewer_the_accessible_seat_stays(
+    world: World, engine: Admission, place: int, together: bool
+) -> None:
+    venue = row_with_accessible(world, f"S A {place}", pools={"few": 2})
+    wish = venue.some("seat", 4, accessible=1, together=together, at_least=1)
+    hold = placed(engine, venue.fill("basket", {"a": wish}))
+    assert len(hold.seats) == 2
+    assert f"S A {place}" in venue.names_of(hold)
+    assert hold.is_adjacent
+
+
+def test_where_a_pool_has_fewer_both_accessible_seats_stay(world: World, engine: Admission) -> None:
+    venue = row_with_accessible(world, "S A 1", "S A 4", pools={"few": 3})
+    wish = venue.some("seat", 4, accessible=2, at_least=1)
+    hold = placed(engine, venue.place(wish))
+    assert venue.names_of(hold) == ["S A 1", "S A 2", "S A 4"]
+
+
+def test_an_item_that_asks_for_an_accessible_seat_gets_one_in_place_of_another(
+    world: World, engine: Admission
+) -> None:
+    venue = row_with_accessible(world, "S A 3", pools={})
+    hold = placed(engine, venue.fill("basket", {"a": ("seat", 2)}))
+    first = venue.names_of(hold)[0]
+    assert "S A 3" not in venue.names_of(hold)
+    wish = venue.fill("basket", {"a": venue.some("seat", 2, accessible=1)})
+    after = changed(engine, wish)
+    assert venue.names_of(after) == [first, "S A 3"]
+    assert held_seats(world, venue) == {first, "S A 3"}
+    assert world.hold(venue, hold.id) == after
+    assert unchanged(engine, wish) == after
+    refusal = refused(engine, venue.fill("basket", {"a": venue.some("seat", 2, accessible=2)}))
+    assert refusal.message == "Not enough accessible seats available. Requested: 1, Available: 0"
+    assert world.hold(venue, hold.id) == after
+
+
+@pytest.mark.parametrize("least", [None, 1])
+def test_an_item_that_grows_gets_the_accessible_seat_that_it_asks_for(
+    world: World, engine: Admission, least: int | None
+) -> None:
+    venue = row_with_accessible(world, "S A 3", pools={})
+    hold = placed(engine, venue.fill("basket", {"a": ("seat", 1)}))
+    stranger = placed(engine, venue.seats("S A 3", holder=STRANGER))
+    wish = venue.fill("basket", {"a": venue.some("seat", 2, accessible=1, at_least=least)})
+    refused(engine, wish)
+    assert world.hold(venue, hold.id) == hold
+    ask(engine, venue.release(stranger.id))
+    assert venue.names_of(changed(engine, wish)) == [*venue.names_of(hold), "S A 3"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"a": 2}, {"a": ("seat", 2, 100)}),
+        ({"a": 2}, {"a": ("child", 2, None)}),
+        ({"a": 2}, {"a": ("seat", 1, None), "b": ("child", 1, None)}),
+        ({"a": 1, "b": 1}, {"a": ("child", 1, None), "b": ("child", 1, 100)}),
+        ({"a": 2}, {"b": ("seat", 2, None)}),
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_another_price_or_type_is_no_other_seat(
+    world: World,
+    engine: Admission,
+    before: dict[str, int],
+    after: dict[str, tuple[str, int, int | None]],
+    rows: int,
+) -> None:
+    """Whether there are others or not."""
+    hall = Hall(
+        {"S": dict.fromkeys("AB"[:rows], 2)}, {"seat": (), "child": ()}, capacities={"S": 2}
+    )
+    venue = world.build(Plan({}, {}, hall=hall))
+    items = {item: ("seat", quantity) for item, quantity in before.items()}
+    hold = placed(engine, venue.fill("basket", items))
+    facts = len(world.facts(venue))
+    wish = {
+        item: venue.some(kind, quantity, price=price)
+        for item, (kind, quantity, price) in after.items()
+    }
+    again = changed(engine, venue.fill("basket", wish))
+    assert set(venue.names_of(again)) == set(venue.names_of(hold)) == {"S A 1", "S A 2"}
+    assert world.facts(venue)[facts:] == [("hold.changed", hold.id, 2, None)]
+    sold = [(line.item.id, line.ticket_type_id, 1) for line in again.lines if line.item]
+    expected = [
+        (item, venue.ticket_types[kind], 1)
+        for item, (kind, quantity, _) in after.items()
+        for _ in range(quantity)
+    ]
+    assert sorted(sold) == sorted(expected)
+    assert world.hold(venue, hold.id) == again
+    assert unchanged(engine, venue.fill("basket", wish)) == again
+
+
+def test_each_item_keeps_its_own_seats(world: World, engine: Admission) -> None:
+    venue = world.build(Plan({}, {}, hall=Hall({"S": {"A": 3, "B": 3}}, {"seat": ()})))
+    hold = placed(engine, venue.fill("basket", {"a": ("seat", 1), "b": ("seat", 2)}))
+    wish = {"b": venue.some("seat", 3, price=7), "a": venue.some("seat", 1, price=9)}
+    more = changed(engine, venue.fill("basket", wish))
+    seats_of = [
+        {item: {line.seat for line in each.lines if line.item and line.item.id == item}}
+        for each in (hold, more)
+        for item in ("a", "b")
+    ]
+    assert seats_of[0] == seats_of[2]
+    assert seats_of[1]["b"] < seats_of[3]["b"]
+    assert len(held_seats(world, venue)) == 4
+
+
+def test_seats_that_are_not_side_by_side_are_given_up_for_others_that_are(
+    world: World, engine: Admission
+) -> None:
+    venue = world.build(Plan({}, {}, hall=Hall({"S": {"A": 1, "B": 1, "C": 2}}, {"seat": ()})))
+    stranger = placed(engine, venue.seats("S C 1", "S C 2", holder=STRANGER))
+    placed(engine, venue.fill("basket", {"a": ("seat", 2)}))
+    wish = venue.fill("basket", {"a": venue.some("seat", 2, price=7, together=True)})
+    refused(engine, wish)
+    assert held_seats(world, venue) == {"S A 1", "S B 1", "S C 1", "S C 2"}
+    ask(engine, venue.release(stranger.id))
+    assert venue.names_of(changed(engine, wish)) == ["S C 1", "S C 2"]
+    placed(engine, venue.place(("seat", 2), holder=STRANGER))
+
+
+@pytest.mark.parametrize("least", [None, 1])
+def test_an_item_of_another_type_that_needs_an_accessible_seat_gets_one(
+    world: World, engine: Admission, least: int | None
+) -> None:
+    hall = Hall({"S": {"A": 4}}, {"seat": (), "child": ()}, accessible=frozenset({"S A 1"}))
+    venue = world.build(Plan({}, {}, hall=hall))
+    hold = placed(engine, venue.fill("basket", {"a": ("seat", 3)}))
+    wish = venue.some("child", 3, accessible=1, at_least=least)
+    stranger = placed(engine, venue.seats("S A 1", holder=STRANGER))
+    refused(engine, venue.fill("basket", {"a": wish}))
+    assert world.hold(venue, hold.id) == hold
+    ask(engine, venue.release(stranger.id))
+    after = changed(engine, venue.fill("basket", {"a": wish}))
+    names = set(venue.names_of(after))
+    assert "S A 1" in names
+    assert len(names & set(venue.names_of(hold))) == 2
 
 
 def test_seats_and_standing_places_change_together_or_not_at_all(

@@ -81,6 +81,42 @@ def test_who_asked_for_the_accessible_place_gets_it(world: World, engine: Admiss
     assert refusal.message == "Not enough accessible seats available. Requested: 1, Available: 0"
 
 
+def test_only_who_asks_for_it_has_to_sit_together(world: World, engine: Admission) -> None:
+    """All of them together where that can be, and else those who have to."""
+    hall = Hall({"Stalls": {"A": 2, "B": 2, "C": 4}}, {"seat": (), "child": ()})
+    venue = world.build(Plan({}, {}, hall=hall))
+    asks = (("seat", 2), venue.some("child", 2, together=True))
+    hold = placed(engine, venue.place(*asks))
+    assert {name.split()[1] for name in venue.names_of(hold)} == {"C"}
+    hold = placed(engine, venue.place(*asks, holder=STRANGER))
+    assert len(hold.seats) == 4
+    children = [line.seat for line in hold.lines[2:] if line.seat is not None]
+    assert len({seat.row for seat in children}) == 1
+
+
+def test_two_parties_that_sit_together_need_not_sit_beside_each_other(
+    world: World, engine: Admission
+) -> None:
+    venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 2, "B": 3}}, {"seat": ()})))
+    two, three = (venue.some("seat", count, together=True) for count in (2, 3))
+    refusal = refused(engine, venue.place(two, venue.some("seat", 4, together=True)))
+    assert refusal.details == {"requested_quantity": 6, "available_quantity": 5}
+    hold = placed(engine, venue.place(two, three))
+    assert [name.split()[1] for name in venue.names_of(hold)] == ["A", "A", "B", "B", "B"]
+
+
+def test_who_has_to_sit_together_and_cannot_is_told_how_many_could(
+    world: World, engine: Admission
+) -> None:
+    hall = Hall({"Stalls": {"A": 4}, "Balcony": {"B": 3}}, {"seat": ()}, capacities={"Stalls": 2})
+    venue = world.build(Plan({}, {}, hall=hall))
+    asks = (venue.some("seat", 1), venue.some("seat", 4, together=True))
+    refusal = refused(engine, venue.place(*asks))
+    assert refusal.message == (
+        "Not enough seats side by side available. Requested: 4, Available: 3"
+    )
+
+
 def test_a_shortage_counts_all_that_was_asked_for(world: World, engine: Admission) -> None:
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 5}}, {"seat": (), "child": ()})))
     refusal = refused(engine, venue.place(("seat", 4), ("child", 4)))

@@ -194,3 +194,16 @@ class TestWhatOneHasAlready:
         line = waiting(engine, venue.place(venue.some("seat", 1), holder=a_person(1)))
         placed(engine, venue.fill("basket", {"a": venue.these(*both)}))
         assert statuses(world, venue, [before, line]) == ["cancelled", "waiting"]
+
+    def test_does_not_let_a_cart_grow_past_those_who_wait(
+        self, world: World, engine: Admission
+    ) -> None:
+        venue = stalls(world)
+        hold = placed(engine, venue.fill("basket", {"a": venue.some("seat", 3)}))
+        waiting(engine, venue.place(venue.some("seat", 2), holder=a_person(1)))
+        refusal = refused(engine, venue.fill("basket", {"a": venue.some("seat", 4)}))
+        assert refusal.code is RefusalCode.OTHERS_ARE_WAITING
+        other_price = venue.fill("basket", {"a": venue.some("seat", 3, price=100)})
+        assert {line.seat for line in changed(engine, other_price).lines} == {
+            line.seat for line in hold.lines
+        }

@@ -67,8 +67,10 @@ def found(
     blocks: frozenset[BlockId] = ALL,
     accessible: int = 0,
     limits: Mapping[BlockId, int] | None = None,
+    *,
+    is_together: bool = False,
 ) -> list[str] | None:
-    search = Search(quantity, blocks, accessible, limits or {})
+    search = Search(quantity, blocks, accessible, limits or {}, is_together)
     return names(room, best_available(room.plan, room.free, search))
 
 
@@ -134,6 +136,15 @@ def test_a_restricted_view_together_beats_good_ones_apart() -> None:
 def test_accessible_places_are_kept_until_nothing_else_is_left() -> None:
     assert found(room("ac..", ".x.x"), 3) == ["A2", "A3", "B0"]
     assert found(room("ac.", "xxx"), 2) == ["A0", "A1"]
+
+
+def test_side_by_side_accessible_places_are_kept_until_no_others_are_side_by_side() -> None:
+    assert found(room("ac.x", ".x.."), 3, is_together=True) == ["A0", "A1", "A2"]
+    assert found(room("ac.x", "...."), 3, is_together=True) == ["B0", "B1", "B2"]
+    assert found(room("ac.x", "...x"), 2, is_together=True) == ["B1", "B2"], "one is left alone"
+    hall = room("...", balcony=["aaa"])
+    assert found(hall, 3, limits={STALLS: 2}, is_together=True) == ["B0", "B1", "B2"]
+    assert found(room("ac x", ".x.."), 3, is_together=True) is None
 
 
 def test_who_needs_an_accessible_place_gets_it_with_the_companion_beside() -> None:
@@ -204,6 +215,7 @@ searches = st.builds(
     blocks=st.sampled_from([ALL, frozenset({STALLS}), frozenset({BALCONY})]),
     accessible=st.sampled_from([0, 0, 0, 1, 2]),
     limits=st.dictionaries(st.sampled_from([STALLS, BALCONY]), st.integers(0, 6), max_size=2),
+    is_together=st.booleans(),
 ).map(lambda search: replace(search, accessible=min(search.accessible, search.quantity)))
 
 
@@ -229,7 +241,7 @@ def within_limits(room: Room, search: Search, spots: Sequence[Spot]) -> int:
 
 def tiers(room: Room, search: Search) -> Iterator[list[Spot]]:
     """The seats that may be given: good ones, then all but the special ones, then, only if those
-    are too few, all."""
+    are too few, or too few side by side for who has to sit so, all."""
     free = free_spots(room, search)
     if search.accessible:
         yield free
@@ -241,8 +253,21 @@ def tiers(room: Room, search: Search) -> Iterator[list[Spot]]:
     ]
     yield [spot for spot in ordinary if not room.plan.place(spot).is_restricted_view]
     yield ordinary
-    if within_limits(room, search, ordinary) < search.quantity:
+    if search.is_together:
+        is_enough = any(run_in(room, search, ordinary, first) for first in ordinary)
+    else:
+        is_enough = within_limits(room, search, ordinary) >= search.quantity
+    if not is_enough:
         yield free
+
+
+def run_in(
+    room: Room, search: Search, spots: Sequence[Spot], first: Spot
+) -> tuple[Spot, ...] | None:
+    """So many of these side by side, from the first on."""
+    run = tuple(Spot(first.row, first.bit + offset) for offset in range(search.quantity))
+    is_there = set(run) <= set(spots) and within_limits(room, search, run) == search.quantity
+    return run if is_there else None
 
 
 def accessible_of(room: Room, spots: Sequence[Spot]) -> list[Spot]:
@@ -269,13 +294,9 @@ def together(room: Room, search: Search) -> tuple[Spot, ...] | None:
     candidates = []
     for tier_number, tier in enumerate(tiers(room, search)):
         for first in tier:
-            run = tuple(Spot(first.row, first.bit + offset) for offset in range(search.quantity))
+            run = run_in(room, search, tier, first)
             row = room.plan.rows[first.row]
-            if (
-                not set(run) <= set(tier)
-                or within_limits(room, search, run) < search.quantity
-                or len(accessible_of(room, run)) < search.accessible
-            ):
+            if run is None or len(accessible_of(room, run)) < search.accessible:
                 continue
             places = [room.plan.place(spot) for spot in run]
             wasted = sum(not (place.is_accessible or place.is_companion) for place in places)
@@ -317,6 +338,9 @@ def test_it_finds_what_a_look_at_every_choice_finds(room: Room, search: Search) 
     free = free_spots(room, search)
     can_seat = within_limits(room, search, free) >= search.quantity
     can_seat &= within_limits(room, search, accessible_of(room, free)) >= search.accessible
+    best = together(room, search)
+    if search.is_together:
+        can_seat = best is not None
     assert (spots is not None) == can_seat
     if spots is None:
         return
@@ -324,7 +348,6 @@ def test_it_finds_what_a_look_at_every_choice_finds(room: Room, search: Search) 
     assert set(spots) <= set(free)
     assert within_limits(room, search, spots) == search.quantity
     assert len(accessible_of(room, spots)) >= search.accessible
-    best = together(room, search)
     if best is not None:
         assert spots == best
         return

@@ -99,8 +99,50 @@ def test_best_seats_stay_where_they_are_in_the_block_that_is_wanted() -> None:
     ask = Ask(SEATED, Quantity(2), block_id=BALCONY, accessible=1)
     found = difference(lines, [CartAsk("a", ask)], NOW)
     assert found.kept == [lines[1]]
-    more = replace(ask, quantity=Quantity(1), accessible=0)
-    assert found.parts == [(more, CartItem("a", NOW))], "accessible places are counted once"
+    assert found.parts == [(replace(ask, quantity=Quantity(1)), CartItem("a", NOW))]
+
+
+def accessible_line(number: int) -> Line:
+    ordinary = seat_line("a", number)
+    assert ordinary.seat is not None
+    return replace(ordinary, seat=replace(ordinary.seat, is_accessible=True))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "accessible", "least", "kept", "more"),
+    [
+        (3, 1, None, [0, 1, 2], None),
+        (2, 1, None, [0, 2], None),
+        (1, 1, None, [2], None),
+        (1, 0, None, [0], None),
+        (3, 2, None, [0, 2], (1, 1, None)),
+        (4, 1, None, [0, 1, 2], (1, 0, None)),
+        (4, 3, None, [0, 2], (2, 2, None)),
+        (2, 2, None, [2], (1, 1, None)),
+        # Who has none but accessible places may do without the rest; who has others may not.
+        (2, 2, 1, [2], (1, 1, 0)),
+        (3, 2, 1, [0, 2], (1, 1, 1)),
+        (5, 2, 2, [0, 1, 2], (2, 1, 1)),
+        (5, 1, 4, [0, 1, 2], (2, 0, 1)),
+    ],
+)
+def test_accessible_places_stay_and_others_make_way_for_those_that_are_missing(
+    quantity: int,
+    accessible: int,
+    least: int | None,
+    kept: list[int],
+    more: tuple[int, int, int | None] | None,
+) -> None:
+    lines = [seat_line("a", 0), seat_line("a", 1), accessible_line(2)]
+    ask = Ask(SEATED, Quantity(quantity), accessible=accessible, at_least=least)
+    found = difference(lines, [CartAsk("a", ask)], NOW)
+    assert sorted(line.number for line in found.kept) == kept
+    parts = [
+        (each.quantity, each.accessible, each.at_least)
+        for each, _ in found.parts
+        if isinstance(each, Ask)
+    ]
+    assert parts == ([] if more is None else [more])
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,10 @@ def _nothing(_: Row) -> int:
     return 0
 
 
+def _special(row: Row) -> int:
+    return row.special
+
+
 def count_available(
     plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld = _nothing
 ) -> int:
@@ -64,12 +68,16 @@ def orphans(free: int, picked: int) -> tuple[int, ...]:
 
 def _withheld(plan: SeatPlan, free: FreeSeats, search: Search) -> Iterator[Withheld]:
     """Good views first. Accessible places and those of companions are kept for people who ask for
-    them until nothing else is left."""
+    them until nothing else is left; or nothing else side by side, for those who have to be."""
     if not search.accessible:
         if plan.has_restricted_views:
             yield lambda row: row.special | row.restricted
-        yield lambda row: row.special
-        if count_available(plan, free, search, lambda row: row.special) >= search.quantity:
+        yield _special
+        if search.is_together:
+            is_enough = bool(_together(plan, free, search, _special, minds_orphans=False))
+        else:
+            is_enough = count_available(plan, free, search, _special) >= search.quantity
+        if is_enough:
             return
     yield _nothing
 

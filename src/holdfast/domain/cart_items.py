@@ -1,7 +1,7 @@
 """What a cart says against what its hold has: the difference is all that is changed.
 
 What stays keeps the price at which it was held; what comes new costs what it costs today. Of what
-is given up, the newest goes first.
+is given up, the newest goes first, but never an accessible place that is still asked for.
 """
 
 from collections import defaultdict
@@ -18,11 +18,12 @@ from holdfast.domain.values import Quantity
 @dataclass(slots=True)
 class Difference:
     """`kept` lines stay as they are, `reduced` ones are what remains of others, and `parts` come in
-    addition."""
+    addition. The seats that are given up go with the items that had them."""
 
     kept: list[Line] = field(default_factory=list)
     reduced: list[Line] = field(default_factory=list)
     parts: list[tuple[Ask | SeatAsk, CartItem]] = field(default_factory=list)
+    given_up: tuple[tuple[SeatId, str], ...] = ()
 
 
 def difference(lines: Sequence[Line], asks: Iterable[CartAsk], group_id: UUID) -> Difference:
@@ -40,6 +41,12 @@ def difference(lines: Sequence[Line], asks: Iterable[CartAsk], group_id: UUID) -
             _seats(found, lines, each.ask, item)
         else:
             _quantity(found, by_item[each.item_id], each.ask, item)
+    stays = {line.seat.id for line in (*found.kept, *found.reduced) if line.seat is not None}
+    found.given_up = tuple(
+        (line.seat.id, line.item.id)
+        for line in lines
+        if line.seat is not None and line.item is not None and line.seat.id not in stays
+    )
     return found
 
 
@@ -65,9 +72,14 @@ def _seats(found: Difference, lines: Sequence[Line], ask: SeatAsk, item: CartIte
 
 
 def _quantity(found: Difference, lines: Sequence[Line], ask: Ask, item: CartItem) -> None:
-    left = int(ask.quantity)
+    """Where accessible places are missing, others make way for them."""
+    lines = [line for line in lines if _serves(line, ask)]
+    accessible = [line for line in lines if _is_accessible(line)][: ask.accessible]
+    missing = min(ask.accessible, ask.quantity) - len(accessible)
+    found.kept += accessible
+    left = ask.quantity - len(accessible) - missing
     for line in lines:
-        if not (left and _serves(line, ask)):
+        if not left or any(line is each for each in accessible):
             continue
         if line.quantity <= left:
             found.kept.append(line)
@@ -75,13 +87,27 @@ def _quantity(found: Difference, lines: Sequence[Line], ask: Ask, item: CartItem
         else:
             found.reduced.append(replace(line, quantity=left, item=item))
             left = 0
-    if left:
-        has = ask.quantity - left
-        least = None if ask.at_least is None else max(0, ask.at_least - has)
-        # Accessible places are counted once, with the first that are held.
-        accessible = 0 if has else ask.accessible
-        more = replace(ask, quantity=Quantity(left), at_least=least, accessible=accessible)
+    more = rest_of(ask, ask.quantity - left - missing, len(accessible))
+    if more is not None:
         found.parts.append((more, item))
+
+
+def rest_of(ask: Ask, has: int, accessible: int) -> Ask | None:
+    """What is missing of it where so many are there, so many of them accessible."""
+    left = ask.quantity - has
+    if not left:
+        return None
+    missing = max(0, min(ask.accessible, ask.quantity) - accessible)
+    least = None
+    if ask.at_least is not None:
+        # Fewer will not do where it is the accessible places that would be missing.
+        needed = missing if has > accessible else 0
+        least = max(needed, ask.at_least - has)
+    return replace(ask, quantity=Quantity(left), at_least=least, accessible=missing)
+
+
+def _is_accessible(line: Line) -> bool:
+    return line.seat is not None and line.seat.is_accessible
 
 
 def _serves(line: Line, ask: Ask) -> bool:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.as_many import as_many_as_there_are
@@ -34,11 +35,12 @@ from holdfast.domain.outcomes import (
     Placed,
     Waiting,
 )
+from holdfast.domain.overtaking import sharing
 from holdfast.domain.picking import Picked, pick_seats
 from holdfast.domain.placing import place
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.waiting import wants_of
+from holdfast.domain.waiting import blocks_for, wants_of
 
 
 def fill_cart(ledger: Ledger, command: FillCart) -> Decision:
@@ -190,8 +192,10 @@ def _add(
     picked: Picked | NeedsMore | Refusal = Picked()
     if session.has_seats or more.named_seats:
         picked = pick_seats(ledger, session, more, hold.id)
-    if not isinstance(picked, Picked):
-        return picked if isinstance(picked, Refusal) else Decision(picked)
+    if isinstance(picked, NeedsMore):
+        return Decision(picked)
+    if isinstance(picked, Refusal):
+        return _refused_for_others(ledger, session, more) or picked
     given_up = units_by_pool(hold) - units_of((*found.kept, *found.reduced))
     parts = as_many_as_there_are(ledger, session, parts_of(more), picked, given_up)
     lines = make_lines(ledger, session, parts, picked)
@@ -216,6 +220,24 @@ def _add(
     return _in_addition(room) if isinstance(room, Refusal) else room
 
 
+def _refused_for_others(
+    ledger: Ledger, session: SessionCatalogue, more: PlaceHold
+) -> Refusal | None:
+    """Where people wait for such seats, those that are free are not for a cart that grows."""
+    waitlist = ledger.waitlists.get(session.key)
+    if not waitlist or more.named_seats:
+        return None
+    wants = frozenset[UUID]().union(
+        *(
+            blocks_for(ask.ticket_type_id, ask.block_id, session)
+            for ask in more.asks
+            if isinstance(ask, Ask)
+        )
+    )
+    is_behind = any(True for _ in sharing(waitlist, session, wants))
+    return refusals.others_are_waiting() if is_behind else None
+
+
 def _in_addition(refusal: Refusal) -> Refusal:
     if refusal.code is not RefusalCode.INSUFFICIENT_INVENTORY:
         return refusal
@@ -231,7 +253,8 @@ def _can_do_without(found: Difference) -> bool:
 
 def addition_of(command: FillCart, found: Difference) -> PlaceHold:
     """What comes in addition, as if it were a hold of its own."""
-    return _place(command, [ask for ask, _ in found.parts], [item for _, item in found.parts])
+    asks, items = [ask for ask, _ in found.parts], [item for _, item in found.parts]
+    return replace(_place(command, asks, items), given_up=found.given_up)
 
 
 def _refuse_seats(lines: Sequence[Line]) -> Refusal | None:
@@ -285,6 +308,10 @@ def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     after_it = replace(
         ledger,
         holds={**ledger.holds, hold.key: released},
+        holdings={
+            whose: tuple(released if each.key == hold.key else each for each in holds)
+            for whose, holds in ledger.holdings.items()
+        },
         waitlists={**ledger.waitlists, key: ledger.waitlists[key].without(hold)},
     )
     decision = place(after_it, place_of_cart(command))

@@ -114,6 +114,8 @@ class PlaceHold:
     # What a cart holds, and which of its items each ask is for.
     is_cart: bool = False
     items: tuple[CartItem, ...] = ()
+    # The seats that the cart gives up meanwhile, and which of its items had each.
+    given_up: tuple[tuple[SeatId, str], ...] = ()
 
     named_seats: tuple[SeatId, ...] = field(init=False)
 

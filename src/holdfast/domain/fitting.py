@@ -100,7 +100,7 @@ def _wants(
     for ask in added.asks:
         if isinstance(ask, SeatAsk):
             wants |= {ledger.seats[id_].place.block_id for id_ in seats.intersection(ask.seat_ids)}
-        elif session.offers[ask.ticket_type_id].is_seated:
+        elif seats and session.offers[ask.ticket_type_id].is_seated:
             wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
     # What a block has left is a matter of its seats.
     return wants - {block.capacity_pool_id for block in session.blocks.values()}

@@ -79,6 +79,7 @@ class LineSeat:
     row: str
     number: str
     position: int
+    is_accessible: bool = False
 
 
 @dataclass(frozen=True, slots=True)

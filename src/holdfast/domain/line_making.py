@@ -22,6 +22,12 @@ class Part(NamedTuple):
     item: CartItem | None = None
 
 
+def with_quantity(ask: Ask, quantity: int) -> Ask:
+    """The same for so many, and no fewer; they need no more accessible places than they are."""
+    accessible = min(ask.accessible, quantity)
+    return replace(ask, quantity=Quantity(quantity), at_least=None, accessible=accessible)
+
+
 def parts_of(command: PlaceHold) -> list[Part]:
     items = command.items or (None,) * len(command.asks)
     return [Part(*each) for each in zip(count(), command.asks, items, strict=False)]
@@ -35,7 +41,7 @@ def make_lines(
         seats = picked.seats.get(position)
         if seats is not None:
             if isinstance(ask, Ask):
-                seats = seats[: ask.quantity]  # its pools may have fewer than there are seats
+                seats = _as_many_of(ledger, seats, ask)
             price = ask.unit_price_minor
             lines += [
                 seat_line(ledger, session, SeatSale(seat_id, picked.type_of[seat_id], price), item)
@@ -44,6 +50,24 @@ def make_lines(
         elif isinstance(ask, Ask):
             lines.append(plain_line(session, ask, item))
     return lines
+
+
+def _as_many_of(ledger: Ledger, seats: tuple[SeatId, ...], ask: Ask) -> tuple[SeatId, ...]:
+    """Its pools may have fewer than there are seats. Those that stay are next to each other, and
+    the accessible ones that are asked for stay."""
+    count = int(ask.quantity)
+    if len(seats) <= count:
+        return seats
+    accessible = {seat_id for seat_id in seats if ledger.seats[seat_id].place.is_accessible}
+    wanted = min(ask.accessible, count, len(accessible))
+    windows = [seats[start : start + count] for start in range(len(seats) - count + 1)]
+    best = max(windows, key=lambda window: min(wanted, len(accessible.intersection(window))))
+    if ask.is_together or len(accessible.intersection(best)) >= wanted:
+        return best
+    first = [seat_id for seat_id in seats if seat_id in accessible][:wanted]
+    others = [seat_id for seat_id in seats if seat_id not in first]
+    kept = {*first, *others[: count - wanted]}
+    return tuple(seat_id for seat_id in seats if seat_id in kept)
 
 
 def plain_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None) -> Line:
@@ -58,7 +82,7 @@ def waiting_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = No
     it is known which it is, unless the platform named a price."""
     offer = session.offers[ask.ticket_type_id]
     if ask.at_least:
-        ask = replace(ask, quantity=Quantity(ask.at_least), at_least=None)
+        ask = with_quantity(ask, ask.at_least)
     line = plain_line(session, ask, item)
     if not offer.is_seated:
         return line
@@ -87,5 +111,13 @@ def seat_line(
     if block.capacity_pool_id is not None and block.capacity_pool_id not in pools:
         pools = (*pools, block.capacity_pool_id)
     price = session.price_in(place.block_id, ticket_type_id) if given_price is None else given_price
-    seat = LineSeat(seat_id, place.block_id, block.name, place.row, place.number, place.position)
+    seat = LineSeat(
+        seat_id,
+        place.block_id,
+        block.name,
+        place.row,
+        place.number,
+        place.position,
+        place.is_accessible,
+    )
     return Line(ticket_type_id, 1, price, pools, seat, item=item)

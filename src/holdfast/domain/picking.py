@@ -162,7 +162,8 @@ def _take_found(
     locked = frozenset(seat_id for seat_id in found if seat_id not in ledger.seats)
     if locked:
         return NeedsMore(locked_seats=locked)
-    if not all(ledger.seats[seat_id].is_free(ledger.now) for seat_id in found):
+    again = {seat_id for seat_id, _ in command.given_up}
+    if not all(seat_id in again or ledger.seats[seat_id].is_free(ledger.now) for seat_id in found):
         return NeedsMore(was_overtaken=True)
     for (position, ask), seats in zip(asks, proposal.seats, strict=True):
         picked.seats[position] = seats

@@ -1,8 +1,7 @@
 """Placing a hold: everything, or nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import takewhile
 
 from holdfast.domain import refusals
 from holdfast.domain.as_many import as_many_as_there_are
@@ -100,36 +99,48 @@ def _repeated(existing: Hold, command: PlaceHold, now: datetime) -> Outcome:
 
 
 def _are_met_by(command: PlaceHold, hold: Hold) -> bool:
-    """A price counts only where the platform names one: the catalogue's may have changed since."""
-    lines = list(hold.lines)
+    """Whether its lines are what the asks have got, in their order. Where fewer would do nobody
+    remembers how many each has got: any way to share them out will do."""
+    reached = {0}  # how many of the lines the asks so far may have got
     for ask in command.asks:
-        if isinstance(ask, Ask) and lines and lines[0].seat is None:
-            met, lines = lines[:1], lines[1:]
-            least = ask.quantity if ask.at_least is None else ask.at_least
-            is_met = least <= met[0].quantity <= ask.quantity
-        else:
-            count = _seats_for(ask, lines)
-            met, lines = lines[:count], lines[count:]
-            seats = tuple(line.seat.id for line in met if line.seat is not None)
-            is_met = seats == ask.seat_ids if isinstance(ask, SeatAsk) else len(seats) == count
-        is_met &= all(
-            ask.ticket_type_id in {None, line.ticket_type_id}
-            and ask.unit_price_minor in {None, line.unit_price_minor}
-            for line in met
-        )
-        if not is_met:
-            return False
-    return not lines
+        reached = _reached_with(ask, hold.lines, reached)
+    return len(hold.lines) in reached
 
 
-def _seats_for(ask: Ask | SeatAsk, lines: Sequence[Line]) -> int:
-    """How many of the lines are for it: where fewer would do, as many as there are of its type."""
+def _reached_with(ask: Ask | SeatAsk, lines: Sequence[Line], starts: Iterable[int]) -> set[int]:
+    """Where the lines of this ask may end that begin there."""
     if isinstance(ask, SeatAsk):
-        return len(ask.seat_ids)
-    if ask.at_least is None:
-        return ask.quantity
-    alike = takewhile(
-        lambda line: line.seat is not None and line.ticket_type_id == ask.ticket_type_id, lines
-    )
-    found = min(ask.quantity, sum(1 for _ in alike))
-    return found if found >= ask.at_least else ask.quantity
+        count = len(ask.seat_ids)
+        return {start + count for start in starts if _are_named(ask, lines[start : start + count])}
+    least = int(ask.quantity) if ask.at_least is None else ask.at_least
+    runs = _runs_for(ask, lines)
+    ends = set() if least else set(starts)
+    for start in starts:
+        ends.update(range(start + least, start + min(ask.quantity, runs[start]) + 1))
+        line = lines[start] if start < len(lines) else None
+        if line is not None and line.seat is None and _is_for(ask, line):
+            ends |= {start + 1} if least <= line.quantity <= ask.quantity else set()
+    return ends
+
+
+def _are_named(ask: SeatAsk, lines: Sequence[Line]) -> bool:
+    seats = tuple(line.seat.id for line in lines if line.seat is not None)
+    return seats == ask.seat_ids and all(_is_for(ask, line) for line in lines)
+
+
+def _runs_for(ask: Ask, lines: Sequence[Line]) -> list[int]:
+    """From each line on, how many follow each other that are seats for it."""
+    runs = [0] * (len(lines) + 1)
+    for number in reversed(range(len(lines))):
+        line = lines[number]
+        if line.seat is not None and _is_for(ask, line):
+            runs[number] = runs[number + 1] + 1
+    return runs
+
+
+def _is_for(ask: Ask | SeatAsk, line: Line) -> bool:
+    """A price counts only where the platform names one: the catalogue's may have changed since."""
+    return ask.ticket_type_id in {None, line.ticket_type_id} and ask.unit_price_minor in {
+        None,
+        line.unit_price_minor,
+    }

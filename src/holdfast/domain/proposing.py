@@ -1,8 +1,9 @@
 """Proposing seats to a hold: which of those that seem free each of its best-available asks gets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import NamedTuple
 
 from holdfast.domain.best_available import Search, best_available, count_available
 from holdfast.domain.catalogue import SessionCatalogue
@@ -14,6 +15,8 @@ from holdfast.domain.waiting import blocks_for
 
 # So many parts of a hold are tried in every order: 4 are 24 orders.
 ORDERED_PARTS_MAX = 4
+
+SEATS, ACCESSIBLE_SEATS = "seats", "accessible seats"
 
 
 def seated_asks(command: PlaceHold, session: SessionCatalogue) -> list[tuple[int, Ask]]:
@@ -56,7 +59,7 @@ def propose(
 ) -> tuple[Proposal, FreeSeats]:
     """Seats for these asks, and what is free after them. In `closed` blocks others come first."""
     parts = _parts(asks, session, closed)
-    for order in _orders(parts):
+    for order in _orders(asks, parts):
         left, room = free.copy(), dict(limits)
         found: dict[int, tuple[SeatId, ...]] = {}
         for part in order:
@@ -68,7 +71,7 @@ def propose(
             found |= _shares(seating, part, asks, spots)
         else:
             return Proposal(tuple(found[position] for position in range(len(asks)))), left
-    return _shortage(seating, free, parts, limits), free
+    return _refused(seating, free, asks, parts, limits), free
 
 
 def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: Spot) -> None:
@@ -88,19 +91,44 @@ def _parts(
         blocks = blocks_for(ask.ticket_type_id, ask.block_id, session) - closed
         together.setdefault(blocks, []).append(position)
     return [
-        _Part(
-            blocks,
-            tuple(positions),
-            sum(asks[position].quantity for position in positions),
-            sum(asks[position].accessible for position in positions),
-            any(asks[position].is_together for position in positions),
-        )
+        _part(asks, blocks, positions)
         for blocks, positions in sorted(together.items(), key=lambda item: len(item[0]))
     ]
 
 
-def _orders(parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
-    """What one part takes another may have needed: then it is tried the other way round."""
+def _part(asks: Sequence[Ask], blocks: frozenset[BlockId], positions: Iterable[int]) -> _Part:
+    positions = tuple(positions)
+    return _Part(
+        blocks,
+        positions,
+        sum(asks[position].quantity for position in positions),
+        sum(asks[position].accessible for position in positions),
+        any(asks[position].is_together for position in positions),
+    )
+
+
+def _apart(asks: Sequence[Ask], parts: Sequence[_Part]) -> list[_Part]:
+    """Side by side only what asks for it, each by itself, the largest first; then the others."""
+    apart: list[_Part] = []
+    for part in parts:
+        alone = [position for position in part.positions if asks[position].is_together]
+        alone.sort(key=lambda position: -asks[position].quantity)
+        others = [position for position in part.positions if not asks[position].is_together]
+        groups = [[position] for position in alone] + ([others] if others else [])
+        apart += [_part(asks, part.blocks, group) for group in groups]
+    return apart
+
+
+def _orders(asks: Sequence[Ask], parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
+    """What one part takes another may have needed: then it is tried the other way round. Where not
+    all can sit together, at least those who have to."""
+    yield from _any_order(parts)
+    apart = _apart(asks, parts)
+    if len(apart) > len(parts):
+        yield from _any_order(apart)
+
+
+def _any_order(parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
     if len(parts) > ORDERED_PARTS_MAX:
         yield parts
     else:
@@ -146,32 +174,79 @@ def _find(
     return found
 
 
-def _shortage(
-    seating: Seating, free: FreeSeats, parts: Sequence[_Part], limits: Mapping[BlockId, int]
+class Shortage(NamedTuple):
+    """Of what there is too little: for the asks at these positions."""
+
+    positions: tuple[int, ...]
+    requested: int
+    available: int
+    kind: str = SEATS
+
+
+def nearest_shortage(
+    seating: Seating,
+    free: FreeSeats,
+    asks: Sequence[Ask],
+    session: SessionCatalogue,
+    *,
+    limits: Mapping[BlockId, int],
+    closed: frozenset[BlockId] = frozenset(),
+) -> Shortage | None:
+    """The one that concerns the fewest: other asks need not give way for it. None where it is not
+    a matter of numbers."""
+    parts = _parts(asks, session, closed)
+    shortages = _shortages(seating, free, asks, parts, limits)
+    return min((each for _, each in shortages), key=lambda each: len(each.positions), default=None)
+
+
+def _refused(
+    seating: Seating,
+    free: FreeSeats,
+    asks: Sequence[Ask],
+    parts: Sequence[_Part],
+    limits: Mapping[BlockId, int],
 ) -> Proposal:
     """How many were wanted and how many there are: of all parts, or, where it is not the sum that
     is missing, of the first part that cannot be met by itself."""
-    everything = _Part(
-        frozenset[BlockId]().union(*(part.blocks for part in parts)),
-        (),
-        sum(part.quantity for part in parts),
-        sum(part.accessible for part in parts),
-    )
+    for part, (_, requested, available, kind) in _shortages(seating, free, asks, parts, limits):
+        full = _full_block(seating, free, part.search(limits)) if kind == SEATS else None
+        return Proposal((), requested, available, full_block=full, kind=kind)
+    return Proposal((), sum(ask.quantity for ask in asks), 0)
+
+
+def _shortages(
+    seating: Seating,
+    free: FreeSeats,
+    asks: Sequence[Ask],
+    parts: Sequence[_Part],
+    limits: Mapping[BlockId, int],
+) -> Iterator[tuple[_Part, Shortage]]:
     plan = seating.plan
+    blocks = frozenset[BlockId]().union(*(part.blocks for part in parts))
+    everything = _part(asks, blocks, range(len(asks)))
     for part in (everything, *parts):
         search = part.search(limits)
         available = count_available(plan, free, search)
         if available < part.quantity:
-            full = _full_block(seating, free, search)
-            return Proposal((), part.quantity, available, full_block=full)
+            yield part, Shortage(part.positions, part.quantity, available)
         accessible = count_available(plan, free, search, lambda row: ~row.accessible)
         if accessible < part.accessible:
-            return Proposal((), part.accessible, accessible, kind="accessible seats")
-    for part in parts:
-        run = max((free.longest[number] for number in plan.rows_in(part.blocks)), default=0)
-        if part.is_together and run < part.quantity:
-            return Proposal((), part.quantity, run, kind="seats side by side")
-    return Proposal((), everything.quantity, 0)
+            yield part, Shortage(part.positions, part.accessible, accessible, ACCESSIBLE_SEATS)
+    for part in _apart(asks, parts):
+        longest = _longest_run(seating, free, part.search(limits)) if part.is_together else 0
+        if part.is_together and longest < part.quantity:
+            yield part, Shortage(part.positions, part.quantity, longest, "seats side by side")
+
+
+def _longest_run(seating: Seating, free: FreeSeats, search: Search) -> int:
+    rows = seating.plan.rows
+    return max(
+        (
+            min(free.longest[number], search.limits.get(rows[number].block_id, search.quantity))
+            for number in seating.plan.rows_in(search.blocks)
+        ),
+        default=0,
+    )
 
 
 def _full_block(seating: Seating, free: FreeSeats, search: Search) -> BlockId | None:

@@ -377,9 +377,7 @@ def amount_changed(total_minor: int, currency: str) -> Refusal:
 
 
 def cart_of_another_holder() -> Refusal:
-    return Refusal(
-        RefusalCode.CART_OF_ANOTHER_HOLDER, "This is the cart of another customer"
-    )
+    return Refusal(RefusalCode.CART_OF_ANOTHER_HOLDER, "This is the cart of another customer")
 
 
 def cart_of_another_session(session_id: str) -> Refusal:

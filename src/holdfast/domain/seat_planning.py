@@ -4,19 +4,18 @@ Each command of a group gets seats of its own, so that nobody waits for anybody.
 really free is decided under lock.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.commands import SEATS_PER_HOLD_MAX, Ask, PlaceHold, SeatAsk
+from holdfast.domain.commands import SEATS_PER_HOLD_MAX, PlaceHold, SeatAsk
 from holdfast.domain.footprint import Proposal, Resource, ResourceKind, Survey
 from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.outcomes import NeedsMore
 from holdfast.domain.overtaking import closed_blocks
-from holdfast.domain.proposing import claim, propose, seated_asks
+from holdfast.domain.proposing import claim, seated_asks
+from holdfast.domain.seat_finding import SeatFinding, again_of, find_again
 from holdfast.domain.seating import FreeSeats
-from holdfast.domain.values import Quantity
 
 _POOL, _SEAT = ResourceKind.POOL, ResourceKind.SEAT
 
@@ -87,16 +86,9 @@ class SeatPlanning:
         if asks:
             waitlist = self.survey.waitlists.get(session.key)
             closed = closed_blocks(session, waitlist, seating, free) if waitlist else frozenset()
-            search = partial(
-                propose,
-                seating,
-                free,
-                session=session,
-                limits=limits,
-                locked=learnt.locked_seats,
-                closed=closed,
-            )
-            proposal, free = _as_many_as_are_found(search, asks)
+            finding = SeatFinding(seating, free, session, limits, learnt.locked_seats, closed)
+            again = again_of(command, session, seating.plan)
+            proposal, free = find_again(finding, asks, again)
             proposal = replace(proposal, asks=tuple(asks))
         is_certain = session.key not in self._claimed
         if proposal is not None and proposal.is_short:
@@ -121,44 +113,6 @@ class SeatPlanning:
         return {
             Resource(_POOL, session_key[0], pool_id) for pool_id in pools if pool_id is not None
         }
-
-
-def _as_many_as_are_found(
-    search: Callable[[Sequence[Ask]], tuple[Proposal, FreeSeats]], asks: Sequence[Ask]
-) -> tuple[Proposal, FreeSeats]:
-    """Where fewer would do and there are not so many: what there is, or else the least."""
-    found, free = search(asks)
-    if not found.is_short or all(ask.at_least is None for ask in asks):
-        return found, free
-    missing = max(1, found.requested - found.available)
-    for count in (missing, sum(asks_beyond_least(asks))):
-        reduced = _reduced(asks, count)
-        wanted = [ask for ask in reduced if ask is not None]
-        if not wanted:
-            return Proposal(((),) * len(asks)), free
-        fewer, left = search(wanted)
-        if not fewer.is_short:
-            seats = iter(fewer.seats)
-            return replace(
-                fewer, seats=tuple(() if ask is None else next(seats) for ask in reduced)
-            ), left
-    return found, free
-
-
-def asks_beyond_least(asks: Sequence[Ask]) -> list[int]:
-    return [0 if ask.at_least is None else ask.quantity - ask.at_least for ask in asks]
-
-
-def _reduced(asks: Sequence[Ask], count: int) -> list[Ask | None]:
-    """By so many in all, and none below its least. None where none will do."""
-    reduced: list[Ask | None] = []
-    for ask, beyond in zip(asks, asks_beyond_least(asks), strict=True):
-        less = min(beyond, count)
-        count -= less
-        left = ask.quantity - less
-        fewer = replace(ask, quantity=Quantity(left), at_least=None) if left else None
-        reduced.append(fewer)
-    return reduced
 
 
 def pools_of_alternatives(command: PlaceHold, session: SessionCatalogue) -> set[Resource]:

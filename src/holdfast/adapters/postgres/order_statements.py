@@ -18,7 +18,8 @@ o.currency, o.payment_reference, o.created_at,
      json_build_array(t.id, t.hold_id, t.session_id, t.ticket_type_id), t.code,
      t.unit_price_minor, json_build_array(t.attendee_name, t.attendee_email),
      CASE WHEN t.seat_id IS NOT NULL THEN (
-         SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
+         SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position,
+             s.is_accessible)
          FROM seat s JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
          WHERE s.organization_id = t.organization_id AND s.id = t.seat_id) END)
      ORDER BY t.position)

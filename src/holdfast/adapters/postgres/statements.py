@@ -69,7 +69,8 @@ CASE WHEN h.status = 'waiting' THEN (
     WHERE w.organization_id = h.organization_id AND w.hold_id = h.id) END,
 (SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.position,
      l.pool_ids, CASE WHEN l.seat_id IS NOT NULL THEN (
-         SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position)
+         SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position,
+             s.is_accessible)
          FROM seat s JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
          WHERE s.organization_id = l.organization_id AND s.id = l.seat_id) END,
      CASE WHEN l.cart_item_id IS NOT NULL THEN json_build_array(l.cart_item_id, l.group_id) END,
