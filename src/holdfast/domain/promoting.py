@@ -52,7 +52,7 @@ def settle(
     if not session.sale.is_within_window(ledger.now):
         return []
     made = _promote_in_order(ledger, session, waitlist, origin)
-    if (
+    if waitlist and (
         waitlist.is_missing_something()
         or not waitlist.promotions_left
         or _is_cut_short(ledger, session, waitlist, is_last_look=is_last_look)
