@@ -152,7 +152,8 @@ def test_changed_lines_and_places_are_written_by_key(large: Large) -> None:
     )
     now = large.owner.execute("SELECT now()").fetchone()
     assert now is not None
-    contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP, [None] * GROUP)
+    emails = ["somebody@example.com"] * GROUP
+    contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP, emails)
     lines, sessions = [UUID(int=1)], [large.venue.session_id]
     writes = {
         writing_statements.UPDATE_CONTENTS: contents,
