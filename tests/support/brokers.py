@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import UUID, uuid4
 
 from holdfast.adapters.embedded import EmbeddedValkey
@@ -129,9 +130,17 @@ class BrokerUnderTest:
         """It is there, but says nothing."""
         os.kill(self.server.pid, signal.SIGSTOP)
         try:
+            wait_until(lambda: is_stopped(self.server.pid), "the broker is stopped")
             yield
         finally:
             os.kill(self.server.pid, signal.SIGCONT)
+
+
+def is_stopped(pid: int) -> bool:
+    """Every thread of it: the last may still answer for a moment after the signal."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    states = [(each / "stat").read_text().rpartition(")")[2].split()[0] for each in threads]
+    return set(states) == {"T"}
 
 
 def new_message(message_type: str = "order.confirmed", body: bytes = b'{"n": 1}') -> Message:
