@@ -90,10 +90,15 @@ def test_sessions_are_listed_in_which_somebody_waits(operator: Client, sale: Sal
     listed = list_of(operator, "waitlist", sale)
     assert f"/admin/holdfast/waitlist/{sale.session_id}/change/" in listed
     assert "unsettled" not in listed
-    sale.owner.execute(
-        "UPDATE waitlist SET is_settled = false WHERE session_id = %s", [sale.session_id]
-    )
-    assert "unsettled" in list_of(operator, "waitlist", sale)
+
+    def is_told() -> bool:
+        sale.owner.execute(
+            "UPDATE waitlist SET is_settled = false WHERE session_id = %s", [sale.session_id]
+        )
+        return "unsettled" in list_of(operator, "waitlist", sale)
+
+    # The promoter of the server that the tests share may be quicker than the page.
+    assert any(is_told() for _ in range(20))
 
 
 def test_a_session_without_a_line_says_so(operator: Client, sale: Sale) -> None:

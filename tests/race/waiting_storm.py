@@ -33,7 +33,8 @@ BURST_MAX = 24
 REMEMBERED = 60
 # Short, so that promotions that nobody takes lapse, and waiters lose patience.
 HASTY = HoldPolicy(ttl_seconds=2, warning_seconds=0, waitlist=True, waiting_seconds=3)
-BROKEN = {RefusalCode.INTERNAL_ERROR, RefusalCode.SERVICE_UNAVAILABLE}
+# Unavailable is what people are told when the machine stands still for seconds, and does no harm.
+BROKEN = {RefusalCode.INTERNAL_ERROR}
 
 FACTS = """
 SELECT type, hold_id, occurred_at,
