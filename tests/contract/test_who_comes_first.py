@@ -40,6 +40,11 @@ def stalls(
     return world.build(Plan(meals, {name[:-1]: (name,) for name in meals}, policy, hall))
 
 
+def house_of_families(world: World) -> Venue:
+    types = {"child": ("children", "house"), "guest": ("house",)}
+    return world.build(Plan({"house": 6, "children": 2}, types, POLICY))
+
+
 def meal_eaten(engine: Admission, venue: Venue, name: str = "meal") -> Hold:
     return placed(engine, venue.place((name, 1), holder=STRANGER))
 
@@ -62,13 +67,7 @@ class TestWhoCannotBeServed:
         self, world: World, engine: Admission
     ) -> None:
         """Guests need nothing of it, and nobody has looked at it for them."""
-        venue = world.build(
-            Plan(
-                {"house": 6, "children": 2},
-                {"child": ("children", "house"), "guest": ("house",)},
-                POLICY,
-            )
-        )
+        venue = house_of_families(world)
         bought = placed(engine, venue.place(("child", 1), holder=STRANGER))
         family = waiting(engine, venue.place(("child", 2), holder=a_person(1)))
         converted(engine, venue.convert(bought.id))
@@ -78,13 +77,7 @@ class TestWhoCannotBeServed:
     def test_the_control_one_that_may_still_be_served_keeps_its_claim(
         self, world: World, engine: Admission
     ) -> None:
-        venue = world.build(
-            Plan(
-                {"house": 6, "children": 2},
-                {"child": ("children", "house"), "guest": ("house",)},
-                POLICY,
-            )
-        )
+        venue = house_of_families(world)
         held = placed(engine, venue.place(("child", 1), holder=STRANGER))
         family = waiting(engine, venue.place(("child", 2), holder=a_person(1)))
         waiting(engine, venue.place(("guest", 4), holder=a_person(2)))

@@ -130,8 +130,10 @@ class FreePlaces:
 
     def without(self, seats: Iterable[SeatId]) -> "FreePlaces":
         free, limits = self.seating.free.copy(), dict(self.limits)
+        spots = self.seating.plan.spots
         for seat_id in seats:
-            claim(self.seating, free, limits, self.seating.plan.spots[seat_id])
+            if seat_id in spots:  # a block may be younger than what is known of the hall
+                claim(self.seating, free, limits, spots[seat_id])
         return FreePlaces(replace(self.seating, free=free), limits)
 
 
