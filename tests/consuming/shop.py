@@ -23,7 +23,8 @@ from holdfast.ports.facts import Message
 from holdfast.services.telling import message_of
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
-from tests.support.brokers import BrokerAddress, wait_until
+from tests.support.brokers import BrokerAddress
+from tests.support.patience import wait_until
 from tests.support.servers import free_port
 
 HALL = Hall({"Stalls": {"A": 10}}, {"seat": ()})

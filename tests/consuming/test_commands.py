@@ -17,7 +17,8 @@ from tests.consuming.shop import Shop
 from tests.consuming.test_notices import address_of, bought
 from tests.consuming.test_orders import put_aside, receipts
 from tests.support.auditing import assert_sound
-from tests.support.brokers import BrokerUnderTest, wait_until
+from tests.support.brokers import BrokerUnderTest
+from tests.support.patience import wait_until
 
 DYING = Path(__file__).parent / "dying"
 WAIT_SECONDS_MAX = 60.0

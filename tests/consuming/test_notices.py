@@ -26,7 +26,8 @@ from holdfast.services.notifying import WARNED_SECONDS_MIN, NoticeSender
 from tests.consuming.mail_server import MailServer, Received
 from tests.consuming.shop import Shop, a_buyer, elsewhere
 from tests.contract.venues import a_purchase
-from tests.support.brokers import BrokerUnderTest, wait_until
+from tests.support.brokers import BrokerUnderTest
+from tests.support.patience import wait_until
 
 TTL_SECONDS, WARNING_SECONDS = 600, 60
 COPIES = 3

@@ -22,7 +22,8 @@ from holdfast.services.taking_orders import OrderTaker, paid_order_of
 from tests.consuming.shop import Shop, a_buyer, elsewhere, order_confirmed
 from tests.contract.venues import Plan, a_purchase
 from tests.support.auditing import rows
-from tests.support.brokers import BrokerUnderTest, wait_until
+from tests.support.brokers import BrokerUnderTest
+from tests.support.patience import wait_until
 
 COPIES = 3
 

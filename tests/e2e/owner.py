@@ -1,8 +1,6 @@
 """The owner of the database: looks at the rows, and makes them older."""
 
-import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import psycopg
 
 from holdfast.adapters.postgres.hold_statements import TRY_REAPING
+from tests.support.patience import wait_until
 from tests.support.platform import Json
 
 # All but the audit, which also tells of what was refused.
@@ -33,15 +32,6 @@ TABLES = (
     "outbox",
     "idempotency",
 )
-WAIT_SECONDS = 15.0
-POLL_SECONDS = 0.05
-
-
-def wait_until(is_so: Callable[[], bool], what: str, seconds: float = WAIT_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
-        time.sleep(POLL_SECONDS)
 
 
 @dataclass(frozen=True)

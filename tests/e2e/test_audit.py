@@ -9,8 +9,9 @@ import pytest
 
 from tests.e2e.answers import first_error, moment, problem_of
 from tests.e2e.halls import build_hall
-from tests.e2e.owner import Owner, wait_until
+from tests.e2e.owner import Owner
 from tests.e2e.paying import checked_out, completed, confirmed, extended, held, ok, post, read
+from tests.support.patience import wait_until
 from tests.support.platform import Json, Platform, new_platform
 from tests.support.servers import RunningServer
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.answers import first_error, problem_of
-from tests.e2e.owner import Owner, wait_until
+from tests.e2e.owner import Owner
 from tests.e2e.paying import (
     checked_out,
     completed,
@@ -19,6 +19,7 @@ from tests.e2e.paying import (
     read,
 )
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import wait_until
 from tests.support.platform import Json, Platform, new_platform
 from tests.support.servers import RunningServer
 

@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.e2e.owner import Owner, wait_until
+from tests.e2e.owner import Owner
+from tests.support.patience import wait_until
 from tests.support.platform import Json, Platform
 from tests.support.servers import RunningServer
 

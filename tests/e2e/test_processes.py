@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import httpx
 
-from tests.e2e.owner import Owner, wait_until
+from tests.e2e.owner import Owner
+from tests.support.patience import wait_until
 from tests.support.platform import Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 

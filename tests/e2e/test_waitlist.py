@@ -7,8 +7,9 @@ import pytest
 
 from tests.e2e.answers import problem_of, seconds_between
 from tests.e2e.carts import Cart, in_parallel, item
-from tests.e2e.owner import Owner, wait_until
+from tests.e2e.owner import Owner
 from tests.e2e.paying import hold_now, ok, read
+from tests.support.patience import wait_until
 from tests.support.platform import Hall, Json, Platform, Sale
 
 AGES = 601

@@ -119,7 +119,7 @@ class Proxy:
             if self._take(Fault.SWALLOW_ANSWER):
                 return False
             if self._take(Fault.STALL_ANSWERS):
-                self._resume.wait(60)
+                self._resume.wait()  # for good, unless the test resumes or ends
         client.sendall(data)
         return True
 

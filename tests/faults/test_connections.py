@@ -7,12 +7,13 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres import watchdog
+from holdfast.adapters.postgres.connecting import RECONNECT_PAUSE_SECONDS
 from holdfast.adapters.postgres.store import PostgresConnection
 from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.engine import Limits
 from holdfast.ports.store import CommitState
 from tests.contract.seen import SeatSeen
-from tests.faults.arena import UNAVAILABLE, Arena
+from tests.faults.arena import BOUND_SECONDS, UNAVAILABLE, Arena
 from tests.faults.proxy import Fault, Proxy
 from tests.support.auditing import rows
 
@@ -106,15 +107,13 @@ def test_control_a_guess_would_hold_twice(
 
 
 def test_a_server_that_falls_silent_is_given_up_in_time(
-    through_proxy: Callable[..., tuple[Arena, Proxy]], monkeypatch: pytest.MonkeyPatch
+    through_proxy: Callable[..., tuple[Arena, Proxy]],
 ) -> None:
+    """While it is still silent: nothing ends that but the test."""
     arena, proxy = through_proxy()
     assert arena.answered(arena.burst(5)) == {"placed": 5}
     proxy.fault_next(Fault.STALL_ANSWERS)
-    started = time.monotonic()
-    told = arena.answered(arena.burst(20), 5)
-    assert time.monotonic() - started < 12
-    assert told == {"placed": 20}
+    assert arena.answered(arena.burst(20), 5) == {"placed": 20}
     arena.assert_nothing_lost_and_nothing_twice()
 
 
@@ -148,20 +147,29 @@ def test_every_connection_cut_at_once_and_again(
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-@pytest.mark.alone
 def test_backends_terminated_in_a_loop_under_load(fresh_database_url: str) -> None:
+    """Each time the engine is at work again first: a backend that dies while it connects keeps the
+    engine from connecting for a moment, and on a slow machine nothing but that would be tried."""
     arena = Arena(fresh_database_url, fresh_database_url)
-    futures = []
     with psycopg.connect(fresh_database_url, autocommit=True) as connection:
-        for _ in range(40):
-            futures += arena.burst(10)
+        for _ in range(15):
+            _until_placed(arena)
+            first = len(arena.commands)
+            futures = arena.burst(10)
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE application_name = 'holdfast engine' AND datname = current_database()"
             )
-            time.sleep(0.02)
-    told = arena.answered(futures)
-    assert set(told) <= {"placed", UNAVAILABLE}
-    assert told["placed"] > 0
+            futures += arena.burst(10)
+            assert set(arena.answered(futures, first)) <= {"placed", UNAVAILABLE}
     arena.assert_nothing_lost_and_nothing_twice()
     arena.close()
+
+
+def _until_placed(arena: Arena) -> None:
+    give_up_at = time.monotonic() + BOUND_SECONDS
+    while time.monotonic() < give_up_at:
+        if arena.answered(arena.burst(1), len(arena.commands) - 1) == {"placed": 1}:
+            return
+        time.sleep(RECONNECT_PAUSE_SECONDS / 5)
+    raise AssertionError("the engine never came back")

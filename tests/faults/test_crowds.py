@@ -7,7 +7,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -23,12 +23,15 @@ from holdfast.engine.queue import FairQueue
 from tests.contract.worlds import MemoryWorld
 from tests.faults.arena import Arena
 from tests.support.auditing import assert_sound, rows
-from tests.support.crowds import Crowd
+from tests.support.crowds import Crowd, Reply
+from tests.support.databases import is_engine_blocked
+from tests.support.patience import wait_until
 from tests.support.platform import Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
 # Less than a lock timeout: whoever waits behind a stranger needs longer than this.
 CONTROL_SECONDS = 0.2
+SAMPLES = 15
 
 
 def pool_of(url: str, sale: Sale) -> str:
@@ -40,7 +43,7 @@ def pool_of(url: str, sale: Sale) -> str:
 def test_a_pool_locked_by_a_stranger_delays_nobody_else(
     make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:
-    """For five seconds; holds of other pools and of other organizations do not wait."""
+    """Holds of other pools and of other organizations take as long as they did before."""
     # A database of its own: in the shared one others write rows that no hold has ever led to.
     server = make_server(fresh_database_url).start()
     platform = new_platform(server.base_url, server.database_url)
@@ -48,6 +51,8 @@ def test_a_pool_locked_by_a_stranger_delays_nobody_else(
     beside = platform.on_sale(100)
     neighbour = new_platform(server.base_url, server.database_url)
     theirs = neighbour.on_sale(100)
+    others = ((platform, beside), (neighbour, theirs))
+    before = _median_seconds(others)
     waiting = []
     with psycopg.connect(server.database_url) as stranger:
         stranger.execute(
@@ -55,18 +60,22 @@ def test_a_pool_locked_by_a_stranger_delays_nobody_else(
         )
         thread = threading.Thread(target=lambda: waiting.append(platform.place(mine)))
         thread.start()
-        seconds: list[float] = []
-        until = time.monotonic() + 5
-        while time.monotonic() < until:
-            for who, sale in ((platform, beside), (neighbour, theirs)):
-                started = time.monotonic()
-                assert who.place(sale).status_code in {201, 409}
-                seconds.append(time.monotonic() - started)
-        assert median(seconds) < CONTROL_SECONDS, "nobody else waits for the stranger"
-    thread.join(10)
-    # Five seconds are also the deadline of a command.
+        wait_until(lambda: is_engine_blocked(server.database_url), "it waits for the lock")
+        assert _median_seconds(others) < before + CONTROL_SECONDS
+    thread.join(60)
+    # The deadline of a command is over sooner than a slow machine is done.
     assert waiting[0].status_code in {201, 503}
     assert_sound(server.database_url)
+
+
+def _median_seconds(buyers: Sequence[tuple[Platform, Sale]]) -> float:
+    seconds = []
+    for _ in range(SAMPLES):
+        for platform, sale in buyers:
+            started = time.monotonic()
+            assert platform.place(sale).status_code == 201
+            seconds.append(time.monotonic() - started)
+    return median(seconds)
 
 
 def test_control_waiting_in_the_main_lane_everybody_would(
@@ -119,19 +128,21 @@ def test_a_flood_of_one_organization_leaves_room_for_another(
         )
         replies: list[int] = []
         body = flooding.hold_body(flooded)
-        flood = threading.Thread(
-            target=lambda: replies.extend(
-                reply.status for reply in crowd.all_at_once(lambda _: crowd.place(body))
-            )
-        )
+
+        def send(_number: int) -> Reply:
+            reply = crowd.place(body)
+            replies.append(reply.status)
+            return reply
+
+        flood = threading.Thread(target=lambda: crowd.all_at_once(send))
         flood.start()
-        time.sleep(1)
+        wait_until(lambda: len(replies) >= 40 - share, "the rest is refused")
         for _ in range(5):
             assert quiet.place(calm).status_code == 201
         refused = flooding.place(flooded)
         assert refused.status_code == 503
         assert int(refused.headers["Retry-After"]) >= 1
-    flood.join(30)
+    flood.join(60)
     crowd.close()
     assert replies.count(503) >= 40 - share
     assert replies.count(201) >= 1
@@ -154,12 +165,8 @@ def test_a_client_that_hangs_up_cancels_nothing(platform: Platform, server: Runn
         )
         with socket.create_connection((str(address.hostname), int(address.port or 80))) as client:
             client.sendall(request)
-            time.sleep(1)
-        time.sleep(0.3)
-    deadline = time.monotonic() + 10
-    while platform.available(sale) != [9] and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert platform.available(sale) == [9]
+            wait_until(lambda: is_engine_blocked(server.database_url), "it waits for the lock")
+    wait_until(lambda: platform.available(sale) == [9], "the hold is placed")
     again = platform.client.post(
         "/api/holds",
         content=body,

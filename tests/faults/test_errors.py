@@ -1,7 +1,6 @@
 """Errors that PostgreSQL raises in the middle of a group."""
 
 import contextlib
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -77,10 +76,8 @@ def test_a_server_in_trouble_refuses_and_recovers(arena: Arena, sqlstate: str) -
 
 def test_a_statement_that_takes_too_long_is_given_up(arena: Arena) -> None:
     """statement_timeout on the server, the watchdog behind it."""
-    started = time.monotonic()
-    with injected(arena.url, None, pause_seconds=30):
+    with injected(arena.url, None, pause_seconds=600):
         told = arena.answered(arena.burst(5), 3)
-    assert time.monotonic() - started < 14
     assert told == {UNAVAILABLE: 5}
     arena.assert_nothing_lost_and_nothing_twice()
 

@@ -16,9 +16,12 @@ import pytest
 from holdfast.adapters.embedded import EmbeddedPostgres
 from holdfast.bootstrap.database import migrate
 from holdfast.bootstrap.settings import Settings
-from tests.faults.arena import UNAVAILABLE, Arena
+from tests.faults.arena import BOUND_SECONDS, UNAVAILABLE, Arena
+from tests.support.auditing import rows
 
 Ring = Callable[..., tuple[EmbeddedPostgres, Arena]]
+Connection = psycopg.Connection[tuple[object, ...]]
+ENGINES_BACKENDS = "FROM pg_stat_activity WHERE application_name = 'holdfast engine'"
 
 
 @pytest.fixture
@@ -39,19 +42,17 @@ def ring(tmp_path: Path) -> Iterator[Ring]:
 
 
 def under_load(arena: Arena, trouble: Callable[[], None]) -> None:
-    """Bursts go on while the trouble happens and for a while after it; all are answered."""
+    """Bursts go on while the trouble happens; all are answered."""
     first = len(arena.commands)
-    futures = []
+    futures = arena.burst(50)
     happening = threading.Thread(target=trouble)
-    for number in range(30):
+    happening.start()
+    while happening.is_alive():
         futures += arena.burst(5)
         time.sleep(0.02)
-        if number == 10:
-            happening.start()
     happening.join()
     told = arena.answered(futures, first)
     assert set(told) <= {"placed", UNAVAILABLE}, told
-    assert told["placed"] > 0
 
 
 def test_killed_and_started_again(ring: Ring) -> None:
@@ -68,19 +69,14 @@ def test_restarted_in_the_ordinary_way(ring: Ring) -> None:
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_stopped_for_ten_seconds(ring: Ring) -> None:
+def test_stopped_in_its_tracks(ring: Ring) -> None:
     """SIGSTOP: the kernel still acknowledges, nothing answers. Everyone is answered in time."""
     postgres, arena = ring()
     processes = _family(postgres.pid)
     for process in processes:
         os.kill(process, signal.SIGSTOP)
     try:
-        started = time.monotonic()
-        futures = arena.burst(20)
-        told = arena.answered(futures, 3)
-        assert time.monotonic() - started < 15
-        assert told == {UNAVAILABLE: 20}
-        time.sleep(max(0.0, 10 - (time.monotonic() - started)))
+        assert arena.answered(arena.burst(20), 3) == {UNAVAILABLE: 20}
     finally:
         for process in processes:
             os.kill(process, signal.SIGCONT)
@@ -90,17 +86,7 @@ def test_stopped_for_ten_seconds(ring: Ring) -> None:
 def test_out_of_connections(ring: Ring) -> None:
     postgres, arena = ring(max_connections="12", superuser_reserved_connections="2")
     with psycopg.connect(postgres.superuser_url, autocommit=True) as boss:
-        others: list[psycopg.Connection[tuple[object, ...]]] = []
-        try:
-            while len(others) < 20:
-                others.append(psycopg.connect(postgres.url, connect_timeout=2))
-        except psycopg.OperationalError:
-            pass
-        boss.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name = 'holdfast engine'"
-        )
-        others += _grab_what_is_free(postgres.url)
+        others = _take_every_connection(postgres.url, boss)
         told = arena.answered(arena.burst(10), 3)
         assert told == {UNAVAILABLE: 10}
         for other in others:
@@ -111,13 +97,13 @@ def test_out_of_connections(ring: Ring) -> None:
 def test_slow_to_sync(ring: Ring) -> None:
     """Each commit takes a tenth of a second longer; groups grow, and nobody is refused."""
     _, arena = ring(commit_delay="100000", commit_siblings="0")
-    started = time.monotonic()
     futures = []
     for _ in range(20):
         futures += arena.burst(20)
         time.sleep(0.02)
     assert arena.answered(futures, 3) == {"placed": 400}
-    assert time.monotonic() - started < 10
+    ((groups,),) = rows(arena.url, "SELECT count(DISTINCT xid) FROM outbox")
+    assert groups < 100
     arena.assert_nothing_lost_and_nothing_twice()
 
 
@@ -161,15 +147,20 @@ def _family(pid: int) -> list[int]:
     return found
 
 
-def _grab_what_is_free(url: str) -> "list[psycopg.Connection[tuple[object, ...]]]":
-    grabbed = []
-    give_up_at = time.monotonic() + 3
+def _take_every_connection(url: str, boss: Connection) -> list[Connection]:
+    """Those of the engine too, as soon as their backends have ended."""
+    boss.execute(f"SELECT pg_terminate_backend(pid) {ENGINES_BACKENDS}")
+    taken = []
+    give_up_at = time.monotonic() + BOUND_SECONDS
     while time.monotonic() < give_up_at:
+        left = boss.execute(f"SELECT count(*) {ENGINES_BACKENDS}").fetchone()
         try:
-            grabbed.append(psycopg.connect(url, connect_timeout=1))
+            taken.append(psycopg.connect(url, connect_timeout=2))
         except psycopg.OperationalError:
-            time.sleep(0.1)
-    return grabbed
+            if left == (0,):
+                return taken
+            time.sleep(0.02)
+    raise AssertionError("the engine kept its connections")
 
 
 def _fill(ballast: Path) -> None:
@@ -195,7 +186,7 @@ def _until_refused(arena: Arena) -> dict[str, int]:
 
 def _until_reachable(postgres: EmbeddedPostgres) -> None:
     """PostgreSQL may have stopped itself for want of room."""
-    give_up_at = time.monotonic() + 20
+    give_up_at = time.monotonic() + BOUND_SECONDS
     while time.monotonic() < give_up_at:
         try:
             with psycopg.connect(postgres.url, connect_timeout=2):

@@ -7,9 +7,9 @@ from pytest_bdd import given, parsers, then, when
 
 from tests.e2e.answers import problem_of, seconds_between
 from tests.e2e.carts import item
-from tests.e2e.owner import wait_until
 from tests.features.scene import CAPACITY, STATUS_OF_ERROR, Scene, Sent, new_key, scene_on
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import wait_until
 from tests.support.platform import new_platform
 from tests.support.servers import RunningServer
 

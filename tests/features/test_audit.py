@@ -4,8 +4,8 @@ import psycopg
 import pytest
 from pytest_bdd import parsers, scenarios, then
 
-from tests.e2e.owner import wait_until
 from tests.features.scene import Scene
+from tests.support.patience import wait_until
 from tests.support.platform import Json
 
 scenarios("audit.feature")

@@ -2,8 +2,8 @@
 
 from pytest_bdd import given, parsers, scenarios, then, when
 
-from tests.e2e.owner import wait_until
 from tests.features.scene import Scene
+from tests.support.patience import wait_until
 
 scenarios("checkout.feature")
 

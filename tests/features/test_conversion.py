@@ -2,9 +2,9 @@
 
 from pytest_bdd import given, parsers, scenarios, then, when
 
-from tests.e2e.owner import wait_until
 from tests.features.conftest import TTL_SECONDS
 from tests.features.scene import CAPACITY, Scene
+from tests.support.patience import wait_until
 
 scenarios("conversion.feature")
 

@@ -15,10 +15,10 @@ from holdfast.adapters.rabbitmq.connecting import Channel, connected
 from holdfast.adapters.rabbitmq.messages import from_raw
 from holdfast.adapters.rabbitmq.topology import FACTS, declare
 from tests.e2e.answers import problem_of
-from tests.e2e.owner import wait_until
 from tests.features.scene import Scene, scene_on
 from tests.relay.contracts import Json, misfits, schema_of
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import wait_until
 from tests.support.platform import new_platform
 from tests.support.rabbit import RabbitBroker
 from tests.support.servers import RunningServer

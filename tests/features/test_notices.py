@@ -15,8 +15,9 @@ from holdfast.ports.facts import PARTITIONS, Message
 from tests.consuming.mail_server import MailServer, Received
 from tests.features.conftest import TTL_SECONDS
 from tests.features.scene import Scene, scene_on
-from tests.support.brokers import BrokerAddress, wait_until
+from tests.support.brokers import BrokerAddress
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import wait_until
 from tests.support.rabbit import RabbitBroker
 from tests.support.servers import RunningServer
 

@@ -20,8 +20,8 @@ from tests.support.brokers import (
     Handling,
     new_message,
     running,
-    wait_until,
 )
+from tests.support.patience import wait_until
 from tests.support.servers import free_port
 
 

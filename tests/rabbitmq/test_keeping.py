@@ -21,8 +21,8 @@ from tests.support.brokers import (
     Handling,
     new_message,
     running,
-    wait_until,
 )
+from tests.support.patience import wait_until
 
 KEPT = 200
 

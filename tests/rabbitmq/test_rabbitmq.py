@@ -10,7 +10,8 @@ from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.rabbitmq.topology import FACTS, INBOUND, declare
 from holdfast.ports.deliveries import ORDERS
 from holdfast.ports.facts import Dead, PublishFailed, Unroutable
-from tests.support.brokers import BrokerUnderTest, Handling, new_message, running, wait_until
+from tests.support.brokers import BrokerUnderTest, Handling, new_message, running
+from tests.support.patience import wait_until
 from tests.support.rabbit import RabbitBroker
 
 

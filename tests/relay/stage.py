@@ -21,7 +21,7 @@ from tests.contract.asking import render_plainly
 from tests.contract.tables import Connection
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
-from tests.support.brokers import wait_until
+from tests.support.patience import wait_until
 
 PLENTY = 1_000_000
 ROW = 40  # seats

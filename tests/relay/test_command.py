@@ -12,7 +12,8 @@ from pathlib import Path
 from holdfast.ports.facts import PARTITIONS
 from tests.relay.restoring import migrated, pretend_to_be_restored
 from tests.relay.stage import Stage
-from tests.support.brokers import BrokerUnderTest, wait_until
+from tests.support.brokers import BrokerUnderTest
+from tests.support.patience import wait_until
 
 COMMAND = [sys.executable, "-m", "holdfast.entrypoints.cli.main", "relay"]
 STOP_SECONDS_MAX = 20

@@ -21,7 +21,7 @@ from holdfast.ports.facts import (
 from holdfast.ports.store import StoreUnavailable
 from holdfast.services.relaying import AFTER_STORE_ERROR_SECONDS, Relay
 from tests.relay.stage import Listed, Stage, write_fact
-from tests.support.brokers import wait_until
+from tests.support.patience import wait_until
 
 # A little less than half a megabyte each.
 LARGE_FACTS = """

@@ -25,7 +25,8 @@ from holdfast.ports.facts import PARTITIONS, Message, Publisher, PublishFailed, 
 from holdfast.services import relaying
 from holdfast.services.relaying import AFTER_STORE_ERROR_SECONDS, BATCH, IDLE_SECONDS
 from tests.relay.stage import Listed, Stage
-from tests.support.brokers import BrokerUnderTest, wait_until
+from tests.support.brokers import BrokerUnderTest
+from tests.support.patience import wait_until
 
 LOAD_ROUNDS = 40
 

@@ -3,8 +3,7 @@
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,15 +23,16 @@ from holdfast.adapters.redis.facts import ValkeyConsumer, ValkeyPublisher
 from holdfast.ports.deliveries import (
     NOTIFICATIONS,
     ORDERS,
-    PATIENCE_SECONDS,
     Consumer,
     DeadLetters,
     Subscription,
 )
+from holdfast.ports.deliveries import PATIENCE_SECONDS as BROKER_PATIENCE_SECONDS
 from holdfast.ports.facts import Dead, Handled, Handler, Message, Publisher, PublishFailed
+from tests.support.patience import PATIENCE_SECONDS, wait_until
 from tests.support.rabbit import RabbitBroker
 
-WAIT_SECONDS_MAX = 30.0
+WAIT_SECONDS_MAX = PATIENCE_SECONDS
 # Long enough for a test that handles its messages at once, short enough to be waited for.
 CLAIM_AFTER_SECONDS = 1.0
 
@@ -57,7 +57,7 @@ class BrokerAddress:
         self,
         subscription: Subscription = NOTIFICATIONS,
         *,
-        patience_seconds: float = PATIENCE_SECONDS,
+        patience_seconds: float = BROKER_PATIENCE_SECONDS,
     ) -> Consumer:
         if self.kind == "rabbitmq":
             return RabbitConsumer(self.url, subscription.queue, patience_seconds=patience_seconds)
@@ -145,13 +145,6 @@ def is_stopped(pid: int) -> bool:
 
 def new_message(message_type: str = "order.confirmed", body: bytes = b'{"n": 1}') -> Message:
     return Message(uuid4(), message_type, body, {"ce-specversion": "1.0", "ce-source": "/tests"})
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, f"never happened: {what}"
-        time.sleep(0.02)
 
 
 @dataclass

@@ -40,3 +40,13 @@ class DatabaseFactory:
     def _run(self, statement: str) -> None:
         with psycopg.connect(self.postgres.superuser_url, autocommit=True) as connection:
             connection.execute(statement.encode())
+
+
+def is_engine_blocked(url: str) -> bool:
+    """Whether an engine waits for somebody's lock in this database."""
+    query = (
+        "SELECT FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name = 'holdfast engine' AND wait_event_type = 'Lock'"
+    )
+    with psycopg.connect(url) as connection:
+        return bool(connection.execute(query).fetchall())

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.owner import wait_until
+from tests.support.patience import wait_until
 
-START_SECONDS_MAX = 60.0
 _PROGRAM = [sys.executable, "-m", "holdfast.entrypoints.cli.main"]
 
 
@@ -58,7 +57,7 @@ class RunningCommand:
 
     def wait_for(self, event: str, times: int = 1) -> None:
         try:
-            wait_until(lambda: len(self.lines(event)) >= times, event, START_SECONDS_MAX)
+            wait_until(lambda: len(self.lines(event)) >= times, event)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.log.read_text()[-4_000:]}") from error
 

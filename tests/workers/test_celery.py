@@ -11,14 +11,14 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.workers.app import CLEANUP, create_app
 from tests.contract.venues import Venue
 from tests.contract.worlds import PostgresWorld
-from tests.e2e.owner import wait_until
 from tests.support.auditing import assert_sound
+from tests.support.databases import is_engine_blocked
+from tests.support.patience import wait_until
 from tests.support.rabbit import RabbitBroker
 from tests.workers.conftest import Start
 from tests.workers.lapsing import statuses, times_expired
 
 Lapse = Callable[[int], Venue]
-PATIENCE_SECONDS = 60.0
 NOBODY = "postgresql://holdfast@127.0.0.1:1/nothing"
 
 
@@ -38,23 +38,11 @@ def ready(amqp_url: str, queue: str) -> int | None:
 
 
 def wait_for_expiry(url: str, holds: int) -> None:
-    wait_until(
-        lambda: statuses(url) == {"expired": holds}, "the holds are expired", PATIENCE_SECONDS
-    )
-
-
-def is_reaper_stuck(url: str) -> bool:
-    """Whether an engine waits for somebody's lock."""
-    query = (
-        "SELECT FROM pg_stat_activity WHERE datname = current_database()"
-        " AND application_name = 'holdfast engine' AND wait_event_type = 'Lock'"
-    )
-    with psycopg.connect(url) as connection:
-        return bool(connection.execute(query).fetchall())
+    wait_until(lambda: statuses(url) == {"expired": holds}, "the holds are expired")
 
 
 def wait_until_stuck(url: str) -> None:
-    wait_until(lambda: is_reaper_stuck(url), "a reaper is in the middle", PATIENCE_SECONDS)
+    wait_until(lambda: is_engine_blocked(url), "a reaper is in the middle")
 
 
 def test_beat_and_a_worker_expire_what_has_lapsed(
@@ -108,7 +96,7 @@ def test_a_task_that_costs_three_workers_is_given_up(
             wait_until_stuck(world.url)
             (child,) = worker.children()
             os.kill(child, signal.SIGKILL)
-            wait_until(lambda: not is_reaper_stuck(world.url), "its connection is gone")
+            wait_until(lambda: not is_engine_blocked(world.url), "its connection is gone")
         send(amqp_url)
         wait_until_stuck(world.url)
     wait_for_expiry(world.url, 1)

@@ -13,8 +13,8 @@ from holdfast.engine import Admission
 from tests.contract.asking import placed
 from tests.contract.venues import Venue
 from tests.contract.worlds import PostgresWorld
-from tests.e2e.owner import wait_until
 from tests.support.auditing import assert_sound, rows
+from tests.support.patience import wait_until
 from tests.workers.commands import run_command
 from tests.workers.conftest import Start
 from tests.workers.lapsing import statuses, times_expired
@@ -107,7 +107,7 @@ def test_one_that_watches_expires_a_hold_when_its_time_is_up(
     venue = world.venue({"floor": 2}, {"standing": ("floor",)}, ttl_seconds=2)
     watching = start("release-expired", "--watch", DATABASE_URL=world.url)
     hold = placed(engine, venue.place(("standing", 2)))
-    wait_until(lambda: statuses(world.url) == {"expired": 1}, "it is expired", 60)
+    wait_until(lambda: statuses(world.url) == {"expired": 1}, "it is expired")
     ((late,),) = rows(world.url, "SELECT expired_at - expires_at FROM hold WHERE id = %s", hold.id)
     assert late.total_seconds() >= 0
     engine.stop()
@@ -120,7 +120,7 @@ def test_one_that_is_killed_leaves_nothing_half_done(
 ) -> None:
     lapse(MANY)
     first = start("release-expired", DATABASE_URL=world.url)
-    wait_until(lambda: statuses(world.url).get("expired", 0) > 0, "it is at work", 60)
+    wait_until(lambda: statuses(world.url).get("expired", 0) > 0, "it is at work")
     os.killpg(first.process.pid, signal.SIGKILL)
     first.process.wait(10)
     assert_sound(world.url)

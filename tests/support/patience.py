@@ -1,0 +1,16 @@
+"""How long a test waits for something to happen, and how it waits."""
+
+import time
+from collections.abc import Callable
+
+# Only a failure takes this long. It is a bound for a machine that is busy with something else, not
+# a claim about our speed: those are made by `make bench`.
+PATIENCE_SECONDS = 60.0
+POLL_SECONDS = 0.02
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"never happened: {what}"
+        time.sleep(POLL_SECONDS)
