@@ -12,8 +12,9 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 # those that need the machine to themselves come after the others. Each worker has services of its
 # own, so a part of the suite is sooner done without workers.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-TOGETHER := -n $(WORKERS) --maxprocesses 5 --dist worksteal -m "not alone"
-ALONE := -m alone
+TOGETHER := -n $(WORKERS) --maxprocesses 5 --dist worksteal -m "not alone and not long"
+ALONE := -m "alone and not long"
+SLOWEST := --durations=10
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench faults format lock clean
@@ -28,8 +29,8 @@ test: $(READY) ## run the whole suite against real, private services
 ifdef ARGS
 	@$(BIN)/python -m pytest $(ARGS)
 else
-	@$(BIN)/python -m pytest $(TOGETHER)
-	@$(BIN)/python -m pytest $(ALONE)
+	@$(BIN)/python -m pytest $(TOGETHER) $(SLOWEST)
+	@$(BIN)/python -m pytest $(ALONE) $(SLOWEST)
 endif
 
 check: $(READY) ## format, lint, types, import contracts
@@ -41,8 +42,9 @@ check: $(READY) ## format, lint, types, import contracts
 bench: $(READY) ## measure against pgbench on this machine (QUICK=1: the two main scenarios)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(ARGS)
 
-faults: $(READY) ## a storm of faults under load (SECONDS=60, SEED=7 to replay)
+faults: $(READY) ## a storm of faults under load (SECONDS=60, SEED=7 to replay), then the long tests
 	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m pytest -m long $(SLOWEST)
 
 format: $(READY) ## rewrite the sources in the project's format
 	$(BIN)/ruff format .

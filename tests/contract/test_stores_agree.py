@@ -266,15 +266,18 @@ def _key(venue: Venue, digest: UUID, wish: Wish) -> IdempotencyKey:
     return IdempotencyKey(venue.organization_id, digest, wish.fingerprint)
 
 
-@pytest.mark.timeout(900)  # to make an example of a failure small takes minutes
+@pytest.mark.timeout(1800)  # to make an example of a failure small takes minutes
+@pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.long)])
 @pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_memory_and_postgresql_give_the_same_answers(fresh_database_url: str, policy: str) -> None:
+def test_memory_and_postgresql_give_the_same_answers(
+    fresh_database_url: str, policy: str, examples: int
+) -> None:
     StoresAgree.database_url = fresh_database_url
     StoresAgree.policy = POLICIES[policy]
     run_state_machine_as_test(
         StoresAgree,
         settings=settings(
-            max_examples=10,
+            max_examples=examples,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=list(HealthCheck),

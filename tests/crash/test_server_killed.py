@@ -13,7 +13,9 @@ from tests.support.servers import RunningServer
 REQUESTS = 600
 
 
-@pytest.mark.parametrize("at_request", [60, 200, 400])
+@pytest.mark.parametrize(
+    "at_request", [pytest.param(at, marks=pytest.mark.long) for at in (60, 400)] + [200]
+)
 def test_a_killed_server_loses_nothing_that_it_answered(
     make_server: Callable[..., RunningServer], fresh_database_url: str, at_request: int
 ) -> None:

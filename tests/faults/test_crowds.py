@@ -177,7 +177,7 @@ def test_a_client_that_hangs_up_cancels_nothing(platform: Platform, server: Runn
     assert platform.available(sale) == [9]
 
 
-@pytest.mark.parametrize("hours", [-1, 1])
+@pytest.mark.parametrize("hours", [-1, pytest.param(1, marks=pytest.mark.long)])
 def test_the_clock_of_this_machine_decides_nothing(
     make_server: Callable[..., RunningServer], fresh_database_url: str, hours: int
 ) -> None:

@@ -55,18 +55,12 @@ def under_load(arena: Arena, trouble: Callable[[], None]) -> None:
     assert set(told) <= {"placed", UNAVAILABLE}, told
 
 
-def test_killed_and_started_again(ring: Ring) -> None:
+def test_killed_and_then_restarted_in_the_ordinary_way(ring: Ring) -> None:
     postgres, arena = ring()
-    under_load(arena, postgres.kill)
-    postgres.start()
-    arena.assert_nothing_lost_and_nothing_twice()
-
-
-def test_restarted_in_the_ordinary_way(ring: Ring) -> None:
-    postgres, arena = ring()
-    under_load(arena, postgres.stop)
-    postgres.start()
-    arena.assert_nothing_lost_and_nothing_twice()
+    for trouble in (postgres.kill, postgres.stop):
+        under_load(arena, trouble)
+        postgres.start()
+        arena.assert_nothing_lost_and_nothing_twice()
 
 
 def test_stopped_in_its_tracks(ring: Ring) -> None:

@@ -3,7 +3,6 @@ order in which the facts say that they were served."""
 
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -57,10 +56,9 @@ class WaitingStorm:
         self._dice = random.Random(self.seed)
         self.venue = world.build(Plan({"floor": PLACES}, {"standing": ("floor",)}, HASTY))
 
-    def rage(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
+    def rage(self, bursts: int) -> None:
         with self._duties():
-            while time.monotonic() < until:
+            for _ in range(bursts):
                 commands = [self._draw() for _ in range(self._dice.randint(1, BURST_MAX))]
                 futures = [self._submit(command) for command in commands]
                 for future in futures:
