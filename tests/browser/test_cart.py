@@ -101,12 +101,11 @@ def test_two_tabs_are_one_cart_and_the_last_change_stands(
 
 
 def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Opened) -> None:
-    sale = platform.on_sale(5, hold_policy={"ttl_seconds": 4, "warning_seconds": 0})
+    sale = platform.on_sale(5, hold_policy={"ttl_seconds": 2, "warning_seconds": 0})
     tab = opened(sale)
-    tab.click_more(2)
-    tab.expect_held(2)
     renew = tab.page.get_by_role("button", name="Hold them again")
     expect(renew).to_be_hidden()
+    tab.click_more()
     expect(renew).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
     expired = held_by(platform, tab.cart())
@@ -116,7 +115,7 @@ def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Open
     )
     assert ticket.status_code == 200, ticket.text
     renew.click()
-    tab.expect_held(2)
+    tab.expect_held(1)
     expect(tab.page.get_by_role("timer")).to_have_text(re.compile(r"^1[45]:\d\d$"))
     renewed = held_by(platform, tab.cart())
     assert renewed["hold_id"] != expired["hold_id"]
@@ -236,7 +235,9 @@ def test_who_waits_sees_the_position_and_then_the_places(
     assert left.status_code == 200, left.text
     expect(said).to_contain_text("You are number 1")
     assert platform.client.post(f"/api/holds/{holder['hold_id']}/release").status_code == 200
-    expect(said).to_have_text("Your tickets are ready. Please pay within 10 minutes.")
+    expect(said).to_have_text(
+        re.compile(r"Your tickets are ready\. Please pay within \d+ minutes\.")
+    )
     expect(tab.page.get_by_role("timer")).to_be_visible()
     tab.visitor.assert_all_went_well()
 
