@@ -96,6 +96,21 @@ def test_an_empty_cart_is_documented_beside_a_full_one(document: Json) -> None:
     assert found["schema"]["oneOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
 
 
+def test_every_202_shows_a_hold_on_the_waitlist(document: Json) -> None:
+    accepted = [
+        operation["responses"]["202"]["content"]["application/json"]["example"]
+        for path in document["paths"].values()
+        for operation in path.values()
+        if "202" in operation["responses"]
+    ]
+    assert len(accepted) >= 3
+    for hold in accepted:
+        assert (hold["status"], hold["held_at"]) == ("waiting", None)
+        assert hold["position"] >= 1
+        assert hold["seat_ids"] == []
+        assert hold["expires_in_seconds"] > 0
+
+
 def test_where_csv_is_taken_it_is_documented(document: Json) -> None:
     taking = {route.path for route in ROUTES if route.takes_csv}
     documented = {

@@ -1,9 +1,10 @@
 """Chromium, driven by Playwright."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,10 +21,11 @@ from playwright.sync_api import (
 from holdfast.bootstrap.database import ensure_admin, setup_django
 from holdfast.bootstrap.settings import Settings
 from tests.support import debian
+from tests.support.platform import Hall, Platform, Sale
 from tests.support.servers import RunningServer
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 120_000  # a busy machine takes half a minute to draw the documentation
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -151,3 +153,102 @@ def operator(server: RunningServer) -> str:
     with ThreadPoolExecutor(1) as threads:
         threads.submit(make).result()
     return OPERATOR
+
+
+@pytest.fixture(scope="package")
+def shop(
+    database_url: str, server: RunningServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    """A server with the demo's payments, on the tables of the other one."""
+    log = tmp_path_factory.mktemp("shop") / "log"
+    with RunningServer(database_url, log, {"HOLDFAST_PAYMENTS": "demo"}) as running:
+        yield running
+
+
+@dataclass
+class Tab:
+    """One tab with the page of the cart."""
+
+    visitor: Visitor
+
+    @property
+    def page(self) -> Page:
+        return self.visitor.page
+
+    def click_more(self, times: int = 1) -> None:
+        more = self.page.get_by_role("button", name="Add one Type 0")
+        for _ in range(times):
+            more.click()
+
+    def freeze_offers(self) -> None:
+        """The page no longer hears that tickets are taken or freed."""
+        with self.page.expect_response(lambda answer: "/availability" in answer.url) as found:
+            pass
+        body = found.value.body()
+        self.page.route(
+            "**/availability",
+            lambda route: route.fulfill(body=body, content_type="application/json"),
+        )
+
+    def requests(self, method: str) -> list[str]:
+        """The API requests that the page sends with that method from now on."""
+        sent: list[str] = []
+
+        def on_request(request: Request) -> None:
+            if "/api/" in request.url and request.method == method:
+                sent.append(request.url)
+
+        self.page.on("request", on_request)
+        return sent
+
+    def wait_for_a_look(self) -> None:
+        """Until the page has looked at its cart and the offers by itself."""
+        with self.page.expect_response(lambda answer: "/availability" in answer.url):
+            pass
+
+    def expect_held(self, quantity: int) -> None:
+        tickets = "1 ticket" if quantity == 1 else f"{quantity} tickets"
+        expect(self.page.locator("#said")).to_contain_text(f"{tickets} held for you.")
+
+    def look_at_all_widths(self, pictures: Path) -> None:
+        for width, height in (PHONE, DESKTOP):
+            self.visitor.take((width, height))
+            self.visitor.assert_fits_the_width()
+            self.page.screenshot(path=f"{pictures}-{width}.png", full_page=True)
+
+    def cart(self) -> str:
+        name = self.page.evaluate(
+            "localStorage.getItem(Object.keys(localStorage).find(k => k.startsWith('holdfast-')))"
+        )
+        return str(name)
+
+
+Opened = Callable[[Sale | Hall], Tab]
+
+
+@pytest.fixture
+def opened(browser: Browser, shop: RunningServer, platform: Platform) -> Iterator[Opened]:
+    """Tabs of one browser."""
+    context = browser.new_context(locale="en-GB")
+    context.set_default_timeout(TIMEOUT_MS)
+
+    def open_tab(sale: Sale | Hall) -> Tab:
+        visitor = Visitor(context.new_page(), shop.base_url)
+        visitor.take(DESKTOP)
+        visitor.visit(f"/demo/cart#key={platform.secret_key}&session={sale.session_id}")
+        expect(visitor.page.locator(".type-name").first).to_be_visible()
+        return Tab(visitor)
+
+    yield open_tab
+    context.close()
+
+
+def held_by(platform: Platform, cart: str) -> dict[str, object]:
+    answer = platform.client.get(f"/api/carts/{cart}/hold")
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def all_holds(platform: Platform, sale: Sale) -> list[dict[str, object]]:
+    answer = platform.client.get("/api/holds", params={"session_id": sale.session_id})
+    return list(answer.json()["data"])

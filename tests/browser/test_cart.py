@@ -1,100 +1,21 @@
-"""A buyer's cart in a real browser: the countdown, changes, renewal, payment, and the line."""
+"""A buyer's cart in a real browser: the countdown, changes, renewal, payment, and the waitlist."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Request, expect
 
-from tests.browser.conftest import DESKTOP, PHONE, TIMEOUT_MS, Visitor
-from tests.support.platform import Platform, Sale, new_platform
+from tests.browser.conftest import DESKTOP, PHONE, Opened, Visitor, all_holds, held_by
+from tests.support.platform import Platform, new_platform
 from tests.support.servers import RunningServer
 
 RUNNING = re.compile(r"^\d+:\d\d$")
 
 
-@pytest.fixture(scope="module")
-def shop(
-    database_url: str, server: RunningServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningServer]:
-    """Takes the payments of the demo. The other server is there already, and its tables are."""
-    log = tmp_path_factory.mktemp("shop") / "log"
-    with RunningServer(database_url, log, {"HOLDFAST_PAYMENTS": "demo"}) as running:
-        yield running
-
-
 @pytest.fixture
 def platform(shop: RunningServer) -> Platform:
     return new_platform(shop.base_url, shop.database_url)
-
-
-@dataclass
-class Tab:
-    """One tab with the page of the cart."""
-
-    visitor: Visitor
-
-    @property
-    def page(self) -> Page:
-        return self.visitor.page
-
-    def click_more(self, times: int = 1) -> None:
-        more = self.page.get_by_role("button", name="One Type 0 more")
-        for _ in range(times):
-            more.click()
-
-    def wait_for_a_look(self) -> None:
-        """Until the page has looked at its cart and the offers by itself."""
-        with self.page.expect_response(lambda answer: "/availability" in answer.url):
-            pass
-
-    def expect_held(self, quantity: int) -> None:
-        expect(self.page.locator("#said")).to_contain_text(f"Held for you: {quantity}.")
-
-    def look_at_all_widths(self, pictures: Path) -> None:
-        for width, height in (PHONE, DESKTOP):
-            self.visitor.take((width, height))
-            self.visitor.assert_fits_the_width()
-            self.page.screenshot(path=f"{pictures}-{width}.png", full_page=True)
-
-    def cart(self) -> str:
-        name = self.page.evaluate(
-            "localStorage.getItem(Object.keys(localStorage).find(k => k.startsWith('holdfast-')))"
-        )
-        return str(name)
-
-
-Opened = Callable[[Sale], Tab]
-
-
-@pytest.fixture
-def opened(browser: Browser, shop: RunningServer, platform: Platform) -> Iterator[Opened]:
-    """Tabs of one browser."""
-    context = browser.new_context(locale="en-GB")
-    context.set_default_timeout(TIMEOUT_MS)
-
-    def open_tab(sale: Sale) -> Tab:
-        visitor = Visitor(context.new_page(), shop.base_url)
-        visitor.take(DESKTOP)
-        visitor.visit(f"/demo/cart#key={platform.secret_key}&session={sale.session_id}")
-        expect(visitor.page.get_by_text("Type 0")).to_be_visible()
-        return Tab(visitor)
-
-    yield open_tab
-    context.close()
-
-
-def held_by(platform: Platform, cart: str) -> dict[str, object]:
-    answer = platform.client.get(f"/api/carts/{cart}/hold")
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
-
-
-def all_holds(platform: Platform, sale: Sale) -> list[dict[str, object]]:
-    answer = platform.client.get("/api/holds", params={"session_id": sale.session_id})
-    return list(answer.json()["data"])
 
 
 def test_the_countdown_starts_with_the_first_ticket(platform: Platform, opened: Opened) -> None:
@@ -171,7 +92,7 @@ def test_two_tabs_are_one_cart_and_the_last_change_stands(
     for tab in (first, second):
         tab.page.evaluate("document.querySelector('.more').click()")
     for tab in (first, second):
-        expect(tab.page.locator("#said")).not_to_contain_text("Held for you: 4.")
+        expect(tab.page.locator("#said")).not_to_contain_text("4 tickets held")
     (hold,) = all_holds(platform, sale)
     # The second click came before its tab had heard of the first, or after it: never the sum of 8.
     assert hold["quantity"] in {5, 6}
@@ -180,12 +101,11 @@ def test_two_tabs_are_one_cart_and_the_last_change_stands(
 
 
 def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Opened) -> None:
-    sale = platform.on_sale(5, hold_policy={"ttl_seconds": 4, "warning_seconds": 0})
+    sale = platform.on_sale(5, hold_policy={"ttl_seconds": 2, "warning_seconds": 0})
     tab = opened(sale)
-    tab.click_more(2)
-    tab.expect_held(2)
-    renew = tab.page.get_by_role("button", name="Renew")
+    renew = tab.page.get_by_role("button", name="Hold them again")
     expect(renew).to_be_hidden()
+    tab.click_more()
     expect(renew).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
     expired = held_by(platform, tab.cart())
@@ -195,7 +115,7 @@ def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Open
     )
     assert ticket.status_code == 200, ticket.text
     renew.click()
-    tab.expect_held(2)
+    tab.expect_held(1)
     expect(tab.page.get_by_role("timer")).to_have_text(re.compile(r"^1[45]:\d\d$"))
     renewed = held_by(platform, tab.cart())
     assert renewed["hold_id"] != expired["hold_id"]
@@ -215,7 +135,7 @@ def test_the_countdown_stays_in_the_payment_step(
     expect(tab.page.get_by_role("timer")).to_have_text(RUNNING)
     tab.page.screenshot(path=tmp_path / "payment.png", full_page=True)
     tab.page.get_by_role("button", name="Pay now").click()
-    expect(tab.page.get_by_text("has 2 tickets")).to_be_visible()
+    expect(tab.page.get_by_text("Your order is confirmed: 2 tickets")).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
     assert held_by(platform, tab.cart())["status"] == "converted"
     tab.visitor.assert_all_went_well()
@@ -227,6 +147,7 @@ def test_what_is_not_there_leaves_the_cart_as_it_was(
     sale = platform.on_sale(3)
     platform.place(sale, 1)
     tab = opened(sale)
+    tab.freeze_offers()
     tab.click_more(2)
     tab.expect_held(2)
     tab.click_more()
@@ -240,7 +161,7 @@ def test_what_is_not_there_leaves_the_cart_as_it_was(
         tab.wait_for_a_look()
     expect(alert).to_have_text("Sold out.")
     tab.look_at_all_widths(tmp_path / "refused")
-    tab.page.get_by_role("button", name="One Type 0 less").click()
+    tab.page.get_by_role("button", name="Remove one Type 0").click()
     expect(alert).to_be_hidden()
     tab.expect_held(1)
 
@@ -266,20 +187,20 @@ def test_a_refused_first_click_says_why_until_the_next(platform: Platform, opene
     expect(alert).to_have_text("Sold out.")
     tab.wait_for_a_look()
     expect(alert).to_have_text("Sold out.")
-    expect(tab.page.locator("#said")).to_have_text("Nothing yet.")
+    expect(tab.page.locator("#said")).to_have_text("Your cart is empty.")
 
 
 def test_a_sold_out_type_waits_for_the_last_click(platform: Platform, opened: Opened) -> None:
-    """Two requests would be two joinings, and the second at the end of the line."""
+    """A second request would join a second time, at the end of the waitlist."""
     sale = platform.on_sale(3, hold_policy={"waitlist": True})
     platform.place(sale, 3)
     tab = opened(sale)
     tab.page.evaluate("for (let i = 0; i < 3; i++) document.querySelector('.more').click()")
-    expect(tab.page.locator("#said")).to_contain_text("You wait for 3")
+    expect(tab.page.locator("#said")).to_contain_text("on the waitlist for 3 tickets")
     (hold,) = [each for each in all_holds(platform, sale) if each["cart"]]
     assert (hold["quantity"], hold["version"]) == (3, 1)
-    tab.page.get_by_role("button", name="Leave the line").click()
-    expect(tab.page.get_by_role("heading", name="What you hold")).to_be_visible()
+    tab.page.get_by_role("button", name="Leave the waitlist").click()
+    expect(tab.page.get_by_role("heading", name="Your cart")).to_be_visible()
     assert held_by(platform, tab.cart())["status"] == "cancelled"
 
 
@@ -305,16 +226,18 @@ def test_who_waits_sees_the_position_and_then_the_places(
     tab = opened(sale)
     tab.click_more()
     said = tab.page.locator("#said")
-    expect(said).to_contain_text("at position 2")
-    expect(tab.page.get_by_role("heading", name="Your place in the line")).to_be_visible()
-    expect(tab.page.get_by_role("button", name="Leave the line")).to_be_visible()
+    expect(said).to_contain_text("You are number 2")
+    expect(tab.page.get_by_role("heading", name="Waitlist")).to_be_visible()
+    expect(tab.page.get_by_role("button", name="Leave the waitlist")).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
     tab.look_at_all_widths(tmp_path / "waiting")
     left = platform.client.post(f"/api/holds/{ahead.json()['hold_id']}/release")
     assert left.status_code == 200, left.text
-    expect(said).to_contain_text("at position 1")
+    expect(said).to_contain_text("You are number 1")
     assert platform.client.post(f"/api/holds/{holder['hold_id']}/release").status_code == 200
-    tab.expect_held(1)
+    expect(said).to_have_text(
+        re.compile(r"Your tickets are ready\. Please pay within \d+ minutes\.")
+    )
     expect(tab.page.get_by_role("timer")).to_be_visible()
     tab.visitor.assert_all_went_well()
 

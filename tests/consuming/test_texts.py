@@ -66,6 +66,7 @@ SOME = Line(BALCONY, 2, 1250, ())
         (5, "EUR", "0.05 EUR"),
         (0, "USD", "0.00 USD"),
         (800, "JPY", "800 JPY"),
+        (450_000, "HUF", "4500.00 HUF"),
         (1234567, "BHD", "1234.567 BHD"),
     ],
 )
@@ -135,20 +136,20 @@ def test_a_warning_says_how_long_that_is(seconds: int, left: str) -> None:
     )
 
 
-def test_who_waited_is_told_what_is_there_and_until_when() -> None:
-    told = promotion(a_hold(a_seat("7"), a_seat("8"), seconds=600), OCCASION, NOW)
-    assert told.subject == "Your tickets for Hamlet are there: 10 minutes to pay"
+def test_a_promoted_buyer_reads_what_is_ready_and_until_when_to_pay() -> None:
+    told = promotion(a_hold(a_seat("7"), a_seat("8"), seconds=599), OCCASION, NOW)
+    assert told.subject == "Your tickets for Hamlet are ready. Please pay within 10 minutes"
     assert told.body == (
-        "The 2 tickets that you waited for are there:\n"
-        "Hamlet, Friday, 04 December 2026, 19:30:00 UTC.\n"
-        "We keep them for 10 minutes, until 16 November 2026, 19:10:00 UTC.\n"
-        "After that the next in line can have what you have not paid for.\n"
+        "Your 2 tickets for Hamlet, Friday, 04 December 2026, 19:30:00 UTC, are ready.\n"
+        "Please pay within 10 minutes, by 16 November 2026, 19:09:59 UTC.\n"
+        "After that they go to the next person on the waitlist.\n"
         "\n"
         "Booking reference: HF-7K2M\n"
         "Seat: Stalls, row C, seat 7\n"
         "Seat: Stalls, row C, seat 8\n"
         "Total: 90.00 EUR\n"
     )
-    alone = promotion(a_hold(a_seat("7"), seconds=600), OCCASION, NOW)
-    assert alone.body.startswith("The ticket that you waited for is there:\n")
-    assert "We keep it for 10 minutes" in alone.body
+    alone = promotion(a_hold(a_seat("7"), seconds=59), OCCASION, NOW)
+    assert alone.subject.endswith("Please pay within 59 seconds")
+    assert alone.body.startswith("Your ticket for Hamlet, Friday, ")
+    assert "After that it goes to the next person" in alone.body

@@ -66,9 +66,11 @@ class Platform:
         assert answer.status_code == 201, answer.text
         return dict(answer.json())
 
-    def on_sale(self, *capacities: int, price: int = 4500, **ticket_type: Any) -> Sale:
+    def on_sale(
+        self, *capacities: int, price: int = 4500, currency: str = "EUR", **ticket_type: Any
+    ) -> Sale:
         """A session with one ticket type for each capacity."""
-        event = self.made("/api/events", {"name": "Concert", "currency": "EUR"})
+        event = self.made("/api/events", {"name": "Concert", "currency": currency})
         session = self.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
         types = [
             self.made(

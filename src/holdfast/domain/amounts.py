@@ -1,19 +1,27 @@
 """Amounts of money as people write them."""
 
+from types import MappingProxyType
+
 from holdfast.domain.values import Money
 
-# ISO 4217 currencies whose minor unit is not a hundredth.
-_NO_DECIMALS = {
-    *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND"),
-    *("VUV", "XAF", "XOF", "XPF"),
-}
-_THREE_DECIMALS = {"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"}
+# ISO 4217 currencies whose minor unit is not a hundredth. Browsers disagree for some others (they
+# show forints without their hundredths), so pages take the digits from here as well.
+MINOR_DIGITS = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI"), 0
+        ),
+        **dict.fromkeys(("VND", "VUV", "XAF", "XOF", "XPF"), 0),
+        **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+        **dict.fromkeys(("CLF", "UYW"), 4),
+    }
+)
+MINOR_DIGITS_USUAL = 2
 
 
 def written(money: Money) -> str:
     """`12.50 EUR`"""
-    currency = money.currency
-    decimals = 0 if currency in _NO_DECIMALS else 3 if currency in _THREE_DECIMALS else 2
-    whole, part = divmod(money.minor, 10**decimals)
-    number = f"{whole}.{part:0{decimals}}" if decimals else str(whole)
-    return f"{number} {currency}"
+    digits = MINOR_DIGITS.get(money.currency, MINOR_DIGITS_USUAL)
+    whole, part = divmod(money.minor, 10**digits)
+    number = f"{whole}.{part:0{digits}}" if digits else str(whole)
+    return f"{number} {money.currency}"

@@ -72,19 +72,19 @@ def warning(hold: Hold, occasion: Occasion, now: datetime) -> Text:
 
 
 def promotion(hold: Hold, occasion: Occasion, now: datetime) -> Text:
-    left = _duration(hold.remaining_seconds(now))
-    is_one = hold.quantity == 1
+    within = _rounded_up(hold.remaining_seconds(now))
+    are, go = ("is", "it goes") if hold.quantity == 1 else ("are", "they go")
     lines = [
-        f"The {_tickets(hold.quantity)} that you waited for {'is' if is_one else 'are'} there:",
-        f"{occasion}.",
-        f"We keep {'it' if is_one else 'them'} for {left}, until {_moment(hold.expires_at)}.",
-        "After that the next in line can have what you have not paid for.",
+        f"Your {_tickets(hold.quantity)} for {occasion}, {are} ready.",
+        f"Please pay within {within}, by {_moment(hold.expires_at)}.",
+        f"After that {go} to the next person on the waitlist.",
         "",
         f"Booking reference: {hold.reference}",
         *(f"Seat: {_place(seat)}" for seat in hold.seats),
         f"Total: {written(hold.total)}",
     ]
-    return Text(f"Your tickets for {occasion.event_name} are there: {left} to pay", _joined(lines))
+    subject = f"Your tickets for {occasion.event_name} are ready. Please pay within {within}"
+    return Text(subject, _joined(lines))
 
 
 def _ticket(ticket: Ticket, currency: str, type_names: dict[TicketTypeId, str]) -> str:
@@ -118,6 +118,11 @@ def _duration(seconds: int) -> str:
     if rest or not minutes:
         parts.append(_counted(rest, "second"))
     return " and ".join(parts)
+
+
+def _rounded_up(seconds: int) -> str:
+    """`2 minutes` also for 1:59; the exact end is told beside it."""
+    return _counted(-(-seconds // 60), "minute") if seconds >= 60 else _duration(seconds)
 
 
 def _counted(count: int, unit: str) -> str:

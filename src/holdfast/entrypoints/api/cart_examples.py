@@ -8,19 +8,25 @@ from uuid import UUID
 import msgspec
 
 from holdfast.domain.hold import CartItem, Hold, Remarks
-from holdfast.domain.outcomes import CartEmptied, Placed
+from holdfast.domain.outcomes import CartEmptied, Placed, Waiting
 from holdfast.entrypoints.api import cart_answers, cart_structs
 from holdfast.entrypoints.api.example_values import NOW, SEATED_TYPE, SEATS, SESSION, TYPE
-from holdfast.entrypoints.api.order_examples import HELD
+from holdfast.entrypoints.api.order_examples import HELD, WAITING
 
 _CART = "cart-8842"
 _ITEM = CartItem("item-1", UUID("0198f1c2-7b1d-7a11-8f0e-6b2d94c10010"))
-_HELD: Hold = replace(
-    HELD,
-    lines=(replace(HELD.lines[0], item=_ITEM),),
-    remarks=Remarks(cart_token=_CART),
-    is_cart=True,
-)
+
+
+def _in_cart(hold: Hold) -> Hold:
+    return replace(
+        hold,
+        lines=(replace(hold.lines[0], item=_ITEM),),
+        remarks=Remarks(cart_token=_CART),
+        is_cart=True,
+    )
+
+
+_HELD = _in_cart(HELD)
 _LATER = NOW + timedelta(minutes=1)
 
 CART_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
@@ -29,6 +35,8 @@ CART_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
         _CART, CartEmptied(_HELD.released(_LATER), _LATER)
     ),
 }
+
+CART_ON_WAITLIST = cart_answers.filled_answer(Waiting(_in_cart(WAITING), NOW, position=3))
 
 CART_REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     cart_structs.FillCartRequest: {

@@ -14,7 +14,7 @@ from holdfast.ports.access import Scope
 _C = RefusalCode
 
 _PATH = "/api/carts/{cart}/hold"
-_WAITS = "Nothing is left of it for now: the cart has a place in the line."
+_WAITS = "Sold out for now: the cart has joined the waitlist."
 
 _FILLING = """\
 Say all that the cart has, not what has changed: the hold is changed in place by the difference.

@@ -16,8 +16,12 @@ from holdfast.domain.catalogue import (
 )
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api import answers, hold_answers, structs
-from holdfast.entrypoints.api.cart_examples import CART_ANSWERS, CART_REQUESTS
+from holdfast.entrypoints.api import answers, cart_answers, hold_answers, structs
+from holdfast.entrypoints.api.cart_examples import (
+    CART_ANSWERS,
+    CART_ON_WAITLIST,
+    CART_REQUESTS,
+)
 from holdfast.entrypoints.api.example_values import (
     EVENT,
     NOW,
@@ -27,7 +31,7 @@ from holdfast.entrypoints.api.example_values import (
 )
 from holdfast.entrypoints.api.fact_examples import FACT_ANSWERS
 from holdfast.entrypoints.api.hall_examples import HALL_ANSWERS, HALL_REQUESTS
-from holdfast.entrypoints.api.order_examples import HELD, ORDER_ANSWERS, ORDER_REQUESTS
+from holdfast.entrypoints.api.order_examples import HELD, ORDER_ANSWERS, ORDER_REQUESTS, WAITING
 from holdfast.entrypoints.api.seat_examples import ASKING, SEAT_ANSWERS
 
 REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
@@ -72,6 +76,12 @@ ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     **ORDER_ANSWERS,
     **FACT_ANSWERS,
     **CART_ANSWERS,
+}
+
+# Of the routes that may put somebody on the waitlist: what their 202 says.
+WAITLIST_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
+    hold_answers.HoldAnswer: hold_answers.hold_answer(WAITING, NOW, position=3),
+    cart_answers.CartHoldAnswer: CART_ON_WAITLIST,
 }
 
 REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {

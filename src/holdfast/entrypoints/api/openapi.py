@@ -14,10 +14,10 @@ from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER, SESSION
-from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS
+from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS, WAITLIST_ANSWERS
 from holdfast.entrypoints.api.hall_examples import SEAT_LIST
 from holdfast.entrypoints.api.problems import FieldError, problem_body
-from holdfast.entrypoints.api.replies import OK
+from holdfast.entrypoints.api.replies import ACCEPTED, OK
 from holdfast.entrypoints.api.route import Route
 
 Json = dict[str, Any]
@@ -226,10 +226,6 @@ def _responses(route: Route[Any]) -> dict[str, Json]:
             }
         },
     }
-    nothing_left: Json = {}
-    if route.empty_answer is not None:
-        either = [_reference(route.answer), _reference(route.empty_answer)]
-        nothing_left = {"content": {"application/json": {"schema": {"oneOf": either}}}}
     if route.has_etag:
         success["headers"] = {**success["headers"], **_ETAG_HEADER}
     responses = {str(route.status): success}
@@ -239,7 +235,7 @@ def _responses(route: Route[Any]) -> dict[str, Json]:
             "headers": {**_REQUEST_ID_HEADER, **_ETAG_HEADER},
         }
     for status, meaning in route.also.items():
-        other = nothing_left if status == OK else {}
+        other = _other_content(route, status)
         responses[str(status)] = {**success, **other, "description": meaning}
     by_status: dict[int, list[Code]] = {}
     for code in route_codes(route):
@@ -247,6 +243,17 @@ def _responses(route: Route[Any]) -> dict[str, Json]:
     for status, codes in sorted(by_status.items()):
         responses[str(status)] = _problem_response(codes)
     return responses
+
+
+def _other_content(route: Route[Any], status: int) -> Json:
+    """The content of a further success, where it is not that of the first."""
+    if status == ACCEPTED:
+        shown = {"schema": _reference(route.answer), "example": WAITLIST_ANSWERS[route.answer]}
+        return {"content": {"application/json": shown}}
+    if status == OK and route.empty_answer is not None:
+        either = [_reference(route.answer), _reference(route.empty_answer)]
+        return {"content": {"application/json": {"schema": {"oneOf": either}}}}
+    return {}
 
 
 def _problem_response(codes: Iterable[Code]) -> Json:

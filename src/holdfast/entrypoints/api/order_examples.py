@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from holdfast.domain.facts import audit_values
-from holdfast.domain.hold import Hold, HoldStatus, Line
+from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace
 from holdfast.domain.order import Attendee, Order, Ticket, ticket_code
 from holdfast.domain.outcomes import CheckoutStarted
 from holdfast.domain.values import EmailAddress, Holder
@@ -46,6 +46,13 @@ HELD = Hold(
     updated_at=NOW,
     held_at=NOW,
     expires_at=NOW + timedelta(minutes=10),
+)
+WAITING = replace(
+    HELD,
+    status=HoldStatus.WAITING,
+    held_at=None,
+    expires_at=NOW + timedelta(days=1),
+    waiting=WaitingPlace(SESSION, NOW),
 )
 _PAYING = HELD.checked_out(NOW, CHECKOUT, NOW + timedelta(minutes=15), 60)
 _ORDER = Order(

@@ -44,7 +44,7 @@ ROUTES: tuple[Route[Any], ...] = (
         also={
             200: "This stands already: the hold with this hold_id, placed by this very request, or "
             "the hold of the same holder on these very seats.",
-            202: "Nothing is left of it for now: the hold has a place in the line.",
+            202: "Sold out for now: the hold has joined the waitlist.",
         },
         refusals=(
             _C.INSUFFICIENT_INVENTORY,

@@ -6,6 +6,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from holdfast.domain.amounts import MINOR_DIGITS
+
 
 @require_safe
 @cache_control(max_age=300)
@@ -16,11 +18,11 @@ def start(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def demo_cart(request: HttpRequest) -> HttpResponse:
-    """A buyer's cart, as a shop might show it. The key that its script uses is in the fragment of
-    the address, which browsers send to nobody."""
+    """A sample shop. The key that its script uses is in the fragment of the address, which browsers
+    never send."""
     if not settings.HOLDFAST_IS_DEMO:
         raise Http404
-    return render(request, "pages/cart.html")
+    return render(request, "pages/cart.html", {"minor_digits": dict(MINOR_DIGITS)})
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -22,6 +22,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from holdfast.adapters.postgres.models import Hold, Seat, Session
+from holdfast.domain.amounts import written
+from holdfast.domain.values import Money
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
     UnfoldAdmin = admin.ModelAdmin[Any]
@@ -38,12 +40,6 @@ HOLDS_FOUND_MAX = 20
 
 BY_ORGANIZATION: tuple[Any, ...] = (("organization", AutocompleteSelectFilter),)
 _EMAIL = re.compile(r'([^\s@"<>(),;:\\])[^\s@"<>(),;:\\]*@')
-# ISO 4217 currencies whose minor unit is not a hundredth.
-_NO_DECIMALS = {
-    *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND"),
-    *("VUV", "XAF", "XOF", "XPF"),
-}
-_THREE_DECIMALS = {"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"}
 
 
 def redacted(text: str) -> str:
@@ -53,10 +49,7 @@ def redacted(text: str) -> str:
 
 def amount(minor: int, currency: str) -> str:
     """An amount as people write it: `12.50 EUR`, on one line."""
-    decimals = 0 if currency in _NO_DECIMALS else 3 if currency in _THREE_DECIMALS else 2
-    whole, part = divmod(minor, 10**decimals)
-    number = f"{whole}.{part:0{decimals}}" if decimals else str(whole)
-    return f"{number}\N{NO-BREAK SPACE}{currency}"
+    return written(Money(minor, currency)).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def shown_time(moment: datetime) -> str:

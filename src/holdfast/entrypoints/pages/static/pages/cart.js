@@ -1,62 +1,75 @@
-// The cart of the demo. Three rules keep it honest:
-//   - it sends all that the cart has, never what has changed, so that a lost or repeated request does no harm;
-//   - it waits until the buyer has stopped clicking, and has at most one request on its way;
-//   - it counts down from the seconds that Holdfast says are left, and never resets them by itself.
+// The demo's cart page. Three rules keep it correct:
+//   - it sends the whole cart, never a difference, so a lost or repeated request does no harm;
+//   - it waits until the buyer stops clicking, and has at most one request in flight;
+//   - it counts down from the seconds that Holdfast reports, and never resets them itself.
 
 const QUIET_MS = 500;
 const LOOK_MS = 2000;
+const ANSWER_MS = 20_000;
 const HELD = "active";
 const WAITING = "waiting";
 
 const fragment = new URLSearchParams(location.hash.slice(1));
 const key = fragment.get("key");
 const at = (id) => document.getElementById(id);
+const minorDigits = JSON.parse(at("minor-digits").textContent);
 
 let session = fragment.get("session");
 let offers = [];
-let wanted = {}; // what the buyer has clicked together, by ticket type
-let hold = null; // what Holdfast said last
-let endsAt = 0; // on the clock of this page
-let sendsAt = null; // when the buyer will have been quiet long enough
-let isBusy = false;
-let isAway = false; // Holdfast, when asked last
-let refusal = ""; // why the buyer did not get what they clicked; it stays until they click again
+let wanted = {}; // tickets by type, as the buyer has clicked them
+let hold = null; // the latest answer of Holdfast
+let endsAt = 0; // on this page's clock
+let sendsAt = null; // when the buyer will have stopped clicking for long enough
+let pending = 0; // requests that are in flight or about to be
+let isAway = false; // whether the last request failed to reach Holdfast
+let refusal = ""; // why the last click failed; shown until the next one
 let checkoutId = null;
+const soldOutTypes = new Set(); // types without a waitlist that were sold out when the buyer tried
 
 class Refused extends Error {
   constructor(problem) {
     super(reasonOf(problem));
     this.code = problem.error;
+    this.isSoldOut = problem.available_quantity === 0;
   }
 }
 
-// What buyers are told in other words than programs are.
+// Buyers read other words than programs do.
 const REASONS = {
   insufficient_inventory: ({ available_quantity: left }) =>
     left ? `Only ${left}${isLive() ? " more" : ""} left` : "Sold out",
   no_available_seats: () => "Sold out",
-  others_are_waiting: () => "Others have waited for that longer than you",
-  quantity_above_maximum: ({ maximum }) => `You can have ${maximum} of these at most`,
-  waiting_places_exceeded: () => "You have as many places in the line as you can have",
-  amount_changed: () => "Your cart has changed meanwhile: look at the new amount, and pay again",
+  others_are_waiting: () => "Others on the waitlist are ahead of you",
+  quantity_above_maximum: ({ maximum }) => `You can buy at most ${maximum} of these`,
+  waiting_places_exceeded: () => "You cannot join this waitlist again",
+  amount_changed: () => "Your cart has changed. Check the new total and pay again",
 };
 
 const reasonOf = (problem) => `${REASONS[problem.error]?.(problem) ?? problem.message}.`;
 
 async function ask(method, path, body) {
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
-  const answer = await fetch(`/api/${path}`, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await fetch(`/api/${path}`, {
+    method,
+    headers,
+    body: body && JSON.stringify(body),
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
   const content = await answer.json();
   if (!answer.ok) throw new Refused(content);
   return content;
 }
 
-// One request at a time: whoever comes meanwhile waits for its turn.
+// One job at a time. It counts as pending from the moment it is asked for, not from when it starts:
+// otherwise a second one would slip in behind it.
 let last = Promise.resolve();
-const alone = (work) => (last = last.then(() => run(work)));
+function alone(work) {
+  pending += 1;
+  last = last.then(() => run(work));
+  return last;
+}
 
 async function run(work) {
-  isBusy = true;
   try {
     await work();
     isAway = false;
@@ -64,12 +77,12 @@ async function run(work) {
     isAway = !(error instanceof Refused);
     if (!isAway) refusal = error.message;
   } finally {
-    isBusy = false;
+    pending -= 1;
     show();
   }
 }
 
-// The tabs of a browser share a cart; each session has its own.
+// Each session has a cart of its own, shared by all tabs of the browser.
 const cartKey = () => `holdfast-cart-${session}`;
 
 function cartName() {
@@ -98,9 +111,11 @@ function held() {
 }
 
 const isLive = () => hold !== null && [HELD, WAITING].includes(hold.status);
-// The seconds that are left are rounded down, so it may last a little longer than they say.
+// Holdfast rounds the seconds down, so the hold may last up to one more.
 const isOver = () =>
   hold !== null && (hold.can_renew || (isLive() && performance.now() >= endsAt + 1000));
+
+const secondsLeft = () => Math.max(0, Math.floor((endsAt - performance.now()) / 1000));
 
 const send = () =>
   alone(async () => {
@@ -110,21 +125,22 @@ const send = () =>
     sendsAt = null;
     try {
       hear(await ask("PUT", cartPath(), { session_id: session, items, user_id: cartName() }));
-      refusal = ""; // that was of a click before
+      refusal = ""; // it belongs to an earlier click
     } catch (error) {
-      if (sendsAt === null) wanted = held(); // what could not be had is not in the cart
+      if (error.isSoldOut && items.length === 1) soldOutTypes.add(items[0].ticket_type_id);
+      if (sendsAt === null) wanted = held(); // back to what the cart has
       throw error;
     }
     await lookAtOffers();
   });
 
 function change(type, by) {
-  // The first ticket is taken at once. A place in the line is not: who asks for more loses it.
+  // Hold the first ticket at once. Join a waitlist only after the last click, because asking for
+  // more later means going to its end.
   const isFirst = !isLive() && sendsAt === null && isLeft(type);
   wanted = { ...wanted, [type]: Math.max(0, (wanted[type] ?? 0) + by) };
   sendsAt = performance.now() + (isFirst ? 0 : QUIET_MS);
   show();
-  tick();
 }
 
 const isLeft = (type) => offers.some((each) => each.ticket_type_id === type && each.available > 0);
@@ -134,9 +150,9 @@ async function lookAtOffers() {
   offers = found.ticket_types;
 }
 
-// Another tab may have changed the cart, and those who wait move on.
+// Another tab may have changed the cart, and the waitlist moves.
 async function look() {
-  if (isBusy || sendsAt !== null || document.hidden) return;
+  if (pending || sendsAt !== null || document.hidden) return;
   await alone(async () => {
     if (localStorage.getItem(cartKey())) {
       const answer = await lookAtCart();
@@ -150,7 +166,7 @@ async function lookAtCart() {
   try {
     return await ask("GET", cartPath());
   } catch (error) {
-    if (error.code === "hold_not_found") return {}; // its first click was refused
+    if (error.code === "hold_not_found") return {}; // nothing was ever held
     throw error;
   }
 }
@@ -169,26 +185,28 @@ const checkOut = () =>
     const started = await ask("POST", "checkouts", { cart: cartName() });
     checkoutId = started.checkout_id;
     hear(await ask("GET", cartPath()));
-    step("paying");
+    goTo("paying");
   });
 
 const pay = () =>
   alone(async () => {
     const paid = await ask("POST", "demo/payments", { amount: hold.total, currency: hold.currency });
-    // With the amount, nothing is sold if another tab has changed the cart meanwhile.
+    // With the amount, nothing is sold if another tab has changed the cart in the meantime.
     const payment = { payment_reference: paid.payment_reference, amount: hold.total };
     const order = await ask("POST", `checkouts/${checkoutId}/complete`, payment);
     hear(await ask("GET", cartPath()));
     at("order").textContent = order.order_id;
-    at("tickets").textContent = `${order.tickets.length} ticket${order.tickets.length === 1 ? "" : "s"}`;
-    step("paid");
+    at("paid-total").textContent = `${tickets(order.tickets.length)}, ${money(order.total, order.currency)}`;
+    at("tickets").replaceChildren(...order.tickets.map(ticketItem));
+    goTo("paid");
   });
 
 function startAgain() {
   localStorage.removeItem(cartKey());
   hold = null;
   wanted = {};
-  step("choosing");
+  goTo("choosing");
+  show();
   look();
 }
 
@@ -196,13 +214,50 @@ function step(name) {
   for (const each of ["choosing", "paying", "paid"]) at(each).hidden = each !== name;
 }
 
+function goTo(name) {
+  step(name);
+  at(`${name}-heading`).focus(); // the button that was pressed is hidden now
+}
+
+// Screen readers read a live region again whenever it is written, so write only what is new.
 function say(id, text) {
-  at(id).textContent = text;
+  if (at(id).textContent !== text) at(id).textContent = text;
   at(id).hidden = !text;
 }
 
-const money = (minor, currency) =>
-  new Intl.NumberFormat("en", { style: "currency", currency }).format(minor / 100);
+// By ISO 4217. Browsers leave out the hundredths of some currencies that have them.
+function money(minor, currency) {
+  const digits = minorDigits[currency] ?? 2;
+  const format = { style: "currency", currency, minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat("en", format).format(minor / 10 ** digits);
+}
+
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+const tickets = (count) => counted(count, "ticket");
+const minutes = (seconds) => counted(Math.ceil(seconds / 60), "minute");
+const nameOf = (type) => offers.find((each) => each.ticket_type_id === type)?.name ?? "Ticket";
+const seatName = (seat) => `${seat.block_name}, row ${seat.row}, seat ${seat.seat_number}`;
+
+function item(...texts) {
+  const made = document.createElement("li");
+  for (const text of texts) {
+    const part = document.createElement("span");
+    part.textContent = text;
+    made.append(part);
+  }
+  return made;
+}
+
+const lineItem = (line) =>
+  item(
+    line.seat
+      ? `${nameOf(line.ticket_type_id)}: ${seatName(line.seat)}`
+      : `${line.quantity} \u00d7 ${nameOf(line.ticket_type_id)}`,
+    money(line.subtotal, hold.currency),
+  );
+
+const ticketItem = ({ ticket_type_id: type, seat, code }) =>
+  item(seat ? `${nameOf(type)}: ${seatName(seat)}` : nameOf(type), `Code ${code}`);
 
 function clock(seconds) {
   const padded = String(seconds % 60).padStart(2, "0");
@@ -210,31 +265,44 @@ function clock(seconds) {
 }
 
 function sentence() {
-  if (isOver()) return "Your time is up: the places are free for others.";
-  if (hold?.status === HELD) return `Held for you: ${hold.quantity}. Reference ${hold.reference}.`;
+  if (isOver()) return "Your time is up. Your tickets have been released.";
+  if (hold?.status === HELD) return heldSentence();
   if (hold?.status === WAITING) {
     const wait = hold.estimated_wait_seconds;
-    const estimate = wait === null ? "" : ` At this pace it takes about ${clock(wait)}.`;
-    return `Sold out for now. You wait for ${hold.quantity}, at position ${hold.position}.${estimate}`;
+    const estimate = wait === null ? "" : ` The estimated wait is ${minutes(wait)}.`;
+    return `Sold out for now. You are number ${hold.position} on the waitlist for ${tickets(hold.quantity)}.${estimate}`;
   }
-  return hold?.status === "converted" ? "Paid." : "Nothing yet.";
+  return hold?.status === "converted" ? "You have paid for this cart." : "Your cart is empty.";
+}
+
+function heldSentence() {
+  const left = secondsLeft();
+  const wasWaiting = hold.held_at !== hold.created_at;
+  const start = wasWaiting ? "Your tickets are ready." : `${tickets(hold.quantity)} held for you.`;
+  if (left <= 60) return `${start} You have less than a minute left to pay.`;
+  return wasWaiting ? `${start} Please pay within ${minutes(left)}.` : start;
 }
 
 function show() {
+  const focused = document.activeElement;
   const isHeld = hold?.status === HELD && !isOver();
   const isWaiting = hold?.status === WAITING && !isOver();
-  say("problem", isAway ? "Holdfast cannot be reached." : refusal);
+  if (!at("paying").hidden && !isHeld) step("choosing"); // expired, or changed in another tab
+  say("problem", isAway ? "Holdfast cannot be reached. Trying again." : refusal);
   say("said", sentence());
-  at("state-heading").textContent = isWaiting ? "Your place in the line" : "What you hold";
-  at("empty").textContent = isWaiting ? "Leave the line" : "Let it go";
+  at("state").hidden = !at("paid").hidden;
+  at("state-heading").textContent = isWaiting ? "Waitlist" : "Your cart";
+  at("empty").textContent = isWaiting ? "Leave the waitlist" : "Remove all";
   at("renew").hidden = !isOver();
   at("empty").hidden = !isLive() || isOver() || !at("paying").hidden;
   at("checkout").hidden = !isHeld || !at("paying").hidden;
-  at("pay").disabled = !isHeld;
+  at("lines").replaceChildren(...(isHeld || isWaiting ? hold.lines.map(lineItem) : []));
   say("total", isHeld ? `Total ${money(hold.total, hold.currency)}` : "");
+  say("reference", isHeld ? `Reference ${hold.reference}` : "");
   if (hold) at("amount").textContent = money(hold.total, hold.currency);
   showOffers();
   tick();
+  if (!focused.checkVisibility()) at("state-heading").focus();
 }
 
 function showOffers() {
@@ -246,8 +314,10 @@ function showOffers() {
 function newRow(list) {
   list.append(at("type").content.cloneNode(true));
   const row = list.lastElementChild;
-  row.querySelector(".less").onclick = () => change(row.dataset.type, -1);
-  row.querySelector(".more").onclick = () => change(row.dataset.type, 1);
+  for (const [name, by] of [[".less", -1], [".more", 1]]) {
+    const button = row.querySelector(name);
+    button.onclick = () => button.ariaDisabled === "true" || change(row.dataset.type, by);
+  }
   return row;
 }
 
@@ -256,31 +326,61 @@ function showOffer(row, offer) {
   row.dataset.type = offer.ticket_type_id;
   row.querySelector(".type-name").textContent = offer.name;
   row.querySelector(".price").textContent = money(offer.price, offer.currency);
-  row.querySelector(".left").textContent = offer.available ? `${offer.available} left` : "sold out";
-  row.querySelector("output").textContent = count;
-  row.querySelector(".less").ariaLabel = `One ${offer.name} less`;
-  row.querySelector(".more").ariaLabel = `One ${offer.name} more`;
-  row.querySelector(".less").disabled = count === 0;
+  row.querySelector(".left").textContent =
+    offer.available ? `${offer.available.toLocaleString("en")} left` : "Sold out";
+  const output = row.querySelector("output");
+  if (output.textContent !== String(count)) output.textContent = count; // a live region too
+  row.querySelector(".less").ariaLabel = `Remove one ${offer.name}`;
+  row.querySelector(".more").ariaLabel = `Add one ${offer.name}`;
+  // Not `disabled`: that would take the keyboard focus away.
+  row.querySelector(".less").ariaDisabled = String(count === 0);
+  row.querySelector(".more").ariaDisabled = String(!canAdd(offer));
 }
+
+// A cart that holds something never joins a waitlist for more.
+const canAdd = ({ available, ticket_type_id: type }) =>
+  available > 0 || (hold?.status !== HELD && !soldOutTypes.has(type));
 
 // Four times a second, so that the countdown is never a second late.
 function tick() {
   const isCounting = hold?.status === HELD && !isOver();
-  const seconds = Math.max(0, Math.floor((endsAt - performance.now()) / 1000));
-  say("countdown", isCounting ? clock(seconds) : "");
+  say("countdown", isCounting ? clock(secondsLeft()) : "");
+  if (isCounting) say("said", sentence());
   if (hold?.status === HELD && isOver() && at("renew").hidden) show();
-  if (!isBusy && sendsAt !== null && performance.now() >= sendsAt) send();
+  if (!pending && sendsAt !== null && performance.now() >= sendsAt) send();
 }
 
-async function everySession() {
+async function all(path) {
   const found = [];
   let cursor = "";
   do {
-    const page = await ask("GET", `sessions?limit=100${cursor && `&cursor=${cursor}`}`);
+    const page = await ask("GET", `${path}?limit=100${cursor && `&cursor=${cursor}`}`);
     found.push(...page.data);
     cursor = page.next_cursor;
   } while (cursor);
   return found;
+}
+
+function sessionGroup(event, sessions) {
+  const group = document.createElement("optgroup");
+  group.label = event.name;
+  const own = sessions.filter((each) => each.event_id === event.id);
+  group.append(...own.map((each) => new Option(each.name, each.id)));
+  return group;
+}
+
+async function loadSessions() {
+  const events = (await all("events")).filter((each) => each.status === "published");
+  const sessions = await all("sessions");
+  const groups = events.map((event) => sessionGroup(event, sessions));
+  const list = at("session");
+  list.replaceChildren(...groups.filter((group) => group.children.length));
+  list.value = session;
+  if (list.selectedIndex < 0) {
+    if (session) refusal = "That session is not on sale.";
+    list.selectedIndex = 0;
+  }
+  session = list.value;
 }
 
 function forgetRefusal() {
@@ -290,25 +390,23 @@ function forgetRefusal() {
 
 async function open(chosen) {
   session = chosen;
-  fragment.set("session", chosen); // so that it is there again after a reload
+  fragment.set("session", chosen); // for the next reload
   history.replaceState(null, "", `#${fragment}`);
   hold = null;
   wanted = {};
   offers = [];
+  soldOutTypes.clear();
   step("choosing");
   await look();
 }
 
 async function start() {
   at("keyless").hidden = Boolean(key);
-  at("shop").hidden = !key;
   if (!key) return;
-  await alone(async () => {
-    const found = await everySession();
-    at("session").replaceChildren(...found.map((each) => new Option(each.name, each.id)));
-    session ??= found[0]?.id;
-    at("session").value = session;
-  });
+  await alone(loadSessions);
+  at("nothing").hidden = Boolean(session);
+  at("shop").hidden = !session;
+  if (!session) return;
   at("shop").addEventListener("click", forgetRefusal, { capture: true });
   at("session").onchange = (event) => open(event.target.value);
   at("renew").onclick = renew;
@@ -316,7 +414,7 @@ async function start() {
   at("checkout").onclick = checkOut;
   at("pay").onclick = pay;
   at("back").onclick = () => {
-    step("choosing");
+    goTo("choosing");
     show();
   };
   at("again").onclick = startAgain;
