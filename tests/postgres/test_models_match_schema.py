@@ -38,7 +38,7 @@ MODELS = (
     "Waitlist",
 )
 # No page shows these, so there are no models of them.
-WITHOUT_A_MODEL = {"idempotency", "inbox", "fact_horizon"}
+WITHOUT_A_MODEL = {"idempotency", "inbox", "fact_horizon", "promoter_lease"}
 # The role of the admin pages may not read these, so the models do not know them.
 LEFT_OUT = {
     ("api_key", "secret_hash"),

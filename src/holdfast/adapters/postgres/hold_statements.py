@@ -72,6 +72,23 @@ FROM holdfast_due_holds(%s, %s::uuid[])
 # Locks of two numbers never meet those of one, which the engine takes.
 TRY_REAPING = "SELECT pg_try_advisory_xact_lock(46337, 0)"
 REAPING_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+# The lease is written only when half of it is over, or when it was somebody else's.
+PROMOTER_TURN = """
+SELECT after_organization, after_session, sweep_due_at <= statement_timestamp() FROM promoter_lease
+WHERE holder = %(promoter)s
+    AND held_until > statement_timestamp() + make_interval(secs => %(seconds)s / 2)
+"""
+TAKE_PROMOTER_LEASE = """
+UPDATE promoter_lease SET holder = %(promoter)s,
+    held_until = statement_timestamp() + make_interval(secs => %(seconds)s)
+WHERE holder = %(promoter)s OR held_until <= statement_timestamp()
+RETURNING after_organization, after_session, sweep_due_at <= statement_timestamp()
+"""
+SWEPT = """
+UPDATE promoter_lease SET after_organization = %s, after_session = %s,
+    sweep_due_at = statement_timestamp() + make_interval(secs => %s)
+WHERE holder = %s
+"""
 UNSETTLED_SESSIONS = "SELECT organization_id, session_id FROM holdfast_unsettled_sessions(%s)"
 WAITING_SESSIONS = "SELECT organization_id, session_id FROM holdfast_waiting_sessions(%s, %s, %s)"
 SECONDS_UNTIL_DUE = "SELECT holdfast_seconds_until_due()"
