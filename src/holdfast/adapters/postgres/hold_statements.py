@@ -22,14 +22,16 @@ WHERE h.organization_id = %s AND h.cart_token = %s AND h.status = 'active'
 ORDER BY h.created_at, h.id
 """  # noqa: S608
 
-# What a person holds of an event and could pay for, oldest first.
+# What a person holds of an event and could pay for, oldest first. The index knows the open holds by
+# the condition that names both statuses.
 _LIVE_OF_EVENT = f"""
 SELECT {HOLD_COLUMNS}
 FROM session s
 CROSS JOIN LATERAL (
     SELECT * FROM hold
     WHERE organization_id = s.organization_id AND session_id = s.id AND {{of_holder}}
-        AND status = 'active' AND expires_at > statement_timestamp()
+        AND status IN ('waiting', 'active') AND expires_at > statement_timestamp()
+        AND status = 'active'
     OFFSET 0
 ) h
 WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
