@@ -6,16 +6,17 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.claims import Claims
 from holdfast.domain.commands import Ask, Origin
 from holdfast.domain.hold import Hold, Line, numbered_lines, rounded_up
 from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import SeatSale, seat_line
-from holdfast.domain.overtaking import Taking, can_be_served, first_of, may_be_passed, passes
+from holdfast.domain.overtaking import Taking, can_be_served
 from holdfast.domain.proposing import propose
 from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
-from holdfast.domain.waiting import WaitingLine, Waitlist, blocks_for, place_of
+from holdfast.domain.waiting import WaitingLine, Waitlist, blocks_for
 from holdfast.domain.waiting_seats import (
     capacity_limits,
     free_for_waiters,
@@ -51,57 +52,60 @@ def settle(
         return _end_line(ledger, waitlist, origin)
     if not session.sale.is_within_window(ledger.now):
         return []
-    made = _promote_in_order(ledger, session, waitlist, origin)
+    claims = Claims(session)
+    made = _promote_in_order(ledger, waitlist, claims, origin)
     if waitlist and (
         waitlist.is_missing_something()
         or not waitlist.promotions_left
-        or _is_cut_short(ledger, session, waitlist, is_last_look=is_last_look)
+        or _is_cut_short(ledger, waitlist, claims, is_last_look=is_last_look)
     ):
         waitlist.is_settled = False
     return made
 
 
 def _promote_in_order(
-    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, origin: Origin
+    ledger: Ledger, waitlist: Waitlist, claims: Claims, origin: Origin
 ) -> list[Transition]:
+    """One pass: everybody in sight is looked at once, however many queues there are."""
     made: list[Transition] = []
     stuck: set[UUID] = set()
     for hold in waitlist.in_order():
         assert hold.waiting is not None
-        if hold.waiting.line_id in stuck:
+        line_id = hold.waiting.line_id
+        if line_id in stuck:
             continue
         if not waitlist.promotions_left:
             break
         if hold.is_lapsed(ledger.now):
             made += _applied(ledger, Transition(hold, hold.expired(ledger.now), origin))
             continue
-        if not can_be_served(ledger, session, hold):
+        if not can_be_served(ledger, claims.session, hold):
             continue
         waitlist.has_gaps = False
-        promotion = _promotion(ledger, session, hold, origin)
+        promotion = _promotion(ledger, claims, hold, origin)
         if promotion is not None:
             waitlist.promotions_left -= 1
             for ended in promotion.ended:
                 made += _applied(ledger, ended)
             made += _applied(ledger, Transition(hold, promotion.hold, origin), promotion.passed)
+            claims.moved(waitlist, promotion.passed, has_freed=bool(promotion.ended))
             continue
-        line = waitlist.lines[hold.waiting.line_id]
-        first = first_of(ledger, session, line)
+        first = claims.kept_by(waitlist.lines[line_id], hold)
         # What may be there for it, and is only not locked yet, is not given to those behind it.
-        if waitlist.has_gaps or first is None or not may_be_passed(session, line, first):
-            stuck.add(line.id)
+        if waitlist.has_gaps or not first.may_be_passed:
+            stuck.add(line_id)
     return made
 
 
 def _is_cut_short(
-    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, *, is_last_look: bool
+    ledger: Ledger, waitlist: Waitlist, claims: Claims, *, is_last_look: bool
 ) -> bool:
     """There are more than anyone has looked at, and it may be their turn."""
     for line in waitlist.lines.values():
         if line.is_all_seen or _is_empty(ledger, line):
             continue
-        first = first_of(ledger, session, line)
-        if first is None or (not is_last_look and may_be_passed(session, line, first)):
+        first = claims.by_line.get(line.id)
+        if first is None or (not is_last_look and first.may_be_passed):
             return True
     return False
 
@@ -133,14 +137,13 @@ def _end_line(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transi
     return made
 
 
-def _promotion(
-    ledger: Ledger, session: SessionCatalogue, hold: Hold, origin: Origin
-) -> _Promotion | None:
+def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _Promotion | None:
     """None where too little is free, where it is somebody else's turn, or where nobody can tell:
     then the waitlist says what is missing."""
+    session = claims.session
     if not _has_room(ledger, session, units_by_pool(hold)):
         return None
-    lines = _seated(ledger, session, hold)
+    lines = _seated(ledger, claims, hold)
     if lines is None:
         return None
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
@@ -155,7 +158,7 @@ def _promotion(
     waitlist = ledger.waitlists[session.key]
     wants = waitlist.lines[hold.waiting.line_id].wants | wished_blocks(hold, session)
     seats = frozenset(seat.id for seat in promoted.seats)
-    passed = passes(ledger, session, Taking(wants, left, seats, place_of(hold)))
+    passed = claims.passes(ledger, Taking(wants, left, seats))
     if passed is None:
         return None
     room = make_room(ledger, demand, (), origin)
@@ -174,9 +177,9 @@ def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId,
     )
 
 
-def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line, ...] | None:
+def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | None:
     """Its lines with seats in the place of wishes."""
-    asks = seat_asks(hold)
+    session, asks = claims.session, seat_asks(hold)
     if not asks:
         return hold.lines
     waitlist = ledger.waitlists[session.key]
@@ -189,6 +192,7 @@ def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line
     limits = capacity_limits(ledger, session)
     proposal, _ = propose(seating, free, asks, session, limits=limits)
     if proposal.is_short:
+        claims.unseated(hold)
         return None
     seats = {seat_id for found in proposal.seats for seat_id in found}
     if not seats <= ledger.seats.keys():
