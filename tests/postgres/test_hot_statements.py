@@ -126,7 +126,11 @@ def test_a_box_offices_open_holds_are_found_without_reading_its_history(
         "user": user,
         "email": f"{name.lower()}@example.com",
     }
-    for status, count, ends_in in (("converted", 5_000, 600), ("active", 500, -5), ("active", 2, 5)):
+    for status, count, ends_in in (
+        ("converted", 5_000, 600),
+        ("active", 500, -5),
+        ("active", 2, 5),
+    ):
         large.owner.execute(SOLD, {**made, "status": status, "count": count, "minutes": ends_in})
     query = getattr(statements, name)
     holder = user or made["email"]

@@ -40,9 +40,7 @@ class StubHousekeeping:
     def reaping(self) -> AbstractContextManager[bool]:
         return nullcontext(self.is_our_turn)
 
-    def due_holds(
-        self, limit: int, skipped: Collection[SessionId] = ()
-    ) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         if self.error:
             raise self.error
         return tuple(hold for hold in self.due if hold.session_id not in skipped)[:limit]
@@ -118,13 +116,14 @@ class TestReaper:
         assert Reaper(full, StubEngine()).run_once().may_be_more
         assert not Reaper(StubHousekeeping(due(1, 1, 1)), StubEngine()).run_once().may_be_more
 
-    @pytest.mark.parametrize("trouble", [{"refuses": True}, {"hangs": True}])
+    @pytest.mark.parametrize(
+        "engine", [StubEngine(refuses=True), StubEngine(hangs=True)], ids=["refused", "hanging"]
+    )
     def test_what_is_blocked_is_skipped_by_the_next_turns(
-        self, trouble: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+        self, engine: StubEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(expiring, "TURN_SECONDS", 0.01)
         found = due(1, 1, HOLDS_PER_RUN) + due(2, 2, 1)
-        engine = StubEngine(**trouble)
         reaper = Reaper(StubHousekeeping(found, until_due=-1.0), engine)
         assert reaper.tend(30.0) == 0.0
         assert {command.organization_id for command in engine.commands} == {UUID(int=1)}

@@ -40,9 +40,7 @@ class StubLines:
     def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:
         return PromoterTurn(self.swept_to, self.is_sweep_due) if self.is_our_turn else None
 
-    def swept(
-        self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float
-    ) -> None:
+    def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
         self.swept_to, self.is_sweep_due = swept_to, pause_seconds == 0.0
 
     def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:

@@ -76,15 +76,15 @@ def passed_by(
     hall = HallWithout(ledger, session, taking.seats)
     own_line = line_id_of(taking.wants)
     for claim in sorted(claims, key=_rank):
-        units = claim.units
-        is_short = any(left[pool] < units[pool] for pool in units.keys() & left.keys())
+        shared = {pool: units for pool, units in claim.units.items() if pool in left}
+        is_short = any(left[pool] < units for pool, units in shared.items())
         if is_short or claim.line_id == own_line or hall.is_lost_for(claim.first):
             if not claim.may_be_passed:
                 return None
             passed.append(claim.line_id)
             continue
-        for pool in units.keys() & left.keys():
-            left[pool] -= units[pool]
+        for pool, units in shared.items():
+            left[pool] -= units
     return tuple(passed)
 
 

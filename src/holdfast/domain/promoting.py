@@ -112,7 +112,11 @@ def _is_cut_short(
 
 def _is_empty(ledger: Ledger, line: WaitingLine) -> bool:
     """Nothing is left of a pool that all in the line need."""
-    return any(not ledger.available(PoolId(id_)) for id_ in line.wants & ledger.pools.keys())
+    return any(
+        not ledger.available(pool_id)
+        for pool_id in map(PoolId, line.wants)
+        if pool_id in ledger.pools
+    )
 
 
 def _applied(
@@ -170,7 +174,8 @@ def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _P
 
 def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId, int]) -> bool:
     """Lapsed places are free: who needs them writes down that their holds have ended."""
-    missing = demand.keys() - ledger.pools.keys()
+    # Not the difference of two sets: that would go through all pools of the session.
+    missing = {pool_id for pool_id in demand if pool_id not in ledger.pools}
     ledger.waitlists[session.key].lacks(pools=missing)
     return not missing and all(
         ledger.available(pool_id) >= units for pool_id, units in demand.items()
@@ -184,7 +189,8 @@ def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | No
         return hold.lines
     waitlist = ledger.waitlists[session.key]
     seating = ledger.seatings.get(session.key)
-    missing = _pools_of_seats(session, asks) - ledger.pools.keys()
+    needed = _pools_of_seats(session, asks)
+    missing = {pool_id for pool_id in needed if pool_id not in ledger.pools}
     if seating is None or missing:
         waitlist.lacks(pools=missing, is_blind=seating is None)
         return None

@@ -129,9 +129,7 @@ class HoldReader(Protocol):
 class Housekeeping(Protocol):
     """What the reaper and the promoter ask, over all organizations."""
 
-    def due_holds(
-        self, limit: int, skipped: Collection[SessionId] = ()
-    ) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         """Oldest first, found without a lock; none of the sessions that are skipped."""
         ...
 
@@ -163,9 +161,7 @@ class LineKeeping(Protocol):
         """None while the lease is another promoter's. Asking renews it."""
         ...
 
-    def swept(
-        self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float
-    ) -> None:
+    def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
         """Remember where the look at all waitlists goes on, and when; by whoever has the lease."""
         ...
 

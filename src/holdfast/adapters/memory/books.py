@@ -131,16 +131,13 @@ class MemoryBooks:
             at=now,
         )
 
-    def due_holds(
-        self, limit: int, skipped: Collection[SessionId] = ()
-    ) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         with self.changed:
             now = self.clock()
             due = [
                 hold
                 for hold in self.stored_holds.values()
-                if hold.session_id not in skipped
-                and (hold.is_lapsed(now) or hold.can_warn(now))
+                if hold.session_id not in skipped and (hold.is_lapsed(now) or hold.can_warn(now))
             ]
         due.sort(key=lambda hold: (hold.due_at, hold.id))
         return tuple(

@@ -177,9 +177,7 @@ class PostgresHolds:
         estimate = estimated_seconds(int(position), served, open_seconds)
         return SeenPlace(int(position), int(waiting), estimate, since, at)
 
-    def due_holds(
-        self, limit: int, skipped: Collection[SessionId] = ()
-    ) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.DUE_HOLDS, (limit, list(skipped))).fetchall()
         return tuple(DueHold(*row) for row in rows)
@@ -208,9 +206,7 @@ class PostgresHolds:
         swept_to = (OrganizationId(row[0]), SessionId(row[1]))
         return PromoterTurn(None if swept_to == _START else swept_to, row[2])
 
-    def swept(
-        self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float
-    ) -> None:
+    def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
         with self._database.transaction() as connection:
             connection.execute(sql.SWEPT, (*(swept_to or _START), pause_seconds, promoter))
 
