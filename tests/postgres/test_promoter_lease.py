@@ -80,7 +80,7 @@ def test_a_round_is_followed_by_a_pause(holds: PostgresHolds) -> None:
     assert len(engine.asked) == SESSIONS
 
 
-def test_of_many_who_want_the_lease_one_gets_it(
+def test_only_one_of_many_promoters_gets_the_lease(
     holds: PostgresHolds, fresh_database_url: str
 ) -> None:
     for _ in range(10):
@@ -90,7 +90,7 @@ def test_of_many_who_want_the_lease_one_gets_it(
         assert sum(turn is not None for turn in turns) == 1
 
 
-def test_who_has_the_lease_keeps_it_by_asking(
+def test_the_holder_of_the_lease_keeps_it_by_asking(
     holds: PostgresHolds, fresh_database_url: str
 ) -> None:
     first, second = uuid4(), uuid4()

@@ -56,6 +56,7 @@ class StubEngine:
 
     refuses: bool = False
     hangs: bool = False
+    finds_nothing: bool = False
     commands: list[ExpireHolds | WarnHolds] = field(default_factory=list)
     futures: list[Future[Answer]] = field(default_factory=list)
     housekeeping: StubHousekeeping | None = None
@@ -70,8 +71,9 @@ class StubEngine:
         elif not self.hangs:
             now = datetime.now(UTC)
             is_end = isinstance(command, ExpireHolds)
-            outcome = Expired(command.hold_ids, now) if is_end else Warned(command.hold_ids, now)
-            self._forget(command.hold_ids)
+            done = () if self.finds_nothing else command.hold_ids
+            outcome = Expired(done, now) if is_end else Warned(done, now)
+            self._forget(done)
             future.set_result(Answer(outcome))
         return future
 
@@ -133,6 +135,12 @@ class TestReaper:
         engine.commands.clear()
         assert reaper.tend(30.0) == 1.0
         assert not engine.commands, "everything rests"
+
+    def test_holds_that_others_have_ended_meanwhile_block_nothing(self) -> None:
+        engine = StubEngine(finds_nothing=True)
+        reaped = Reaper(StubHousekeeping(due(1, 1, HOLDS_PER_RUN)), engine).run_once()
+        assert (reaped.processed_failed, reaped.blocked) == (HOLDS_PER_RUN, frozenset())
+        assert not reaped.may_be_more, "looking again at once would find the same"
 
     def test_a_session_whose_commands_are_answered_is_tried_again(
         self, monkeypatch: pytest.MonkeyPatch

@@ -125,7 +125,7 @@ def test_all_waitlists_are_looked_at_when_it_is_time_a_few_in_each_turn() -> Non
     assert engine.asked == list(sessions), "not again before it is time"
 
 
-def test_the_promoter_leaves_everything_to_the_one_who_has_the_lease() -> None:
+def test_a_promoter_without_the_lease_does_nothing() -> None:
     sessions = some_sessions(2)
     engine = StubEngine()
     lines = StubLines(sessions, sessions, is_our_turn=False, is_sweep_due=True)

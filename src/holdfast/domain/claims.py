@@ -1,8 +1,8 @@
 """The claims of those who wait, gathered in one pass over the waitlist of a session.
 
-Parties are looked at in the order in which they came. Whoever is the first of its queue and could
-not be served keeps its claim on what queues share; so everybody who comes later is compared with
-sums of claims, and not with every queue again.
+Parties are looked at in the order in which they came. The first party of a queue keeps its claim on
+what queues share while it cannot be served. So each later party is compared with sums of claims,
+and not with every queue again.
 """
 
 from collections import Counter
@@ -25,8 +25,8 @@ class Claims:
 
     session: SessionCatalogue
     by_line: dict[UUID, Claim] = field(default_factory=dict)
-    # Of those who must not be overtaken: the units that they need, and the blocks that they keep
-    # closed, since nothing there is enough to seat them.
+    # Of parties that must not be overtaken: the units that they need, and the blocks that they keep
+    # closed because the free seats there are too few for them.
     _units: Counter[PoolId] = field(default_factory=Counter)
     _closed: set[BlockId] = field(default_factory=set)
     _unseated: set[HoldKey] = field(default_factory=set)
@@ -55,8 +55,8 @@ class Claims:
         return passed_by(ledger, self.session, taking, shared)
 
     def moved(self, waitlist: Waitlist, passed: Iterable[UUID], *, has_freed: bool) -> None:
-        """Somebody was served. Who was overtaken may have been so for the last time; and seats
-        that were freed for it may be enough for others."""
+        """Somebody was served. A party that was overtaken may have borne it for the last time, and
+        seats that were freed meanwhile may be enough for others."""
         if has_freed:
             self._closed.clear()
             self._unseated.clear()

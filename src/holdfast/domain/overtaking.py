@@ -70,8 +70,8 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
 def passed_by(
     ledger: Ledger, session: SessionCatalogue, taking: Taking, claims: Iterable[Claim]
 ) -> tuple[UUID, ...] | None:
-    """The lines that it overtakes, of those with these claims. Whoever must not be overtaken is
-    left what they need before the others are; None where that is too little."""
+    """The lines that it overtakes, of those with these claims. Parties that must not be overtaken
+    come first when what is left is shared out; None where it is too little for them."""
     left, passed = dict(taking.left), []
     hall = HallWithout(ledger, session, taking.seats)
     own_line = line_id_of(taking.wants)
@@ -173,7 +173,8 @@ def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> 
     if not session.lets_pass:
         return False
     assert first.waiting is not None
-    allowed = min(session.passes_max[id_] for id_ in line.wants if id_ in session.passes_max)
+    known = (session.passes_max[id_] for id_ in line.wants if id_ in session.passes_max)
+    allowed = min(known, default=0)
     return line.passes - first.waiting.passes_seen < allowed
 
 

@@ -19,6 +19,7 @@ from uuid_utils.compat import uuid7
 from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, Origin, WarnHolds
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
 from holdfast.domain.outcomes import Expired, Warned
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import DueHold, Housekeeping
 from holdfast.ports.store import StoreError
@@ -41,7 +42,7 @@ _log = structlog.get_logger("holdfast.reaper")
 class Reaped:
     """What one run found and did. Failed are those that were found lapsed and not expired by it:
     refused, unanswered, or ended by somebody else meanwhile. `blocked` are the sessions where a
-    command brought nothing: the next run should skip them for a while."""
+    command was refused or unanswered: the next run should skip them for a while."""
 
     expired_holds: int = 0
     processed_successfully: int = 0
@@ -57,8 +58,9 @@ class Reaped:
 
     @property
     def may_be_more(self) -> bool:
-        """The run was full. Another one, without what is blocked, is due at once."""
-        return self.found >= HOLDS_PER_RUN
+        """The run was full and moved on, or found out what to skip: another one is due at once."""
+        has_moved = self.processed_successfully + self.warned > 0
+        return self.found >= HOLDS_PER_RUN and (has_moved or bool(self.blocked))
 
 
 @dataclass(slots=True)
@@ -94,7 +96,7 @@ class Reaper:
         if unanswered:
             _log.warning("reaper.unanswered", commands=len(unanswered))
         expired, warned = _done(finished)
-        blocked = self._blocked(batches, expired | warned)
+        blocked = self._blocked(batches)
         reaped = Reaped(
             expired_holds=sum(hold.is_lapsed for hold in due),
             processed_successfully=len(expired),
@@ -135,22 +137,20 @@ class Reaper:
             return False
         return self.run_once(skipped, TURN_SECONDS).may_be_more
 
-    def _blocked(
-        self, batches: Mapping[Future[Answer], "_Batch"], done: Set[HoldId]
-    ) -> frozenset[SessionId]:
-        """The sessions of batches that brought nothing, remembered until they may be tried
-        again."""
+    def _blocked(self, batches: Mapping[Future[Answer], "_Batch"]) -> frozenset[SessionId]:
+        """The sessions of batches that were refused or not answered, remembered until they may be
+        tried again."""
         blocked: set[SessionId] = set()
         for future, batch in batches.items():
-            if not done.isdisjoint(batch.hold_ids):
-                self._suspects -= batch.sessions
-                continue
-            blocked |= batch.sessions
-            if future.done():
+            if not future.done():
+                self._unanswered[future] = batch.sessions
+            elif isinstance(future.result().outcome, Refusal):
                 rest_until = time.monotonic() + REST_SECONDS
                 self._resting |= dict.fromkeys(batch.sessions, rest_until)
             else:
-                self._unanswered[future] = batch.sessions
+                self._suspects -= batch.sessions
+                continue
+            blocked |= batch.sessions
         if len(self._suspects) > SKIPPED_MAX:
             self._suspects.clear()
         self._suspects |= blocked
