@@ -40,6 +40,22 @@ INSERT INTO waiting_line
     (organization_id, session_id, id, wants, waiting, passes, served, opened_at)
 VALUES (%(organization)s, %(session)s, %(line)s, ARRAY[%(pool)s]::uuid[], %(count)s, 0, 0, now())
 """
+QUEUE = """
+INSERT INTO waiting_line
+    (organization_id, session_id, id, wants, waiting, passes, served, opened_at)
+VALUES (%s, %s, %s, %s::uuid[], 1, 0, 0, now())
+"""
+QUEUE_PLACE = """
+INSERT INTO waiting_place (organization_id, hold_id, session_id, line_id, since, passes_seen)
+SELECT organization_id, id, session_id, %s, created_at, 0 FROM hold WHERE id = %s
+"""
+QUEUE_LINES = """
+INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
+    unit_price_minor, pool_ids)
+SELECT %s, %s, number - 1, ticket_type_id, quantity, 4500, ARRAY[pool_id]
+FROM unnest(%s::uuid[], %s::uuid[], %s::integer[])
+    WITH ORDINALITY AS line (ticket_type_id, pool_id, quantity, number)
+"""
 LINES = """
 INSERT INTO hold_line
 SELECT organization_id, id, 0, type_id, 1, 4500, ARRAY[pool_id]
@@ -96,6 +112,29 @@ def load_waiting(lab: Lab, count: int) -> None:
         connection.execute("UPDATE pool SET total = 1, held = 1 WHERE id = %(pool)s", names)
         for statement in (WAITING, WAITING_LINES, WAITING_PLACES, WAITING_LINE):
             connection.execute(statement.rstrip().rstrip(";"), names)
+    with lab.connected() as connection:
+        for table in ("hold", "hold_line", "waiting_place", "waiting_line"):
+            connection.execute(f"VACUUM ANALYZE {table}".encode())
+    lab.checkpoint()
+
+
+def load_queues(lab: Lab, count: int) -> None:
+    """In tables that were cleared before: so many different queues of one party each. All want the
+    first pool, of which one place is free; the first party needs two, so nobody can be served."""
+    wanted = [(1, 2 + number % 49, 51 + number // 49) for number in range(count)]
+    lines = [line_id_of(map(pool_id, numbers)) for numbers in wanted]
+    names = {"organization": ORGANIZATION_ID, "session": SESSION_ID, "count": count}
+    with lab.connected() as connection, connection.transaction():
+        connection.execute("UPDATE pool SET total = 2, held = 1 WHERE id = %s", [pool_id(1)])
+        connection.execute(WAITING.rstrip().rstrip(";"), names)
+        holds = connection.execute("SELECT id FROM hold ORDER BY created_at").fetchall()
+        for (hold_id,), numbers, line in zip(holds, wanted, lines, strict=True):
+            pools = [pool_id(number) for number in numbers]
+            connection.execute(QUEUE, (ORGANIZATION_ID, SESSION_ID, line, pools))
+            connection.execute(QUEUE_PLACE, (line, hold_id))
+            quantities = [2 if hold_id == holds[0][0] else 1, 1, 1]
+            types = [ticket_type_id(number) for number in numbers]
+            connection.execute(QUEUE_LINES, (ORGANIZATION_ID, hold_id, types, pools, quantities))
     with lab.connected() as connection:
         for table in ("hold", "hold_line", "waiting_place", "waiting_line"):
             connection.execute(f"VACUUM ANALYZE {table}".encode())

@@ -23,6 +23,7 @@ from bench.scenarios import (
     spread_pools,
     stampede,
     waitlist,
+    waitlist_queues,
 )
 
 Scenario = Callable[[Lab, Plan], Sequence[Figure]]
@@ -36,6 +37,7 @@ ALL: tuple[Scenario, ...] = (
     replay.run,
     carts.run,
     waitlist.run,
+    waitlist_queues.run,
     availability.run,
     reaper.run,
     reaper_lag.run,

@@ -156,6 +156,24 @@ def test_a_longer_line_needs_no_more_queries(operator: Client, sale: Sale) -> No
     assert queries() == few
 
 
+def test_positions_are_counted_for_the_holds_on_the_page_only(
+    operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those on earlier pages are skipped without counting who is before them."""
+    from holdfast.adapters.postgres.admin.looking import ReadOnlyAdmin
+
+    monkeypatch.setattr(ReadOnlyAdmin, "list_per_page", 2)
+    floor = line(sale, sale.pool_id, count=7)
+    holds = [hold_id_of(sale, waiting(sale, floor, minutes)).hex for minutes in range(7)]
+    with CaptureQueriesContext(connection) as asked:
+        listed = _words(list_of(operator, "hold", sale, status="waiting", p=3))
+    assert len(re.findall(r"waiting position \d+", listed)) == 2
+    counting = [each["sql"] for each in asked if "waiting_line own" in each["sql"]]
+    assert counting
+    for query in counting:
+        assert sum(hold_id in query for hold_id in holds) == 2, query
+
+
 def test_positions_are_counted_up_to_a_limit(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ from holdfast.domain.picking import Picked, pick_seats
 from holdfast.domain.placing import place
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.waiting import blocks_for, wants_of
+from holdfast.domain.waiting import QUEUES_MAX, blocks_for, wants_of
 
 
 def fill_cart(ledger: Ledger, command: FillCart) -> Decision:
@@ -281,6 +281,8 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     lines = (*kept, *new)
     wants = wants_of(lines, session)
     is_less = wants == wants_of(hold.lines, session) and _is_less(lines, hold.lines)
+    if not is_less and not ledger.waitlists[session.key].has_room_for(wants):
+        return Decision(refusals.too_many_queues(QUEUES_MAX))
     place = hold.waiting if is_less else waiting_place(ledger, session, wants)
     changed = hold.changed(ledger.now, kept, new, holder, place)
     refusal = None

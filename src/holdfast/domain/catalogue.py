@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from uuid import UUID
 
 from holdfast.domain.ids import (
     BlockId,
@@ -110,6 +111,9 @@ class SessionCatalogue:
     minds_orphans: bool = field(init=False)
     keeps_line: bool = field(init=False)
     lets_pass: bool = field(init=False)
+    # How often the first party that waits for a pool or block may be overtaken: the strictest
+    # policy of what is sold from it.
+    passes_max: Mapping[UUID, int] = field(init=False)
 
     def __post_init__(self) -> None:
         seated = [offer for offer in self.offers.values() if offer.is_seated]
@@ -120,9 +124,21 @@ class SessionCatalogue:
         object.__setattr__(self, "keeps_line", joinable or self.has_waiting)
         passes = (offer.policy.waiting_passes_max for offer in self.offers.values())
         object.__setattr__(self, "lets_pass", any(passes))
+        object.__setattr__(self, "passes_max", self._strictest() if self.lets_pass else {})
         object.__setattr__(
             self, "minds_orphans", any(offer.policy.refuse_orphans for offer in seated)
         )
+
+    def _strictest(self) -> dict[UUID, int]:
+        found: dict[UUID, int] = {}
+        for ticket_type_id, offer in self.offers.items():
+            wanted: list[UUID] = list(offer.pool_ids)
+            if offer.is_seated:
+                wanted += (id_ for id_, block in self.blocks.items() if block.sells(ticket_type_id))
+            allowed = offer.policy.waiting_passes_max
+            for id_ in wanted:
+                found[id_] = min(allowed, found.get(id_, allowed))
+        return found
 
     @property
     def key(self) -> SessionKey:

@@ -17,7 +17,7 @@ from holdfast.domain.overtaking import closed_blocks, first_of, may_be_passed
 from holdfast.domain.proposing import propose
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.waiting import blocks_for, line_id_of, wants_of
+from holdfast.domain.waiting import QUEUES_MAX, blocks_for, line_id_of, wants_of
 from holdfast.domain.waiting_seats import can_seat, capacity_limits, free_for_waiters, seat_asks
 
 # What somebody who waits may live to see change.
@@ -51,6 +51,8 @@ def wait_or_refuse(
         (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1
     )
     wants = wants_of(lines, session)
+    if not ledger.waitlists[session.key].has_room_for(wants):
+        return Decision(refusals.too_many_queues(QUEUES_MAX))
     place = waiting_place(ledger, session, wants)
     hold = waiting_hold(ledger, session, command, lines, place)
     problem = (

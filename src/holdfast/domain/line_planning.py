@@ -19,6 +19,7 @@ from holdfast.domain.waiting_seats import seat_asks, wished_blocks
 @dataclass(slots=True)
 class LinePlanning:
     survey: Survey
+    _pools: dict[SessionKey, frozenset[Resource]] = field(default_factory=dict)
     # What seems free, with what this group frees and without what it is to give to those who wait.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
     _seated: set[HoldKey] = field(default_factory=set)
@@ -28,6 +29,18 @@ class LinePlanning:
         if not waitlist:
             return set()
         session = self.survey.sessions[session_key]
+        found = set(self._pools_of(session, waitlist))
+        seating = self.survey.seatings.get(session_key)
+        if seating is not None and waitlist.has_wishes():
+            seats = self._seats(session, seating, waitlist, freed)
+            found |= seat_resources(session.organization_id, seats)
+        return found
+
+    def _pools_of(self, session: SessionCatalogue, waitlist: Waitlist) -> frozenset[Resource]:
+        """The same for every command of the group."""
+        known = self._pools.get(session.key)
+        if known is not None:
+            return known
         pools = {
             pool_id
             for line in waitlist.lines.values()
@@ -42,12 +55,10 @@ class LinePlanning:
             for block_id in wished_blocks(hold, session)
             if (pool_id := session.blocks[block_id].capacity_pool_id) is not None
         }
-        organization_id = session.organization_id
-        found = {Resource(ResourceKind.POOL, organization_id, pool_id) for pool_id in pools}
-        seating = self.survey.seatings.get(session_key)
-        if seating is not None and waitlist.has_wishes():
-            seats = self._seats(session, seating, waitlist, freed)
-            found |= seat_resources(organization_id, seats)
+        found = frozenset(
+            Resource(ResourceKind.POOL, session.organization_id, pool_id) for pool_id in pools
+        )
+        self._pools[session.key] = found
         return found
 
     def _seats(

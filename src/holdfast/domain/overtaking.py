@@ -36,46 +36,78 @@ class Taking:
     place: tuple[datetime, UUID] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the first party of a queue needs, which others leave to it unless they may overtake
+    it."""
+
+    first: Hold
+    line_id: UUID
+    wants: frozenset[UUID]
+    units: Mapping[PoolId, int]
+    may_be_passed: bool
+
+
+def claim_of(session: SessionCatalogue, line: WaitingLine, first: Hold) -> Claim:
+    return Claim(
+        first,
+        line.id,
+        line.wants | wished_blocks(first, session),
+        units_by_pool(first),
+        may_be_passed(session, line, first),
+    )
+
+
 def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[UUID, ...] | None:
     """The lines whose first is passed by it; None where it has to wait for its turn."""
     waitlist = ledger.waitlists.get(session.key)
     if not waitlist:
         return ()
+    earlier = _earlier(ledger, session, waitlist, taking)
+    return None if earlier is None else passed_by(ledger, session, taking, earlier)
+
+
+def passed_by(
+    ledger: Ledger, session: SessionCatalogue, taking: Taking, claims: Iterable[Claim]
+) -> tuple[UUID, ...] | None:
+    """The lines that it overtakes, of those with these claims. Parties that must not be overtaken
+    come first when what is left is shared out; None where it is too little for them."""
     left, passed = dict(taking.left), []
     hall = HallWithout(ledger, session, taking.seats)
     own_line = line_id_of(taking.wants)
-    earlier = _earlier(ledger, session, waitlist, taking)
-    if earlier is None:
-        return None
-    for first, line in earlier:
-        claim = units_by_pool(first)
-        is_short = any(left[pool] < units for pool, units in claim.items() if pool in left)
-        if is_short or line.id == own_line or hall.is_lost_for(first):
-            if not may_be_passed(session, line, first):
+    for claim in sorted(claims, key=_rank):
+        shared = {pool: units for pool, units in claim.units.items() if pool in left}
+        is_short = any(left[pool] < units for pool, units in shared.items())
+        if is_short or claim.line_id == own_line or hall.is_lost_for(claim.first):
+            if not claim.may_be_passed:
                 return None
-            passed.append(line.id)
+            passed.append(claim.line_id)
             continue
-        for pool in claim.keys() & left.keys():
-            left[pool] -= claim[pool]
+        for pool, units in shared.items():
+            left[pool] -= units
     return tuple(passed)
+
+
+def _rank(claim: Claim) -> tuple[bool, tuple[datetime, UUID]]:
+    return (claim.may_be_passed, place_of(claim.first))
 
 
 def _earlier(
     ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, taking: Taking
-) -> list[tuple[Hold, WaitingLine]] | None:
-    """The first of every line that wants any of the same, where they came earlier, the earliest
-    first. None where it may be somebody's turn already, or nobody has looked far enough."""
-    found: list[tuple[Hold, WaitingLine]] = []
+) -> list[Claim] | None:
+    """Of the first of every line that wants any of the same, where they came earlier. None where
+    it may be somebody's turn already, or nobody has looked far enough."""
+    found: list[Claim] = []
     for line in sharing(waitlist, session, taking.wants):
-        first = first_of(ledger, session, line)
         if taking.place is None and not waitlist.is_settled:
             return None
+        first = first_of(ledger, session, line)
         if first is None:
             if taking.place is None and not line.is_all_seen:
                 return None
         elif taking.place is None or place_of(first) < taking.place:
-            found.append((first, line))
-    return sorted(found, key=lambda each: place_of(each[0]))
+            found.append(claim_of(session, line, first))
+    return found
 
 
 def sharing(
@@ -141,14 +173,8 @@ def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> 
     if not session.lets_pass:
         return False
     assert first.waiting is not None
-    allowed = min(
-        offer.policy.waiting_passes_max
-        for ticket_type_id, offer in session.offers.items()
-        if not line.wants.isdisjoint(offer.pool_ids)
-        or (
-            offer.is_seated and not line.wants.isdisjoint(blocks_for(ticket_type_id, None, session))
-        )
-    )
+    known = (session.passes_max[id_] for id_ in line.wants if id_ in session.passes_max)
+    allowed = min(known, default=0)
     return line.passes - first.waiting.passes_seen < allowed
 
 

@@ -6,16 +6,17 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.claims import Claims
 from holdfast.domain.commands import Ask, Origin
 from holdfast.domain.hold import Hold, Line, numbered_lines, rounded_up
 from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.line_making import SeatSale, seat_line
-from holdfast.domain.overtaking import Taking, can_be_served, first_of, may_be_passed, passes
+from holdfast.domain.overtaking import Taking, can_be_served
 from holdfast.domain.proposing import propose
 from holdfast.domain.room import make_room
 from holdfast.domain.transitions import Transition, units_by_pool
-from holdfast.domain.waiting import WaitingLine, Waitlist, blocks_for, place_of
+from holdfast.domain.waiting import WaitingLine, Waitlist, blocks_for
 from holdfast.domain.waiting_seats import (
     capacity_limits,
     free_for_waiters,
@@ -51,64 +52,71 @@ def settle(
         return _end_line(ledger, waitlist, origin)
     if not session.sale.is_within_window(ledger.now):
         return []
-    made = _promote_in_order(ledger, session, waitlist, origin)
+    claims = Claims(session)
+    made = _promote_in_order(ledger, waitlist, claims, origin)
     if waitlist and (
         waitlist.is_missing_something()
         or not waitlist.promotions_left
-        or _is_cut_short(ledger, session, waitlist, is_last_look=is_last_look)
+        or _is_cut_short(ledger, waitlist, claims, is_last_look=is_last_look)
     ):
         waitlist.is_settled = False
     return made
 
 
 def _promote_in_order(
-    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, origin: Origin
+    ledger: Ledger, waitlist: Waitlist, claims: Claims, origin: Origin
 ) -> list[Transition]:
+    """One pass: everybody in sight is looked at once, however many queues there are."""
     made: list[Transition] = []
     stuck: set[UUID] = set()
     for hold in waitlist.in_order():
         assert hold.waiting is not None
-        if hold.waiting.line_id in stuck:
+        line_id = hold.waiting.line_id
+        if line_id in stuck:
             continue
         if not waitlist.promotions_left:
             break
         if hold.is_lapsed(ledger.now):
             made += _applied(ledger, Transition(hold, hold.expired(ledger.now), origin))
             continue
-        if not can_be_served(ledger, session, hold):
+        if not can_be_served(ledger, claims.session, hold):
             continue
         waitlist.has_gaps = False
-        promotion = _promotion(ledger, session, hold, origin)
+        promotion = _promotion(ledger, claims, hold, origin)
         if promotion is not None:
             waitlist.promotions_left -= 1
             for ended in promotion.ended:
                 made += _applied(ledger, ended)
             made += _applied(ledger, Transition(hold, promotion.hold, origin), promotion.passed)
+            claims.moved(waitlist, promotion.passed, has_freed=bool(promotion.ended))
             continue
-        line = waitlist.lines[hold.waiting.line_id]
-        first = first_of(ledger, session, line)
+        first = claims.kept_by(waitlist.lines[line_id], hold)
         # What may be there for it, and is only not locked yet, is not given to those behind it.
-        if waitlist.has_gaps or first is None or not may_be_passed(session, line, first):
-            stuck.add(line.id)
+        if waitlist.has_gaps or not first.may_be_passed:
+            stuck.add(line_id)
     return made
 
 
 def _is_cut_short(
-    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, *, is_last_look: bool
+    ledger: Ledger, waitlist: Waitlist, claims: Claims, *, is_last_look: bool
 ) -> bool:
     """There are more than anyone has looked at, and it may be their turn."""
     for line in waitlist.lines.values():
         if line.is_all_seen or _is_empty(ledger, line):
             continue
-        first = first_of(ledger, session, line)
-        if first is None or (not is_last_look and may_be_passed(session, line, first)):
+        first = claims.by_line.get(line.id)
+        if first is None or (not is_last_look and first.may_be_passed):
             return True
     return False
 
 
 def _is_empty(ledger: Ledger, line: WaitingLine) -> bool:
     """Nothing is left of a pool that all in the line need."""
-    return any(not ledger.available(PoolId(id_)) for id_ in line.wants & ledger.pools.keys())
+    return any(
+        not ledger.available(pool_id)
+        for pool_id in map(PoolId, line.wants)
+        if pool_id in ledger.pools
+    )
 
 
 def _applied(
@@ -133,14 +141,13 @@ def _end_line(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transi
     return made
 
 
-def _promotion(
-    ledger: Ledger, session: SessionCatalogue, hold: Hold, origin: Origin
-) -> _Promotion | None:
+def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _Promotion | None:
     """None where too little is free, where it is somebody else's turn, or where nobody can tell:
     then the waitlist says what is missing."""
+    session = claims.session
     if not _has_room(ledger, session, units_by_pool(hold)):
         return None
-    lines = _seated(ledger, session, hold)
+    lines = _seated(ledger, claims, hold)
     if lines is None:
         return None
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
@@ -155,7 +162,7 @@ def _promotion(
     waitlist = ledger.waitlists[session.key]
     wants = waitlist.lines[hold.waiting.line_id].wants | wished_blocks(hold, session)
     seats = frozenset(seat.id for seat in promoted.seats)
-    passed = passes(ledger, session, Taking(wants, left, seats, place_of(hold)))
+    passed = claims.passes(ledger, Taking(wants, left, seats))
     if passed is None:
         return None
     room = make_room(ledger, demand, (), origin)
@@ -167,21 +174,23 @@ def _promotion(
 
 def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId, int]) -> bool:
     """Lapsed places are free: who needs them writes down that their holds have ended."""
-    missing = demand.keys() - ledger.pools.keys()
+    # Not the difference of two sets: that would go through all pools of the session.
+    missing = {pool_id for pool_id in demand if pool_id not in ledger.pools}
     ledger.waitlists[session.key].lacks(pools=missing)
     return not missing and all(
         ledger.available(pool_id) >= units for pool_id, units in demand.items()
     )
 
 
-def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line, ...] | None:
+def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | None:
     """Its lines with seats in the place of wishes."""
-    asks = seat_asks(hold)
+    session, asks = claims.session, seat_asks(hold)
     if not asks:
         return hold.lines
     waitlist = ledger.waitlists[session.key]
     seating = ledger.seatings.get(session.key)
-    missing = _pools_of_seats(session, asks) - ledger.pools.keys()
+    needed = _pools_of_seats(session, asks)
+    missing = {pool_id for pool_id in needed if pool_id not in ledger.pools}
     if seating is None or missing:
         waitlist.lacks(pools=missing, is_blind=seating is None)
         return None
@@ -189,6 +198,7 @@ def _seated(ledger: Ledger, session: SessionCatalogue, hold: Hold) -> tuple[Line
     limits = capacity_limits(ledger, session)
     proposal, _ = propose(seating, free, asks, session, limits=limits)
     if proposal.is_short:
+        claims.unseated(hold)
         return None
     seats = {seat_id for found in proposal.seats for seat_id in found}
     if not seats <= ledger.seats.keys():

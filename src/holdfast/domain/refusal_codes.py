@@ -56,6 +56,7 @@ class RefusalCode(StrEnum):
     CART_OF_ANOTHER_HOLDER = "cart_of_another_holder"
     CART_OF_ANOTHER_SESSION = "cart_of_another_session"
     WAITING_PLACES_EXCEEDED = "waiting_places_exceeded"
+    TOO_MANY_QUEUES = "too_many_queues"
     OTHERS_ARE_WAITING = "others_are_waiting"
     IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
     REQUEST_IN_PROGRESS = "request_in_progress"
@@ -84,6 +85,7 @@ _RETRYABLE = frozenset(
         RefusalCode.PAYMENT_REFUSED,
         RefusalCode.AMOUNT_CHANGED,
         RefusalCode.WAITING_PLACES_EXCEEDED,
+        RefusalCode.TOO_MANY_QUEUES,
         RefusalCode.OTHERS_ARE_WAITING,
         RefusalCode.REQUEST_IN_PROGRESS,
         RefusalCode.SERVICE_UNAVAILABLE,

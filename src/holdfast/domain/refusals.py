@@ -19,7 +19,8 @@ Refusal
 |                          checkout_not_found, order_not_found, payment_refused,
 |                          payment_already_used, already_paid, amount_changed
 |-- about carts            cart_of_another_holder, cart_of_another_session
-|-- about waiting          waiting_places_exceeded, others_are_waiting (a retry may help)
+|-- about waiting          waiting_places_exceeded, too_many_queues,
+|                          others_are_waiting (a retry may help)
 |-- about repeating        idempotency_key_reused, request_in_progress (the latter: a retry helps)
 '-- about ourselves        service_unavailable, internal_error         (a retry may help)
 """
@@ -392,6 +393,15 @@ def waiting_places_exceeded(maximum: int) -> Refusal:
     return Refusal(
         RefusalCode.WAITING_PLACES_EXCEEDED,
         f"At most {maximum} place(s) in the line for one customer",
+        {"maximum": maximum},
+    )
+
+
+def too_many_queues(maximum: int) -> Refusal:
+    return Refusal(
+        RefusalCode.TOO_MANY_QUEUES,
+        f"The waitlist of this session already has {maximum} different combinations of ticket"
+        " types and blocks. Ask for fewer ticket types, or for one at a time",
         {"maximum": maximum},
     )
 

@@ -27,6 +27,9 @@ from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey, Ti
 # So far into a line anyone looks.
 LOOK_AHEAD = 64
 PROMOTIONS_MAX = 32
+# Combinations of pools and blocks for which parties wait in one session: each release looks at the
+# first of every one.
+QUEUES_MAX = 500
 
 
 def line_id_of(wants: Iterable[UUID]) -> UUID:
@@ -153,6 +156,10 @@ class Waitlist:
         """Whether anyone waits for seats."""
         first = (line.first[0] for line in self.lines.values() if line.first)
         return any(line.wish is not None for hold in first for line in hold.lines)
+
+    def has_room_for(self, wants: frozenset[UUID]) -> bool:
+        """Whether a party with these wants may join: its queue is there, or may be opened."""
+        return len(self.lines) < QUEUES_MAX or line_id_of(wants) in self.lines
 
     def sharing(self, wants: frozenset[UUID]) -> Iterator[WaitingLine]:
         return (line for line in self.lines.values() if not wants.isdisjoint(line.wants))

@@ -1,11 +1,13 @@
 """Reading holds. What is shown carries the moment of the database's clock at which it was true."""
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 from typing import Protocol
+from uuid import UUID
 
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
@@ -127,8 +129,8 @@ class HoldReader(Protocol):
 class Housekeeping(Protocol):
     """What the reaper and the promoter ask, over all organizations."""
 
-    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
-        """Oldest first, found without a lock."""
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
+        """Oldest first, found without a lock; none of the sessions that are skipped."""
         ...
 
     def reaping(self) -> AbstractContextManager[bool]:
@@ -140,8 +142,28 @@ class Housekeeping(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PromoterTurn:
+    """How far the look at all waitlists has got (None: it starts), and whether it is to go on."""
+
+    swept_to: SessionKey | None
+    is_sweep_due: bool
+
+
+# A promoter that is gone is followed by another after this long.
+PROMOTER_LEASE_SECONDS = 5.0
+
+
 class LineKeeping(Protocol):
     """What the promoter asks, over all organizations."""
+
+    def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:
+        """None while the lease is another promoter's. Asking renews it."""
+        ...
+
+    def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
+        """Remember where the look at all waitlists goes on, and when; by whoever has the lease."""
+        ...
 
     def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
         """Where somebody's turn may have come."""

@@ -1,7 +1,8 @@
 """Everything in dictionaries, and how it is read."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -130,13 +131,13 @@ class MemoryBooks:
             at=now,
         )
 
-    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         with self.changed:
             now = self.clock()
             due = [
                 hold
                 for hold in self.stored_holds.values()
-                if hold.is_lapsed(now) or hold.can_warn(now)
+                if hold.session_id not in skipped and (hold.is_lapsed(now) or hold.can_warn(now))
             ]
         due.sort(key=lambda hold: (hold.due_at, hold.id))
         return tuple(
@@ -212,12 +213,15 @@ class MemoryBooks:
             if hold.session_key == key and hold.waiting is not None
         ]
         waiting.sort(key=place_of)
+        parties: defaultdict[UUID, list[Hold]] = defaultdict(list)
+        for hold in waiting:
+            assert hold.waiting is not None
+            parties[hold.waiting.line_id].append(hold)
         lines = {}
         known = self.lines.get(key, {})
         each = max(1, look_ahead // max(1, len(known)))  # of many lines only a few
         for id_, line in known.items():
-            first = [hold for hold in waiting if hold.waiting and hold.waiting.line_id == id_]
-            lines[id_] = replace(line, first=tuple(first[:each]))
+            lines[id_] = replace(line, first=tuple(parties[id_][:each]))
         return Waitlist(key, lines, key not in self.unsettled)
 
     def waiting_position(

@@ -42,7 +42,7 @@ All of it, if it is still there, at today's prices, in a new hold. Where the pol
 and it is not there, the cart gets a place in the line. A hold that is still live stays as it is: no
 time is added. What was let go or paid for is not renewed."""
 
-OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.OTHERS_ARE_WAITING)
+OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.TOO_MANY_QUEUES, _C.OTHERS_ARE_WAITING)
 _OF_HOLDING = (
     _C.INSUFFICIENT_INVENTORY,
     _C.NO_AVAILABLE_SEATS,

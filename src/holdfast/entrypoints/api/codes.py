@@ -126,6 +126,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.CART_OF_ANOTHER_HOLDER: Kind(409, "Cart of another holder"),
     RefusalCode.CART_OF_ANOTHER_SESSION: Kind(409, "Cart of another session"),
     RefusalCode.WAITING_PLACES_EXCEEDED: Kind(409, "Too many places in line"),
+    RefusalCode.TOO_MANY_QUEUES: Kind(409, "Too many waitlist queues"),
     RefusalCode.OTHERS_ARE_WAITING: Kind(409, "Others are waiting"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
     RefusalCode.IDEMPOTENCY_KEY_REUSED: Kind(422, "Idempotency key reused"),

@@ -12,6 +12,7 @@ from holdfast.domain import refusals
 from holdfast.domain.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.waiting import QUEUES_MAX
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER, SESSION
 from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS, WAITLIST_ANSWERS
@@ -93,6 +94,7 @@ _REFUSALS: dict[Code, Refusal] = {
         refusals.cart_of_another_holder(),
         refusals.cart_of_another_session(str(SESSION)),
         refusals.waiting_places_exceeded(4),
+        refusals.too_many_queues(QUEUES_MAX),
         refusals.others_are_waiting(),
         refusals.idempotency_key_reused(),
         refusals.request_in_progress(),

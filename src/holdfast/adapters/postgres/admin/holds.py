@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import (
     Case,
     F,
@@ -21,6 +22,7 @@ from django.utils.text import Truncator
 from holdfast.adapters.postgres.admin.hold_lines import former_lines_table, lines_table
 from holdfast.adapters.postgres.admin.looking import (
     BY_ORGANIZATION,
+    AddressedList,
     HolderRowAdmin,
     SessionRowAdmin,
     SharedIdAdmin,
@@ -33,7 +35,7 @@ from holdfast.adapters.postgres.admin.looking import (
     shown_time,
     wrapped,
 )
-from holdfast.adapters.postgres.admin.waiting import position_in_line, shown_position
+from holdfast.adapters.postgres.admin.waiting import shown_positions
 from holdfast.adapters.postgres.models import (
     AuditEntry,
     Checkout,
@@ -91,6 +93,18 @@ def status_badge(hold: Any) -> SafeString:
 
 def _waits(hold: Any) -> bool:
     return bool(hold.status_now == HoldStatus.WAITING)
+
+
+class HoldList(AddressedList):
+    """Queue positions are counted for the holds on the page, and for no others."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        holds: list[Any] = list(self.result_list)
+        positions = shown_positions(filter(_waits, holds))
+        for hold in holds:
+            hold.position = positions.get((hold.organization_id, hold.id), "-")
+        self.result_list = holds
 
 
 @admin.register(Hold)
@@ -160,10 +174,11 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
-        holds: QuerySet[Any] = rows.annotate(
-            status_now=hold_status_now(), position=position_in_line()
-        )
+        holds: QuerySet[Any] = rows.annotate(status_now=hold_status_now())
         return holds
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return HoldList
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -178,13 +193,13 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
 
     @admin.display(description="Status")
     def state(self, hold: Any) -> SafeString:
-        """With the place in the line of those who wait."""
-        place = f"position {shown_position(hold)}" if _waits(hold) else ""
+        """With the queue position of a party on the waitlist."""
+        place = f"position {hold.position}" if _waits(hold) else ""
         return format_html("{} {}", status_badge(hold), place)
 
     @admin.display(description="Position")
     def place_in_line(self, hold: Any) -> str:
-        return shown_position(hold)
+        return shown_positions([hold]).get((hold.organization_id, hold.id), "-")
 
     @admin.display(description="Waits in")
     def line(self, hold: Any) -> SafeString:

@@ -1,5 +1,6 @@
 """Who waits in a session: its lines, and the parties of each in their order."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -46,15 +47,23 @@ _POSITION = """
 """
 
 
-def position_in_line() -> RawSQL:
-    """Of a hold that waits; 1 is the next."""
-    return RawSQL(  # noqa: S611 -- nothing of a request is in it
+def shown_positions(holds: Iterable[Hold]) -> dict[tuple[UUID, UUID], str]:
+    """The queue positions of waiting holds, by organization and id; 1 is the next. In a query of
+    its own: as a column of a list it would be counted for every row that the list skips."""
+    keys = {(hold.organization_id, hold.id) for hold in holds}
+    if not keys:
+        return {}
+    position = RawSQL(  # noqa: S611 -- nothing of a request is in it
         _POSITION, [POSITION_COUNTED_MAX], output_field=IntegerField()
     )
+    rows = Hold.objects.filter(
+        organization_id__in={key[0] for key in keys}, id__in={key[1] for key in keys}
+    )
+    counted = rows.annotate(position=position).values_list("organization_id", "id", "position")
+    return {(row[0], row[1]): _shown(row[2]) for row in counted if (row[0], row[1]) in keys}
 
 
-def shown_position(hold: Any) -> str:
-    counted = int(hold.position)
+def _shown(counted: int) -> str:
     return f"{counted:,}" if counted <= POSITION_COUNTED_MAX else f"beyond {POSITION_COUNTED_MAX:,}"
 
 

@@ -1,0 +1,100 @@
+"""Many different queues in one session: what a release costs, and how many there may be."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from holdfast.domain import overtaking, promoting, waiting
+from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.domain.values import Holder
+from holdfast.engine import Admission
+from tests.contract import asking
+from tests.contract.asking import ask, placed, refused
+from tests.contract.seen import World
+from tests.contract.venues import Plan, Venue
+
+POLICY = HoldPolicy(3600, waitlist=True)
+HELD = 3
+
+
+def a_person(name: str) -> Holder:
+    return Holder(user_id=name)
+
+
+def with_queues(world: World, count: int, policy: HoldPolicy = POLICY) -> Venue:
+    """Everything draws from the venue, and each ticket type from a quota of its own beside it."""
+    quotas = {f"quota {number}": 100 for number in range(count)}
+    types = {f"type {number}": ("venue", f"quota {number}") for number in range(count)}
+    return world.build(Plan({"venue": HELD, **quotas}, {"any": ("venue",), **types}, policy))
+
+
+def fill_queues(engine: Admission, venue: Venue, count: int) -> None:
+    """A party of three comes first, and one of one for each type behind it."""
+    asking.waiting(engine, venue.place(("any", HELD), holder=a_person("first")))
+    for number in range(count - 1):
+        wish = venue.place((f"type {number}", 1), holder=a_person(f"party {number}"))
+        asking.waiting(engine, wish)
+
+
+@dataclass
+class Counted:
+    """How often somebody was looked at."""
+
+    monkeypatch: pytest.MonkeyPatch
+    checks: int = 0
+    _served: Any = field(default=overtaking.can_be_served)
+
+    def __enter__(self) -> "Counted":
+        for module in (overtaking, promoting):
+            self.monkeypatch.setattr(module, "can_be_served", self._count)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.monkeypatch.undo()
+
+    def _count(self, *arguments: Any) -> bool:
+        self.checks += 1
+        return bool(self._served(*arguments))
+
+
+@pytest.mark.parametrize("world", ["memory"], indirect=True)
+@pytest.mark.parametrize("passes", [0, 1], ids=["strict", "overtaking allowed"])
+def test_a_release_looks_once_at_each_queue(
+    world: World, engine: Admission, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first party keeps its claim on what is freed, so nobody is served in the strict case."""
+    checks = {}
+    policy = replace(POLICY, waiting_passes_max=passes)
+    for count in (10, 20, 40):
+        venue = with_queues(world, count, policy)
+        held = [
+            placed(engine, venue.place(("any", 1), holder=a_person(f"holder {number}")))
+            for number in range(HELD)
+        ]
+        fill_queues(engine, venue, count)
+        with Counted(monkeypatch) as counted:
+            ask(engine, venue.release(held[0].id))
+        checks[count] = counted.checks
+        is_waiting = [hold.waiting is not None for hold in world.all_holds(venue)]
+        assert sum(is_waiting) == count - passes
+    assert all(count <= checks[count] <= count + 1 for count in checks), checks
+
+
+def test_a_session_has_so_many_queues_and_no_more(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "QUEUES_MAX", 3)
+    venue = with_queues(world, 3)
+    placed(engine, venue.place(("any", HELD), holder=a_person("holder")))
+    fill_queues(engine, venue, 3)
+    refusal = refused(engine, venue.place(("type 2", 1), holder=a_person("too late")))
+    assert refusal.code is RefusalCode.TOO_MANY_QUEUES
+    asking.waiting(engine, venue.place(("type 1", 1), holder=a_person("joins")))
+    cart = venue.fill("cart", {"a": ("type 0", 1)}, holder=a_person("cart"))
+    asking.waiting(engine, cart)
+    changed = venue.fill("cart", {"a": ("type 2", 1)}, holder=a_person("cart"))
+    assert refused(engine, changed).code is RefusalCode.TOO_MANY_QUEUES
+    kept = [hold for hold in world.all_holds(venue) if hold.holder == a_person("cart")]
+    assert [hold.waiting is not None for hold in kept] == [True], "it waits as before"
