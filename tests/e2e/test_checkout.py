@@ -266,11 +266,14 @@ def test_several_holds_are_paid_all_or_none(unreaped: Platform, unreaped_owner: 
 
 def test_a_cancelled_event_sells_nothing_more(platform: Platform) -> None:
     sale = platform.on_sale(5)
-    hold = held(platform, sale)
+    hold, unpaid = held(platform, sale), held(platform, sale)
     checkout = ok(checked_out(platform, hold), 201)
     ok(platform.client.patch(f"/api/events/{sale.event_id}", json={"status": "cancelled"}))
     problem_of(completed(platform, checkout), 400, "event_unavailable")
     problem_of(confirmed(platform, hold), 400, "event_unavailable")
+    problem_of(checked_out(platform, unpaid), 400, "event_unavailable")
+    problem_of(extended(platform, unpaid, minutes=1), 400, "event_unavailable")
+    assert hold_now(platform, unpaid)["expires_at"] == unpaid["expires_at"]
 
 
 def test_seats_that_are_paid_are_sold(platform: Platform) -> None:

@@ -17,13 +17,14 @@ from holdfast.domain.values import Holder
 
 
 def refuse_status(session: SessionCatalogue) -> Refusal | None:
-    match session.sale.status:
-        case EventStatus.DRAFT | EventStatus.ARCHIVED:
-            return refusals.event_not_available()
-        case EventStatus.CANCELLED:
-            return refusals.event_unavailable()
-        case _:
-            return None
+    """For every step on the way to a sale, from the first hold to the order. The sale window is for
+    new places only: what was held in time may be paid for after its end."""
+    status = session.sale.status
+    if status.is_on_sale:
+        return None
+    if status is EventStatus.CANCELLED:
+        return refusals.event_unavailable()
+    return refusals.event_not_available()
 
 
 def refuse_asks(
