@@ -1,6 +1,6 @@
 """The duties, without a database or an engine."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from holdfast.ports.engine import Answer, Render
 from holdfast.ports.facts import PARTITIONS
 from holdfast.ports.holds import DueHold
 from holdfast.ports.store import StoreError, StoreUnavailable
-from holdfast.services import pruning, sweeping
+from holdfast.services import expiring, pruning, sweeping
 from holdfast.services.auditing import BookAudit
 from holdfast.services.expiring import AFTER_DUE_SECONDS, HOLDS_PER_RUN, Reaper
 from holdfast.services.pruning import Keeping, Pruned, Pruner
@@ -40,10 +40,12 @@ class StubHousekeeping:
     def reaping(self) -> AbstractContextManager[bool]:
         return nullcontext(self.is_our_turn)
 
-    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
+    def due_holds(
+        self, limit: int, skipped: Collection[SessionId] = ()
+    ) -> tuple[DueHold, ...]:
         if self.error:
             raise self.error
-        return self.due[:limit]
+        return tuple(hold for hold in self.due if hold.session_id not in skipped)[:limit]
 
     def seconds_until_due(self) -> float | None:
         return self.until_due
@@ -57,12 +59,14 @@ class StubEngine:
     refuses: bool = False
     hangs: bool = False
     commands: list[ExpireHolds | WarnHolds] = field(default_factory=list)
+    futures: list[Future[Answer]] = field(default_factory=list)
     housekeeping: StubHousekeeping | None = None
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
         assert isinstance(command, ExpireHolds | WarnHolds)
         self.commands.append(command)
         future: Future[Answer] = Future()
+        self.futures.append(future)
         if self.refuses:
             future.set_result(Answer(service_unavailable()))
         elif not self.hangs:
@@ -109,11 +113,53 @@ class TestReaper:
         assert (reaped.expired_holds, reaped.warned, reaped.tickets_released) == (2, 3, 4)
         assert [type(command) for command in engine.commands] == [ExpireHolds, WarnHolds]
 
-    def test_a_full_run_that_moved_on_asks_for_another(self) -> None:
+    def test_a_full_run_asks_for_another(self) -> None:
         full = StubHousekeeping(due(1, 1, 2_000))
         assert Reaper(full, StubEngine()).run_once().may_be_more
-        assert not Reaper(full, StubEngine(refuses=True)).run_once().may_be_more
         assert not Reaper(StubHousekeeping(due(1, 1, 1)), StubEngine()).run_once().may_be_more
+
+    @pytest.mark.parametrize("trouble", [{"refuses": True}, {"hangs": True}])
+    def test_what_is_blocked_is_skipped_by_the_next_turns(
+        self, trouble: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(expiring, "TURN_SECONDS", 0.01)
+        found = due(1, 1, HOLDS_PER_RUN) + due(2, 2, 1)
+        engine = StubEngine(**trouble)
+        reaper = Reaper(StubHousekeeping(found, until_due=-1.0), engine)
+        assert reaper.tend(30.0) == 0.0
+        assert {command.organization_id for command in engine.commands} == {UUID(int=1)}
+        engine.commands.clear()
+        assert reaper.tend(30.0) == 1.0
+        assert [command.hold_ids for command in engine.commands] == [(found[-1].hold_id,)]
+        engine.commands.clear()
+        assert reaper.tend(30.0) == 1.0
+        assert not engine.commands, "everything rests"
+
+    def test_a_session_whose_commands_are_answered_is_tried_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(expiring, "TURN_SECONDS", 0.01)
+        engine = StubEngine(hangs=True)
+        reaper = Reaper(StubHousekeeping(due(1, 1, 1), until_due=-1.0), engine)
+        reaper.tend(30.0)
+        engine.hangs = False
+        reaper.tend(30.0)
+        assert len(engine.commands) == 1
+        engine.futures[0].set_result(Answer(service_unavailable()))
+        reaper.tend(30.0)
+        assert len(engine.commands) == 2
+
+    def test_a_session_that_was_blocked_shares_no_batch(self) -> None:
+        found = due(1, 1, 1) + due(1, 2, 1)
+        engine = StubEngine(refuses=True)
+        reaper = Reaper(StubHousekeeping(found), engine)
+        reaper.run_once()
+        reaper.run_once()
+        assert [len(command.hold_ids) for command in engine.commands] == [2, 1, 1]
+        engine.refuses = False
+        reaper.run_once()
+        reaper.run_once()
+        assert [len(command.hold_ids) for command in engine.commands][-1] == 2
 
     def test_what_was_not_done_is_counted(self) -> None:
         one = StubHousekeeping(due(1, 1, 1))

@@ -1,5 +1,6 @@
 """Reading holds. What is shown carries the moment of the database's clock at which it was true."""
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -127,8 +128,10 @@ class HoldReader(Protocol):
 class Housekeeping(Protocol):
     """What the reaper and the promoter ask, over all organizations."""
 
-    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
-        """Oldest first, found without a lock."""
+    def due_holds(
+        self, limit: int, skipped: Collection[SessionId] = ()
+    ) -> tuple[DueHold, ...]:
+        """Oldest first, found without a lock; none of the sessions that are skipped."""
         ...
 
     def reaping(self) -> AbstractContextManager[bool]:

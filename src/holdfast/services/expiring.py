@@ -2,21 +2,22 @@
 are timely. It is never safety: a lapsed hold blocks nobody, whether the reaper came by or not.
 
 It looks without locks and submits commands like everybody else, so several of them do no harm, and
-one that is killed leaves nothing half done.
+one that is killed leaves nothing half done. Holds whose rows somebody else has locked are left out
+of the next looks: however many they are, they delay nobody else.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, Origin, WarnHolds
-from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.domain.ids import HoldId, OrganizationId, SessionId
 from holdfast.domain.outcomes import Expired, Warned
 from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import DueHold, Housekeeping
@@ -24,6 +25,12 @@ from holdfast.ports.store import StoreError
 
 HOLDS_PER_RUN = 32 * DUE_BATCH_MAX
 WAIT_SECONDS = 30.0
+# In a turn among others, what somebody else has locked is waited for only so long.
+TURN_SECONDS = 1.0
+# A session whose holds were refused is left alone for so long.
+REST_SECONDS = 5.0
+# With more sessions than this blocked, it is not their fault: then everything pauses.
+SKIPPED_MAX = 1_000
 # Holds end at whole seconds: being there a moment later finds all that end together.
 AFTER_DUE_SECONDS = 0.01
 
@@ -33,8 +40,8 @@ _log = structlog.get_logger("holdfast.reaper")
 @dataclass(frozen=True, slots=True)
 class Reaped:
     """What one run found and did. Failed are those that were found lapsed and not expired by it:
-    refused, unanswered, or ended by somebody else meanwhile. The next run finds those that
-    remain."""
+    refused, unanswered, or ended by somebody else meanwhile. `blocked` are the sessions where a
+    command brought nothing: the next run should skip them for a while."""
 
     expired_holds: int = 0
     processed_successfully: int = 0
@@ -42,6 +49,7 @@ class Reaped:
     warned: int = 0
     found: int = 0
     duration_ms: int = 0
+    blocked: frozenset[SessionId] = frozenset()
 
     @property
     def processed_failed(self) -> int:
@@ -49,32 +57,44 @@ class Reaped:
 
     @property
     def may_be_more(self) -> bool:
-        """The run was full and moved on: another one is due at once."""
-        return self.found >= HOLDS_PER_RUN and self.processed_successfully + self.warned > 0
+        """The run was full. Another one, without what is blocked, is due at once."""
+        return self.found >= HOLDS_PER_RUN
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reaper:
     housekeeping: Housekeeping
     submit: Submit
     wait_seconds: float = WAIT_SECONDS
+    # Sessions to skip: while their commands are unanswered, and for a while after a refusal.
+    _unanswered: dict[Future[Answer], frozenset[SessionId]] = field(default_factory=dict)
+    _resting: dict[SessionId, float] = field(default_factory=dict)
+    # Sessions that were blocked lately share no batch with others of their organization.
+    _suspects: set[SessionId] = field(default_factory=set)
 
-    def due(self) -> tuple[DueHold, ...]:
+    def due(self, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         """What the next run would find."""
-        return self.housekeeping.due_holds(HOLDS_PER_RUN)
+        return self.housekeeping.due_holds(HOLDS_PER_RUN, skipped)
 
-    def run_once(self) -> Reaped:
+    def run_once(
+        self, skipped: Collection[SessionId] = (), wait_seconds: float | None = None
+    ) -> Reaped:
         """May raise StoreError: then nothing was done."""
         started = time.monotonic()
-        due = self.due()
+        due = self.due(skipped)
         if not due:
             return Reaped()
         origin = Origin(actor="reaper", request_id=str(uuid7()))
-        futures = [self.submit.submit(command) for command in _commands(due, origin)]
-        finished, unanswered = wait(futures, timeout=self.wait_seconds)
+        batches = {
+            self.submit.submit(batch.command(origin)): batch
+            for batch in _batches(due, self._suspects)
+        }
+        limit = self.wait_seconds if wait_seconds is None else wait_seconds
+        finished, unanswered = wait(batches, timeout=limit)
         if unanswered:
             _log.warning("reaper.unanswered", commands=len(unanswered))
         expired, warned = _done(finished)
+        blocked = self._blocked(batches, expired | warned)
         reaped = Reaped(
             expired_holds=sum(hold.is_lapsed for hold in due),
             processed_successfully=len(expired),
@@ -82,6 +102,7 @@ class Reaper:
             warned=len(warned),
             found=len(due),
             duration_ms=int((time.monotonic() - started) * 1000),
+            blocked=blocked,
         )
         _log_run(reaped)
         return reaped
@@ -91,7 +112,7 @@ class Reaper:
         the interval, for a hold that is placed meanwhile may end before all others."""
         try:
             with self.housekeeping.reaping() as is_ours:
-                if is_ours and self.run_once().may_be_more:
+                if is_ours and self._take_turn():
                     return 0.0
             until_due = self.housekeeping.seconds_until_due()
         except StoreError as error:
@@ -101,6 +122,53 @@ class Reaper:
             return interval_seconds
         # What is overdue was tried just now and not done: not again at once.
         return min(interval_seconds, until_due + AFTER_DUE_SECONDS if until_due > 0 else 1.0)
+
+    def _take_turn(self) -> bool:
+        """A run that waits for nobody's lock; says whether the next is due at once."""
+        now = time.monotonic()
+        self._resting = {id_: until for id_, until in self._resting.items() if until > now}
+        self._unanswered = {
+            future: sessions for future, sessions in self._unanswered.items() if not future.done()
+        }
+        skipped = frozenset(self._resting).union(*self._unanswered.values())
+        if len(skipped) > SKIPPED_MAX:
+            return False
+        return self.run_once(skipped, TURN_SECONDS).may_be_more
+
+    def _blocked(
+        self, batches: Mapping[Future[Answer], "_Batch"], done: Set[HoldId]
+    ) -> frozenset[SessionId]:
+        """The sessions of batches that brought nothing, remembered until they may be tried
+        again."""
+        blocked: set[SessionId] = set()
+        for future, batch in batches.items():
+            if not done.isdisjoint(batch.hold_ids):
+                self._suspects -= batch.sessions
+                continue
+            blocked |= batch.sessions
+            if future.done():
+                rest_until = time.monotonic() + REST_SECONDS
+                self._resting |= dict.fromkeys(batch.sessions, rest_until)
+            else:
+                self._unanswered[future] = batch.sessions
+        if len(self._suspects) > SKIPPED_MAX:
+            self._suspects.clear()
+        self._suspects |= blocked
+        return frozenset(blocked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What goes into one command: holds of one organization, all lapsed or all to be warned."""
+
+    organization_id: OrganizationId
+    is_lapsed: bool
+    hold_ids: tuple[HoldId, ...]
+    sessions: frozenset[SessionId]
+
+    def command(self, origin: Origin) -> ExpireHolds | WarnHolds:
+        make = ExpireHolds if self.is_lapsed else WarnHolds
+        return make(self.organization_id, self.hold_ids, origin)
 
 
 def _log_run(reaped: Reaped) -> None:
@@ -115,17 +183,21 @@ def _log_run(reaped: Reaped) -> None:
     )
 
 
-def _commands(due: Iterable[DueHold], origin: Origin) -> Iterator[ExpireHolds | WarnHolds]:
-    """One organization at a time, and its sessions one after the other."""
-    batches: defaultdict[tuple[OrganizationId, bool], list[DueHold]] = defaultdict(list)
+def _batches(due: Iterable[DueHold], suspects: Set[SessionId]) -> Iterator[_Batch]:
+    """One organization at a time, and its sessions one after the other. A session that was blocked
+    lately is kept apart from the others: it would block them as well."""
+    grouped: defaultdict[tuple[OrganizationId, bool, SessionId | None], list[DueHold]]
+    grouped = defaultdict(list)
     for hold in due:
-        batches[hold.organization_id, hold.is_lapsed].append(hold)
-    for (organization_id, is_lapsed), holds in batches.items():
-        hold_ids = [hold.hold_id for hold in sorted(holds, key=attrgetter("session_id"))]
-        for start in range(0, len(hold_ids), DUE_BATCH_MAX):
-            batch = tuple(hold_ids[start : start + DUE_BATCH_MAX])
-            command = ExpireHolds if is_lapsed else WarnHolds
-            yield command(organization_id, batch, origin)
+        apart = hold.session_id if hold.session_id in suspects else None
+        grouped[hold.organization_id, hold.is_lapsed, apart].append(hold)
+    for (organization_id, is_lapsed, _), holds in grouped.items():
+        holds.sort(key=attrgetter("session_id"))
+        for start in range(0, len(holds), DUE_BATCH_MAX):
+            part = holds[start : start + DUE_BATCH_MAX]
+            hold_ids = tuple(hold.hold_id for hold in part)
+            sessions = frozenset(hold.session_id for hold in part)
+            yield _Batch(organization_id, is_lapsed, hold_ids, sessions)
 
 
 def _done(finished: Iterable[Future[Answer]]) -> tuple[set[HoldId], set[HoldId]]:

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from holdfast.domain.ids import SessionId
 from holdfast.services.expiring import Reaped, Reaper
 
 FRUITLESS_MAX = 3
@@ -12,8 +13,8 @@ PAUSE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """`failed` are the holds that are lapsed still; what another reaper has ended is not among
-    them."""
+    """`failed` are the holds that were tried in the last pass and are lapsed still; where their
+    rows are locked, there may be more behind them."""
 
     expired: int = 0
     tickets_released: int = 0
@@ -25,7 +26,7 @@ class Swept:
             self.expired + run.processed_successfully,
             self.tickets_released + run.tickets_released,
             self.warned + run.warned,
-            run.processed_failed,
+            self.failed + run.processed_failed,
         )
 
 
@@ -33,16 +34,16 @@ Report = Callable[[Swept], None]
 
 
 def sweep(reaper: Reaper, report: Report | None = None) -> Swept:
-    """Until nothing lapsed is left, or a few runs in a row could not end what is. `report` is told
-    after each run that is followed by another. May raise StoreError."""
+    """Until nothing lapsed is left, or a few passes in a row could not end what is. `report` is
+    told after each run that is followed by another. May raise StoreError."""
     swept = Swept()
     fruitless = 0
     while True:
-        run = reaper.run_once()
-        swept = swept.plus(run)
-        if not run.may_be_more and not run.processed_failed:
+        before = swept
+        swept = _pass_through(reaper, replace(before, failed=0), report)
+        if not swept.failed:
             return swept
-        if run.processed_successfully:
+        if swept.expired > before.expired:
             fruitless = 0
         else:
             fruitless += 1
@@ -50,5 +51,18 @@ def sweep(reaper: Reaper, report: Report | None = None) -> Swept:
                 return swept
             # Another reaper may be at it, or the database may be coming back.
             time.sleep(PAUSE_SECONDS)
+        if report is not None:
+            report(swept)
+
+
+def _pass_through(reaper: Reaper, swept: Swept, report: Report | None) -> Swept:
+    """Everything that is due, once: what is blocked is not tried again in the same pass."""
+    blocked: set[SessionId] = set()
+    while True:
+        run = reaper.run_once(blocked)
+        swept = swept.plus(run)
+        blocked |= run.blocked
+        if not run.may_be_more:
+            return swept
         if report is not None:
             report(swept)

@@ -60,8 +60,8 @@ def _dying_before_commit(write: Callable[..., None]) -> Callable[..., None]:
 
 def _dying_reaper(step: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(step)
-    def dying(reaper: Reaper) -> Any:
-        result = step(reaper)
+    def dying(reaper: Reaper, *arguments: Any) -> Any:
+        result = step(reaper, *arguments)
         if result:
             _die()
         return result

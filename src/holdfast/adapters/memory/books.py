@@ -1,7 +1,7 @@
 """Everything in dictionaries, and how it is read."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -130,13 +130,16 @@ class MemoryBooks:
             at=now,
         )
 
-    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
+    def due_holds(
+        self, limit: int, skipped: Collection[SessionId] = ()
+    ) -> tuple[DueHold, ...]:
         with self.changed:
             now = self.clock()
             due = [
                 hold
                 for hold in self.stored_holds.values()
-                if hold.is_lapsed(now) or hold.can_warn(now)
+                if hold.session_id not in skipped
+                and (hold.is_lapsed(now) or hold.can_warn(now))
             ]
         due.sort(key=lambda hold: (hold.due_at, hold.id))
         return tuple(

@@ -66,7 +66,8 @@ LIVE_OF_EVERY_SESSION = """(
     WHERE s.organization_id = %(organization_id)s)"""
 
 DUE_HOLDS = """
-SELECT organization_id, session_id, id, is_lapsed, quantity FROM holdfast_due_holds(%s)
+SELECT organization_id, session_id, id, is_lapsed, quantity
+FROM holdfast_due_holds(%s, %s::uuid[])
 """
 # Locks of two numbers never meet those of one, which the engine takes.
 TRY_REAPING = "SELECT pg_try_advisory_xact_lock(46337, 0)"

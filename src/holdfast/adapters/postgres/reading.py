@@ -1,6 +1,6 @@
 """Readers: holds for the API, and what the background duties ask."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -175,9 +175,11 @@ class PostgresHolds:
         estimate = estimated_seconds(int(position), served, open_seconds)
         return SeenPlace(int(position), int(waiting), estimate, since, at)
 
-    def due_holds(self, limit: int) -> tuple[DueHold, ...]:
+    def due_holds(
+        self, limit: int, skipped: Collection[SessionId] = ()
+    ) -> tuple[DueHold, ...]:
         with self._database.transaction() as connection:
-            rows = connection.execute(sql.DUE_HOLDS, (limit,)).fetchall()
+            rows = connection.execute(sql.DUE_HOLDS, (limit, list(skipped))).fetchall()
         return tuple(DueHold(*row) for row in rows)
 
     @contextmanager
