@@ -65,26 +65,33 @@ class HoldOrder(StrEnum):
 @dataclass(frozen=True, slots=True)
 class HoldStatistics:
     """`active` holds are live, some of them `expiring_soon`; they have `tickets` among them, of
-    which `seats` are very seats. `lapsed` ones wait for somebody to write down that they have
-    expired."""
+    which `seats` are assigned seats. The end of `lapsed` ones is yet to be written down. Parties on
+    the waitlist have no places: `waiting` are live, `lapsed_waiting` ran out of time."""
 
     active: int
     lapsed: int
     tickets: int
     seats: int
     expiring_soon: int
+    waiting: int
+    lapsed_waiting: int
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class DueHold:
-    """Its end is to be written down, or else its holder is to be warned."""
+    """Its end is to be written down, or else its holder is to be warned. `quantity` is what the end
+    frees: 0 for a party on the waitlist."""
 
     organization_id: OrganizationId
     session_id: SessionId
     hold_id: HoldId
     is_lapsed: bool
     quantity: int
+
+    @property
+    def is_waiting(self) -> bool:
+        return not self.quantity
 
 
 class HoldReader(Protocol):
@@ -128,9 +135,7 @@ class HoldReader(Protocol):
 class Housekeeping(Protocol):
     """What the reaper and the promoter ask, over all organizations."""
 
-    def due_holds(
-        self, limit: int, skipped: Collection[SessionId] = ()
-    ) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         """Oldest first, found without a lock; none of the sessions that are skipped."""
         ...
 

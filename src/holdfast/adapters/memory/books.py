@@ -121,30 +121,34 @@ class MemoryBooks:
                 if owner == organization_id and session_id in {None, hold.session_id}
             ]
         live = [hold for hold in holds if hold.is_active(now)]
+        lapsed = [hold for hold in holds if hold.is_lapsed(now)]
         return HoldStatistics(
             active=len(live),
-            lapsed=sum(hold.is_lapsed(now) for hold in holds),
+            lapsed=sum(hold.occupies_places() for hold in lapsed),
             tickets=sum(hold.quantity for hold in live),
             seats=sum(len(hold.seats) for hold in live),
             expiring_soon=sum(hold.expires_at <= now + soon for hold in live),
+            waiting=sum(hold.is_waiting(now) for hold in holds),
+            lapsed_waiting=sum(hold.waiting is not None for hold in lapsed),
             at=now,
         )
 
-    def due_holds(
-        self, limit: int, skipped: Collection[SessionId] = ()
-    ) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         with self.changed:
             now = self.clock()
             due = [
                 hold
                 for hold in self.stored_holds.values()
-                if hold.session_id not in skipped
-                and (hold.is_lapsed(now) or hold.can_warn(now))
+                if hold.session_id not in skipped and (hold.is_lapsed(now) or hold.can_warn(now))
             ]
         due.sort(key=lambda hold: (hold.due_at, hold.id))
         return tuple(
             DueHold(
-                hold.organization_id, hold.session_id, hold.id, hold.is_lapsed(now), hold.quantity
+                hold.organization_id,
+                hold.session_id,
+                hold.id,
+                hold.is_lapsed(now),
+                hold.quantity if hold.occupies_places() else 0,
             )
             for hold in due[:limit]
         )

@@ -175,9 +175,7 @@ class PostgresHolds:
         estimate = estimated_seconds(int(position), served, open_seconds)
         return SeenPlace(int(position), int(waiting), estimate, since, at)
 
-    def due_holds(
-        self, limit: int, skipped: Collection[SessionId] = ()
-    ) -> tuple[DueHold, ...]:
+    def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.DUE_HOLDS, (limit, list(skipped))).fetchall()
         return tuple(DueHold(*row) for row in rows)
