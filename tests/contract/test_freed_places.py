@@ -21,10 +21,13 @@ def club(world: World) -> Venue:
 
 
 def last_payload(world: World, venue: Venue, hold: Hold) -> tuple[str, dict[str, Any]]:
+    """Of the hold itself, not of its seats."""
     told = [
-        (type_, payload) for type_, payload in world.payloads(venue) if "seat_id" not in payload
+        (type_, payload)
+        for type_, payload in world.payloads(venue)
+        if payload["hold_id"] == str(hold.id) and type_.startswith("hold.")
     ]
-    return next(each for each in reversed(told) if each[1]["hold_id"] == str(hold.id))
+    return told[-1]
 
 
 def held_by_the_facts(world: World, venue: Venue) -> int:
@@ -82,8 +85,8 @@ def test_a_cart_says_how_many_places_each_change_frees(world: World, engine: Adm
     venue = club(world)
 
     def freed_by(*names: str, standing: int) -> tuple[int, int]:
-        items = {"a": ("standing", standing), "b": venue.these(*names)}
-        hold = changed(engine, venue.fill("basket", items))
+        seats = venue.these(*names)
+        hold = changed(engine, venue.fill("basket", {"a": ("standing", standing), "b": seats}))
         type_, payload = last_payload(world, venue, hold)
         assert type_ == "hold.changed"
         return payload["quantity"], payload["freed_quantity"]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.domain.catalogue import EventStatus, SaleTerms
+from holdfast.domain.commands import Command
 from holdfast.domain.outcomes import Placed, Released
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -71,7 +72,7 @@ def test_no_way_to_a_sale_stays_open_once_the_event_is_over(
     cart = placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
     kept = started(engine, venue.check_out(cart.id)).holds[0]
     world.set_status(venue, status)
-    ways = {
+    ways: dict[str, Command] = {
         "place": venue.place(("standing", 1)),
         "reserve": replace(venue.seats("Stalls A 2"), is_reservation=True),
         "change": venue.fill("basket", {"a": ("standing", 2)}),

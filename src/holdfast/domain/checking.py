@@ -96,5 +96,7 @@ def refuse_holder(
         return NeedsMore()  # the policy has changed since the look ahead
     for hold in known:
         if hold.is_live(ledger.now) and hold.key != besides:
-            return refusals.active_hold_exists(str(hold.id), hold.remaining_seconds(ledger.now))
+            is_waiting = hold.is_waiting(ledger.now)
+            refuse = refusals.already_waiting if is_waiting else refusals.active_hold_exists
+            return refuse(str(hold.id), hold.remaining_seconds(ledger.now))
     return None

@@ -82,6 +82,9 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
         refusal = refuse_status(ledger.sessions[hold.session_key])
         if refusal is not None:
             return refusal
+    if command.payment_problem is not None:
+        # Whoever could not pay for these holds by any means is not asked for another payment.
+        return _refuse_late(ledger, holds) or refusals.payment_refused(command.payment_problem)
     refusal = _refuse_amount(command, holds)
     if refusal is not None:
         return refusal

@@ -94,6 +94,9 @@ class DueHold:
         return not self.quantity
 
 
+RECENT_HOLDS_MAX = 200
+
+
 class HoldReader(Protocol):
     """Every call may raise StoreUnavailable; it blocks."""
 
@@ -111,6 +114,17 @@ class HoldReader(Protocol):
         self, organization_id: OrganizationId, event_id: EventId, holder: Holder
     ) -> tuple[Hold, ...]:
         """Of a person, oldest first."""
+        ...
+
+    def recent_holds(
+        self,
+        organization_id: OrganizationId,
+        event_id: EventId,
+        holder: Holder,
+        since: datetime | None,
+    ) -> tuple[SeenHold, ...]:
+        """Of a person, whatever became of them: those whose time was not up at `since`, or a day
+        ago. The newest first, RECENT_HOLDS_MAX at most."""
         ...
 
     def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:

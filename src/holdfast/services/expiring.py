@@ -40,10 +40,10 @@ _log = structlog.get_logger("holdfast.reaper")
 @dataclass(frozen=True, slots=True)
 class Reaped:
     """What one run found and did. Parties on the waitlist that ran out of time are not among the
-    `expired_holds`; `processed_successfully` are of both, `waiting_processed` of the parties. Failed
-    are those that were found lapsed and not expired by it: refused, unanswered, or ended by somebody
-    else meanwhile. `blocked` are the sessions where a command brought nothing: the next run should
-    skip them for a while."""
+    `expired_holds`; `processed_successfully` are of both, `waiting_processed` of the parties.
+    Failed are those that were found lapsed and not expired by it: refused, unanswered, or ended by
+    somebody else meanwhile. `blocked` are the sessions where a command brought nothing: the next
+    run should skip them for a while."""
 
     expired_holds: int = 0
     expired_waiting: int = 0

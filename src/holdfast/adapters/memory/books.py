@@ -32,6 +32,7 @@ from holdfast.domain.seat import Seat
 from holdfast.domain.values import Holder
 from holdfast.domain.waiting import WaitingLine, Waitlist, place_of
 from holdfast.ports.holds import (
+    RECENT_HOLDS_MAX,
     DueHold,
     HoldFilter,
     HoldOrder,
@@ -176,6 +177,27 @@ class MemoryBooks:
                 and hold.is_active(now)
             ]
         return tuple(sorted(live, key=_by_creation))
+
+    def recent_holds(
+        self,
+        organization_id: OrganizationId,
+        event_id: EventId,
+        holder: Holder,
+        since: datetime | None,
+    ) -> tuple[SeenHold, ...]:
+        with self.changed:
+            now = self.clock()
+            after = since or now - timedelta(days=1)
+            recent = [
+                hold
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id
+                and self.sessions[hold.session_key].event_id == event_id
+                and hold.holder.is_person(holder)
+                and hold.expires_at > after
+            ]
+        newest = sorted(recent, key=_by_creation, reverse=True)[:RECENT_HOLDS_MAX]
+        return tuple(SeenHold(hold, now) for hold in newest)
 
     def available(self, pool_id: PoolId) -> int:
         with self.changed:

@@ -59,6 +59,7 @@ ROUTES: tuple[Route[Any], ...] = (
             _C.INVALID_SEAT,
             _C.INVALID_BLOCK,
             _C.ACTIVE_HOLD_EXISTS,
+            _C.ALREADY_WAITING,
             ProblemCode.HOLDER_REQUIRED,
             ProblemCode.INVALID_LINES,
         ),

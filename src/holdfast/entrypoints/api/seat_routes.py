@@ -50,6 +50,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
             _C.INSUFFICIENT_INVENTORY,
             _C.INVALID_TICKET_TYPE,
             _C.ACTIVE_HOLD_EXISTS,
+            _C.ALREADY_WAITING,
             _C.OTHERS_ARE_WAITING,
             ProblemCode.HOLDER_REQUIRED,
         ),
