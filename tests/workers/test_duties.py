@@ -132,7 +132,7 @@ class TestReaper:
 
     @pytest.mark.parametrize("trouble", [{"refuses": True}, {"hangs": True}])
     def test_what_is_blocked_is_skipped_by_the_next_turns(
-        self, trouble: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+        self, trouble: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(expiring, "TURN_SECONDS", 0.01)
         found = due(1, 1, HOLDS_PER_RUN) + due(2, 2, 1)
