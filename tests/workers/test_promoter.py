@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,6 +13,7 @@ from holdfast.domain.ids import OrganizationId, SessionId, SessionKey
 from holdfast.domain.outcomes import Promoted
 from holdfast.domain.refusals import service_unavailable
 from holdfast.ports.engine import Answer, Render
+from holdfast.ports.holds import PromoterTurn
 from holdfast.ports.store import StoreUnavailable
 from holdfast.services import promoting
 from holdfast.services.promoting import SESSIONS_PER_RUN, Promoter
@@ -32,6 +33,15 @@ class StubLines:
     unsettled: tuple[SessionKey, ...] = ()
     waiting: tuple[SessionKey, ...] = ()
     is_away: bool = False
+    is_our_turn: bool = True
+    is_sweep_due: bool = False
+    swept_to: SessionKey | None = None
+
+    def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:
+        return PromoterTurn(self.swept_to, self.is_sweep_due) if self.is_our_turn else None
+
+    def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
+        self.swept_to, self.is_sweep_due = swept_to, pause_seconds == 0.0
 
     def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
         if self.is_away:
@@ -44,15 +54,20 @@ class StubLines:
 
 @dataclass
 class StubEngine:
-    """Promotes so many in each session, or refuses (None)."""
+    """Promotes so many in each session, refuses (None), or leaves everything hanging."""
 
     promotes: int | None = 0
+    hangs: bool = False
     asked: list[SessionKey] = field(default_factory=list)
+    futures: list[Future[Answer]] = field(default_factory=list)
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
         assert isinstance(command, PromoteWaiting)
         self.asked.append(command.session_key)
         future: Future[Answer] = Future()
+        self.futures.append(future)
+        if self.hangs:
+            return future
         if self.promotes is None:
             future.set_result(Answer(service_unavailable()))
         else:
@@ -96,14 +111,39 @@ def test_a_sweep_looks_at_every_line_page_by_page() -> None:
     assert engine.asked == list(sessions)
 
 
-def test_every_line_is_looked_at_now_and_then_and_not_each_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sessions = some_sessions(1)
+def test_all_waitlists_are_looked_at_when_it_is_time_a_few_in_each_turn() -> None:
+    sessions = some_sessions(2 * SESSIONS_PER_RUN + 1)
     engine = StubEngine()
-    promoter = Promoter(StubLines(waiting=sessions), engine)
+    lines = StubLines(waiting=sessions, is_sweep_due=True)
+    promoter = Promoter(lines, engine)
     promoter.tend(PAUSE)
-    assert not engine.asked
-    monkeypatch.setattr(promoting, "SWEEP_SECONDS", -1.0)
+    assert engine.asked == list(sessions[:SESSIONS_PER_RUN])
+    promoter.tend(PAUSE)
     promoter.tend(PAUSE)
     assert engine.asked == list(sessions)
+    promoter.tend(PAUSE)
+    assert engine.asked == list(sessions), "not again before it is time"
+
+
+def test_the_promoter_leaves_everything_to_the_one_who_has_the_lease() -> None:
+    sessions = some_sessions(2)
+    engine = StubEngine()
+    lines = StubLines(sessions, sessions, is_our_turn=False, is_sweep_due=True)
+    assert Promoter(lines, engine).tend(PAUSE) == PAUSE
+    assert not Promoter(lines, engine).sweep()
+    assert not engine.asked
+
+
+def test_a_session_that_is_not_answered_is_not_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(promoting, "TURN_SECONDS", 0.01)
+    sessions = some_sessions(2)
+    engine = StubEngine(hangs=True)
+    promoter = Promoter(StubLines(sessions), engine)
+    promoter.tend(PAUSE)
+    promoter.tend(PAUSE)
+    assert engine.asked == list(sessions)
+    engine.futures[0].set_result(Answer(service_unavailable()))
+    promoter.tend(PAUSE)
+    assert engine.asked == [*sessions, sessions[0]]

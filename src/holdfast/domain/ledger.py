@@ -48,7 +48,8 @@ class Ledger:
     now: datetime
     sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
     pools: dict[PoolId, Pool] = field(default_factory=dict)
-    # Units by second of lapse. Seconds up to `now` are complete; later ones may be missing.
+    # Units by second of lapse. What has lapsed up to `now` is complete, perhaps summed up in one
+    # second; later ones may be missing.
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
     seats: dict[SeatId, Seat] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)

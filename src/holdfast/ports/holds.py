@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 from typing import Protocol
+from uuid import UUID
 
 from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
@@ -162,8 +163,28 @@ class Housekeeping(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PromoterTurn:
+    """How far the look at all waitlists has got (None: it starts), and whether it is to go on."""
+
+    swept_to: SessionKey | None
+    is_sweep_due: bool
+
+
+# A promoter that is gone is followed by another after this long.
+PROMOTER_LEASE_SECONDS = 5.0
+
+
 class LineKeeping(Protocol):
     """What the promoter asks, over all organizations."""
+
+    def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:
+        """None while the lease is another promoter's. Asking renews it."""
+        ...
+
+    def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
+        """Remember where the look at all waitlists goes on, and when; by whoever has the lease."""
+        ...
 
     def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
         """Where somebody's turn may have come."""

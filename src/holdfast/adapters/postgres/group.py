@@ -1,6 +1,7 @@
 """One group's transaction: one round trip locks and reads, one writes and commits."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -32,6 +33,7 @@ _WAITED_FOR = {
     ResourceKind.HOLD: sql.AWAIT_HOLD,
 }
 Cursor = psycopg.Cursor[tuple[Any, ...]]
+_A_SECOND = timedelta(seconds=1)
 
 
 class Memories(NamedTuple):
@@ -184,8 +186,8 @@ class Reading:
         self.position = self.transaction_id
         for organization_id, pool_id, total, held, sold in self._pool_rows or ():
             ledger.pools[pool_id] = Pool(organization_id, pool_id, total, held, sold)
-        for pool_id, second, units in self._lapsed or ():
-            ledger.lapse.setdefault(pool_id, {})[second] = units
+        for pool_id, second, units, next_units in self._lapsed or ():
+            ledger.lapse[pool_id] = {second: units, second + _A_SECOND: next_units}
         for row in self._seat_rows or ():
             seat = rows.seat_from_row(row)
             ledger.seats[seat.id] = seat

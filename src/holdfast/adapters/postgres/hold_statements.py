@@ -22,14 +22,16 @@ WHERE h.organization_id = %s AND h.cart_token = %s AND h.status = 'active'
 ORDER BY h.created_at, h.id
 """  # noqa: S608
 
-# What a person holds of an event and could pay for, oldest first.
+# What a person holds of an event and could pay for, oldest first. The index knows the open holds by
+# the condition that names both statuses.
 _LIVE_OF_EVENT = f"""
 SELECT {HOLD_COLUMNS}
 FROM session s
 CROSS JOIN LATERAL (
     SELECT * FROM hold
     WHERE organization_id = s.organization_id AND session_id = s.id AND {{of_holder}}
-        AND status = 'active' AND expires_at > statement_timestamp()
+        AND status IN ('waiting', 'active') AND expires_at > statement_timestamp()
+        AND status = 'active'
     OFFSET 0
 ) h
 WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
@@ -92,6 +94,23 @@ FROM holdfast_due_holds(%s, %s::uuid[])
 # Locks of two numbers never meet those of one, which the engine takes.
 TRY_REAPING = "SELECT pg_try_advisory_xact_lock(46337, 0)"
 REAPING_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+# The lease is written only when half of it is over, or when it was somebody else's.
+PROMOTER_TURN = """
+SELECT after_organization, after_session, sweep_due_at <= statement_timestamp() FROM promoter_lease
+WHERE holder = %(promoter)s
+    AND held_until > statement_timestamp() + make_interval(secs => %(seconds)s / 2)
+"""
+TAKE_PROMOTER_LEASE = """
+UPDATE promoter_lease SET holder = %(promoter)s,
+    held_until = statement_timestamp() + make_interval(secs => %(seconds)s)
+WHERE holder = %(promoter)s OR held_until <= statement_timestamp()
+RETURNING after_organization, after_session, sweep_due_at <= statement_timestamp()
+"""
+SWEPT = """
+UPDATE promoter_lease SET after_organization = %s, after_session = %s,
+    sweep_due_at = statement_timestamp() + make_interval(secs => %s)
+WHERE holder = %s
+"""
 UNSETTLED_SESSIONS = "SELECT organization_id, session_id FROM holdfast_unsettled_sessions(%s)"
 WAITING_SESSIONS = "SELECT organization_id, session_id FROM holdfast_waiting_sessions(%s, %s, %s)"
 SECONDS_UNTIL_DUE = "SELECT holdfast_seconds_until_due()"

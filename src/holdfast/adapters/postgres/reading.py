@@ -26,11 +26,13 @@ from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
 from holdfast.domain.values import Holder
 from holdfast.ports.holds import (
+    PROMOTER_LEASE_SECONDS,
     RECENT_HOLDS_MAX,
     DueHold,
     HoldFilter,
     HoldOrder,
     HoldStatistics,
+    PromoterTurn,
     SeenHold,
     SeenPlace,
     estimated_seconds,
@@ -44,7 +46,7 @@ WAIT_SECONDS = 2.0
 CHECK_SECONDS = 1.0
 # Longer than a run of the reaper takes. Should its turn end too early, two are at work.
 REAPING_SECONDS_MAX = 60.0
-_BEFORE_ALL = UUID(int=0)
+_START = (OrganizationId(UUID(int=0)), SessionId(UUID(int=0)))
 
 
 class Database:
@@ -103,7 +105,7 @@ class Database:
 
 
 class PostgresHolds:
-    """Implements HoldReader and Housekeeping."""
+    """Implements HoldReader, Housekeeping and LineKeeping."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -205,15 +207,30 @@ class PostgresHolds:
             row = connection.execute(sql.SECONDS_UNTIL_DUE).fetchone()
         return None if row is None or row[0] is None else float(row[0])
 
+    def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:
+        names = {"promoter": promoter, "seconds": PROMOTER_LEASE_SECONDS}
+        with self._database.transaction() as connection:
+            row = connection.execute(sql.PROMOTER_TURN, names).fetchone()
+            if row is None:
+                row = connection.execute(sql.TAKE_PROMOTER_LEASE, names).fetchone()
+        if row is None:
+            return None
+        swept_to = (OrganizationId(row[0]), SessionId(row[1]))
+        return PromoterTurn(None if swept_to == _START else swept_to, row[2])
+
+    def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
+        with self._database.transaction() as connection:
+            connection.execute(sql.SWEPT, (*(swept_to or _START), pause_seconds, promoter))
+
     def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.UNSETTLED_SESSIONS, (limit,)).fetchall()
         return tuple((OrganizationId(row[0]), SessionId(row[1])) for row in rows)
 
     def waiting_sessions(self, after: SessionKey | None, limit: int) -> tuple[SessionKey, ...]:
-        start = after or (_BEFORE_ALL, _BEFORE_ALL)
         with self._database.transaction() as connection:
-            rows = connection.execute(sql.WAITING_SESSIONS, (*start, limit)).fetchall()
+            names = (*(after or _START), limit)
+            rows = connection.execute(sql.WAITING_SESSIONS, names).fetchall()
         return tuple((OrganizationId(row[0]), SessionId(row[1])) for row in rows)
 
 

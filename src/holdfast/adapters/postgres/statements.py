@@ -133,8 +133,9 @@ CROSS JOIN LATERAL (
 """
 
 # What people hold or wait for: by the user id where there is one, as Holder.key tells them apart.
-# One is enough to say that there is one, a few more should this group end it; places in a line are
-# counted, so those come first, and all of them.
+# One is enough to say that there is one, a few more should this group end it; parties on the
+# waitlist are counted, so those come first, and all of them. The index knows which holds are open
+# by this very condition, so that what has ended is not read.
 _HOLDINGS = f"""
 SELECT {HOLD_COLUMNS}
 FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS wanted (organization_id, session_id, name)
@@ -160,16 +161,20 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# What lapsed holds still occupy. One second too many is read, because the clock is read last.
+# What lapsed holds still occupy, summed up to the present second; and the next second beside it,
+# because the clock is read last.
 # statement_timestamp() here: clock_timestamp() may change from row to row, so no index serves it.
 LAPSED_UNITS = """
-SELECT b.pool_id, b.lapses_at, b.units
+SELECT wanted.id, date_trunc('second', statement_timestamp()), b.units, b.next_units
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
-    SELECT pool_id, lapses_at, units FROM pool_lapse
+    SELECT coalesce(sum(units) FILTER (WHERE lapses_at <= statement_timestamp()), 0)::integer
+            AS units,
+        coalesce(sum(units) FILTER (WHERE lapses_at > statement_timestamp()), 0)::integer
+            AS next_units
+    FROM pool_lapse
     WHERE organization_id = wanted.organization_id AND pool_id = wanted.id
         AND lapses_at <= statement_timestamp() + interval '1 second'
-    OFFSET 0
 ) b
 """
 
