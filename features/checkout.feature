@@ -34,6 +34,19 @@ Feature: Checkout
     Then an order is made of all holds of the checkout
     And the order has 4 tickets with 4 different codes
 
+  Scenario: Nobody pays for less than they chose
+    Given customer "user@example.com" has two holds, and the first has lapsed
+    When "user@example.com" goes to checkout with all of the event
+    Then the request fails with "expired_before_checkout"
+    And the lapsed hold is named
+
+  Scenario: A cancelled event sends nobody to pay
+    Given an active hold for customer "user@example.com"
+    When the event is cancelled
+    And the customer goes to checkout
+    Then the request fails with "event_unavailable"
+    And the hold lasts 10 minutes in all
+
   Scenario: Nothing is held
     Given session "concert-123" has available tickets
     When "user@example.com" goes to checkout with all of the event

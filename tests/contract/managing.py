@@ -17,7 +17,7 @@ A_SECOND = timedelta(seconds=1)
 
 
 class Manager(Protocol):
-    def cancel_event(self, venue: Venue) -> None: ...
+    def set_status(self, venue: Venue, status: EventStatus) -> None: ...
 
     def end_sale(self, venue: Venue) -> None:
         """A second ago."""
@@ -41,8 +41,8 @@ class Manager(Protocol):
 class MemoryManager:
     store: MemoryStore
 
-    def cancel_event(self, venue: Venue) -> None:
-        self._change_sale(venue, lambda sale: replace(sale, status=EventStatus.CANCELLED))
+    def set_status(self, venue: Venue, status: EventStatus) -> None:
+        self._change_sale(venue, lambda sale: replace(sale, status=status))
 
     def end_sale(self, venue: Venue) -> None:
         end = self.store.clock() - A_SECOND
@@ -96,8 +96,8 @@ class PostgresManager:
     def connected(self) -> AbstractContextManager[Connection]:
         raise NotImplementedError
 
-    def cancel_event(self, venue: Venue) -> None:
-        self._change_event(venue, "status = 'cancelled'")
+    def set_status(self, venue: Venue, status: EventStatus) -> None:
+        self._change_event(venue, "status = %s", status.value)
 
     def end_sale(self, venue: Venue) -> None:
         self._change_event(venue, "sale_ends_at = clock_timestamp() - interval '1 second'")

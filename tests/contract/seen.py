@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from holdfast.domain.hold import Hold, rounded_up
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, PoolId, SeatId
@@ -131,6 +131,10 @@ class World(Manager, Protocol):
     def sell(self, hold: Hold) -> None: ...
 
     def facts(self, venue: Venue) -> list[FactSeen]: ...
+
+    def payloads(self, venue: Venue) -> list[tuple[str, dict[str, Any]]]:
+        """Of the facts: the type and what it says."""
+        ...
 
     def audit(self, venue: Venue) -> list[AuditSeen]: ...
 

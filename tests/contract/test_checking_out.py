@@ -116,7 +116,7 @@ def test_going_to_pay_for_other_holds_extends_none_a_second_time(
         (HoldPolicy(600, checkout_extension_seconds=0), 0),
         (HoldPolicy(600, checkout_extension_seconds=10), 10),
         (HoldPolicy(600, lifetime_max_seconds=700), 100),
-        (HoldPolicy(600, lifetime_max_seconds=100), 0),
+        (HoldPolicy(600, lifetime_max_seconds=600), 0),
     ],
 )
 def test_the_extension_is_what_the_policy_leaves_and_never_less_than_nothing(

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast.domain.catalogue import EventStatus
 from holdfast.domain.ids import HoldId
 from holdfast.domain.order import TICKETS_PER_ORDER_MAX, Attendee
 from holdfast.domain.outcomes import AlreadyConverted, Converted
@@ -305,7 +306,7 @@ def test_nothing_is_sold_of_a_cancelled_event(world: World, engine: Admission) -
     venue = theatre(world)
     paid, unpaid = (placed(engine, venue.place(("standing", 1))) for _ in range(2))
     order = converted(engine, venue.convert(paid.id)).order
-    world.cancel_event(venue)
+    world.set_status(venue, EventStatus.CANCELLED)
     assert refused(engine, venue.convert(unpaid.id)).code is RefusalCode.EVENT_UNAVAILABLE
     outcome = ask(engine, venue.convert(paid.id))
     assert isinstance(outcome, AlreadyConverted)

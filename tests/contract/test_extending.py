@@ -115,8 +115,9 @@ def test_a_holder_extends_up_to_the_longest_life_and_no_further(
 def test_a_longest_life_that_is_over_already_makes_no_hold_shorter(
     world: World, engine: Admission
 ) -> None:
-    venue = theatre(world, HoldPolicy(600, lifetime_max_seconds=300))
+    venue = theatre(world, HoldPolicy(600))
     hold = a_hold(engine, venue)
+    world.set_policy(venue, HoldPolicy(300, lifetime_max_seconds=300))
     refusal = refused(engine, venue.extend(hold.id, 10))
     assert refusal.code is RefusalCode.EXTENSION_LIMIT_REACHED
     assert world.hold(venue, hold.id) == hold

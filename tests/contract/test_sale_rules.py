@@ -1,17 +1,27 @@
 """What an event and a policy allow: when there is a sale, one hold at a time, no seat left alone.
 On every store alike."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from holdfast.domain.catalogue import EventStatus, SaleTerms
-from holdfast.domain.outcomes import Placed
+from holdfast.domain.commands import Command
+from holdfast.domain.outcomes import Placed, Released
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder
 from holdfast.engine import Admission
-from tests.contract.asking import ask, placed, refused
+from tests.contract.asking import (
+    answer,
+    ask,
+    converted,
+    extended,
+    placed,
+    refused,
+    started,
+)
 from tests.contract.seen import World
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
 
@@ -45,6 +55,62 @@ def test_nothing_is_held_of_what_is_not_on_sale(
     outcomes = [ask(engine, command) for command in commands]
     codes = [outcome.code if isinstance(outcome, Refusal) else None for outcome in outcomes]
     assert codes == [code] * 3
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (EventStatus.CANCELLED, RefusalCode.EVENT_UNAVAILABLE),
+        (EventStatus.ARCHIVED, RefusalCode.EVENT_NOT_AVAILABLE),
+    ],
+)
+def test_no_way_to_a_sale_stays_open_once_the_event_is_over(
+    world: World, engine: Admission, status: EventStatus, code: RefusalCode
+) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.seats("Stalls A 1"))
+    cart = placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
+    kept = started(engine, venue.check_out(cart.id)).holds[0]
+    world.set_status(venue, status)
+    ways: dict[str, Command] = {
+        "place": venue.place(("standing", 1)),
+        "reserve": replace(venue.seats("Stalls A 2"), is_reservation=True),
+        "change": venue.fill("basket", {"a": ("standing", 2)}),
+        "extend": venue.extend(hold.id, 60),
+        "extend as an operator": venue.extend(hold.id, 60, is_operator=True),
+        "check out": venue.check_out(hold.id),
+        "check out again": venue.check_out(cart.id),
+        "convert": venue.convert(hold.id),
+    }
+    outcomes = {way: ask(engine, command) for way, command in ways.items()}
+    codes = {way: getattr(outcome, "code", outcome) for way, outcome in outcomes.items()}
+    assert codes == dict.fromkeys(ways, code)
+    assert world.hold(venue, hold.id) == hold, "nobody was given more time to pay"
+    assert world.hold(venue, cart.id) == kept
+    assert isinstance(ask(engine, venue.release(hold.id)), Released), "giving up is always possible"
+
+
+def test_what_was_held_in_time_is_paid_for_after_the_end_of_the_sale(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.seats("Stalls A 1"))
+    world.end_sale(venue)
+    extended(engine, venue.extend(hold.id, 60))
+    started(engine, venue.check_out(hold.id))
+    assert len(converted(engine, venue.convert(hold.id)).order.tickets) == 1
+
+
+def test_a_checkout_that_was_answered_is_answered_alike_after_the_event_was_cancelled(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world)
+    hold = placed(engine, venue.seats("Stalls A 1"))
+    command = replace(venue.check_out(hold.id), idempotency=venue.key())
+    first = answer(engine, command)
+    world.set_status(venue, EventStatus.CANCELLED)
+    again = answer(engine, command)
+    assert (again.body, again.is_replay) == (first.body, True)
 
 
 def test_one_live_hold_per_session_where_the_policy_says_so(

@@ -37,13 +37,16 @@ def test_who_may_have_one_hold_only_has_it_in_the_line_too(world: World, engine:
     (held,) = sold_out(engine, venue, 4)
     waits = waiting(engine, venue.place(("standing", 1)))
     refusal = refused(engine, venue.place(("standing", 1)))
-    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
+    assert refusal.code is RefusalCode.ALREADY_WAITING
+    assert refusal.message == "You are already on the waitlist for this session"
     assert refusal.details["hold_id"] == str(waits.id)
     assert refused(engine, venue.place(("standing", 1), holder=STRANGER)).code is (
         RefusalCode.ACTIVE_HOLD_EXISTS
     )
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [waits]) == ["active"]
+    refusal = refused(engine, venue.place(("standing", 1)))
+    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS, "it has its places now"
 
 
 def test_a_party_that_is_larger_than_the_house_is_refused(world: World, engine: Admission) -> None:

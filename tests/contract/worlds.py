@@ -203,6 +203,13 @@ class MemoryWorld(_World, MemoryManager):
             if fact.organization_id == venue.organization_id
         ]
 
+    def payloads(self, venue: Venue) -> list[tuple[str, dict[str, Any]]]:
+        return [
+            (fact.type.value, fact.payload)
+            for fact in self.store.facts
+            if fact.organization_id == venue.organization_id
+        ]
+
     def audit(self, venue: Venue) -> list[AuditSeen]:
         return [
             AuditSeen(
@@ -363,6 +370,13 @@ class PostgresWorld(_World, PostgresManager):
             venue.organization_id,
         )
         return [FactSeen(*row) for row in rows]
+
+    def payloads(self, venue: Venue) -> list[tuple[str, dict[str, Any]]]:
+        rows = self._rows(
+            "SELECT type, payload FROM outbox WHERE organization_id = %s ORDER BY xid, seq",
+            venue.organization_id,
+        )
+        return [(type_, payload) for type_, payload in rows]
 
     def audit(self, venue: Venue) -> list[AuditSeen]:
         rows = self._rows(

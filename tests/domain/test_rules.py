@@ -34,6 +34,14 @@ def test_references_grow_when_they_run_out() -> None:
     assert len(reference_of(31**6)) == 7
 
 
+def test_the_lifetime_leaves_time_to_pay_where_levels_disagree() -> None:
+    event, ticket_type = PolicyOverride(lifetime_max_seconds=600), PolicyOverride(ttl_seconds=1800)
+    assert nearest_policy(event, ticket_type).lifetime_max_seconds == 1800 + 300
+    assert nearest_policy(ticket_type).lifetime_max_seconds == 1800 + 300
+    equal = PolicyOverride(ttl_seconds=600, lifetime_max_seconds=600)
+    assert nearest_policy(equal).lifetime_max_seconds == 600, "that is what somebody wants"
+
+
 def test_the_nearest_policy_wins_field_by_field() -> None:
     organization = PolicyOverride(ttl_seconds=900, quantity_max=20)
     event = PolicyOverride(ttl_seconds=300)
@@ -77,7 +85,13 @@ def test_facts_carry_the_address_only_where_it_is_asked_for() -> None:
         "expires_at": "2030-01-15T10:30:00Z",
     }
     expired = fact_payload(Transition(hold, hold.expired(END), ORIGIN))
-    assert set(expired) == {"hold_id", "session_id", "ticket_type_id", "quantity"}
+    assert set(expired) == {
+        "hold_id",
+        "session_id",
+        "ticket_type_id",
+        "quantity",
+        "freed_quantity",
+    }
 
 
 def test_a_hold_of_several_lines_names_no_single_ticket_type() -> None:

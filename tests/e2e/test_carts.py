@@ -133,7 +133,7 @@ class TestFilling:
         told = [
             payload for kind, payload in owner.facts(first["hold_id"]) if kind == "seat.released"
         ]
-        assert [(each["seat_id"], each["reason"]) for each in told] == [(one, "changed")]
+        assert [(each["seat_id"], each["reason"]) for each in told] == [(one, "user_released")]
 
     def test_the_best_seats_together(self, platform: Platform) -> None:
         hall = platform.hall(2, 4)

@@ -238,6 +238,59 @@ def test_completing_with_the_same_key_answers_byte_for_byte(platform: Platform) 
     problem_of(post(platform, path, other, key), 422, "idempotency_key_reused")
 
 
+ADA: dict[str, Any] = {"customer_email": "ada@example.com"}
+
+
+def of_event(platform: Platform, sale: Sale) -> httpx.Response:
+    return post(platform, "/api/checkouts", {"event_id": sale.event_id, **ADA})
+
+
+def one_has_lapsed(platform: Platform, owner: Owner, sale: Sale) -> tuple[Json, Json]:
+    """Two holds of Ada: the first has lapsed, the second lasts."""
+    first = held(platform, sale, 2, **ADA)
+    second = held(platform, sale, ticket_type_id=sale.ticket_type_ids[1], **ADA)
+    ok(extended(platform, second, minutes=5))
+    owner.let_pass(platform.organization_id, TTL_SECONDS + 1)
+    return first, second
+
+
+@pytest.mark.parametrize("is_reaped", [True, False])
+def test_who_has_lost_some_of_it_is_told_and_pays_for_nothing_less(
+    platform: Platform, owner: Owner, unreaped: Platform, unreaped_owner: Owner, is_reaped: bool
+) -> None:
+    shop, clock = (platform, owner) if is_reaped else (unreaped, unreaped_owner)
+    sale = shop.on_sale(5, 5)
+    lapsed, staying = one_has_lapsed(shop, clock, sale)
+    if is_reaped:
+        clock.wait_for_status(lapsed["hold_id"], "expired")
+    problem = problem_of(of_event(shop, sale), 409, "expired_before_checkout")
+    assert problem["lapsed_hold_ids"] == [lapsed["hold_id"]]
+    assert hold_now(shop, staying)["checkout_id"] is None
+    checkout = ok(checked_out(shop, staying), 201)
+    assert [hold["hold_id"] for hold in checkout["holds"]] == [staying["hold_id"]], "named: known"
+
+
+def test_who_chose_it_again_goes_on(unreaped: Platform, unreaped_owner: Owner) -> None:
+    sale = unreaped.on_sale(5, 5)
+    _, staying = one_has_lapsed(unreaped, unreaped_owner, sale)
+    again = held(unreaped, sale, 1, **ADA)
+    checkout = ok(of_event(unreaped, sale), 201)
+    assert [hold["hold_id"] for hold in checkout["holds"]] == [staying["hold_id"], again["hold_id"]]
+
+
+def test_what_lapsed_before_anything_that_is_held_now_is_history(
+    unreaped: Platform, unreaped_owner: Owner
+) -> None:
+    sale = unreaped.on_sale(5, 5)
+    lapsed = held(unreaped, sale, 2, **ADA)
+    unreaped_owner.let_pass(unreaped.organization_id, TTL_SECONDS + 1)
+    problem = problem_of(of_event(unreaped, sale), 409, "expired_before_checkout")
+    assert problem["lapsed_hold_ids"] == [lapsed["hold_id"]], "all of it has lapsed"
+    new = held(unreaped, sale, ticket_type_id=sale.ticket_type_ids[1], **ADA)
+    checkout = ok(of_event(unreaped, sale), 201)
+    assert [hold["hold_id"] for hold in checkout["holds"]] == [new["hold_id"]]
+
+
 def test_a_double_click_pays_once(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(50)
     for _ in range(5):
@@ -266,11 +319,14 @@ def test_several_holds_are_paid_all_or_none(unreaped: Platform, unreaped_owner: 
 
 def test_a_cancelled_event_sells_nothing_more(platform: Platform) -> None:
     sale = platform.on_sale(5)
-    hold = held(platform, sale)
+    hold, unpaid = held(platform, sale), held(platform, sale)
     checkout = ok(checked_out(platform, hold), 201)
     ok(platform.client.patch(f"/api/events/{sale.event_id}", json={"status": "cancelled"}))
     problem_of(completed(platform, checkout), 400, "event_unavailable")
     problem_of(confirmed(platform, hold), 400, "event_unavailable")
+    problem_of(checked_out(platform, unpaid), 400, "event_unavailable")
+    problem_of(extended(platform, unpaid, minutes=1), 400, "event_unavailable")
+    assert hold_now(platform, unpaid)["expires_at"] == unpaid["expires_at"]
 
 
 def test_seats_that_are_paid_are_sold(platform: Platform) -> None:

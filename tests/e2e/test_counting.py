@@ -147,6 +147,8 @@ class TestStats:
             "total_held_tickets": 0,
             "total_held_seats": 0,
             "holds_expiring_soon": 0,
+            "waiting_parties": 0,
+            "expired_waiting_parties": 0,
         }
         hall, sale = build_hall(unreaped), unreaped.on_sale(10)
         for _ in range(2):
@@ -166,6 +168,8 @@ class TestStats:
             "total_held_tickets": 8,
             "total_held_seats": 5,
             "holds_expiring_soon": 1,
+            "waiting_parties": 0,
+            "expired_waiting_parties": 0,
         }
         of_hall = stats(unreaped, session_id=hall.session_id)
         assert (of_hall["active_holds"], of_hall["expired_holds"]) == (2, 0)
@@ -173,6 +177,25 @@ class TestStats:
         assert (of_sale["active_holds"], of_sale["expired_holds"]) == (1, 2)
         assert (of_sale["total_held_tickets"], of_sale["total_held_seats"]) == (3, 0)
         assert stats(unreaped, session_id=str(uuid4()))["active_holds"] == 0
+
+    def test_parties_on_the_waitlist_are_no_holds(
+        self, unreaped: Platform, unreaped_owner: Owner
+    ) -> None:
+        sale = unreaped.on_sale(1, hold_policy={"waitlist": True, "waiting_seconds": 700})
+        assert unreaped.place(sale, 1).status_code == 201
+        for _ in range(2):
+            assert unreaped.place(sale, 1).status_code == 202
+        names = ("active_holds", "expired_holds", "waiting_parties", "expired_waiting_parties")
+
+        def counted() -> tuple[int, ...]:
+            found = stats(unreaped, session_id=sale.session_id)
+            return tuple(found[name] for name in names)
+
+        assert counted() == (1, 0, 2, 0)
+        unreaped_owner.let_pass(unreaped.organization_id, 650)
+        assert counted() == (0, 1, 2, 0)
+        unreaped_owner.let_pass(unreaped.organization_id, 100)
+        assert counted() == (0, 1, 0, 2)
 
     def test_others_are_not_counted(self, platform: Platform, neighbour: Platform) -> None:
         neighbour.place(neighbour.on_sale(1))

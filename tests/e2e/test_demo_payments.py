@@ -75,6 +75,30 @@ def test_nothing_else_pays(shop: Platform) -> None:
     assert ok(completed(shop, checkout, good), 201)["payment_reference"] == good
 
 
+def test_what_has_lapsed_is_expired_and_no_other_payment_is_asked_for(
+    shop: Platform, demo_server: RunningServer
+) -> None:
+    owner = Owner(demo_server.database_url)
+    hold = held(shop, shop.on_sale(5, hold_policy={"checkout_extension_seconds": 0}))
+    checkout = ok(checked_out(shop, hold), 201)
+    owner.let_pass(shop.organization_id, TTL_SECONDS + 1)
+    for answer in (
+        confirmed(shop, hold),
+        confirmed(shop, hold, payment_reference="pay-1"),
+        completed(shop, checkout, "pay-1"),
+    ):
+        problem = problem_of(answer, 409, "hold_expired")
+        assert problem["lapsed_hold_ids"] == [hold["hold_id"]]
+
+
+def test_a_party_that_waits_is_told_so_and_not_that_its_payment_is_wrong(shop: Platform) -> None:
+    sale = shop.on_sale(1, hold_policy={"waitlist": True})
+    held(shop, sale)
+    party = ok(shop.place(sale), 202)
+    problem = problem_of(confirmed(shop, party), 409, "invalid_hold_state")
+    assert problem["current_status"] == "waiting"
+
+
 def test_what_was_taken_has_to_be_what_is_paid_and_what_is_due(shop: Platform) -> None:
     hold = held(shop, shop.on_sale(5), 2)
     for amount, taken, status, code in (

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.answers import first_error, moment, problem_of, seconds_between
 from tests.e2e.owner import Owner
-from tests.e2e.paying import extended, held, hold_now, keyed, ok, post
+from tests.e2e.paying import checked_out, extended, held, hold_now, keyed, ok, post, read
 from tests.support.platform import Platform, new_platform
 from tests.support.servers import RunningServer
 
@@ -56,11 +56,48 @@ def test_no_extension_goes_beyond_the_lifetime(platform: Platform) -> None:
 
 
 def test_a_hold_never_gets_shorter(platform: Platform) -> None:
-    """Where the holds last longer than the lifetime allows extensions."""
-    policy = {"ttl_seconds": 900, "lifetime_max_seconds": 600}
-    hold = held(platform, platform.on_sale(5, hold_policy=policy))
+    """Where the lifetime became shorter after it was made."""
+    sale = platform.on_sale(5)
+    hold = held(platform, sale)
+    policy = {"hold_policy": {"ttl_seconds": 60, "lifetime_max_seconds": 60}}
+    ok(platform.client.patch(f"/api/events/{sale.event_id}", json=policy))
     problem_of(extended(platform, hold, minutes=1), 409, "extension_limit_reached")
     assert hold_now(platform, hold)["expires_at"] == hold["expires_at"]
+
+
+def test_a_policy_that_forbids_every_extension_is_refused(platform: Platform) -> None:
+    sale = platform.on_sale(5)
+    event, ticket_type = (
+        f"/api/events/{sale.event_id}",
+        f"/api/ticket-types/{sale.ticket_type_id}",
+    )
+    policy = {"ttl_seconds": 900, "lifetime_max_seconds": 600}
+    names = {"name": "Gala", "currency": "EUR"}
+    seats = {"name": "Floor", "session_id": sale.session_id, "price": 1, "capacity": 1}
+    answers = [
+        platform.client.post("/api/events", json=names | {"hold_policy": policy}),
+        platform.client.post("/api/ticket-types", json=seats | {"hold_policy": policy}),
+    ]
+    for path in (event, ticket_type):
+        ok(platform.client.patch(path, json={"hold_policy": {"lifetime_max_seconds": 600}}))
+        answers.append(platform.client.patch(path, json={"hold_policy": {"ttl_seconds": 900}}))
+    for answer in answers:
+        problem = problem_of(answer, 400, "invalid_policy")
+        assert problem["message"] == "ttl_seconds must not exceed lifetime_max_seconds"
+        assert [error["field"] for error in problem["errors"]] == ["hold_policy.ttl_seconds"]
+    for path in (event, ticket_type):
+        assert read(platform, path)["hold_policy"]["ttl_seconds"] is None
+        ok(platform.client.patch(path, json={"hold_policy": policy | {"ttl_seconds": 600}}))
+
+
+def test_where_levels_disagree_the_lifetime_follows(platform: Platform) -> None:
+    sale = platform.on_sale(5, hold_policy={"ttl_seconds": 1800})
+    policy = {"hold_policy": {"lifetime_max_seconds": 600}}
+    ok(platform.client.patch(f"/api/events/{sale.event_id}", json=policy))
+    hold = held(platform, sale)
+    checkout = ok(checked_out(platform, hold), 201)
+    assert seconds_between(hold["expires_at"], checkout["expires_at"]) == 300
+    problem_of(extended(platform, hold, minutes=1), 409, "extension_limit_reached")
 
 
 def test_an_operator_goes_beyond_the_policy(platform: Platform) -> None:

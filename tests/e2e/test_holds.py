@@ -190,6 +190,8 @@ def test_availability_counts_by_ticket_type(platform: Platform) -> None:
     assert answer == {
         "session_id": sale.session_id,
         "event_id": sale.event_id,
+        "event_status": "published",
+        "on_sale": True,
         "ticket_types": [
             {"ticket_type_id": floor, "name": "Type 0", **common}
             | {"total": 5, "held": 2, "available": 3},
@@ -197,6 +199,23 @@ def test_availability_counts_by_ticket_type(platform: Platform) -> None:
             | {"total": 3, "held": 0, "available": 3},
         ],
     }
+
+
+def test_nothing_is_available_of_an_event_that_is_not_on_sale(platform: Platform) -> None:
+    sale = platform.on_sale(5)
+    placed(platform.place(sale, 2))
+
+    def shown(**change: str | None) -> tuple[str, bool, int, int]:
+        answer = platform.client.patch(f"/api/events/{sale.event_id}", json=change)
+        assert answer.status_code == 200, answer.text
+        seen = availability(platform, sale)
+        (offered,) = seen["ticket_types"]
+        return seen["event_status"], seen["on_sale"], offered["held"], offered["available"]
+
+    assert shown(sale_ends_at="2020-01-01T00:00:00Z") == ("published", False, 2, 3)
+    assert shown(sale_ends_at=None) == ("published", True, 2, 3)
+    assert shown(status="cancelled") == ("cancelled", False, 2, 0)
+    assert shown(status="archived") == ("archived", False, 2, 0)
 
 
 def test_several_lines_are_held_and_priced_together(platform: Platform) -> None:

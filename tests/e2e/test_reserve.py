@@ -137,9 +137,20 @@ def test_no_price_is_shown(hall: NamedHall) -> None:
     problem_of(answer, 400, "invalid_request")
 
 
-@pytest.mark.parametrize("event_id", [pytest.param(str(uuid4()), id="unknown"), "not-an-id", "1"])
-def test_an_unknown_event_is_404(hall: NamedHall, event_id: str) -> None:
-    path = f"/api/events/{event_id}/seats/{hall.seat_ids[SEAT]}/reserve"
+@pytest.mark.parametrize("part", ["event_id", "seat_id"])
+@pytest.mark.parametrize("malformed", ["not-an-id", "1", "0198f1c2-7b1e-7c3a-9d52"])
+def test_a_malformed_id_is_an_invalid_request(hall: NamedHall, part: str, malformed: str) -> None:
+    ids = {"event_id": hall.event_id, "seat_id": hall.seat_ids[SEAT]} | {part: malformed}
+    path = f"/api/events/{ids['event_id']}/seats/{ids['seat_id']}/reserve"
+    answer = hall.platform.client.post(path, json={"user_id": "u"})
+    problem = problem_of(answer, 400, "invalid_request")
+    assert [(error["field"], error["code"]) for error in problem["errors"]] == [
+        (part, "invalid_value")
+    ]
+
+
+def test_an_unknown_event_is_404(hall: NamedHall) -> None:
+    path = f"/api/events/{uuid4()}/seats/{hall.seat_ids[SEAT]}/reserve"
     answer = hall.platform.client.post(path, json={"user_id": "u"})
     assert problem_of(answer, 404, "event_not_found")["message"] == "Event not found"
 
@@ -150,9 +161,8 @@ def test_a_foreign_event_is_404_like_an_unknown_one(hall: NamedHall, neighbour: 
     assert hall.status(SEAT) == "available"
 
 
-@pytest.mark.parametrize("seat_id", [pytest.param(str(uuid4()), id="unknown"), "not-an-id"])
-def test_an_unknown_seat_is_404(hall: NamedHall, seat_id: str) -> None:
-    path = f"/api/events/{hall.event_id}/seats/{seat_id}/reserve"
+def test_an_unknown_seat_is_404(hall: NamedHall) -> None:
+    path = f"/api/events/{hall.event_id}/seats/{uuid4()}/reserve"
     answer = hall.platform.client.post(path, json={"user_id": "u"})
     assert problem_of(answer, 404, "seat_not_found")["message"] == "Seat not found"
 

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.domain.commands import SeatAsk
-from holdfast.domain.ids import SeatId
+from holdfast.domain.ids import HoldId, SeatId
 from holdfast.domain.outcomes import Placed
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission
@@ -112,6 +112,21 @@ def test_a_payment_that_buys_nothing_is_told_at_once_and_written_aside(stage: St
     assert (line["log_level"], line["code"]) == ("warning", "payment_already_used")
     assert (line["hold_id"], line["actor"]) == (str(attempt.hold_id), "test")
     assert "pay-1" not in str(line)
+
+
+def test_who_names_a_hold_that_is_not_there_raises_no_alarm(stage: Stage) -> None:
+    placed = stage.place()
+    assert isinstance(placed, Placed)
+    unknown = HoldId(uuid4())
+    with capture_logs() as logs:
+        for hold_id in (unknown, placed.hold.id):
+            stage.engine.submit(stage.venue.extend(hold_id, 60, holder=STRANGER)).result(5)
+        stage.engine.submit(stage.venue.check_out(unknown)).result(5)
+        stage.world.let_pass(stage.venue, 700)
+        stage.engine.submit(stage.venue.extend(placed.hold.id, 60)).result(5)
+        stage.engine.stop()
+    alarms = [line["code"] for line in logs if line["event"] == "hold.extension_failed"]
+    assert alarms == ["hold_expired"]
 
 
 @pytest.fixture

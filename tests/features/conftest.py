@@ -227,6 +227,8 @@ def an_event_is_published(scene: Scene, kind: str) -> None:
         assert scene.sent[-1].body is not None
         payload["customer_email"] = scene.sent[-1].body["customer_email"]
         payload["expires_at"] = scene.hold["expires_at"]
+    else:
+        payload["freed_quantity"] = scene.hold["quantity"]
     assert dict(facts)[kind] == payload
 
 

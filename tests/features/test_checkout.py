@@ -25,6 +25,24 @@ def holds_twice(scene: Scene, email: str) -> None:
         scene.holds.append(scene.hold)
 
 
+@given(parsers.parse('customer "{email}" has two holds, and the first has lapsed'))
+def the_first_has_lapsed(scene: Scene, email: str) -> None:
+    scene.put_on_sale()
+    scene.place(2, customer_email=email)
+    lapsed = scene.hold
+    scene.owner.let_pass(scene.platform.organization_id, 5 * 60)
+    scene.place(2, customer_email=email)
+    scene.owner.let_pass(scene.platform.organization_id, 6 * 60)
+    scene.hold = lapsed
+
+
+@when("the event is cancelled")
+def the_event_is_cancelled(scene: Scene) -> None:
+    path = f"/api/events/{scene.sale.event_id}"
+    answer = scene.platform.client.patch(path, json={"status": "cancelled"})
+    assert answer.status_code == 200, answer.text
+
+
 @when("the customer goes to checkout")
 def goes_to_checkout(scene: Scene) -> None:
     scene.send("/api/checkouts", {"hold_ids": [scene.hold["hold_id"]]})

@@ -148,6 +148,8 @@ def a_message_arrives(scene: Scene, listener: Listener, kind: str) -> None:
         payload["customer_email"] = scene.sent[-1].body["customer_email"]
         payload["expires_at"] = scene.hold["expires_at"]
         assert told["idempotency_key"] == told["event_id"]
+    else:
+        payload["freed_quantity"] = 2
     assert told["payload"] == payload
     assert told["aggregate_id"] == hold_id
 

@@ -9,7 +9,7 @@ from holdfast.adapters.postgres import hold_statements, reading, waiting_stateme
 from holdfast.domain.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.values import EmailAddress
-from holdfast.ports.holds import HoldFilter, HoldOrder
+from holdfast.ports.holds import RECENT_HOLDS_MAX, HoldFilter, HoldOrder
 from holdfast.ports.paging import PageRequest
 from tests.postgres.large import CARTS, HOLDS, LAPSED_SECONDS, SESSIONS, Large, keys, touched
 
@@ -49,11 +49,12 @@ def test_the_reaper_finds_the_next_that_is_due_at_once(analyzed: Large) -> None:
     assert touched(nodes) == 1
 
 
-@pytest.mark.parametrize("name", ["LIVE_HOLDS_BY_EMAIL", "LIVE_HOLDS_BY_USER"])
+@pytest.mark.parametrize("kind", ["LIVE", "RECENT"])
+@pytest.mark.parametrize("name", ["HOLDS_BY_EMAIL", "HOLDS_BY_USER"])
 def test_what_a_person_could_pay_for_is_found_without_wading_through_others(
-    analyzed: Large, name: str
+    analyzed: Large, kind: str, name: str
 ) -> None:
-    is_by_email = name == "LIVE_HOLDS_BY_EMAIL"
+    is_by_email = name == "HOLDS_BY_EMAIL"
     row = analyzed.owner.execute(
         "SELECT s.event_id, h.email_key, h.user_id FROM hold h JOIN session s"
         " ON s.organization_id = h.organization_id AND s.id = h.session_id"
@@ -66,8 +67,12 @@ def test_what_a_person_could_pay_for_is_found_without_wading_through_others(
         "event_id": row[0],
         "email": row[1],
         "user_id": row[2],
+        "since": None,
+        "statuses": [status.value for status in HoldStatus],
+        "limit": RECENT_HOLDS_MAX,
     }
-    nodes = analyzed.plan(analyzed.engine, getattr(hold_statements, name), names, measured=True)
+    query = getattr(hold_statements, f"{kind}_{name}")
+    nodes = analyzed.plan(analyzed.engine, query, names, measured=True)
     assert nodes[0]["Actual Rows"] > 0
     of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
     assert of_holds

@@ -183,7 +183,7 @@ def _life_in_a_cart(stage: Stage) -> None:
 
 
 def _life_in_a_line(stage: Stage) -> None:
-    """One waits for a count and one for seats; both are served."""
+    """One waits for a count and one for seats, and both are served; another one gives up."""
     policy = HoldPolicy(waitlist=True)
     hall = Hall({"Stalls": {"A": 2}}, {"seat": ()})
     venue = stage.world.build(Plan({"floor": 2}, {"standing": ("floor",)}, policy, hall=hall))
@@ -192,6 +192,8 @@ def _life_in_a_line(stage: Stage) -> None:
     seated = placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
     waiting(engine, venue.place(("standing", 1)))
     waiting(engine, venue.place(("seat", 2)))
+    tired = waiting(engine, venue.fill(uuid4().hex, {"a": ("standing", 2), "b": ("seat", 1)}))
+    stage.ask(venue.release(tired.id))
     stage.ask(venue.release(standing.id), venue.release(seated.id))
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
-from tests.contract.venues import Venue
+from tests.contract.asking import waiting
+from tests.contract.venues import Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.workers.commands import RunningCommand
 from tests.workers.lapsing import place_many
@@ -48,5 +50,23 @@ def lapse(world: PostgresWorld) -> Callable[[int], Venue]:
         engine.stop()
         world.let_pass(venue, 660)
         return venue
+
+    return make
+
+
+@pytest.fixture
+def lapse_line(world: PostgresWorld) -> Callable[[], None]:
+    """One hold of two tickets, and two parties of four that waited for them: all have lapsed."""
+
+    def make() -> None:
+        engine = Admission(world.store)
+        engine.start()
+        policy = HoldPolicy(waitlist=True, waiting_seconds=600)
+        venue = world.build(Plan({"floor": 4}, {"standing": ("floor",)}, policy))
+        place_many(engine, venue, 1)
+        for _ in range(2):
+            waiting(engine, venue.place(("standing", 4)))
+        engine.stop()
+        world.let_pass(venue, 660)
 
     return make

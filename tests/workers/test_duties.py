@@ -84,13 +84,14 @@ class StubEngine:
 
 
 def due(
-    organization: int, session: int, count: int, *, is_lapsed: bool = True
+    organization: int, session: int, count: int, *, is_lapsed: bool = True, tickets: int = 2
 ) -> tuple[DueHold, ...]:
-    """Holds of two tickets each."""
+    """Holds of so many tickets each; parties on the waitlist have none."""
     organization_id = OrganizationId(UUID(int=organization))
     session_id = SessionId(UUID(int=session))
     return tuple(
-        DueHold(organization_id, session_id, HoldId(uuid4()), is_lapsed, 2) for _ in range(count)
+        DueHold(organization_id, session_id, HoldId(uuid4()), is_lapsed, tickets)
+        for _ in range(count)
     )
 
 
@@ -112,6 +113,19 @@ class TestReaper:
         reaped = Reaper(StubHousekeeping(found), engine).run_once()
         assert (reaped.expired_holds, reaped.warned, reaped.tickets_released) == (2, 3, 4)
         assert [type(command) for command in engine.commands] == [ExpireHolds, WarnHolds]
+
+    def test_holds_and_waiting_parties_are_counted_apart(self) -> None:
+        found = due(1, 1, 2) + due(1, 1, 3, tickets=0)
+        with capture_logs() as logs:
+            reaped = Reaper(StubHousekeeping(found), StubEngine()).run_once()
+        assert (reaped.expired_holds, reaped.expired_waiting, reaped.tickets_released) == (2, 3, 4)
+        assert (reaped.processed_successfully, reaped.processed_failed) == (5, 0)
+        (run,) = (line for line in logs if line["event"] == "reaper.run")
+        assert (run["expired_holds"], run["expired_waiting"]) == (2, 3)
+        housekeeping = StubHousekeeping(found)
+        engine = StubEngine()
+        engine.housekeeping = housekeeping
+        assert sweep(Reaper(housekeeping, engine)) == Swept(2, 4, waiting=3)
 
     def test_a_full_run_asks_for_another(self) -> None:
         full = StubHousekeeping(due(1, 1, 2_000))

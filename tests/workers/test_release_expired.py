@@ -55,6 +55,24 @@ def test_a_dry_run_names_the_holds_and_changes_nothing(world: PostgresWorld, lap
     assert statuses(world.url) == {"active": 2}
 
 
+def test_parties_that_only_waited_are_counted_apart(
+    world: PostgresWorld, lapse_line: Callable[[], None]
+) -> None:
+    lapse_line()
+    short = release(world.url, "--dry-run", "-v")
+    *named, holds, waiting = short.stdout.splitlines()
+    assert sorted(line.split("  ")[3] for line in named) == ["2 ticket(s)", "waiting", "waiting"]
+    assert holds == "Found 1 lapsed hold(s) with 2 ticket(s)."
+    assert waiting == "Found 2 lapsed place(s) on the waitlist, which hold no tickets."
+    done = release(world.url)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "Expired 1 hold(s), released 2 ticket(s).",
+        "Expired 2 place(s) on the waitlist, which held no tickets.",
+    ]
+    assert statuses(world.url) == {"expired": 3}
+
+
 def test_what_cannot_be_expired_is_told_and_is_a_failure(
     world: PostgresWorld, lapse: Lapse
 ) -> None:

@@ -28,6 +28,7 @@ def block_seats(ledger: Ledger, command: BlockSeats) -> Decision:
             hold,
             hold.expired(ledger.now) if hold.is_lapsed(ledger.now) else hold.released(ledger.now),
             command.origin,
+            is_by_operator=True,
         )
         for hold in holds
     )

@@ -1,7 +1,7 @@
 """What is for sale: as people set it up, and, in short form, as the engine sees it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -27,6 +27,10 @@ class EventStatus(StrEnum):
     LIVE = "live"
     CANCELLED = "cancelled"
     ARCHIVED = "archived"
+
+    @property
+    def is_on_sale(self) -> bool:
+        return self in {EventStatus.PUBLISHED, EventStatus.LIVE}
 
     def may_become(self, other: "EventStatus") -> bool:
         return other in _NEXT_STATUSES[self]
@@ -57,6 +61,10 @@ class SaleTerms:
         return (self.starts_at is None or self.starts_at <= now) and (
             self.ends_at is None or now <= self.ends_at
         )
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether anything new can be held."""
+        return self.status.is_on_sale and self.is_within_window(now)
 
     def is_over(self, now: datetime) -> bool:
         """Nothing is sold any more."""
@@ -245,9 +253,16 @@ class TicketTypeAvailability:
 
 @dataclass(frozen=True, slots=True)
 class SessionAvailability:
-    """Counts and prices by ticket type at one moment of the database's clock."""
+    """Counts and prices by ticket type at one moment of the database's clock. Nothing is available
+    of an event that is not on sale."""
 
     session_id: SessionId
     event_id: EventId
     at: datetime
     ticket_types: tuple[TicketTypeAvailability, ...]
+    sale: SaleTerms = ALWAYS_ON_SALE
+
+    def __post_init__(self) -> None:
+        if not self.sale.status.is_on_sale:
+            nothing = tuple(replace(each, available=0) for each in self.ticket_types)
+            object.__setattr__(self, "ticket_types", nothing)

@@ -38,6 +38,13 @@ class SaleChange:
         return refuse_window(terms) or replace(terms, status=status)
 
 
+def refuse_policy(policy: PolicyOverride) -> Refusal | None:
+    """What one level says has to fit together; see `nearest_policy` for what several say."""
+    ttl, lifetime = policy.ttl_seconds, policy.lifetime_max_seconds
+    is_above = ttl is not None and lifetime is not None and ttl > lifetime
+    return refusals.ttl_above_lifetime() if is_above else None
+
+
 def refuse_window(terms: SaleTerms) -> Refusal | None:
     is_empty = terms.starts_at and terms.ends_at and terms.ends_at <= terms.starts_at
     return refusals.invalid_sale_window() if is_empty else None

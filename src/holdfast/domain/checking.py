@@ -17,13 +17,14 @@ from holdfast.domain.values import Holder
 
 
 def refuse_status(session: SessionCatalogue) -> Refusal | None:
-    match session.sale.status:
-        case EventStatus.DRAFT | EventStatus.ARCHIVED:
-            return refusals.event_not_available()
-        case EventStatus.CANCELLED:
-            return refusals.event_unavailable()
-        case _:
-            return None
+    """For every step on the way to a sale, from the first hold to the order. The sale window is for
+    new places only: what was held in time may be paid for after its end."""
+    status = session.sale.status
+    if status.is_on_sale:
+        return None
+    if status is EventStatus.CANCELLED:
+        return refusals.event_unavailable()
+    return refusals.event_not_available()
 
 
 def refuse_asks(
@@ -95,5 +96,7 @@ def refuse_holder(
         return NeedsMore()  # the policy has changed since the look ahead
     for hold in known:
         if hold.is_live(ledger.now) and hold.key != besides:
-            return refusals.active_hold_exists(str(hold.id), hold.remaining_seconds(ledger.now))
+            is_waiting = hold.is_waiting(ledger.now)
+            refuse = refusals.already_waiting if is_waiting else refusals.active_hold_exists
+            return refuse(str(hold.id), hold.remaining_seconds(ledger.now))
     return None

@@ -326,6 +326,7 @@ class ConvertHolds:
     is_payment_single_use: bool = False
     # What the payment was checked against; a cart may have changed since. None: nobody checked.
     total_minor: int | None = None
+    payment_problem: str | None = None  # why the payment does not count
 
     def __post_init__(self) -> None:
         _check_holds(self.hold_ids)

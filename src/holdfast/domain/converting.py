@@ -12,7 +12,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.checking import refuse_status
 from holdfast.domain.commands import ConvertHolds
 from holdfast.domain.extending import is_of, refuse_mixture
 from holdfast.domain.hold import Hold, HoldStatus, rounded_up
@@ -79,8 +79,12 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
             or _order_of(ledger, hold) is not None
         ):
             return refusals.invalid_hold_state(hold.status.value)
-        if ledger.sessions[hold.session_key].sale.status is EventStatus.CANCELLED:
-            return refusals.event_unavailable()
+        refusal = refuse_status(ledger.sessions[hold.session_key])
+        if refusal is not None:
+            return refusal
+    if command.payment_problem is not None:
+        # Whoever could not pay for these holds by any means is not asked for another payment.
+        return _refuse_late(ledger, holds) or refusals.payment_refused(command.payment_problem)
     refusal = _refuse_amount(command, holds)
     if refusal is not None:
         return refusal

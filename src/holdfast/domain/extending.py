@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
 from holdfast.domain.catalogue import SessionCatalogue
+from holdfast.domain.checking import refuse_status
 from holdfast.domain.commands import ExtendHold, StartCheckout
 from holdfast.domain.hold import Hold, rounded_up
 from holdfast.domain.ids import CheckoutId
@@ -28,6 +29,9 @@ def extend(ledger: Ledger, command: ExtendHold) -> Decision:
     if not ledger.knows_places_of(hold):
         return Decision(NeedsMore())
     session = ledger.sessions[hold.session_key]
+    refusal = refuse_status(session)
+    if refusal is not None:
+        return Decision(refusal)
     until = _later(ledger.now, hold, command.seconds)
     if not command.is_operator:
         until = min(until, _end_of_life(session, hold))
@@ -44,7 +48,7 @@ def start_checkout(ledger: Ledger, command: StartCheckout) -> Decision:
     holds = [ledger.holds[key] for key in command.hold_keys if key in ledger.holds]
     if len(holds) < len(command.hold_ids) or not all(is_of(hold, command.holder) for hold in holds):
         return Decision(refusals.hold_not_found())
-    refusal = _refuse_checkout(holds, ledger.now)
+    refusal = _refuse_checkout(ledger, holds)
     if refusal is not None:
         return Decision(refusal)
     if not all(map(ledger.knows_places_of, holds)):
@@ -75,7 +79,13 @@ def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:
     return hold.checked_out(ledger.now, checkout_id, until, warning_seconds(session, hold))
 
 
-def _refuse_checkout(holds: list[Hold], now: datetime) -> Refusal | None:
+def _refuse_checkout(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
+    """Nobody is sent to pay for what could not be sold to them afterwards."""
+    for hold in holds:
+        refusal = refuse_status(ledger.sessions[hold.session_key])
+        if refusal is not None:
+            return refusal
+    now = ledger.now
     lapsed = [hold for hold in holds if hold.is_expired(now)]
     if lapsed:
         return refusals.expired_before_checkout([str(hold.id) for hold in lapsed])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from holdfast.domain.commands import Origin
 from holdfast.domain.hold import Hold, HoldStatus, Line
@@ -64,8 +65,24 @@ def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
             payload["user_id"] = hold.holder.user_id
             payload["held_until"] = iso(hold.expires_at)
         if move is FactType.SEAT_RELEASED:
-            payload["reason"] = "changed" if hold.occupies_places() else hold.status.value
+            payload["reason"] = _release_reason(transition).value
+            payload["released_at"] = payload["timestamp"]
         yield Fact(hold.organization_id, move, hold.version, hold.id, seat.id, payload)
+
+
+class ReleaseReason(StrEnum):
+    """Why a seat is free again."""
+
+    TTL_EXPIRED = "ttl_expired"
+    USER_RELEASED = "user_released"
+    OPERATOR = "operator"
+
+
+def _release_reason(transition: Transition) -> ReleaseReason:
+    if transition.after.status is HoldStatus.EXPIRED:
+        return ReleaseReason.TTL_EXPIRED
+    by_operator = transition.is_by_operator
+    return ReleaseReason.OPERATOR if by_operator else ReleaseReason.USER_RELEASED
 
 
 def order_fact(order: Order, version: int) -> Fact:
@@ -166,13 +183,16 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
 
 def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     """The payload of the message. The e-mail address is in hold.created only."""
-    hold = transition.after
+    hold, before = transition.after, transition.before
+    # A consumer puts `quantity` back on sale, or what the lines say. A party that only waited had
+    # nothing.
+    is_end_of_waiting = before is not None and before.waiting is not None and hold.is_over()
     single = hold.lines[0] if len(hold.lines) == 1 else None
     payload: dict[str, JsonValue] = {
         "hold_id": str(hold.id),
         "session_id": str(hold.session_id),
         "ticket_type_id": str(single.ticket_type_id) if single else None,
-        "quantity": hold.quantity,
+        "quantity": 0 if is_end_of_waiting else hold.quantity,
     }
     match transition.fact_type:
         case FactType.HOLD_CREATED:
@@ -184,17 +204,22 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
             payload["waiting_since"] = iso(_waiting_since(transition))
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_EXTENDED | FactType.HOLD_CHANGED:
-            assert transition.before is not None
+            assert before is not None
             if transition.changes_lines:
-                payload["previous_quantity"] = transition.before.quantity
+                payload["previous_quantity"] = before.quantity
             payload["expires_at"] = iso(hold.expires_at)
-            payload["previous_expires_at"] = iso(transition.before.expires_at)
+            payload["previous_expires_at"] = iso(before.expires_at)
             payload["checkout_id"] = None if hold.checkout_id is None else str(hold.checkout_id)
+            if transition.fact_type is FactType.HOLD_CHANGED:
+                payload["freed_quantity"] = transition.freed_quantity
         case FactType.HOLD_EXPIRING:
             payload["expires_at"] = iso(hold.expires_at)
+        case FactType.HOLD_EXPIRED | FactType.HOLD_CANCELLED:
+            payload["freed_quantity"] = transition.freed_quantity
         case FactType.HOLD_CONVERTED:
             payload["order_id"] = str(hold.order_id)
-    if single is None or single.seat is not None or single.item is not None:
+    is_plain = single is not None and single.seat is None and single.item is None
+    if not (is_plain or is_end_of_waiting):
         payload["lines"] = [_line_payload(line) for line in hold.lines]
     return payload
 

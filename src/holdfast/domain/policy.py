@@ -123,4 +123,9 @@ def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:
     policy = HoldPolicy()
     for override in overrides:
         policy = policy.overridden_by(override)
+    if policy.ttl_seconds > policy.lifetime_max_seconds:
+        # The time to live comes from one level and the lifetime from another: the lifetime follows,
+        # or no hold could ever be extended.
+        lifetime = policy.ttl_seconds + policy.checkout_extension_seconds
+        return replace(policy, lifetime_max_seconds=lifetime)
     return policy

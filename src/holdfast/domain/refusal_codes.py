@@ -18,11 +18,13 @@ class RefusalCode(StrEnum):
     EVENT_SALES_CLOSED = "event_sales_closed"
     INVALID_EVENT_STATE = "invalid_event_state"
     INVALID_SALE_WINDOW = "invalid_sale_window"
+    INVALID_POLICY = "invalid_policy"
     SEAT_HELD_BY_ANOTHER_USER = "seat_held_by_another_user"
     SEAT_NOT_AVAILABLE = "seat_not_available"
     NO_AVAILABLE_SEATS = "no_available_seats"
     BLOCK_AT_CAPACITY = "block_at_capacity"
     ACTIVE_HOLD_EXISTS = "active_hold_exists"
+    ALREADY_WAITING = "already_waiting"
     SEAT_NOT_FOUND = "seat_not_found"
     BLOCK_NOT_FOUND = "block_not_found"
     DUPLICATE_BLOCK = "duplicate_block"
@@ -80,6 +82,7 @@ _RETRYABLE = frozenset(
         RefusalCode.NO_AVAILABLE_SEATS,
         RefusalCode.BLOCK_AT_CAPACITY,
         RefusalCode.ACTIVE_HOLD_EXISTS,
+        RefusalCode.ALREADY_WAITING,
         RefusalCode.CAPACITY_IN_USE,
         RefusalCode.EMPTY_CART,
         RefusalCode.PAYMENT_REFUSED,

@@ -4,14 +4,14 @@ Refusal
 |-- about the ask          invalid_session, invalid_ticket_type, invalid_seat, invalid_block,
 |                          quantity_above_maximum, orphan_seat, invalid_seats,
 |                          too_many_seats
-|-- about the catalogue    invalid_event_state, invalid_sale_window, duplicate_block,
-|                          capacity_in_use
+|-- about the catalogue    invalid_event_state, invalid_sale_window, invalid_policy,
+|                          duplicate_block, capacity_in_use
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about the stock        insufficient_inventory, no_available_seats, block_at_capacity,
 |                          seat_held_by_another_user, seat_not_available
 |                                                                      (a retry may help)
-|-- about the holder       active_hold_exists                          (a retry may help)
+|-- about the holder       active_hold_exists, already_waiting         (a retry may help)
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
 |                          extension_limit_reached
 |-- about paying           expired_before_checkout, empty_cart, different_holders,
@@ -113,6 +113,16 @@ def invalid_sale_window() -> Refusal:
     )
 
 
+def ttl_above_lifetime() -> Refusal:
+    field, message = "hold_policy.ttl_seconds", "ttl_seconds must not exceed lifetime_max_seconds"
+    code = RefusalCode.INVALID_POLICY
+    return Refusal(
+        code,
+        message,
+        {"errors": [{"field": field, "code": code.value, "message": message}]},
+    )
+
+
 def seat_held_by_another_user(details: Mapping[str, JsonValue]) -> Refusal:
     """It says for how long, and never by whom."""
     return Refusal(
@@ -163,6 +173,14 @@ def active_hold_exists(hold_id: str, expires_in: int) -> Refusal:
     return Refusal(
         RefusalCode.ACTIVE_HOLD_EXISTS,
         "You already have an active hold for this session",
+        {"hold_id": hold_id, "expires_in": expires_in},
+    )
+
+
+def already_waiting(hold_id: str, expires_in: int) -> Refusal:
+    return Refusal(
+        RefusalCode.ALREADY_WAITING,
+        "You are already on the waitlist for this session",
         {"hold_id": hold_id, "expires_in": expires_in},
     )
 

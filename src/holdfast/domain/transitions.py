@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from holdfast.domain.commands import Origin
 from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat
-from holdfast.domain.ids import PoolId
+from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
 from holdfast.domain.seat import Seat
 
 
@@ -48,7 +48,7 @@ class Transition:
     before: Hold | None
     after: Hold
     origin: Origin
-    is_by_operator: bool = False  # who may go beyond the policy
+    is_by_operator: bool = False  # who may go beyond the policy, and end the holds of others
 
     @property
     def fact_type(self) -> FactType:
@@ -80,6 +80,16 @@ class Transition:
             return True
         is_given_up = not (self.after.occupies_places() or self.after.is_converted())
         return before.occupies_places() and (is_given_up or self.changes_lines)
+
+    @property
+    def freed_quantity(self) -> int:
+        """How many tickets it gives back: none where the hold only waited for them."""
+        before, after = self.before, self.after
+        if before is None or not before.occupies_places() or after.is_converted():
+            return 0
+        if not after.occupies_places():
+            return before.quantity
+        return (_contents(before) - _contents(after)).total() if self.changes_lines else 0
 
     def added_lines(self) -> tuple[Line, ...]:
         if self.before is None:
@@ -160,6 +170,13 @@ def lapse_moves(transitions: Iterable[Transition]) -> dict[tuple[PoolId, datetim
                 for pool_id in line.pool_ids:
                     moves[pool_id, hold.expires_at] += sign * line.quantity
     return {key: units for key, units in moves.items() if units}
+
+
+def _contents(hold: Hold) -> Counter[tuple[TicketTypeId, SeatId | None]]:
+    contents: Counter[tuple[TicketTypeId, SeatId | None]] = Counter()
+    for line in hold.lines:
+        contents[line.ticket_type_id, line.seat.id if line.seat else None] += line.quantity
+    return contents
 
 
 def units_by_pool(hold: Hold) -> Counter[PoolId]:

@@ -66,26 +66,36 @@ class HoldOrder(StrEnum):
 @dataclass(frozen=True, slots=True)
 class HoldStatistics:
     """`active` holds are live, some of them `expiring_soon`; they have `tickets` among them, of
-    which `seats` are very seats. `lapsed` ones wait for somebody to write down that they have
-    expired."""
+    which `seats` are assigned seats. The end of `lapsed` ones is yet to be written down. Parties on
+    the waitlist have no places: `waiting` are live, `lapsed_waiting` ran out of time."""
 
     active: int
     lapsed: int
     tickets: int
     seats: int
     expiring_soon: int
+    waiting: int
+    lapsed_waiting: int
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class DueHold:
-    """Its end is to be written down, or else its holder is to be warned."""
+    """Its end is to be written down, or else its holder is to be warned. `quantity` is what the end
+    frees: 0 for a party on the waitlist."""
 
     organization_id: OrganizationId
     session_id: SessionId
     hold_id: HoldId
     is_lapsed: bool
     quantity: int
+
+    @property
+    def is_waiting(self) -> bool:
+        return not self.quantity
+
+
+RECENT_HOLDS_MAX = 200
 
 
 class HoldReader(Protocol):
@@ -105,6 +115,17 @@ class HoldReader(Protocol):
         self, organization_id: OrganizationId, event_id: EventId, holder: Holder
     ) -> tuple[Hold, ...]:
         """Of a person, oldest first."""
+        ...
+
+    def recent_holds(
+        self,
+        organization_id: OrganizationId,
+        event_id: EventId,
+        holder: Holder,
+        since: datetime | None,
+    ) -> tuple[SeenHold, ...]:
+        """Of a person, whatever became of them: those whose time was not up at `since`, or a day
+        ago. The newest first, RECENT_HOLDS_MAX at most."""
         ...
 
     def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:

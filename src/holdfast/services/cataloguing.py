@@ -25,6 +25,7 @@ from holdfast.domain.catalogue_changes import (
     DraftedBlock,
     ImportSeats,
     SaleChange,
+    refuse_policy,
     refuse_window,
 )
 from holdfast.domain.commands import IdempotencyKey
@@ -55,7 +56,7 @@ class Cataloguing:
     def create_event(
         self, name: str, currency: str, policy: PolicyOverride, sale: SaleTerms
     ) -> CatalogueAnswer:
-        refusal = refuse_window(sale)
+        refusal = refuse_window(sale) or refuse_policy(policy)
         if refusal is not None:
             return CatalogueAnswer(refusal)
         event_id = EventId(uuid7())
@@ -103,6 +104,9 @@ class Cataloguing:
         is_seated: bool,
     ) -> CatalogueAnswer:
         """A capacity makes a pool of its very own, named like the ticket type."""
+        refusal = refuse_policy(policy)
+        if refusal is not None:
+            return CatalogueAnswer(refusal)
         own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
         change = CreateTicketType(
             organization_id=self.organization_id,

@@ -9,11 +9,18 @@ import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
-from holdfast.domain.commands import ConvertHolds, IdempotencyKey, Origin, StartCheckout
+from holdfast.domain.commands import (
+    HOLDS_PER_CHECKOUT_MAX,
+    ConvertHolds,
+    IdempotencyKey,
+    Origin,
+    StartCheckout,
+)
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId
 from holdfast.domain.order import SEED_BYTES, Attendee, Order, Purchase, revival_id
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.selection import lost_of_selection
 from holdfast.domain.values import Holder, Money
 from holdfast.ports.access import Principal
 from holdfast.ports.attempts import AttemptJournal, FailedAttempt
@@ -30,10 +37,12 @@ _log = structlog.get_logger("holdfast.payments")
 @dataclass(frozen=True, slots=True)
 class Due:
     """Holds that are to be paid, and the sum that the payment was checked against; None where an
-    order was made of them before, and so nothing was checked."""
+    order was made of them before, and so nothing was checked. `problem` is why the payment does not
+    count."""
 
     hold_ids: tuple[HoldId, ...]
     total_minor: int | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +82,23 @@ def held_for_event(
     event_id: EventId,
     holder: Holder,
 ) -> tuple[HoldId, ...] | Refusal:
-    """What a person holds of an event now. It may be nothing."""
-    found = reading.read(lambda: holds.live_holds(organization_id, event_id, holder))
-    if isinstance(found, Refusal):
-        return found
-    if not found:
+    """What a person holds of an event now. Where some of what they chose has lapsed, only that: so
+    they are told, and do not pay for less than they chose. It may be nothing."""
+    live = reading.read(lambda: holds.live_holds(organization_id, event_id, holder))
+    if isinstance(live, Refusal):
+        return live
+    since = min((hold.created_at for hold in live), default=None)
+    recent = reading.read(lambda: holds.recent_holds(organization_id, event_id, holder, since))
+    if isinstance(recent, Refusal):
+        return recent
+    if not recent:
         event = reading.event(catalogue, organization_id, event_id)
         if isinstance(event, Refusal):
             is_unknown = event == refusals.event_not_found()
             return refusals.invalid_event() if is_unknown else event
-    return tuple(hold.id for hold in found)
+        return ()
+    lost = lost_of_selection(live, [seen.hold for seen in reversed(recent)], recent[0].at)
+    return tuple(hold.id for hold in lost[:HOLDS_PER_CHECKOUT_MAX] or live)
 
 
 def held_in_cart(
@@ -129,8 +145,8 @@ def orders(
 
 class Cashier:
     """Asks the payment provider before anything is changed, and outside of any transaction. What is
-    paid already is not asked about again, but shown. What it refuses the engine never sees, so the
-    audit hears of it from here."""
+    paid already is not asked about again, but shown. The engine hears of a payment that does not
+    count: only there is it known whether the holds could be paid for at all."""
 
     def __init__(
         self,
@@ -179,6 +195,7 @@ class Cashier:
             idempotency=idempotency,
             is_payment_single_use=self._payments.is_single_use,
             total_minor=sale.due.total_minor,
+            payment_problem=sale.due.problem,
         )
 
     def paid_order(self, payment: Payment, hold_id: HoldId, order_id: OrderId) -> Order | Refusal:
@@ -213,9 +230,7 @@ class Cashier:
         except PaymentUnavailable:
             _log.warning("payment.unavailable")
             return refusals.service_unavailable()
-        if problem is None:
-            return Due(hold_ids, total.minor)
-        return self._recorded(payment, holds[0].id, refusals.payment_refused(problem))
+        return Due(hold_ids, total.minor, problem)
 
     def _recorded(self, payment: Payment, hold_id: HoldId, refusal: Refusal) -> Refusal:
         attempt = FailedAttempt(

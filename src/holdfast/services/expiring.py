@@ -40,12 +40,16 @@ _log = structlog.get_logger("holdfast.reaper")
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What one run found and did. Failed are those that were found lapsed and not expired by it:
-    refused, unanswered, or ended by somebody else meanwhile. `blocked` are the sessions where a
-    command was refused or unanswered: the next run should skip them for a while."""
+    """What one run found and did. Parties on the waitlist that ran out of time are not among the
+    `expired_holds`; `processed_successfully` are of both, `waiting_processed` of the parties.
+    Failed are those that were found lapsed and not expired by it: refused, unanswered, or ended by
+    somebody else meanwhile. `blocked` are the sessions where a command was refused or unanswered:
+    the next run should skip them for a while."""
 
     expired_holds: int = 0
+    expired_waiting: int = 0
     processed_successfully: int = 0
+    waiting_processed: int = 0
     tickets_released: int = 0
     warned: int = 0
     found: int = 0
@@ -54,7 +58,7 @@ class Reaped:
 
     @property
     def processed_failed(self) -> int:
-        return self.expired_holds - self.processed_successfully
+        return self.expired_holds + self.expired_waiting - self.processed_successfully
 
     @property
     def may_be_more(self) -> bool:
@@ -97,10 +101,13 @@ class Reaper:
             _log.warning("reaper.unanswered", commands=len(unanswered))
         expired, warned = _done(finished)
         blocked = self._blocked(batches)
+        ended = [hold for hold in due if hold.hold_id in expired]
         reaped = Reaped(
-            expired_holds=sum(hold.is_lapsed for hold in due),
+            expired_holds=sum(hold.is_lapsed and not hold.is_waiting for hold in due),
+            expired_waiting=sum(hold.is_lapsed and hold.is_waiting for hold in due),
             processed_successfully=len(expired),
-            tickets_released=sum(hold.quantity for hold in due if hold.hold_id in expired),
+            waiting_processed=sum(hold.is_waiting for hold in ended),
+            tickets_released=sum(hold.quantity for hold in ended),
             warned=len(warned),
             found=len(due),
             duration_ms=int((time.monotonic() - started) * 1000),
@@ -175,6 +182,7 @@ def _log_run(reaped: Reaped) -> None:
     _log.info(
         "reaper.run",
         expired_holds=reaped.expired_holds,
+        expired_waiting=reaped.expired_waiting,
         processed_successfully=reaped.processed_successfully,
         processed_failed=reaped.processed_failed,
         tickets_released=reaped.tickets_released,

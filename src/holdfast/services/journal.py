@@ -40,9 +40,12 @@ _NOT_AN_ATTEMPT = {
     RefusalCode.EMPTY_CART,
 }
 
-# A checkout that was not about its holds at all.
+# Not about the time of a hold: what was named is nobody's, or not for sale any more.
 _NOT_AN_EXTENSION = {
     RefusalCode.EMPTY_CART,
+    RefusalCode.HOLD_NOT_FOUND,
+    RefusalCode.EVENT_NOT_AVAILABLE,
+    RefusalCode.EVENT_UNAVAILABLE,
     RefusalCode.CART_OF_ANOTHER_HOLDER,
     RefusalCode.IDEMPOTENCY_KEY_REUSED,
 }

@@ -13,20 +13,27 @@ PAUSE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """`failed` are the holds that were tried in the last pass and are lapsed still; where their
-    rows are locked, there may be more behind them."""
+    """`expired` are holds, `waiting` parties on the waitlist. `failed` are those that were tried in
+    the last pass and are lapsed still; where their rows are locked, there may be more behind
+    them."""
 
     expired: int = 0
     tickets_released: int = 0
     warned: int = 0
     failed: int = 0
+    waiting: int = 0
+
+    @property
+    def ended(self) -> int:
+        return self.expired + self.waiting
 
     def plus(self, run: Reaped) -> "Swept":
         return Swept(
-            self.expired + run.processed_successfully,
+            self.expired + run.processed_successfully - run.waiting_processed,
             self.tickets_released + run.tickets_released,
             self.warned + run.warned,
             self.failed + run.processed_failed,
+            self.waiting + run.waiting_processed,
         )
 
 
@@ -43,7 +50,7 @@ def sweep(reaper: Reaper, report: Report | None = None) -> Swept:
         swept = _pass_through(reaper, replace(before, failed=0), report)
         if not swept.failed:
             return swept
-        if swept.expired > before.expired:
+        if swept.ended > before.ended:
             fruitless = 0
         else:
             fruitless += 1

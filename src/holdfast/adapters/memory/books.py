@@ -33,6 +33,7 @@ from holdfast.domain.seat import Seat
 from holdfast.domain.values import Holder
 from holdfast.domain.waiting import WaitingLine, Waitlist, place_of
 from holdfast.ports.holds import (
+    RECENT_HOLDS_MAX,
     DueHold,
     HoldFilter,
     HoldOrder,
@@ -122,12 +123,15 @@ class MemoryBooks:
                 if owner == organization_id and session_id in {None, hold.session_id}
             ]
         live = [hold for hold in holds if hold.is_active(now)]
+        lapsed = [hold for hold in holds if hold.is_lapsed(now)]
         return HoldStatistics(
             active=len(live),
-            lapsed=sum(hold.is_lapsed(now) for hold in holds),
+            lapsed=sum(hold.occupies_places() for hold in lapsed),
             tickets=sum(hold.quantity for hold in live),
             seats=sum(len(hold.seats) for hold in live),
             expiring_soon=sum(hold.expires_at <= now + soon for hold in live),
+            waiting=sum(hold.is_waiting(now) for hold in holds),
+            lapsed_waiting=sum(hold.waiting is not None for hold in lapsed),
             at=now,
         )
 
@@ -142,7 +146,11 @@ class MemoryBooks:
         due.sort(key=lambda hold: (hold.due_at, hold.id))
         return tuple(
             DueHold(
-                hold.organization_id, hold.session_id, hold.id, hold.is_lapsed(now), hold.quantity
+                hold.organization_id,
+                hold.session_id,
+                hold.id,
+                hold.is_lapsed(now),
+                hold.quantity if hold.occupies_places() else 0,
             )
             for hold in due[:limit]
         )
@@ -170,6 +178,27 @@ class MemoryBooks:
                 and hold.is_active(now)
             ]
         return tuple(sorted(live, key=_by_creation))
+
+    def recent_holds(
+        self,
+        organization_id: OrganizationId,
+        event_id: EventId,
+        holder: Holder,
+        since: datetime | None,
+    ) -> tuple[SeenHold, ...]:
+        with self.changed:
+            now = self.clock()
+            after = since or now - timedelta(days=1)
+            recent = [
+                hold
+                for (owner, _), hold in self.stored_holds.items()
+                if owner == organization_id
+                and self.sessions[hold.session_key].event_id == event_id
+                and hold.holder.is_person(holder)
+                and hold.expires_at > after
+            ]
+        newest = sorted(recent, key=_by_creation, reverse=True)[:RECENT_HOLDS_MAX]
+        return tuple(SeenHold(hold, now) for hold in newest)
 
     def available(self, pool_id: PoolId) -> int:
         with self.changed:

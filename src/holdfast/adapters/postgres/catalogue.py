@@ -18,7 +18,9 @@ from holdfast.domain.availability import BlockCounts, Counts, seated_counts
 from holdfast.domain.catalogue import (
     Block,
     Event,
+    EventStatus,
     PoolState,
+    SaleTerms,
     Session,
     SessionAvailability,
     TicketType,
@@ -151,7 +153,9 @@ class PostgresCatalogue:
         for row in rows:
             by_type.setdefault(row[0], []).append(row)
         offered = tuple(_availability(pools, blocks) for pools in by_type.values())
-        return SessionAvailability(session_id, session[0], session[1], offered)
+        event_id, at, status, *window = session
+        sale = SaleTerms(EventStatus(status), *window)
+        return SessionAvailability(session_id, event_id, at, offered, sale)
 
     def _one(
         self,

@@ -36,6 +36,7 @@ from holdfast.domain.catalogue_changes import (
     CreateSession,
     CreateTicketType,
     ImportSeats,
+    refuse_policy,
 )
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.footprint import Resource, ResourceKind
@@ -114,6 +115,9 @@ def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutco
     sale = change.sale.applied_to(event.sale) if change.sale else event.sale
     if isinstance(sale, Refusal):
         return sale
+    refusal = refuse_policy(policy) if change.policy else None
+    if refusal is not None:
+        return refusal
     if (policy, sale) != (event.policy, event.sale):
         rows = connection.execute(sql.SESSIONS_OF_EVENT, (organization_id, event_id)).fetchall()
         session_ids = [row[0] for row in rows]
@@ -223,6 +227,14 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         if refusal is not None:
             return refusal
     lock_sessions(connection, organization_id, [session_id])
+    policy = None
+    if change.policy is not None:
+        # Read again: somebody may have changed it while we waited for the lock.
+        current = ticket_type_record(connection, organization_id, id_) or ticket_type
+        policy = change.policy.applied_to(current.policy)
+        refusal = refuse_policy(policy)
+        if refusal is not None:
+            return refusal
     if change.pool_ids is not None:
         row = connection.execute(sql.IS_WAITED_FOR, (organization_id, session_id, id_)).fetchone()
         if row and row[0] and set(change.pool_ids) != set(ticket_type.pool_ids):
@@ -230,10 +242,7 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         connection.execute(sql.CLEAR_POOLS, (organization_id, id_))
         pool_ids = list(dict.fromkeys(change.pool_ids))
         connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
-    if change.policy is not None:
-        # Read again: somebody may have changed it while we waited for the lock.
-        current = ticket_type_record(connection, organization_id, id_) or ticket_type
-        policy = change.policy.applied_to(current.policy)
+    if policy is not None:
         connection.execute(
             sql.CHANGE_TICKET_TYPE_POLICY,
             (*astuple(policy), organization_id, id_),

@@ -84,8 +84,9 @@ JOIN session s ON s.organization_id = x.organization_id AND s.id = x.session_id
 JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""")  # noqa: S608
 
 SESSION_EVENT = """
-SELECT event_id, statement_timestamp() FROM session
-WHERE organization_id = %(organization_id)s AND id = %(session_id)s
+SELECT e.id, statement_timestamp(), e.status, e.sale_starts_at, e.sale_ends_at
+FROM session s JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
+WHERE s.organization_id = %(organization_id)s AND s.id = %(session_id)s
 """
 
 # One row per ticket type and pool; the pool with the least left is what the buyer gets to see. A

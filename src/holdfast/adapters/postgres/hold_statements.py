@@ -37,8 +37,28 @@ CROSS JOIN LATERAL (
 WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
 ORDER BY h.created_at, h.id
 """  # noqa: S608
-LIVE_HOLDS_BY_USER = _LIVE_OF_EVENT.format(of_holder="user_id = %(user_id)s")
-LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder="email_key = %(email)s AND user_id IS NULL")
+_OF_USER = "user_id = %(user_id)s"
+_OF_EMAIL = "email_key = %(email)s AND user_id IS NULL"
+LIVE_HOLDS_BY_USER = _LIVE_OF_EVENT.format(of_holder=_OF_USER)
+LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder=_OF_EMAIL)
+
+# What a person had of an event lately, whatever became of it. Every status is named: the index has
+# it before the time.
+_RECENT_OF_EVENT = f"""
+SELECT {HOLD_COLUMNS}, statement_timestamp()
+FROM session s
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = s.organization_id AND session_id = s.id AND {{of_holder}}
+        AND status = ANY (%(statuses)s)
+        AND expires_at > coalesce(%(since)s, statement_timestamp() - interval '1 day')
+    OFFSET 0
+) h
+WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
+ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s
+"""  # noqa: S608
+RECENT_HOLDS_BY_USER = _RECENT_OF_EVENT.format(of_holder=_OF_USER)
+RECENT_HOLDS_BY_EMAIL = _RECENT_OF_EVENT.format(of_holder=_OF_EMAIL)
 
 # A page is merged from parts, one per status: each is read in the order of an index and stops at
 # the size of the page.

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, Sess
 from holdfast.domain.values import Holder
 from holdfast.ports.holds import (
     PROMOTER_LEASE_SECONDS,
+    RECENT_HOLDS_MAX,
     DueHold,
     HoldFilter,
     HoldOrder,
@@ -146,15 +147,26 @@ class PostgresHolds:
     ) -> tuple[Hold, ...]:
         by_user = holder.user_id is not None
         query = sql.LIVE_HOLDS_BY_USER if by_user else sql.LIVE_HOLDS_BY_EMAIL
-        email = holder.email.normalized if holder.email else None
-        names = {
-            "organization_id": organization_id,
-            "event_id": event_id,
-            "user_id": holder.user_id,
-            "email": email,
-        }
+        names = _of_person(organization_id, event_id, holder)
         with self._database.transaction(organization_id) as connection:
             return tuple(map(hold_from_row, connection.execute(query, names)))
+
+    def recent_holds(
+        self,
+        organization_id: OrganizationId,
+        event_id: EventId,
+        holder: Holder,
+        since: datetime | None,
+    ) -> tuple[SeenHold, ...]:
+        by_user = holder.user_id is not None
+        query = sql.RECENT_HOLDS_BY_USER if by_user else sql.RECENT_HOLDS_BY_EMAIL
+        names = _of_person(organization_id, event_id, holder) | {
+            "since": since,
+            "statuses": [status.value for status in HoldStatus],
+            "limit": RECENT_HOLDS_MAX,
+        }
+        with self._database.transaction(organization_id) as connection:
+            return tuple(map(_seen, connection.execute(query, names)))
 
     def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:
         with self._database.transaction(organization_id) as connection:
@@ -220,6 +232,17 @@ class PostgresHolds:
             names = (*(after or _START), limit)
             rows = connection.execute(sql.WAITING_SESSIONS, names).fetchall()
         return tuple((OrganizationId(row[0]), SessionId(row[1])) for row in rows)
+
+
+def _of_person(
+    organization_id: OrganizationId, event_id: EventId, holder: Holder
+) -> dict[str, Any]:
+    return {
+        "organization_id": organization_id,
+        "event_id": event_id,
+        "user_id": holder.user_id,
+        "email": holder.email.normalized if holder.email else None,
+    }
 
 
 def list_query(

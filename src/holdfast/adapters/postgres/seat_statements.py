@@ -120,17 +120,20 @@ FROM event e WHERE e.organization_id = %(organization_id)s AND e.id = %(event_id
 # in the sessions that have a live hold: the lines of hundreds of thousands of holds take seconds.
 HOLD_STATISTICS = f"""
 WITH unended AS MATERIALIZED (
-    SELECT session_id, quantity, expires_at, expires_at <= statement_timestamp() AS is_lapsed,
+    SELECT session_id, quantity, expires_at, status = 'waiting' AS is_waiting,
+        expires_at <= statement_timestamp() AS is_lapsed,
         status = 'active' AND expires_at > statement_timestamp() AS is_live
     FROM hold
     WHERE organization_id = %(organization_id)s AND status IN ('waiting', 'active') {{of_session}}
 )
-SELECT count(*) FILTER (WHERE is_live), count(*) FILTER (WHERE is_lapsed),
+SELECT count(*) FILTER (WHERE is_live), count(*) FILTER (WHERE is_lapsed AND NOT is_waiting),
     coalesce(sum(quantity) FILTER (WHERE is_live), 0), (
         SELECT count(*) FROM (SELECT DISTINCT session_id FROM unended WHERE is_live) busy
         JOIN seat s ON s.organization_id = %(organization_id)s AND s.session_id = busy.session_id
         WHERE {_IS_HELD}),
     count(*) FILTER (WHERE is_live AND expires_at <= statement_timestamp() + %(soon)s),
+    count(*) FILTER (WHERE is_waiting AND NOT is_lapsed),
+    count(*) FILTER (WHERE is_waiting AND is_lapsed),
     statement_timestamp()
 FROM unended
 """  # noqa: S608

@@ -96,10 +96,14 @@ class TicketTypeAvailabilityAnswer(AnswerShape, frozen=True):
 
 
 class AvailabilityAnswer(AnswerShape, frozen=True):
-    """True at `at`, of the database's clock. Places of lapsed holds count as available."""
+    """True at `at`, of the database's clock. Places of lapsed holds count as available. Nothing is
+    available of an event that is a draft, cancelled or archived. `on_sale` is false for those, and
+    outside the sale window."""
 
     session_id: UUID
     event_id: UUID
+    event_status: catalogue.EventStatus
+    on_sale: bool
     at: Moment
     ticket_types: list[TicketTypeAvailabilityAnswer]
 
@@ -197,6 +201,8 @@ def availability_answer(availability: catalogue.SessionAvailability) -> Availabi
     return AvailabilityAnswer(
         session_id=availability.session_id,
         event_id=availability.event_id,
+        event_status=availability.sale.status,
+        on_sale=availability.sale.is_open(availability.at),
         at=utc(availability.at),
         ticket_types=ticket_types,
     )

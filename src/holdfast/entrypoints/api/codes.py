@@ -113,6 +113,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.SEAT_NOT_AVAILABLE: Kind(409, "Seat not available"),
     RefusalCode.ORPHAN_SEAT: Kind(409, "Single seat left alone"),
     RefusalCode.ACTIVE_HOLD_EXISTS: Kind(409, "Active hold exists"),
+    RefusalCode.ALREADY_WAITING: Kind(409, "Already on the waitlist"),
     RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
     RefusalCode.DUPLICATE_BLOCK: Kind(409, "Duplicate block"),
     RefusalCode.INVALID_EVENT_STATE: Kind(409, "Invalid event state"),

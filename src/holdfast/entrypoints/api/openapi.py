@@ -56,6 +56,7 @@ _REFUSALS: dict[Code, Refusal] = {
         refusals.block_at_capacity("Balcony", 1),
         refusals.orphan_seat(["0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"]),
         refusals.active_hold_exists("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006", 412),
+        refusals.already_waiting("0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006", 3412),
         refusals.event_not_available(),
         refusals.event_unavailable(),
         refusals.event_sales_closed(),

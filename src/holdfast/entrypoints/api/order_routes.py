@@ -14,6 +14,7 @@ from holdfast.entrypoints.api.order_answers import (
     OrderPage,
 )
 from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.seat_routes import OF_EVENT
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
@@ -21,7 +22,7 @@ _C = RefusalCode
 _OF_PAYING = (
     _C.HOLD_EXPIRED,
     _C.INVALID_HOLD_STATE,
-    _C.EVENT_UNAVAILABLE,
+    *OF_EVENT,
     _C.TOO_MANY_TICKETS,
     _C.TOO_MANY_ATTENDEES,
     _C.PAYMENT_REFUSED,
@@ -59,6 +60,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
             _C.EXPIRED_BEFORE_CHECKOUT,
             _C.INVALID_HOLD_STATE,
             _C.INVALID_EVENT,
+            *OF_EVENT,
             _C.EMPTY_CART,
             _C.DIFFERENT_HOLDERS,
             _C.DIFFERENT_CURRENCIES,

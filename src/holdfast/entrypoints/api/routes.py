@@ -26,7 +26,7 @@ from holdfast.entrypoints.api.hall_routes import HALL_ROUTES
 from holdfast.entrypoints.api.hold_answers import HoldAnswer, HoldPage
 from holdfast.entrypoints.api.order_routes import ORDER_ROUTES
 from holdfast.entrypoints.api.route import Route
-from holdfast.entrypoints.api.seat_routes import OF_SALE, OF_SEATS, SEAT_ROUTES
+from holdfast.entrypoints.api.seat_routes import OF_EVENT, OF_SALE, OF_SEATS, SEAT_ROUTES
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
@@ -59,6 +59,7 @@ ROUTES: tuple[Route[Any], ...] = (
             _C.INVALID_SEAT,
             _C.INVALID_BLOCK,
             _C.ACTIVE_HOLD_EXISTS,
+            _C.ALREADY_WAITING,
             ProblemCode.HOLDER_REQUIRED,
             ProblemCode.INVALID_LINES,
         ),
@@ -100,7 +101,12 @@ ROUTES: tuple[Route[Any], ...] = (
         body=hold_structs.ExtendHoldRequest,
         answer=HoldAnswer,
         not_found=refusals.hold_not_found(),
-        refusals=(_C.HOLD_EXPIRED, _C.INVALID_HOLD_STATE, _C.EXTENSION_LIMIT_REACHED),
+        refusals=(
+            _C.HOLD_EXPIRED,
+            _C.INVALID_HOLD_STATE,
+            _C.EXTENSION_LIMIT_REACHED,
+            *OF_EVENT,
+        ),
     ),
     Route(
         method="GET",

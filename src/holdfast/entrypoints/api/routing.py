@@ -21,7 +21,7 @@ from holdfast.entrypoints.api.parsing import (
     read_body,
     refuse_query,
 )
-from holdfast.entrypoints.api.problems import Problem, refusal_reply
+from holdfast.entrypoints.api.problems import FieldError, Problem, invalid, refusal_reply
 from holdfast.entrypoints.api.repetition import sent_key
 from holdfast.entrypoints.api.route import Route
 from holdfast.entrypoints.api.structs import CsvText, NoFields
@@ -141,8 +141,8 @@ def _fits(part: str, segment: str) -> bool:
 
 def _read_path(route: Route[Any], call: Call) -> Refusal | None:
     """An id is the third part of a path, a second one the fifth: /api/events/{event_id}/seats/
-    {seat_id}. What is no id at all is refused like one that nobody has. So is a cart the third
-    part, and any text that can be printed."""
+    {seat_id}. What is no id at all is refused like one that nobody has, unless the route has a code
+    of its own for it. So is a cart the third part, and any text that can be printed."""
     if route.is_of_cart:
         call.cart = _cart_name(call.segments[3])
         return None
@@ -151,14 +151,22 @@ def _read_path(route: Route[Any], call: Call) -> Refusal | None:
     parts = call.segments
     found = path_id(parts[3])
     if found is None:
+        _refuse_malformed(route, 3)
         return route.not_found
     call.path_id = found
     if route.nested_not_found is not None:
         found = path_id(parts[5])
         if found is None:
+            _refuse_malformed(route, 5)
             return route.nested_not_found
         call.nested_id = found
     return None
+
+
+def _refuse_malformed(route: Route[Any], part: int) -> None:
+    if route.invalid is not ProblemCode.VALIDATION_ERROR:
+        name = route.path.split("/")[part].strip("{}")
+        raise invalid([FieldError(name, "invalid_value", "Must be a UUID")])
 
 
 def _cart_name(text: str) -> str:

@@ -119,7 +119,7 @@ SEAT_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     seat_answers.SeatsUnblockedAnswer: seat_answers.unblocked_answer(
         SESSION, SeatsBlocked((_FREE,), (), (), NOW)
     ),
-    StatsAnswer: stats_answer(Statistics(HoldStatistics(5, 2, 12, 9, 1, NOW), _SALE)),
+    StatsAnswer: stats_answer(Statistics(HoldStatistics(5, 2, 12, 9, 1, 3, 0, NOW), _SALE)),
     OccupancyAnswer: occupancy_answer(_OCCUPANCY),
 }
 

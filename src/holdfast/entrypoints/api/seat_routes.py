@@ -21,7 +21,8 @@ from holdfast.ports.access import Scope
 
 _C = RefusalCode
 
-OF_SALE = (_C.EVENT_NOT_AVAILABLE, _C.EVENT_UNAVAILABLE, _C.EVENT_SALES_CLOSED)
+OF_EVENT = (_C.EVENT_NOT_AVAILABLE, _C.EVENT_UNAVAILABLE)
+OF_SALE = (*OF_EVENT, _C.EVENT_SALES_CLOSED)
 OF_SEATS = (
     _C.SEAT_HELD_BY_ANOTHER_USER,
     _C.SEAT_NOT_AVAILABLE,
@@ -49,6 +50,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
             _C.INSUFFICIENT_INVENTORY,
             _C.INVALID_TICKET_TYPE,
             _C.ACTIVE_HOLD_EXISTS,
+            _C.ALREADY_WAITING,
             _C.OTHERS_ARE_WAITING,
             ProblemCode.HOLDER_REQUIRED,
         ),

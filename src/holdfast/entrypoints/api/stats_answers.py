@@ -53,14 +53,17 @@ class WindowAnswer(AnswerShape, frozen=True):
 class StatsAnswer(AnswerShape, frozen=True):
     """Holds at one moment, `at`. `active_holds` have `total_held_tickets` among them, of which
     `total_held_seats` are assigned seats; `holds_expiring_soon` of them end within five minutes.
-    `expired_holds` have lapsed and wait for cleanup, which nobody has to wait for. `window` tells
-    what became of the holds of the last hours."""
+    `expired_holds` have lapsed and are yet to be cleaned up, which delays nobody. Parties on the
+    waitlist are no holds: `waiting_parties` are on it, `expired_waiting_parties` ran out of time
+    and are yet to be cleaned up. `window` tells what became of the holds of the last hours."""
 
     active_holds: int
     expired_holds: int
     total_held_tickets: int
     total_held_seats: int
     holds_expiring_soon: int
+    waiting_parties: int
+    expired_waiting_parties: int
     at: Moment
     window: WindowAnswer
 
@@ -73,6 +76,8 @@ def stats_answer(statistics: Statistics) -> StatsAnswer:
         total_held_tickets=now.tickets,
         total_held_seats=now.seats,
         holds_expiring_soon=now.expiring_soon,
+        waiting_parties=now.waiting,
+        expired_waiting_parties=now.lapsed_waiting,
         at=utc(now.at),
         window=_window(statistics.sale),
     )

@@ -17,8 +17,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "release-expired",
         help="write down which holds have expired, and give their tickets back",
         description="Expires every hold whose time is up and says how many there were and how many "
-        "tickets went back on sale. Safe to run at any time and in several places at once. Exit "
-        "code 0: none is left; 1: some could not be expired.",
+        "tickets went back on sale. Parties on the waitlist whose time is up are counted apart: "
+        "they have no tickets. Safe to run at any time and in several places at once. Exit code 0: "
+        "none is left; 1: some could not be expired.",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
@@ -63,18 +64,24 @@ def _show_lapsed(worker: Worker, *, verbose: bool) -> None:
         for due in lapsed:
             hold = worker.described(due)
             if hold is not None:
+                had = "waiting" if due.is_waiting else f"{hold.quantity} ticket(s)"
                 say(
-                    f"{hold.reference}  {hold.id}  session {hold.session_id}  "
-                    f"{hold.quantity} ticket(s)  lapsed since {hold.expires_at:%Y-%m-%d %H:%M:%S}Z"
+                    f"{hold.reference}  {hold.id}  session {hold.session_id}  {had}  "
+                    f"lapsed since {hold.expires_at:%Y-%m-%d %H:%M:%S}Z"
                 )
     more = "at least " if len(lapsed) >= LOOKED_AT_MAX else ""
-    tickets = sum(hold.quantity for hold in lapsed)
-    say(f"Found {more}{len(lapsed):,} lapsed hold(s) with {more}{tickets:,} ticket(s).")
+    waiting = sum(hold.is_waiting for hold in lapsed)
+    holds, tickets = len(lapsed) - waiting, sum(hold.quantity for hold in lapsed)
+    say(f"Found {more}{holds:,} lapsed hold(s) with {more}{tickets:,} ticket(s).")
+    if waiting:
+        say(f"Found {more}{waiting:,} lapsed place(s) on the waitlist, which hold no tickets.")
 
 
 def _release(worker: Worker) -> int:
     swept = worker.release_expired(_show_progress)
     say(f"Expired {swept.expired:,} hold(s), released {swept.tickets_released:,} ticket(s).")
+    if swept.waiting:
+        say(f"Expired {swept.waiting:,} place(s) on the waitlist, which held no tickets.")
     if swept.failed:
         say(f"Failed to expire {swept.failed:,} hold(s): the log says why.")
     return 1 if swept.failed else 0

@@ -5,7 +5,9 @@ CREATE FUNCTION holdfast_due_holds(row_limit integer, skipped_sessions uuid[])
         quantity integer)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS $$
-    SELECT h.organization_id, h.session_id, h.id, h.expires_at <= statement_timestamp(), h.quantity
+    SELECT h.organization_id, h.session_id, h.id, h.expires_at <= statement_timestamp(),
+        -- What its end frees: a party on the waitlist has no places.
+        CASE h.status WHEN 'active' THEN h.quantity ELSE 0 END
     FROM hold h
     WHERE h.status IN ('waiting', 'active') AND h.due_at <= statement_timestamp()
         AND h.session_id <> ALL (skipped_sessions)
