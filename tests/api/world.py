@@ -78,10 +78,11 @@ class StubKeys:
         self.questions += 1
         return self.principals.get(secret_hash)
 
-    def new_key(self, *scopes: str) -> str:
+    def new_key(self, *scopes: str, organization_id: OrganizationId = ORGANIZATION) -> str:
         secret, key = new_secret_key("test", "test", scopes)
         key_id = ApiKeyId(UUID(bytes=key.secret_hash[:16]))
-        self.principals[key.secret_hash] = Principal(ORGANIZATION, key_id, frozenset(key.scopes))
+        scopes_given = frozenset(key.scopes)
+        self.principals[key.secret_hash] = Principal(organization_id, key_id, scopes_given)
         return secret
 
 

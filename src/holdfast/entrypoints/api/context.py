@@ -4,13 +4,9 @@ from dataclasses import dataclass
 
 from holdfast.domain.ids import SessionId, SessionKey
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.fair_calls import FairCalls
 from holdfast.entrypoints.api.seat_maps import WrittenMap
-from holdfast.entrypoints.api.waiting import (
-    BlockingCalls,
-    EngineAnswers,
-    FreshLookups,
-    SharedLookups,
-)
+from holdfast.entrypoints.api.waiting import EngineAnswers, FreshLookups, SharedLookups
 from holdfast.ports.audit import AuditReader
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.facts import FactLog
@@ -26,7 +22,9 @@ from holdfast.services.reserving import SeatFinder, SeatPath
 @dataclass(frozen=True, slots=True)
 class Context:
     engine: EngineAnswers
-    blocking: BlockingCalls
+    blocking: FairCalls
+    large: FairCalls
+    imports: FairCalls
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader

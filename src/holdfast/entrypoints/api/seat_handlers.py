@@ -67,6 +67,7 @@ async def get_seat(context: Context, call: Call, query: SeatQuery) -> Reply:
     is_anonymous = email is None and user_id is None
     asking = None if is_anonymous else holder_of(email, user_id)
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.seat,
         context.seats,
         call.principal.organization_id,
@@ -99,7 +100,9 @@ async def _change_blocking(
 
 async def get_seat_map(context: Context, call: Call, query: SeatMapQuery) -> Reply:
     if not isinstance(query.since, UnsetType):
-        reply = await context.blocking.run(_changes_reply, context, call, query.since)
+        reply = await context.blocking.run(
+            call.principal.organization_id, _changes_reply, context, call, query.since
+        )
         return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
     key = (call.principal.organization_id, SessionId(call.path_id))
     written = await context.maps.get(key)
@@ -125,7 +128,11 @@ def _changes_reply(context: Context, call: Call, since: int) -> Reply:
 
 async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
-        counting.occupancy, context.seats, call.principal.organization_id, EventId(call.path_id)
+        call.principal.organization_id,
+        counting.occupancy,
+        context.seats,
+        call.principal.organization_id,
+        EventId(call.path_id),
     )
     return reply_to_reading(call, found, occupancy_answer)
 
