@@ -51,7 +51,7 @@ from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.facts import FactPage, Position
 from holdfast.ports.orders import SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
-from holdfast.ports.seats import EventOccupancy, SeatChanges, SeenSeat, SessionMap
+from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat, SessionMap
 from holdfast.ports.statistics import SaleStatistics
 from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import new_secret_key
@@ -169,6 +169,9 @@ class StubSeats:
     def session_map(
         self, organization_id: OrganizationId, session_id: SessionId
     ) -> SessionMap | None:
+        return None
+
+    def map_state(self, organization_id: OrganizationId, session_id: SessionId) -> MapState | None:
         return None
 
     def seat_changes(

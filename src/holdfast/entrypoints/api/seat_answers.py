@@ -132,10 +132,14 @@ class ChangedSeatAnswer(AnswerShape, frozen=True):
 
 class SeatMapAnswer(AnswerShape, frozen=True, omit_defaults=True):
     """`blocks` is the whole map. With `since` there is `seats` instead: those that have changed
-    since that version. One that you know already may come again; none is missed."""
+    since that version. One that you know already may come again; none is missed. After more than
+    2,000 changes the whole map comes with `since` too: replace yours with it."""
 
     session_id: UUID
     version: Annotated[int, Meta(description="Send it as `since` to get what changes from here.")]
+    complete: Annotated[
+        bool, Meta(description="True with `blocks`, the whole map; false with `seats`, changes.")
+    ]
     blocks: list[MapBlockAnswer] | UnsetType = UNSET
     seats: list[ChangedSeatAnswer] | UnsetType = UNSET
 
@@ -224,7 +228,7 @@ def map_answer(seats: SessionMap) -> SeatMapAnswer:
         MapBlockAnswer(block.id, block.name, block.capacity, [_map_row(row) for row in block.rows])
         for block in seats.blocks
     ]
-    return SeatMapAnswer(seats.session_id, seats.version, blocks=blocks)
+    return SeatMapAnswer(seats.session_id, seats.version, complete=True, blocks=blocks)
 
 
 def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
@@ -232,7 +236,7 @@ def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
         ChangedSeatAnswer(seat.id, seat.status, _unix(seat.held_until), seat.version)
         for seat in changes.seats
     ]
-    return SeatMapAnswer(changes.session_id, changes.version, seats=seats)
+    return SeatMapAnswer(changes.session_id, changes.version, complete=False, seats=seats)
 
 
 def _map_row(row: MapRow) -> MapRowAnswer:

@@ -103,7 +103,8 @@ async def get_seat_map(context: Context, call: Call, query: SeatMapQuery) -> Rep
         reply = await context.blocking.run(
             call.principal.organization_id, _changes_reply, context, call, query.since
         )
-        return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
+        if reply is not None:
+            return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
     key = (call.principal.organization_id, SessionId(call.path_id))
     written = await context.maps.get(key)
     if isinstance(written, Refusal):
@@ -116,13 +117,16 @@ def _tagged(call: Call, reply: Reply, tag: bytes) -> Reply:
     return reply._replace(status=NOT_MODIFIED) if is_known_tag(call, tag) else reply
 
 
-def _changes_reply(context: Context, call: Call, since: int) -> Reply:
+def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
+    """None where so much has changed that the whole map tells it better."""
     organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
     changes = reading.seat_changes(context.seats, organization_id, session_id, since)
     if not isinstance(changes, Refusal) and since > changes.version:
         # Versions only rise: this one is not from here, and what came before it would be missed.
         message = "Use version of an answer before, unchanged"
         raise invalid([FieldError("since", ProblemCode.INVALID_CURSOR.value, message)])
+    if not isinstance(changes, Refusal) and changes.too_many:
+        return None
     return reply_to_reading(call, changes, changes_answer)
 
 
