@@ -4,7 +4,7 @@ whatever it is told to."""
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
 
@@ -52,7 +52,7 @@ from holdfast.ports.facts import FactPage, Position
 from holdfast.ports.orders import SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat, SessionMap
-from holdfast.ports.statistics import SaleStatistics
+from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import new_secret_key
 from holdfast.services.container import ApiContainer
@@ -188,10 +188,10 @@ class StubSeats:
 class StubStatistics:
     """Nobody has bought anything."""
 
-    def sale(
-        self, organization_id: OrganizationId, session_id: SessionId | None, window: timedelta
-    ) -> SaleStatistics:
-        return SaleStatistics(NOW - window, NOW, None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, None, 0, 0)
+    def history(
+        self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
+    ) -> SaleHistory:
+        return SaleHistory(NOW, 0, {})
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """The API as one ASGI application."""
 
-from functools import partial
-
 from starlette.types import Receive, Scope, Send
 
 from holdfast.entrypoints.api.authentication import Bearer
@@ -20,10 +18,10 @@ from holdfast.entrypoints.api.waiting import (
     FreshLookups,
     SharedLookups,
 )
-from holdfast.services import counting
 from holdfast.services.authenticating import Authenticator
 from holdfast.services.checking_out import Cashier
 from holdfast.services.container import ApiContainer
+from holdfast.services.counting import SaleCounter
 from holdfast.services.reserving import SeatFinder
 
 
@@ -48,7 +46,7 @@ class Api:
             seats=container.seats,
             statistics=FreshLookups(
                 self._large_reads.run_by_key,
-                partial(counting.statistics, container.holds, container.statistics),
+                SaleCounter(container.holds, container.statistics).count,
             ),
             orders=container.orders,
             facts=container.facts,

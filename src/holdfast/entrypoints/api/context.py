@@ -15,7 +15,7 @@ from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
 from holdfast.services.checking_out import Cashier
-from holdfast.services.counting import Statistics, StatisticsKey
+from holdfast.services.counting import CountedSale, StatisticsKey
 from holdfast.services.reserving import SeatFinder, SeatPath
 
 
@@ -28,7 +28,7 @@ class Context:
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader
-    statistics: FreshLookups[StatisticsKey, Statistics | Refusal]
+    statistics: FreshLookups[StatisticsKey, CountedSale | Refusal]
     orders: OrderReader
     facts: FactLog
     audit: AuditReader

@@ -39,7 +39,6 @@ from holdfast.entrypoints.api.stats_answers import stats_answer
 from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.services import blocking, counting, reading, reserving
 from holdfast.services.blocking import BlockingRequest
-from holdfast.services.counting import StatisticsKey
 from holdfast.services.reserving import Reservation
 
 _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
@@ -144,5 +143,6 @@ async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
 async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
     """It takes a while where much was sold, so those who ask at once share the answer."""
     organization_id, session_id = call.principal.organization_id, given_or_none(query.session_id)
-    found = await context.statistics.get(StatisticsKey(organization_id, session_id, query.hours))
-    return reply_to_reading(call, found, stats_answer)
+    key = counting.statistics_key(organization_id, session_id, query.hours)
+    found = await context.statistics.get(key)
+    return reply_to_reading(call, found, lambda counted: stats_answer(counted.last(query.hours)))
