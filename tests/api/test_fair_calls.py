@@ -12,14 +12,17 @@ import httpx
 import pytest
 
 from holdfast.domain.catalogue import Event
+from holdfast.domain.catalogue_changes import CatalogueChange
+from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import app, fair_calls
-from holdfast.entrypoints.api.fair_calls import READS, FairCalls, FairThreads, Shares
+from holdfast.entrypoints.api.fair_calls import IMPORTS, READS, FairCalls, FairThreads, Shares
 from holdfast.entrypoints.api.problems import Problem
 from holdfast.ports.access import ALL_SCOPES
+from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.paging import Page, PageRequest
-from tests.api.world import ORGANIZATION, StubCatalogue, World
+from tests.api.world import ORGANIZATION, SESSION, StubCatalogue, World
 
 BUSY, QUIET, THIRD = (OrganizationId(UUID(int=number)) for number in (1, 2, 3))
 BOUND_SECONDS = 60
@@ -164,7 +167,7 @@ def test_who_finds_no_room_is_told_to_come_back() -> None:
 
 
 class SlowCatalogue(StubCatalogue):
-    """Answers one organization, and lets the other stand."""
+    """Answers one organization, and keeps the other at a gate."""
 
     def __init__(self, gate: Gate) -> None:
         super().__init__()
@@ -174,6 +177,16 @@ class SlowCatalogue(StubCatalogue):
         if organization_id == ORGANIZATION:
             self.gate.pass_through()
         return super().events(organization_id, page)
+
+    def apply(
+        self,
+        change: CatalogueChange,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[CatalogueOutcome], bytes],
+    ) -> CatalogueAnswer:
+        if change.organization_id == ORGANIZATION:
+            self.gate.pass_through()
+        return super().apply(change, idempotency, render)
 
 
 async def reads_beside(world: World, gate: Gate, busy: int, entered: int) -> httpx.Response | None:
@@ -231,6 +244,36 @@ def test_without_shares_it_would(slow_world: Callable[[Shares], World]) -> None:
     world = slow_world(replace(READS, at_once=READS.threads))
     assert isinstance(world.catalogue, SlowCatalogue)
     assert asyncio.run(reads_beside(world, world.catalogue.gate, 50, READS.threads)) is None
+
+
+def test_imports_of_one_organization_hold_up_nobody(
+    slow_world: Callable[[Shares], World],
+) -> None:
+    """Neither another one's import nor any read. The stub knows no session, and says so."""
+    world = slow_world(READS)
+    assert isinstance(world.catalogue, SlowCatalogue)
+    gate = world.catalogue.gate
+    quiet = world.keys.new_key(*ALL_SCOPES, organization_id=QUIET)
+
+    async def scenario() -> None:
+        transport = httpx.ASGITransport(app=world.api)
+        async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+
+            async def imported(secret: str) -> httpx.Response:
+                headers = {"Authorization": f"Bearer {secret}", "Content-Type": "text/csv"}
+                path = f"/api/sessions/{SESSION}/seats"
+                return await client.post(path, content="block,row,number\nA,1,1", headers=headers)
+
+            held_up = [asyncio.ensure_future(imported(world.secret)) for _ in range(5)]
+            await asyncio.to_thread(gate.await_entered, IMPORTS.at_once)
+            assert (await imported(quiet)).status_code == 404
+            headers = {"Authorization": f"Bearer {quiet}"}
+            assert (await client.get("/api/events", headers=headers)).status_code == 200
+            assert not any(each.done() for each in held_up)
+            gate.open()
+            await asyncio.gather(*held_up)
+
+    asyncio.run(scenario())
 
 
 def test_one_organization_never_has_all_the_threads() -> None:

@@ -11,6 +11,7 @@ from holdfast.domain.hold import Hold, HoldStatus, Line
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
 from holdfast.domain.order import Order, Ticket
 from holdfast.domain.seat import SeatStatus
+from holdfast.domain.slices import giving_way
 from holdfast.domain.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.values import JsonValue
 
@@ -92,7 +93,7 @@ def order_fact(order: Order, version: int) -> Fact:
 def _ticket_payloads(tickets: Sequence[Ticket]) -> Iterator[dict[str, JsonValue]]:
     """The tickets of one line, which may be thousands, have most of it in common."""
     of_line = attrgetter("hold_id", "session_id", "ticket_type_id")
-    for ids, of_one_line in groupby(tickets, of_line):
+    for ids, of_one_line in groupby(giving_way(tickets), of_line):
         hold_id, session_id, ticket_type_id = map(str, ids)
         for ticket in of_one_line:
             yield {

@@ -17,6 +17,7 @@ from holdfast.domain.ids import (
     TicketId,
     TicketTypeId,
 )
+from holdfast.domain.slices import giving_way
 from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidValue, Money
 
 ATTENDEE_NAME_LENGTH_MAX = 200
@@ -135,7 +136,7 @@ def make_order(
 
 def _tickets(holds: Sequence[Hold], purchase: Purchase) -> Iterator[Ticket]:
     units = ((hold, line) for hold in holds for line in hold.lines for _ in range(line.quantity))
-    for number, (hold, line) in enumerate(units):
+    for number, (hold, line) in enumerate(giving_way(units)):
         is_named = number < len(purchase.attendees)
         yield Ticket(
             id=_ticket_id(purchase.order_id, number),

@@ -10,6 +10,7 @@ from holdfast.adapters.postgres.rows import Row, seat_from_row
 from holdfast.domain.catalogue import PoolState
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SeatId, SessionId
 from holdfast.domain.seat import SeatStatus
+from holdfast.domain.slices import giving_way
 from holdfast.ports.seats import (
     CHANGES_MAX,
     BlockOccupancy,
@@ -24,6 +25,9 @@ from holdfast.ports.seats import (
     SessionMap,
     SessionOccupancy,
 )
+
+# A row of a map has all seats of a row of the hall.
+ROWS_PER_SLICE = 10
 
 
 class PostgresSeats:
@@ -50,7 +54,8 @@ class PostgresSeats:
     ) -> SessionMap | None:
         names = {"organization_id": organization_id, "session_id": session_id}
         with self._database.transaction(organization_id) as connection:
-            rows = connection.execute(sql.SESSION_MAP, names).fetchall()
+            found = connection.execute(sql.SESSION_MAP, names)
+            rows = list(giving_way(found, ROWS_PER_SLICE))
         if not rows:
             return None
         # A session without blocks is one row of nothing.

@@ -170,20 +170,24 @@ def _reply_again(call: Call, found: T | Refusal, show: Callable[[T], object]) ->
 
 
 async def get_order(context: Context, call: Call, _: NoFields) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        checking_out.order,
-        context.orders,
-        call.principal.organization_id,
-        OrderId(call.path_id),
-    )
+    return await context.blocking.run(call.principal.organization_id, _order_reply, context, call)
+
+
+def _order_reply(context: Context, call: Call) -> Reply:
+    """On the thread that reads it: an order may have thousands of tickets."""
+    organization_id, order_id = call.principal.organization_id, OrderId(call.path_id)
+    found = checking_out.order(context.orders, organization_id, order_id)
     return reply_to_reading(call, found, order_answer)
 
 
 async def list_orders(context: Context, call: Call, query: OrdersQuery) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        checking_out.orders,
+    return await context.blocking.run(
+        call.principal.organization_id, _orders_reply, context, call, query
+    )
+
+
+def _orders_reply(context: Context, call: Call, query: OrdersQuery) -> Reply:
+    found = checking_out.orders(
         context.orders,
         call.principal.organization_id,
         page_request(query),

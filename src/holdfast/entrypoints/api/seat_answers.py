@@ -11,12 +11,14 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.domain.seat import SeatStatus
+from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Holder
 from holdfast.entrypoints.api.answers import AnswerShape, utc, utc_or_none
 from holdfast.entrypoints.api.structs import Moment
 from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
 
 SECONDS_PER_MINUTE = 60
+ROWS_PER_SLICE = 10
 
 Indexes = Annotated[
     list[int], Meta(description="Places of the row that are so; the first is number 0.")
@@ -225,7 +227,7 @@ def unblocked_answer(session_id: SessionId, outcome: object) -> SeatsUnblockedAn
 
 def map_answer(seats: SessionMap) -> SeatMapAnswer:
     blocks = [
-        MapBlockAnswer(block.id, block.name, block.capacity, [_map_row(row) for row in block.rows])
+        MapBlockAnswer(block.id, block.name, block.capacity, _map_rows(block.rows))
         for block in seats.blocks
     ]
     return SeatMapAnswer(seats.session_id, seats.version, complete=True, blocks=blocks)
@@ -237,6 +239,10 @@ def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
         for seat in changes.seats
     ]
     return SeatMapAnswer(changes.session_id, changes.version, complete=False, seats=seats)
+
+
+def _map_rows(rows: Sequence[MapRow]) -> list[MapRowAnswer]:
+    return [_map_row(row) for row in giving_way(rows, ROWS_PER_SLICE)]
 
 
 def _map_row(row: MapRow) -> MapRowAnswer:
