@@ -170,7 +170,7 @@ def _attacks(lab: Lab, plan: Plan, server: RunningServer) -> Mapping[str, Attack
 def _figure(name: str, runs: Sequence[LoadRun], alone: Sequence[LoadRun] | None) -> Figure:
     refused = sum(run.refused + run.broken for run in runs)
     return Figure(
-        f"holds, {name if alone is None else 'neighbour: ' + name}",
+        f"holds {name}" if alone is None else f"beside {name}",
         VICTIM_CLIENTS,
         median([run.rate for run in runs]),
         spread=relative_spread([run.p99_ms for run in runs]),
