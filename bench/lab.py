@@ -68,11 +68,7 @@ class Lab:
     def __enter__(self) -> Self:
         self.postgres.start()
         migrate(Settings(database_url=self.postgres.url), report=lambda _: None)
-        self.secret_key, key = new_secret_key("test", "bench")
-        PostgresOrganizations(self.postgres.url).create(
-            OrganizationId(ORGANIZATION_ID), "Bench", [key]
-        )
-        self._put_on_sale()
+        self.secret_key = self.add_organization(ORGANIZATION_ID, POOLS)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -88,9 +84,16 @@ class Lab:
         with psycopg.connect(self.url, autocommit=True) as connection:
             yield connection
 
-    def _put_on_sale(self) -> None:
+    def add_organization(self, organization_id: UUID, pools: int) -> str:
+        """Its secret key. It sells under the same ids as all others, so one load serves them."""
+        secret_key, key = new_secret_key("test", "bench")
+        PostgresOrganizations(self.url).create(OrganizationId(organization_id), "Bench", [key])
+        self._put_on_sale(organization_id, pools)
+        return secret_key
+
+    def _put_on_sale(self, organization_id: UUID, pools: int) -> None:
         with self.connected() as connection:
-            names = {"o": ORGANIZATION_ID, "e": EVENT_ID, "s": SESSION_ID}
+            names = {"o": organization_id, "e": EVENT_ID, "s": SESSION_ID}
             connection.execute(
                 "INSERT INTO event (organization_id, id, name, currency)"
                 " VALUES (%(o)s, %(e)s, 'Bench', 'EUR')",
@@ -101,7 +104,7 @@ class Lab:
                 " VALUES (%(o)s, %(s)s, %(e)s, 'Bench')",
                 names,
             )
-            for number in range(1, POOLS + 1):
+            for number in range(1, pools + 1):
                 ids = names | {"p": pool_id(number), "t": ticket_type_id(number)}
                 connection.execute(
                     "INSERT INTO pool (organization_id, id, session_id, name, total)"
@@ -122,7 +125,7 @@ class Lab:
             connection.execute(
                 "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only;"
                 "TRUNCATE hold, hold_line, outbox, audit, idempotency, pool_lapse, relay_cursor,"
-                " waiting_line, waiting_place;"
+                " waiting_line, waiting_place, checkout, purchase_order, ticket;"
                 "ALTER TABLE audit ENABLE TRIGGER audit_is_append_only;"
                 f"UPDATE pool SET held = 0, sold = 0, total = {POOL_TOTAL}"
             )

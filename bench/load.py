@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from bench.hall import ARENA_SESSION_ID, HOUSE_SESSION_ID, SEATED_TYPE_IDS, SEATS
 from bench.lab import POOLS, SESSION_ID, Lab, RunningServer
@@ -115,10 +116,25 @@ function counted()
 end
 """
 
+# With `numbers` above 0 the path ends with one of them, each in its turn.
 READ = """
-local key = "%(key)s"
+local key, numbers, counter = "%(key)s", %(numbers)d, 0
 function request()
-  return wrk.format("GET", "%(path)s", { ["Authorization"] = "Bearer " .. key })
+  counter = counter + 1
+  local last = numbers > 0 and (counter %% numbers + 1) or ""
+  return wrk.format("GET", "%(path)s" .. last, { ["Authorization"] = "Bearer " .. key })
+end
+"""
+
+# Secret keys that nobody has.
+UNKNOWN_KEYS = """
+local counter, prefix = 0, nil
+function init(args) math.randomseed(os.time()) end
+function request()
+  if prefix == nil then prefix = math.random(1, 2^30) end
+  counter = counter + 1
+  local key = string.format("hk_test_%012d%012d", prefix, counter)
+  return wrk.format("GET", "/api/events", { ["Authorization"] = "Bearer " .. key })
 end
 """
 
@@ -148,9 +164,12 @@ class LoadRun:
     counted: Mapping[str, int] = field(default_factory=dict)
 
 
-def place_script(lab: Lab, *, is_hot: bool, pause_ms: float = 0.0, seed: int = 0) -> str:
+def place_script(
+    lab: Lab, *, is_hot: bool, pause_ms: float = 0.0, seed: int = 0, key: str | None = None
+) -> str:
+    """`key` is that of another organization than the lab's own."""
     names = {
-        "key": lab.secret_key,
+        "key": key or lab.secret_key,
         "session": SESSION_ID,
         "pools": 1 if is_hot else POOLS,
         "pause": pause_ms,
@@ -168,8 +187,12 @@ def change_script(lab: Lab, seed: int) -> str:
     return CHANGE % {"key": lab.secret_key, "session": SESSION_ID, "seed": seed}
 
 
-def read_script(lab: Lab, path: str) -> str:
-    return READ % {"key": lab.secret_key, "path": path}
+def read_script(lab: Lab, path: str, numbers: int = 0) -> str:
+    return READ % {"key": lab.secret_key, "path": path, "numbers": numbers}
+
+
+def unknown_keys_script() -> str:
+    return UNKNOWN_KEYS
 
 
 def random_seat_script(lab: Lab, seed: int) -> str:
@@ -189,13 +212,14 @@ def stampede_script(lab: Lab, path: str) -> str:
 
 
 def run_wrk(lab: Lab, server: RunningServer, script: str, clients: int, seconds: float) -> LoadRun:
-    path = lab.directory / "wrk.lua"
-    path.write_text(script + DONE)
+    # A file of its own: two loads may run at once.
+    with NamedTemporaryFile("w", dir=lab.directory, suffix=".lua", delete=False) as file:
+        file.write(script + DONE)
     ended = subprocess.run(
         [
             str(wrk_program()),
             *("-t", "1", "-c", str(clients), "-d", f"{round(seconds)}s", "--timeout", "20s"),
-            *("-s", str(path), server.base_url),
+            *("-s", file.name, server.base_url),
         ],
         capture_output=True,
         text=True,

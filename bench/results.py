@@ -10,7 +10,8 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Figure:
     """One line of the table. `ratio` is `rate` by `base_rate`: pgbench's, or that of the other side
-    that `versus` names. `must` is the least ratio that passes; None is shown and not judged."""
+    that `versus` names. `must` is the least ratio that passes; None is shown and not judged. With a
+    `base_p99_ms` the ratio is one of latencies, and `at_most` is the largest that passes."""
 
     name: str
     clients: int
@@ -23,13 +24,19 @@ class Figure:
     p95_ms: float | None = None
     p99_ms: float | None = None
     note: str = ""
+    base_p99_ms: float | None = None
+    at_most: float | None = None
 
     @property
     def ratio(self) -> float | None:
+        if self.base_p99_ms and self.p99_ms is not None:
+            return self.p99_ms / self.base_p99_ms
         return self.rate / self.base_rate if self.base_rate else None
 
     @property
     def holds(self) -> bool:
+        if self.at_most is not None:
+            return self.ratio is not None and self.ratio <= self.at_most
         return self.must is None or (self.ratio is not None and self.ratio >= self.must)
 
 
@@ -51,6 +58,7 @@ def table(figures: Sequence[Figure]) -> str:
     for figure in figures:
         ratio = f"{figure.ratio:.2f}" if figure.ratio is not None else ""
         must = f"{figure.must:.2f}" if figure.must is not None else ""
+        must = must if figure.at_most is None else f"<={figure.at_most:.1f}"
         base = f"{figure.base_rate:,.0f}" if figure.base_rate is not None else ""
         lines.append(
             f"{figure.name:<38}{figure.clients:>8}{figure.rate:>9,.0f}{figure.spread:>6.0%}"

@@ -13,6 +13,7 @@ from bench.scenarios import (
     hot_pool,
     latency,
     live_holds,
+    neighbour,
     processes,
     random_seats,
     reaper,
@@ -47,4 +48,5 @@ ALL: tuple[Scenario, ...] = (
     best_available.run,
     stampede.run,
     seat_map.run,
+    neighbour.run,
 )

@@ -218,7 +218,7 @@ def test_who_asks_while_it_is_looked_up_shares_the_next_look() -> None:
             return started[-1]
 
         calls = BlockingCalls(10)
-        lookups = FreshLookups(calls, look_up)
+        lookups = FreshLookups(calls.run, look_up)
         first = asyncio.ensure_future(lookups.get("hall"))
         while not started:
             await asyncio.sleep(0.01)
@@ -247,7 +247,7 @@ def test_a_look_that_fails_fails_for_those_who_shared_it_alone() -> None:
             return "there"
 
         calls = BlockingCalls(10)
-        lookups = FreshLookups(calls, look_up)
+        lookups = FreshLookups(calls.run, look_up)
         with pytest.raises(ValueError, match="away"):
             await lookups.get("hall")
         assert await lookups.get("hall") == "there"

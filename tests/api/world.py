@@ -4,7 +4,7 @@ whatever it is told to."""
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import UUID
 
@@ -51,8 +51,8 @@ from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.facts import FactPage, Position
 from holdfast.ports.orders import SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
-from holdfast.ports.seats import EventOccupancy, SeatChanges, SeenSeat, SessionMap
-from holdfast.ports.statistics import SaleStatistics
+from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat, SessionMap
+from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import new_secret_key
 from holdfast.services.container import ApiContainer
@@ -78,10 +78,11 @@ class StubKeys:
         self.questions += 1
         return self.principals.get(secret_hash)
 
-    def new_key(self, *scopes: str) -> str:
+    def new_key(self, *scopes: str, organization_id: OrganizationId = ORGANIZATION) -> str:
         secret, key = new_secret_key("test", "test", scopes)
         key_id = ApiKeyId(UUID(bytes=key.secret_hash[:16]))
-        self.principals[key.secret_hash] = Principal(ORGANIZATION, key_id, frozenset(key.scopes))
+        scopes_given = frozenset(key.scopes)
+        self.principals[key.secret_hash] = Principal(organization_id, key_id, scopes_given)
         return secret
 
 
@@ -170,6 +171,9 @@ class StubSeats:
     ) -> SessionMap | None:
         return None
 
+    def map_state(self, organization_id: OrganizationId, session_id: SessionId) -> MapState | None:
+        return None
+
     def seat_changes(
         self, organization_id: OrganizationId, session_id: SessionId, since: int
     ) -> SeatChanges | None:
@@ -184,10 +188,10 @@ class StubSeats:
 class StubStatistics:
     """Nobody has bought anything."""
 
-    def sale(
-        self, organization_id: OrganizationId, session_id: SessionId | None, window: timedelta
-    ) -> SaleStatistics:
-        return SaleStatistics(NOW - window, NOW, None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, None, 0, 0)
+    def history(
+        self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
+    ) -> SaleHistory:
+        return SaleHistory(NOW, 0, {})
 
 
 @dataclass

@@ -7,6 +7,7 @@ import httpx
 import psycopg
 import pytest
 
+from holdfast.ports.seats import CHANGES_MAX
 from tests.e2e.answers import moment, problem_of
 from tests.e2e.halls import NamedHall, build_hall, seats_of, statuses_of
 from tests.e2e.owner import Owner
@@ -51,7 +52,8 @@ def test_a_row_is_a_few_lists(platform: Platform) -> None:
     )
     hold = hall.hold("Stalls A 2").json()
     seat_map = hall.map()
-    assert seat_map.keys() == {"session_id", "version", "blocks"}
+    assert seat_map.keys() == {"session_id", "version", "complete", "blocks"}
+    assert seat_map["complete"] is True
     assert seat_map["session_id"] == hall.session_id
     stalls, box = seat_map["blocks"]
     (row,) = stalls["rows"]
@@ -101,7 +103,8 @@ def test_a_session_without_seats_has_an_empty_map(platform: Platform) -> None:
     sale = platform.on_sale(1)
     path = f"/api/sessions/{sale.session_id}/seats"
     answer = platform.client.get(path)
-    assert answer.json() == {"session_id": sale.session_id, "version": 1, "blocks": []}
+    empty_map = {"session_id": sale.session_id, "version": 1, "complete": True, "blocks": []}
+    assert answer.json() == empty_map
     assert platform.client.get(path, params={"since": 1}).json()["seats"] == []
     block = {"session_id": sale.session_id, "name": "Stalls"}
     block_id = platform.made("/api/blocks", block)["id"]
@@ -156,7 +159,8 @@ def test_changes_since_a_version(hall: NamedHall) -> None:
     hold = hall.hold("Stalls A 1", "Stalls B 2").json()
     assert changed(hall, version) == {"Stalls A 1": "held", "Stalls B 2": "held"}
     answer = hall.map(since=version)
-    assert answer.keys() == {"session_id", "version", "seats"}
+    assert answer.keys() == {"session_id", "version", "complete", "seats"}
+    assert answer["complete"] is False
     until = int(moment(hold["expires_at"]).timestamp())
     assert answer["seats"][0].keys() == {"id", "status", "held_until", "version"}
     assert {seat["held_until"] for seat in answer["seats"]} == {until}
@@ -170,6 +174,48 @@ def test_changes_since_a_version(hall: NamedHall) -> None:
         "Stalls B 2": "available",
         "Stalls A 3": "blocked",
     }
+
+
+def test_many_changes_are_answered_with_the_whole_map(platform: Platform) -> None:
+    rows = {str(row): 100 for row in range(1 + CHANGES_MAX // 100)}
+    hall = build_hall(platform, rows={"Stalls": rows})
+    whole = asked(hall)
+    answer = platform.client.get(map_path(hall), params={"since": 0})
+    assert answer.json()["complete"] is True
+    assert answer.content == whole.content
+    assert answer.headers["etag"] == whole.headers["etag"]
+    again = {"If-None-Match": whole.headers["etag"]}
+    assert (
+        platform.client.get(map_path(hall), params={"since": 0}, headers=again).status_code == 304
+    )
+    hall.hold("Stalls 3 14")
+    assert changed(hall, whole.json()["version"]) == {"Stalls 3 14": "held"}
+
+
+def test_a_kept_map_follows_every_change(hall: NamedHall, platform: Platform) -> None:
+    """Seats, the name of a block, its capacity, and that of the pool behind it."""
+    block_id = hall.block_ids["Stalls"]
+
+    def shown() -> Json:
+        return dict(hall.map()["blocks"][0])
+
+    assert "h" not in shown()["rows"][0]["status"]
+    hall.hold("Stalls A 1")
+    assert shown()["rows"][0]["status"][0] == "h"
+    platform.client.patch(f"/api/blocks/{block_id}", json={"name": "Orchestra"})
+    assert shown()["name"] == "Orchestra"
+    hall.block("Stalls A 2")
+    assert shown()["rows"][0]["status"][1] == "b"
+
+
+def test_a_kept_map_shows_a_capacity_that_was_changed_by_its_pool(platform: Platform) -> None:
+    hall = build_hall(platform, blocks={"Stalls": {"capacity": 5}})
+    assert hall.map()["blocks"][0]["capacity"] == 5
+    pools = platform.client.get("/api/pools", params={"session_id": hall.session_id})
+    (pool,) = pools.json()["data"]
+    resized = platform.client.patch(f"/api/pools/{pool['id']}", json={"total": 4})
+    assert resized.status_code == 200, resized.text
+    assert hall.map()["blocks"][0]["capacity"] == 4
 
 
 def test_the_version_stays_while_nothing_happens_here(hall: NamedHall, neighbour: Platform) -> None:

@@ -10,6 +10,7 @@ from holdfast.domain.catalogue import BlockPrice
 from holdfast.domain.ids import BlockId, SeatId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seat import SeatPlace
+from holdfast.domain.slices import giving_way
 
 SEATS_PER_IMPORT_MAX = 50_000
 BLOCKS_PER_IMPORT_MAX = 1_000
@@ -136,8 +137,9 @@ class Arrangement:
             row.add(seat.number, seat.position)
             self._ranks = max(self._ranks, seat.row_rank + 1)
 
-    def place(self, seat: DraftSeat, seat_id: SeatId) -> SeatPlace | None:
-        """None when it cannot be there; `flaws` says why."""
+    def check(self, seat: DraftSeat) -> tuple[int, int] | None:
+        """The rank of its row and its position there. None when it cannot be there; `flaws` says
+        why."""
         row = self._rows.get(seat.row)
         if row is None:
             row = self._rows[seat.row] = _Row(self._ranks)
@@ -148,15 +150,22 @@ class Arrangement:
             self.flaws.append(flaw)
             return None
         row.add(seat.number, position)
+        return row.rank, position
+
+    def place(self, seat: DraftSeat, seat_id: SeatId) -> SeatPlace | None:
+        checked = self.check(seat)
+        if checked is None:
+            return None
+        row_rank, position = checked
         return SeatPlace(
             id=seat_id,
             block_id=self._block_id,
             row=seat.row,
-            row_rank=row.rank,
+            row_rank=row_rank,
             number=seat.number,
             position=position,
             x=position - 1.0 if seat.x is None else seat.x,
-            y=float(row.rank) if seat.y is None else seat.y,
+            y=float(row_rank) if seat.y is None else seat.y,
             is_accessible=seat.is_accessible,
             is_companion=seat.is_companion,
             is_restricted_view=seat.is_restricted_view,
@@ -167,7 +176,7 @@ class Arrangement:
     ) -> list[SeatPlace]:
         places = (
             self.place(seat, counted_id(first_id, offset + count))
-            for count, seat in enumerate(seats)
+            for count, seat in enumerate(giving_way(seats))
         )
         return [place for place in places if place is not None]
 
@@ -185,10 +194,10 @@ def counted_id(first: SeatId, count: int) -> SeatId:
 def flaws_within(blocks: Iterable[DraftBlock]) -> list[Flaw]:
     """What is wrong with the blocks whatever the session has already."""
     flaws: list[Flaw] = []
-    nobody = UUID(int=0)
     for block in blocks:
-        arrangement = Arrangement(BlockId(nobody))
-        arrangement.place_all(block.seats, SeatId(nobody))
+        arrangement = Arrangement(BlockId(UUID(int=0)))
+        for seat in giving_way(block.seats):
+            arrangement.check(seat)
         flaws += arrangement.flaws
     return flaws
 

@@ -1,15 +1,18 @@
 """What is told to the world and to the audit log: all of it follows from the transitions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
 
 from holdfast.domain.commands import Origin
 from holdfast.domain.hold import Hold, HoldStatus, Line
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
 from holdfast.domain.order import Order, Ticket
 from holdfast.domain.seat import SeatStatus
+from holdfast.domain.slices import giving_way
 from holdfast.domain.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.values import JsonValue
 
@@ -96,7 +99,7 @@ def order_fact(order: Order, version: int) -> Fact:
         "payment_reference": order.payment_reference,
         "total": order.total.minor,
         "currency": order.total.currency,
-        "tickets": [_ticket_payload(ticket) for ticket in order.tickets],
+        "tickets": list(_ticket_payloads(order.tickets)),
         "confirmed_at": iso(order.created_at),
     }
     hold_id = order.hold_ids[0]
@@ -104,14 +107,19 @@ def order_fact(order: Order, version: int) -> Fact:
     return Fact(order.organization_id, fact_type, version, hold_id, None, payload)
 
 
-def _ticket_payload(ticket: Ticket) -> dict[str, JsonValue]:
-    return {
-        "ticket_id": str(ticket.id),
-        "hold_id": str(ticket.hold_id),
-        "session_id": str(ticket.session_id),
-        "ticket_type_id": str(ticket.ticket_type_id),
-        "seat_id": None if ticket.seat is None else str(ticket.seat.id),
-    }
+def _ticket_payloads(tickets: Sequence[Ticket]) -> Iterator[dict[str, JsonValue]]:
+    """The tickets of one line, which may be thousands, have most of it in common."""
+    of_line = attrgetter("hold_id", "session_id", "ticket_type_id")
+    for ids, of_one_line in groupby(giving_way(tickets), of_line):
+        hold_id, session_id, ticket_type_id = map(str, ids)
+        for ticket in of_one_line:
+            yield {
+                "ticket_id": str(ticket.id),
+                "hold_id": hold_id,
+                "session_id": session_id,
+                "ticket_type_id": ticket_type_id,
+                "seat_id": None if ticket.seat is None else str(ticket.seat.id),
+            }
 
 
 def seat_fact(transition: SeatTransition, event_id: EventId, now: datetime) -> Fact:

@@ -47,6 +47,7 @@ CartCommand = FillCart | EmptyCart | RenewCart
 class ResourceKind(IntEnum):
     SESSION = 10
     SEATING = 11  # never locked: the line of those who wait until the seats have been read
+    LARGE = 12  # never locked: the line of an organization's large commands
     IDEMPOTENCY_KEY = 20
     HOLD_ID = 21
     HOLDER = 22

@@ -19,6 +19,7 @@ from holdfast.domain.arranging import (
 )
 from holdfast.domain.catalogue import BlockPrice
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.slices import giving_way
 
 
 class Numbering(StrEnum):
@@ -136,7 +137,7 @@ class _Expansion:
         if not layout.rows:
             message = "Must be two letters or two numbers, the first before the last"
             self._flaw("rows", "invalid_value", message)
-        seats = tuple(self._seats())
+        seats = tuple(giving_way(self._seats()))
         if layout.rows and not seats:
             self._flaw("gaps", "invalid_value", "Must leave a seat")
         source = Source(self._order, f"blocks[{self._order}]")

@@ -7,7 +7,7 @@ blocked (somebody has locked its rows) or to be run again (it needs more than wa
 import contextlib
 import random
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from holdfast.domain.footprint import (
     ResourceKind,
     Survey,
 )
-from holdfast.domain.ids import SessionId
+from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.planning import GroupPlan, needs_of
 from holdfast.domain.refusal_codes import Refusal
@@ -55,7 +55,7 @@ log = structlog.get_logger()
 _SAME_KEY = {ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
 
 
-def nobody_waits(_footprint: Set[Resource]) -> None:
+def nobody_waits(_organization_id: OrganizationId, _footprint: Footprint) -> None:
     """The patient lanes serve the lines themselves, so they never send anyone to one."""
     return
 
@@ -79,7 +79,7 @@ class GroupRunner:
         self,
         connection: StoreConnection,
         observer: Observer,
-        line_for: Callable[[Set[Resource]], Resource | None] = nobody_waits,
+        line_for: Callable[[OrganizationId, Footprint], Resource | None] = nobody_waits,
     ) -> None:
         self._connection = connection
         self._observer = observer
@@ -127,7 +127,8 @@ class GroupRunner:
         weight = 0
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
-            line = footprint.awaits or self._line_for(footprint.required)
+            organization_id = pending.command.organization_id
+            line = footprint.awaits or self._line_for(organization_id, footprint)
             if footprint.refusal is not None:
                 verdicts.answers.append((pending, Answer(footprint.refusal)))
             elif line is not None:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 # A command that keeps needing more than was locked is given up after so many rounds that brought
 # nothing, and after so many in all: whatever goes wrong, it does not spin until its deadline.
-# Large orders share a group only up to so many tickets and seats: everybody waits for the group.
-WEIGHT_PER_GROUP_MAX = 1_000
+# Orders share a group only up to so many tickets and seats: everybody waits for the group.
+WEIGHT_PER_GROUP_MAX = 500
+# A command with more than so many leaves the main lane to the others.
+WEIGHT_IN_MAIN_LANE_MAX = 250
 FRUITLESS_ROUNDS_MAX = 3
 ROUNDS_MAX = 100
 # Tries of one group that loses against other transactions, or whose connection breaks.

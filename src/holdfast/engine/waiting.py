@@ -1,4 +1,4 @@
-"""The room for commands whose rows somebody else has locked.
+"""The room for commands whose rows somebody else has locked, and for large ones.
 
 One line per locked resource, each served by at most one patient lane at a time. Whoever comes
 later for a resource that has a line goes to its end, so arrival order is kept; whoever needs other
@@ -7,16 +7,23 @@ resources goes straight on in the main lane. Nobody waits behind a stranger's lo
 A line whose resource did not come free in its turn is served after those that were never tried,
 and one lane is always kept for the latter: however many strangers sit on their locks, a line that
 only needs a moment gets it.
+
+A large command would keep everybody in the main lane waiting. Each organization has a line for
+them, and one of all these lines is served at a time, by one command.
 """
 
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
+from uuid import UUID
 
-from holdfast.domain.footprint import Resource
-from holdfast.engine.limits import POLL_SECONDS
+from holdfast.domain.footprint import Footprint, Resource, ResourceKind
+from holdfast.domain.ids import OrganizationId
+from holdfast.engine.limits import POLL_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
 from holdfast.engine.pending import Pending
+
+_NO_NAME = UUID(int=0)
 
 
 class WaitingRoom:
@@ -29,12 +36,16 @@ class WaitingRoom:
         self._not_before: dict[Resource, float] = {}
         self._is_closed = False
 
-    def line_for(self, footprint: Set[Resource]) -> Resource | None:
+    def line_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
         """The line that a command with this footprint has to join, if there is one."""
-        if not self._lines:
-            return None
+        line = self._line_of_locked(footprint) if self._lines else None
+        if line is None and footprint.weight > WEIGHT_IN_MAIN_LANE_MAX:
+            return Resource(ResourceKind.LARGE, organization_id, _NO_NAME)
+        return line
+
+    def _line_of_locked(self, footprint: Footprint) -> Resource | None:
         with self._changed:
-            return min(footprint & self._lines.keys(), default=None)
+            return min(footprint.required & self._lines.keys(), default=None)
 
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
@@ -50,6 +61,7 @@ class WaitingRoom:
                 if resource is not None:
                     self._served.add(resource)
                     line = self._lines[resource]
+                    count_max = 1 if _is_large(resource) else count_max
                     return resource, [line.popleft() for _ in range(min(count_max, len(line)))]
                 if self._is_closed and not self._lines:
                     return None
@@ -57,10 +69,14 @@ class WaitingRoom:
 
     def _next_line(self) -> Resource | None:
         now = time.monotonic()
+        is_large_served = any(map(_is_large, self._served))
         due = [
             resource
             for resource, line in self._lines.items()
-            if line and resource not in self._served and self._not_before.get(resource, 0.0) <= now
+            if line
+            and resource not in self._served
+            and self._not_before.get(resource, 0.0) <= now
+            and not (is_large_served and _is_large(resource))
         ]
         for resource in due:
             if resource not in self._tried:
@@ -98,3 +114,7 @@ class WaitingRoom:
             self._lines.clear()
             self._changed.notify_all()
             return rest
+
+
+def _is_large(resource: Resource) -> bool:
+    return resource.kind is ResourceKind.LARGE

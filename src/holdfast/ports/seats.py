@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from typing import NamedTuple, Protocol
 
 from holdfast.domain.catalogue import PoolState
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, SeatId, SessionId
 from holdfast.domain.seat import Seat, SeatStatus
+
+# Beyond so many the whole map is shorter, and is written once for all who ask.
+CHANGES_MAX = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,28 @@ class MapBlock:
 
 @dataclass(frozen=True, slots=True)
 class SessionMap:
-    """All seats of a session. Whoever asks for the changes since `version` misses none."""
+    """All seats of a session. Whoever asks for the changes since `version` misses none.
+    `blocks_digest` stands for what it says of the blocks themselves."""
 
     session_id: SessionId
     version: int
     blocks: tuple[MapBlock, ...]
+    blocks_digest: int = 0
+
+    @property
+    def next_lapse(self) -> float:
+        """When the first of its held seats becomes available, in seconds since 1970."""
+        rows = (row for block in self.blocks for row in block.rows if row.held_until)
+        return min((min(row.held_until.values()) for row in rows), default=inf)
+
+
+class MapState(NamedTuple):
+    """What a map depends on, without the map. `at` is in seconds since 1970. A map that was read
+    while a change was on its way has a lower version than any state from then on."""
+
+    version: int
+    blocks_digest: int
+    at: float
 
 
 class ChangedSeat(NamedTuple):
@@ -61,11 +82,13 @@ class ChangedSeat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeatChanges:
-    """The seats that have changed since a version; one that was known already may be among them."""
+    """The seats that have changed since a version; one that was known already may be among them.
+    Where they are `too_many`, these are only some of them."""
 
     session_id: SessionId
     version: int
     seats: tuple[ChangedSeat, ...]
+    too_many: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +167,15 @@ class SeatReader(Protocol):
         self, organization_id: OrganizationId, session_id: SessionId
     ) -> SessionMap | None: ...
 
+    def map_state(
+        self, organization_id: OrganizationId, session_id: SessionId
+    ) -> MapState | None: ...
+
     def seat_changes(
         self, organization_id: OrganizationId, session_id: SessionId, since: int
-    ) -> SeatChanges | None: ...
+    ) -> SeatChanges | None:
+        """At most CHANGES_MAX of them."""
+        ...
 
     def occupancy(
         self, organization_id: OrganizationId, event_id: EventId

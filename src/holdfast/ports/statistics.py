@@ -1,5 +1,6 @@
 """How a sale goes: what became of the holds of the last hours."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -73,14 +74,71 @@ class SaleStatistics:
         return _ratio(self.abandoned, self.converted + self.abandoned)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleHour:
+    """The same of the holds that were made in one hour. A holder is counted in the hour of its
+    newest hold. `waited_seconds` is the sum over those who were promoted."""
+
+    first_at: datetime | None
+    holds: int
+    holders: int
+    expired: int
+    converted: int
+    cancelled: int
+    renewed: int
+    changed: int
+    promoted: int
+    left_line: int
+    waited_seconds: float
+    at_checkout: int
+    abandoned: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaleHistory:
+    """Hours by how many whole ones lie between them and `at`; those without a hold are left out."""
+
+    at: datetime
+    waiting: int
+    hours: Mapping[int, SaleHour]
+
+    @property
+    def holds(self) -> int:
+        return sum(hour.holds for hour in self.hours.values())
+
+    def last(self, hours: int) -> SaleStatistics:
+        """Not more than there are in this history."""
+        counted = [hour for ago, hour in self.hours.items() if ago < hours]
+        firsts = [hour.first_at for hour in counted if hour.first_at is not None]
+        promoted = sum(hour.promoted for hour in counted)
+        return SaleStatistics(
+            since=self.at - timedelta(hours=hours),
+            at=self.at,
+            first_at=min(firsts, default=None),
+            holds=sum(hour.holds for hour in counted),
+            holders=sum(hour.holders for hour in counted),
+            expired=sum(hour.expired for hour in counted),
+            converted=sum(hour.converted for hour in counted),
+            cancelled=sum(hour.cancelled for hour in counted),
+            renewed=sum(hour.renewed for hour in counted),
+            changed=sum(hour.changed for hour in counted),
+            waiting=self.waiting,
+            promoted=promoted,
+            left_line=sum(hour.left_line for hour in counted),
+            average_waiting_seconds=_ratio(sum(hour.waited_seconds for hour in counted), promoted),
+            at_checkout=sum(hour.at_checkout for hour in counted),
+            abandoned=sum(hour.abandoned for hour in counted),
+        )
+
+
 class SaleStatisticsReader(Protocol):
-    def sale(
-        self, organization_id: OrganizationId, session_id: SessionId | None, window: timedelta
-    ) -> SaleStatistics:
+    def history(
+        self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
+    ) -> SaleHistory:
         """May raise StoreUnavailable; it blocks, and longer than other readings do."""
         ...
 
 
-def _ratio(part: int, whole: int) -> float | None:
+def _ratio(part: float, whole: int) -> float | None:
     """Of nothing, nobody knows."""
     return part / whole if whole else None

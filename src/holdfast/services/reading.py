@@ -30,7 +30,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold, SeenPlace
 from holdfast.ports.paging import Page, PageRequest
-from holdfast.ports.seats import SeatChanges, SeatReader, SeenSeat, SessionMap
+from holdfast.ports.seats import MapState, SeatChanges, SeatReader, SeenSeat, SessionMap
 from holdfast.ports.store import StoreError
 
 T = TypeVar("T")
@@ -106,6 +106,12 @@ def session_map(
     return found(
         lambda: reader.session_map(organization_id, session_id), refusals.session_not_found
     )
+
+
+def map_state(
+    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId
+) -> MapState | Refusal:
+    return found(lambda: reader.map_state(organization_id, session_id), refusals.session_not_found)
 
 
 def seat_changes(

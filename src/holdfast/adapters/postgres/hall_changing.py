@@ -44,6 +44,8 @@ from holdfast.ports.catalogue import CatalogueOutcome
 _SEAT_COLUMNS = attrgetter(*(field.name for field in fields(SeatPlace)))
 # For the whole transaction, and, a little less, for each statement of it.
 IMPORT_SECONDS_MAX = 20.0
+# All seats at once would be encoded without letting go of the interpreter lock.
+SEATS_PER_STATEMENT = 1_000
 
 
 def blocks_from_rows(
@@ -157,8 +159,9 @@ def import_seats(connection: Connection, change: ImportSeats) -> CatalogueOutcom
         return refusal
     for block in new_blocks:
         _insert_block(connection, block)
-    values = columns(map(_SEAT_COLUMNS, places))
-    connection.execute(sql.INSERT_SEATS, (organization_id, session_id, *values))
+    for start in range(0, len(places), SEATS_PER_STATEMENT):
+        values = columns(map(_SEAT_COLUMNS, places[start : start + SEATS_PER_STATEMENT]))
+        connection.execute(sql.INSERT_SEATS, (organization_id, session_id, *values))
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
     settle_lines(connection, organization_id, [session_id])
     return ImportedSeats(session_id, tuple(imported))

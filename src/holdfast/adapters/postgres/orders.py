@@ -17,6 +17,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.order import Attendee, Checkout, Order, Ticket, revival_id
+from holdfast.domain.slices import giving_way
 from holdfast.domain.values import EmailAddress, Holder, Money
 from holdfast.ports.orders import SeenCheckout
 from holdfast.ports.paging import Cursor, Page, PageRequest
@@ -90,7 +91,7 @@ def _order(row: Row) -> Order:
         total=Money(row[6], row[7]),
         payment_reference=row[8],
         created_at=row[9],
-        tickets=tuple(_ticket(*ticket) for ticket in row[10]),
+        tickets=tuple(_ticket(*ticket) for ticket in giving_way(row[10])),
     )
 
 

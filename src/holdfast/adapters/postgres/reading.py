@@ -40,7 +40,8 @@ from holdfast.ports.holds import (
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.store import StoreUnavailable
 
-CONNECTIONS_MAX = 8
+# One for each thread of the API that reads, reads much or imports, and two for the duties.
+CONNECTIONS_MAX = 14
 WAITING_MAX = 256
 WAIT_SECONDS = 2.0
 CHECK_SECONDS = 1.0

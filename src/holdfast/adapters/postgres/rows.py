@@ -34,6 +34,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.order import Checkout, Order
 from holdfast.domain.seat import Seat, SeatPlace, SeatStatus
+from holdfast.domain.slices import giving_way
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.attempts import FailedAttempt
 from holdfast.ports.facts import PARTITIONS
@@ -284,7 +285,7 @@ def order_row(order: Order) -> Row:
 
 
 def ticket_rows(order: Order) -> Iterable[Row]:
-    for position, ticket in enumerate(order.tickets):
+    for position, ticket in enumerate(giving_way(order.tickets)):
         attendee = ticket.attendee
         email = attendee.email if attendee else None
         yield (

@@ -10,18 +10,24 @@ from holdfast.adapters.postgres.rows import Row, seat_from_row
 from holdfast.domain.catalogue import PoolState
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SeatId, SessionId
 from holdfast.domain.seat import SeatStatus
+from holdfast.domain.slices import giving_way
 from holdfast.ports.seats import (
+    CHANGES_MAX,
     BlockOccupancy,
     ChangedSeat,
     EventOccupancy,
     MapBlock,
     MapRow,
+    MapState,
     SeatChanges,
     SeatCounts,
     SeenSeat,
     SessionMap,
     SessionOccupancy,
 )
+
+# A row of a map has all seats of a row of the hall.
+ROWS_PER_SLICE = 10
 
 
 class PostgresSeats:
@@ -48,7 +54,8 @@ class PostgresSeats:
     ) -> SessionMap | None:
         names = {"organization_id": organization_id, "session_id": session_id}
         with self._database.transaction(organization_id) as connection:
-            rows = connection.execute(sql.SESSION_MAP, names).fetchall()
+            found = connection.execute(sql.SESSION_MAP, names)
+            rows = list(giving_way(found, ROWS_PER_SLICE))
         if not rows:
             return None
         # A session without blocks is one row of nothing.
@@ -60,22 +67,34 @@ class PostgresSeats:
                 MapBlock(BlockId(id_), name, capacity, tuple(map(_map_row, filter(_has_seats, of))))
                 for (id_, name, capacity), of in blocks
             ),
+            rows[0][4],
         )
+
+    def map_state(self, organization_id: OrganizationId, session_id: SessionId) -> MapState | None:
+        names = {"organization_id": organization_id, "session_id": session_id}
+        with self._database.transaction(organization_id) as connection:
+            row = connection.execute(sql.MAP_STATE, names).fetchone()
+        return None if row is None else MapState(*row)
 
     def seat_changes(
         self, organization_id: OrganizationId, session_id: SessionId, since: int
     ) -> SeatChanges | None:
-        names = {"organization_id": organization_id, "session_id": session_id, "since": since}
+        names = {
+            "organization_id": organization_id,
+            "session_id": session_id,
+            "since": since,
+            "limit": CHANGES_MAX + 1,
+        }
         with self._database.transaction(organization_id) as connection:
             rows = connection.execute(sql.SEAT_CHANGES, names).fetchall()
         if not rows:
             return None
         seats = tuple(
             ChangedSeat(SeatId(id_), SeatStatus(status), held_until, version)
-            for _, id_, status, held_until, version in rows
+            for _, id_, status, held_until, version in rows[:CHANGES_MAX]
             if id_ is not None
         )
-        return SeatChanges(session_id, rows[0][0], seats)
+        return SeatChanges(session_id, rows[0][0], seats, too_many=len(rows) > CHANGES_MAX)
 
     def occupancy(
         self, organization_id: OrganizationId, event_id: EventId
@@ -90,11 +109,11 @@ class PostgresSeats:
 
 
 def _has_seats(row: Row) -> bool:
-    return row[4] is not None
+    return row[5] is not None
 
 
 def _map_row(row: Row) -> MapRow:
-    name, seat_ids, numbers, x, y, statuses, held_until, *special = row[6:]
+    name, seat_ids, numbers, x, y, statuses, held_until, *special = row[7:]
     accessible, companion, restricted_view = (indexes or () for indexes in special)
     return MapRow(
         name,

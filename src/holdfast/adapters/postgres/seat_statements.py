@@ -17,10 +17,21 @@ HAS_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s"
 
 # From here on a reader misses nothing: whatever is older has ended and was seen. Without the second
 # part the version would rise with every transaction of anybody, and nothing could be told from it.
-_VERSION = """least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, 1 + coalesce((
+_AFTER_NEWEST = """1 + coalesce((
     SELECT newest.changed_xid::text::bigint FROM seat newest
     WHERE newest.organization_id = %(organization_id)s AND newest.session_id = %(session_id)s
-    ORDER BY newest.changed_xid DESC LIMIT 1), 0))"""
+    ORDER BY newest.changed_xid DESC LIMIT 1), 0)"""
+_VERSION = f"least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, {_AFTER_NEWEST})"
+# All that a map shows beside the seats. The capacity is a pool's, which may change by itself.
+_BLOCKS_DIGEST = """(
+    SELECT hashtextextended(coalesce(string_agg(
+        concat_ws('|', digested.id, digested.rank, capacity.total, digested.name), E'\n'
+        ORDER BY digested.id), ''), 0)
+    FROM block digested
+    LEFT JOIN pool capacity ON capacity.organization_id = digested.organization_id
+        AND capacity.id = digested.capacity_pool_id
+    WHERE digested.organization_id = %(organization_id)s
+        AND digested.session_id = %(session_id)s)"""
 
 _IS_HELD = "s.status = 'held' AND s.held_until > statement_timestamp()"
 _IS_AVAILABLE = "s.status = 'available' OR s.held_until <= statement_timestamp()"
@@ -49,7 +60,7 @@ WITH seat_row AS MATERIALIZED (
     ) seats
     GROUP BY block_id, row_name
 )
-SELECT {_VERSION}, b.id, b.name, p.total, r.*
+SELECT {_VERSION}, b.id, b.name, p.total, {_BLOCKS_DIGEST}, r.*
 FROM session x
 LEFT JOIN block b ON b.organization_id = x.organization_id AND b.session_id = x.id
 LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
@@ -58,8 +69,15 @@ WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY b.rank, b.id, r.rank, r.row_name
 """  # noqa: S608
 
-# What changed in the transaction of that version or later; the index ends with changed_xid. A
-# version that nobody can have been given here is of another database: everything has changed.
+# Whether a map that was read before is still the same costs two index probes.
+MAP_STATE = f"""
+SELECT {_AFTER_NEWEST}, {_BLOCKS_DIGEST}, extract(epoch FROM statement_timestamp())::float8
+FROM session x WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
+"""  # noqa: S608
+
+# What changed in the transaction of that version or later; the index ends with changed_xid, so a
+# limit is soon reached. A version that nobody can have been given here is of another database:
+# everything has changed.
 SEAT_CHANGES = f"""
 SELECT {_VERSION}, s.id, CASE WHEN {_IS_AVAILABLE} THEN 'available' ELSE s.status END,
     CASE WHEN {_IS_HELD} THEN s.held_until END, s.version
@@ -69,7 +87,7 @@ LEFT JOIN seat s ON s.organization_id = x.organization_id AND s.session_id = x.i
         WHEN %(since)s::text::xid8 > pg_snapshot_xmin(pg_current_snapshot()) THEN '0'::xid8
         ELSE %(since)s::text::xid8 END
 WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
-ORDER BY s.changed_xid, s.id
+ORDER BY s.changed_xid LIMIT %(limit)s
 """  # noqa: S608
 
 # One row: the event, and all that is in it as JSON, counted in one snapshot and one pass. A pool

@@ -1,13 +1,12 @@
 """The API as one ASGI application."""
 
-from functools import partial
-
 from starlette.types import Receive, Scope, Send
 
 from holdfast.entrypoints.api.authentication import Bearer
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.demo_routes import DEMO_ROUTES
 from holdfast.entrypoints.api.docs import documents
+from holdfast.entrypoints.api.fair_calls import IMPORTS, LARGE_READS, READS, FairCalls
 from holdfast.entrypoints.api.middleware import Edge
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.routing import Router
@@ -19,10 +18,10 @@ from holdfast.entrypoints.api.waiting import (
     FreshLookups,
     SharedLookups,
 )
-from holdfast.services import counting
 from holdfast.services.authenticating import Authenticator
 from holdfast.services.checking_out import Cashier
 from holdfast.services.container import ApiContainer
+from holdfast.services.counting import SaleCounter
 from holdfast.services.reserving import SeatFinder
 
 
@@ -33,16 +32,21 @@ class Api:
     def __init__(self, container: ApiContainer) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
         self._blocking = BlockingCalls(bound_seconds)
+        self._reads = FairCalls("holdfast-read", READS, bound_seconds)
+        self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds)
+        self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds)
         seat_finder = SeatFinder(container.seats)
         context = Context(
             engine=EngineAnswers(container.submit, bound_seconds),
-            blocking=self._blocking,
+            blocking=self._reads,
+            large=self._large_reads,
+            imports=self._imports,
             holds=container.holds,
             catalogue=container.catalogue,
             seats=container.seats,
             statistics=FreshLookups(
-                self._blocking,
-                partial(counting.statistics, container.holds, container.statistics),
+                self._large_reads.run_by_key,
+                SaleCounter(container.holds, container.statistics).count,
             ),
             orders=container.orders,
             facts=container.facts,
@@ -52,8 +56,8 @@ class Api:
             ),
             demo_till=container.demo_till,
             seat_finder=seat_finder,
-            seat_lookups=SharedLookups(self._blocking, seat_finder.find),
-            maps=FreshLookups(self._blocking, MapWriter(container.seats).write),
+            seat_lookups=SharedLookups(self._reads.run_by_key, seat_finder.find),
+            maps=FreshLookups(self._large_reads.run_by_key, MapWriter(container.seats).write),
         )
         bearer = Bearer(Authenticator(container.keys), self._blocking)
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
@@ -63,7 +67,8 @@ class Api:
         await self._edge(scope, receive, send)
 
     def close(self) -> None:
-        self._blocking.close()
+        for calls in (self._blocking, self._reads, self._large_reads, self._imports):
+            calls.close()
 
 
 def create_api(container: ApiContainer) -> Api:

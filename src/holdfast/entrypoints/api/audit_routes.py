@@ -24,6 +24,7 @@ async def list_audit(context: Context, call: Call, query: AuditQuery) -> Reply:
         until=given_or_none(query.until),
     )
     found = await context.blocking.run(
+        call.principal.organization_id,
         audit_trail.entries,
         context.audit,
         call.principal.organization_id,

@@ -17,7 +17,7 @@ class Bearer:
 
     def __init__(self, authenticator: Authenticator, blocking: BlockingCalls) -> None:
         self._authenticator = authenticator
-        self._lookups = SharedLookups(blocking, authenticator.find)
+        self._lookups = SharedLookups(blocking.run, authenticator.find)
 
     async def authenticate(self, call: Call) -> Principal:
         authorization = call.headers.get(b"authorization", b"")

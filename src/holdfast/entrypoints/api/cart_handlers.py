@@ -32,7 +32,11 @@ async def fill_cart(context: Context, call: Call, body: FillCartRequest) -> Repl
 
 async def get_cart(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
-        reading.cart_hold, context.holds, call.principal.organization_id, call.cart
+        call.principal.organization_id,
+        reading.cart_hold,
+        context.holds,
+        call.principal.organization_id,
+        call.cart,
     )
     return reply_to_reading(call, found, cart_hold_answer)
 

@@ -45,14 +45,20 @@ from holdfast.services.cataloguing import Cataloguing
 async def list_events(context: Context, call: Call, query: PageQuery) -> Reply:
     organization_id = call.principal.organization_id
     found = await context.blocking.run(
-        reading.events, context.catalogue, organization_id, page_request(query)
+        call.principal.organization_id,
+        reading.events,
+        context.catalogue,
+        organization_id,
+        page_request(query),
     )
     return reply_to_listing(call, found, event_answer)
 
 
 async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, event_id = call.principal.organization_id, EventId(call.path_id)
-    found = await context.blocking.run(reading.event, context.catalogue, organization_id, event_id)
+    found = await context.blocking.run(
+        call.principal.organization_id, reading.event, context.catalogue, organization_id, event_id
+    )
     return reply_to_reading(call, found, event_answer)
 
 
@@ -64,7 +70,12 @@ async def create_event(context: Context, call: Call, body: CreateEventRequest) -
     )
     cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
-        cataloguing.create_event, body.name, body.currency, _policy(body.hold_policy), sale
+        call.principal.organization_id,
+        cataloguing.create_event,
+        body.name,
+        body.currency,
+        _policy(body.hold_policy),
+        sale,
     )
     return reply_to(call, answer)
 
@@ -73,6 +84,7 @@ async def change_event(context: Context, call: Call, body: ChangeEventRequest) -
     refuse_empty(body)
     cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
+        call.principal.organization_id,
         cataloguing.change_event,
         EventId(call.path_id),
         given_or_none(body.name),
@@ -84,6 +96,7 @@ async def change_event(context: Context, call: Call, body: ChangeEventRequest) -
 
 async def list_sessions(context: Context, call: Call, query: OfEventQuery) -> Reply:
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.sessions,
         context.catalogue,
         call.principal.organization_id,
@@ -96,7 +109,11 @@ async def list_sessions(context: Context, call: Call, query: OfEventQuery) -> Re
 async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
     found = await context.blocking.run(
-        reading.session, context.catalogue, organization_id, session_id
+        call.principal.organization_id,
+        reading.session,
+        context.catalogue,
+        organization_id,
+        session_id,
     )
     return reply_to_reading(call, found, session_answer)
 
@@ -105,7 +122,11 @@ async def create_session(context: Context, call: Call, body: CreateSessionReques
     starts_at = _utc_or_none("starts_at", body.starts_at)
     cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
-        cataloguing.create_session, body.event_id, body.name, starts_at
+        call.principal.organization_id,
+        cataloguing.create_session,
+        body.event_id,
+        body.name,
+        starts_at,
     )
     return reply_to(call, answer)
 
@@ -115,13 +136,18 @@ async def change_session(context: Context, call: Call, body: ChangeSessionReques
     starts_at = _utc_or_none("starts_at", given_or_none(body.starts_at))
     cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
-        cataloguing.change_session, SessionId(call.path_id), given_or_none(body.name), starts_at
+        call.principal.organization_id,
+        cataloguing.change_session,
+        SessionId(call.path_id),
+        given_or_none(body.name),
+        starts_at,
     )
     return reply_to(call, answer)
 
 
 async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Reply:
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.pools,
         context.catalogue,
         call.principal.organization_id,
@@ -133,14 +159,20 @@ async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Rep
 
 async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, pool_id = call.principal.organization_id, PoolId(call.path_id)
-    found = await context.blocking.run(reading.pool, context.catalogue, organization_id, pool_id)
+    found = await context.blocking.run(
+        call.principal.organization_id, reading.pool, context.catalogue, organization_id, pool_id
+    )
     return reply_to_reading(call, found, pool_answer)
 
 
 async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> Reply:
     cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
-        cataloguing.create_pool, body.session_id, body.name, body.total
+        call.principal.organization_id,
+        cataloguing.create_pool,
+        body.session_id,
+        body.name,
+        body.total,
     )
     return reply_to(call, answer)
 
@@ -149,6 +181,7 @@ async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> 
     refuse_empty(body)
     cataloguing = cataloguing_for(context, call, body)
     answer = await context.blocking.run(
+        call.principal.organization_id,
         cataloguing.change_pool,
         PoolId(call.path_id),
         given_or_none(body.name),
@@ -159,6 +192,7 @@ async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> 
 
 async def list_ticket_types(context: Context, call: Call, query: OfSessionQuery) -> Reply:
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.ticket_types,
         context.catalogue,
         call.principal.organization_id,
@@ -171,7 +205,11 @@ async def list_ticket_types(context: Context, call: Call, query: OfSessionQuery)
 async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, ticket_type_id = call.principal.organization_id, TicketTypeId(call.path_id)
     found = await context.blocking.run(
-        reading.ticket_type, context.catalogue, organization_id, ticket_type_id
+        call.principal.organization_id,
+        reading.ticket_type,
+        context.catalogue,
+        organization_id,
+        ticket_type_id,
     )
     return reply_to_reading(call, found, ticket_type_answer)
 
@@ -190,7 +228,7 @@ async def create_ticket_type(context: Context, call: Call, body: CreateTicketTyp
         policy=_policy(body.hold_policy),
         is_seated=body.is_seated,
     )
-    return reply_to(call, await context.blocking.run(create))
+    return reply_to(call, await context.blocking.run(call.principal.organization_id, create))
 
 
 async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTypeRequest) -> Reply:
@@ -204,7 +242,7 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
         pool_ids=None if isinstance(body.pool_ids, UnsetType) else _pool_ids(body.pool_ids),
         policy=_policy_change(body.hold_policy),
     )
-    return reply_to(call, await context.blocking.run(change))
+    return reply_to(call, await context.blocking.run(call.principal.organization_id, change))
 
 
 def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:

@@ -4,13 +4,9 @@ from dataclasses import dataclass
 
 from holdfast.domain.ids import SessionId, SessionKey
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.fair_calls import FairCalls
 from holdfast.entrypoints.api.seat_maps import WrittenMap
-from holdfast.entrypoints.api.waiting import (
-    BlockingCalls,
-    EngineAnswers,
-    FreshLookups,
-    SharedLookups,
-)
+from holdfast.entrypoints.api.waiting import EngineAnswers, FreshLookups, SharedLookups
 from holdfast.ports.audit import AuditReader
 from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.facts import FactLog
@@ -19,18 +15,20 @@ from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
 from holdfast.services.checking_out import Cashier
-from holdfast.services.counting import Statistics, StatisticsKey
+from holdfast.services.counting import CountedSale, StatisticsKey
 from holdfast.services.reserving import SeatFinder, SeatPath
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     engine: EngineAnswers
-    blocking: BlockingCalls
+    blocking: FairCalls
+    large: FairCalls
+    imports: FairCalls
     holds: HoldReader
     catalogue: CatalogueStore
     seats: SeatReader
-    statistics: FreshLookups[StatisticsKey, Statistics | Refusal]
+    statistics: FreshLookups[StatisticsKey, CountedSale | Refusal]
     orders: OrderReader
     facts: FactLog
     audit: AuditReader

@@ -16,7 +16,9 @@ from holdfast.services import reading
 async def list_facts(context: Context, call: Call, query: FactsQuery) -> Reply:
     organization_id, after = call.principal.organization_id, _after(query)
     found = await context.blocking.run(
-        reading.read, lambda: context.facts.facts(organization_id, after, query.limit)
+        call.principal.organization_id,
+        reading.read,
+        lambda: context.facts.facts(organization_id, after, query.limit),
     )
     if isinstance(found, FactPage) and found.is_gone:
         message = "Facts that followed are no longer kept. Begin anew, without after"

@@ -35,6 +35,7 @@ IMPORT_SECONDS_MAX = 30.0
 
 async def list_blocks(context: Context, call: Call, query: OfSessionQuery) -> Reply:
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.blocks,
         context.catalogue,
         call.principal.organization_id,
@@ -46,7 +47,9 @@ async def list_blocks(context: Context, call: Call, query: OfSessionQuery) -> Re
 
 async def get_block(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, block_id = call.principal.organization_id, BlockId(call.path_id)
-    found = await context.blocking.run(reading.block, context.catalogue, organization_id, block_id)
+    found = await context.blocking.run(
+        call.principal.organization_id, reading.block, context.catalogue, organization_id, block_id
+    )
     return reply_to_reading(call, found, block_answer)
 
 
@@ -59,7 +62,7 @@ async def create_block(context: Context, call: Call, body: CreateBlockRequest) -
         capacity=body.capacity,
         prices=_prices("ticket_types", body.ticket_types),
     )
-    return reply_to(call, await context.blocking.run(create))
+    return reply_to(call, await context.blocking.run(call.principal.organization_id, create))
 
 
 async def change_block(context: Context, call: Call, body: ChangeBlockRequest) -> Reply:
@@ -73,13 +76,14 @@ async def change_block(context: Context, call: Call, body: ChangeBlockRequest) -
         capacity=UNCHANGED if isinstance(body.capacity, UnsetType) else body.capacity,
         prices=None if isinstance(given, UnsetType) else _prices("ticket_types", given),
     )
-    return reply_to(call, await context.blocking.run(change))
+    return reply_to(call, await context.blocking.run(call.principal.organization_id, change))
 
 
 async def import_seats(context: Context, call: Call, body: ImportSeatsRequest | CsvText) -> Reply:
     """Whatever takes its time with many seats happens on a thread."""
-    answer = await context.blocking.run_for(
-        IMPORT_SECONDS_MAX, partial(_import, context, call, body)
+    organization_id = call.principal.organization_id
+    answer = await context.imports.run_for(
+        IMPORT_SECONDS_MAX, organization_id, partial(_import, context, call, body)
     )
     return reply_to(call, answer)
 

@@ -61,7 +61,9 @@ async def reply_from_line(
         return reply
     seen = SeenHold(outcome.hold, outcome.at)
     try:
-        found = await context.blocking.run(reading.in_line, context.holds, seen)
+        found = await context.blocking.run(
+            call.principal.organization_id, reading.in_line, context.holds, seen
+        )
     except Problem:
         return reply  # that nobody has time to look does not undo what was decided
     return (
@@ -89,7 +91,11 @@ async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> 
 
 async def get_hold(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
-        reading.hold_in_line, context.holds, call.principal.organization_id, HoldId(call.path_id)
+        call.principal.organization_id,
+        reading.hold_in_line,
+        context.holds,
+        call.principal.organization_id,
+        HoldId(call.path_id),
     )
     return reply_to_reading(call, found, placed_hold_answer)
 
@@ -97,6 +103,7 @@ async def get_hold(context: Context, call: Call, _: NoFields) -> Reply:
 async def list_holds(context: Context, call: Call, query: HoldsQuery) -> Reply:
     only = _hold_filter(query)
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.holds,
         context.holds,
         call.principal.organization_id,
@@ -109,6 +116,7 @@ async def list_holds(context: Context, call: Call, query: HoldsQuery) -> Reply:
 
 async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.availability,
         context.catalogue,
         call.principal.organization_id,

@@ -77,10 +77,15 @@ async def _holds_to_pay(
     organization_id = call.principal.organization_id
     if body.cart is not None:
         return await context.blocking.run(
-            checking_out.held_in_cart, context.holds, organization_id, body.cart
+            call.principal.organization_id,
+            checking_out.held_in_cart,
+            context.holds,
+            organization_id,
+            body.cart,
         )
     if body.event_id is not None and holder is not None:
         return await context.blocking.run(
+            call.principal.organization_id,
             checking_out.held_for_event,
             context.holds,
             context.catalogue,
@@ -93,6 +98,7 @@ async def _holds_to_pay(
 
 async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
+        call.principal.organization_id,
         checking_out.checkout,
         context.orders,
         call.principal.organization_id,
@@ -104,7 +110,9 @@ async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
 async def complete_checkout(context: Context, call: Call, body: CompleteCheckoutRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, checkout_id = _payment(call, body), CheckoutId(call.path_id)
-    due = await context.blocking.run(context.cashier.holds_to_complete, payment, checkout_id)
+    due = await context.blocking.run(
+        call.principal.organization_id, context.cashier.holds_to_complete, payment, checkout_id
+    )
     if isinstance(due, Refusal):
         return refusal_reply(due, call.request_id)
     sale = Sale(due, attendees, checkout_id)
@@ -112,7 +120,11 @@ async def complete_checkout(context: Context, call: Call, body: CompleteCheckout
     if not isinstance(answer.outcome, AlreadyConverted):
         return reply_to(call, answer)
     found = await context.blocking.run(
-        context.cashier.paid_order, payment, due.hold_ids[0], answer.outcome.order_id
+        call.principal.organization_id,
+        context.cashier.paid_order,
+        payment,
+        due.hold_ids[0],
+        answer.outcome.order_id,
     )
     return _reply_again(call, found, order_answer)
 
@@ -120,7 +132,9 @@ async def complete_checkout(context: Context, call: Call, body: CompleteCheckout
 async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, hold_id = _payment(call, body), HoldId(call.path_id)
-    due = await context.blocking.run(context.cashier.hold_to_confirm, payment, hold_id)
+    due = await context.blocking.run(
+        call.principal.organization_id, context.cashier.hold_to_confirm, payment, hold_id
+    )
     if isinstance(due, Refusal):
         return refusal_reply(due, call.request_id)
     sale = Sale(due, attendees)
@@ -128,7 +142,11 @@ async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -
     if not isinstance(answer.outcome, AlreadyConverted):
         return reply_to(call, answer, _confirmed_now)
     found = await context.blocking.run(
-        context.cashier.paid_hold, payment, hold_id, answer.outcome.order_id
+        call.principal.organization_id,
+        context.cashier.paid_hold,
+        payment,
+        hold_id,
+        answer.outcome.order_id,
     )
     return _reply_again(call, found, _confirmed_before)
 
@@ -152,15 +170,24 @@ def _reply_again(call: Call, found: T | Refusal, show: Callable[[T], object]) ->
 
 
 async def get_order(context: Context, call: Call, _: NoFields) -> Reply:
-    found = await context.blocking.run(
-        checking_out.order, context.orders, call.principal.organization_id, OrderId(call.path_id)
-    )
+    return await context.blocking.run(call.principal.organization_id, _order_reply, context, call)
+
+
+def _order_reply(context: Context, call: Call) -> Reply:
+    """On the thread that reads it: an order may have thousands of tickets."""
+    organization_id, order_id = call.principal.organization_id, OrderId(call.path_id)
+    found = checking_out.order(context.orders, organization_id, order_id)
     return reply_to_reading(call, found, order_answer)
 
 
 async def list_orders(context: Context, call: Call, query: OrdersQuery) -> Reply:
-    found = await context.blocking.run(
-        checking_out.orders,
+    return await context.blocking.run(
+        call.principal.organization_id, _orders_reply, context, call, query
+    )
+
+
+def _orders_reply(context: Context, call: Call, query: OrdersQuery) -> Reply:
+    found = checking_out.orders(
         context.orders,
         call.principal.organization_id,
         page_request(query),

@@ -68,7 +68,8 @@ class Endpoint:
         if len(body) <= BODY_BYTES_MAX:
             return self._parse_body(call, body)
         # The event loop has others to serve meanwhile.
-        return await self._context.blocking.run(self._parse_body, call, body)
+        organization_id = call.principal.organization_id
+        return await self._context.large.run(organization_id, self._parse_body, call, body)
 
     def _parse_body(self, call: Call, body: bytes) -> Any:
         call.idempotency_key = sent_key(call)

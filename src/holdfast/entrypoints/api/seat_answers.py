@@ -11,12 +11,14 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.domain.seat import SeatStatus
+from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Holder
 from holdfast.entrypoints.api.answers import AnswerShape, utc, utc_or_none
 from holdfast.entrypoints.api.structs import Moment
 from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
 
 SECONDS_PER_MINUTE = 60
+ROWS_PER_SLICE = 10
 
 Indexes = Annotated[
     list[int], Meta(description="Places of the row that are so; the first is number 0.")
@@ -132,10 +134,14 @@ class ChangedSeatAnswer(AnswerShape, frozen=True):
 
 class SeatMapAnswer(AnswerShape, frozen=True, omit_defaults=True):
     """`blocks` is the whole map. With `since` there is `seats` instead: those that have changed
-    since that version. One that you know already may come again; none is missed."""
+    since that version. One that you know already may come again; none is missed. After more than
+    2,000 changes the whole map comes with `since` too: replace yours with it."""
 
     session_id: UUID
     version: Annotated[int, Meta(description="Send it as `since` to get what changes from here.")]
+    complete: Annotated[
+        bool, Meta(description="True with `blocks`, the whole map; false with `seats`, changes.")
+    ]
     blocks: list[MapBlockAnswer] | UnsetType = UNSET
     seats: list[ChangedSeatAnswer] | UnsetType = UNSET
 
@@ -221,10 +227,10 @@ def unblocked_answer(session_id: SessionId, outcome: object) -> SeatsUnblockedAn
 
 def map_answer(seats: SessionMap) -> SeatMapAnswer:
     blocks = [
-        MapBlockAnswer(block.id, block.name, block.capacity, [_map_row(row) for row in block.rows])
+        MapBlockAnswer(block.id, block.name, block.capacity, _map_rows(block.rows))
         for block in seats.blocks
     ]
-    return SeatMapAnswer(seats.session_id, seats.version, blocks=blocks)
+    return SeatMapAnswer(seats.session_id, seats.version, complete=True, blocks=blocks)
 
 
 def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
@@ -232,7 +238,11 @@ def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
         ChangedSeatAnswer(seat.id, seat.status, _unix(seat.held_until), seat.version)
         for seat in changes.seats
     ]
-    return SeatMapAnswer(changes.session_id, changes.version, seats=seats)
+    return SeatMapAnswer(changes.session_id, changes.version, complete=False, seats=seats)
+
+
+def _map_rows(rows: Sequence[MapRow]) -> list[MapRowAnswer]:
+    return [_map_row(row) for row in giving_way(rows, ROWS_PER_SLICE)]
 
 
 def _map_row(row: MapRow) -> MapRowAnswer:

@@ -39,7 +39,6 @@ from holdfast.entrypoints.api.stats_answers import stats_answer
 from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.services import blocking, counting, reading, reserving
 from holdfast.services.blocking import BlockingRequest
-from holdfast.services.counting import StatisticsKey
 from holdfast.services.reserving import Reservation
 
 _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
@@ -67,6 +66,7 @@ async def get_seat(context: Context, call: Call, query: SeatQuery) -> Reply:
     is_anonymous = email is None and user_id is None
     asking = None if is_anonymous else holder_of(email, user_id)
     found = await context.blocking.run(
+        call.principal.organization_id,
         reading.seat,
         context.seats,
         call.principal.organization_id,
@@ -99,8 +99,11 @@ async def _change_blocking(
 
 async def get_seat_map(context: Context, call: Call, query: SeatMapQuery) -> Reply:
     if not isinstance(query.since, UnsetType):
-        reply = await context.blocking.run(_changes_reply, context, call, query.since)
-        return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
+        reply = await context.blocking.run(
+            call.principal.organization_id, _changes_reply, context, call, query.since
+        )
+        if reply is not None:
+            return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
     key = (call.principal.organization_id, SessionId(call.path_id))
     written = await context.maps.get(key)
     if isinstance(written, Refusal):
@@ -113,19 +116,26 @@ def _tagged(call: Call, reply: Reply, tag: bytes) -> Reply:
     return reply._replace(status=NOT_MODIFIED) if is_known_tag(call, tag) else reply
 
 
-def _changes_reply(context: Context, call: Call, since: int) -> Reply:
+def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
+    """None where so much has changed that the whole map tells it better."""
     organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
     changes = reading.seat_changes(context.seats, organization_id, session_id, since)
     if not isinstance(changes, Refusal) and since > changes.version:
         # Versions only rise: this one is not from here, and what came before it would be missed.
         message = "Use version of an answer before, unchanged"
         raise invalid([FieldError("since", ProblemCode.INVALID_CURSOR.value, message)])
+    if not isinstance(changes, Refusal) and changes.too_many:
+        return None
     return reply_to_reading(call, changes, changes_answer)
 
 
 async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
-        counting.occupancy, context.seats, call.principal.organization_id, EventId(call.path_id)
+        call.principal.organization_id,
+        counting.occupancy,
+        context.seats,
+        call.principal.organization_id,
+        EventId(call.path_id),
     )
     return reply_to_reading(call, found, occupancy_answer)
 
@@ -133,5 +143,6 @@ async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
 async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
     """It takes a while where much was sold, so those who ask at once share the answer."""
     organization_id, session_id = call.principal.organization_id, given_or_none(query.session_id)
-    found = await context.statistics.get(StatisticsKey(organization_id, session_id, query.hours))
-    return reply_to_reading(call, found, stats_answer)
+    key = counting.statistics_key(organization_id, session_id, query.hours)
+    found = await context.statistics.get(key)
+    return reply_to_reading(call, found, lambda counted: stats_answer(counted.last(query.hours)))

@@ -10,9 +10,10 @@ from holdfast.domain.ids import SeatId, SessionId
 from holdfast.domain.seat import BLOCKED_REASON_LENGTH_MAX
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.structs import AN_ID, Email, RequestShape, UserId, ruled
+from holdfast.services.counting import HOURS_MAX
 
 STATS_HOURS_DEFAULT = 24
-STATS_HOURS_MAX = 7 * 24
+STATS_HOURS_MAX = HOURS_MAX
 
 SeatRef: TypeAlias = Annotated[SeatId, AN_ID]
 CartToken: TypeAlias = Annotated[

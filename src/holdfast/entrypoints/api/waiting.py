@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import BoundedSemaphore
@@ -25,6 +25,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _log = structlog.get_logger("holdfast.api")
+
+# Runs a call on a thread.
+Run = Callable[[Callable[[K], T], K], Awaitable[T]]
 
 # A waiter, and the moment from which on it waits no more.
 _Waiter = tuple["asyncio.Future[Answer | None]", float]
@@ -109,7 +112,8 @@ class EngineAnswers:
 
 
 class BlockingCalls:
-    """A few threads for calls that block, and a bounded number of calls that wait for one."""
+    """A few threads for calls that block, and a bounded number of calls that wait for one. For
+    callers that nobody knows yet; an organization has its share of `FairCalls`."""
 
     def __init__(self, bound_seconds: float) -> None:
         self._bound_seconds = bound_seconds
@@ -140,15 +144,15 @@ class BlockingCalls:
 class SharedLookups(Generic[K, T]):
     """Calls that ask for the same thing are one call, however many wait for its answer."""
 
-    def __init__(self, blocking: BlockingCalls, look_up: Callable[[K], T]) -> None:
-        self._blocking = blocking
+    def __init__(self, run: Run[K, T], look_up: Callable[[K], T]) -> None:
+        self._run_blocking = run
         self._look_up = look_up
         self._pending: dict[K, asyncio.Task[T]] = {}
 
     async def get(self, key: K) -> T:
         pending = self._pending.get(key)
         if pending is None:
-            pending = asyncio.ensure_future(self._blocking.run(self._look_up, key))
+            pending = asyncio.ensure_future(self._run_blocking(self._look_up, key))
             self._pending[key] = pending
             pending.add_done_callback(lambda _: self._pending.pop(key, None))
         # Others may wait for the same answer: one that is cancelled leaves it running.
@@ -159,8 +163,8 @@ class FreshLookups(Generic[K, T]):
     """Calls that ask for the same thing while it is looked up share the look-up after that one: few
     look-ups for many, and nobody gets an answer that is older than the question."""
 
-    def __init__(self, blocking: BlockingCalls, look_up: Callable[[K], T]) -> None:
-        self._blocking = blocking
+    def __init__(self, run: Run[K, T], look_up: Callable[[K], T]) -> None:
+        self._run_blocking = run
         self._look_up = look_up
         self._running: dict[K, asyncio.Task[T]] = {}
         self._next: dict[K, asyncio.Task[T]] = {}
@@ -177,7 +181,7 @@ class FreshLookups(Generic[K, T]):
             await asyncio.wait({before})
         own = self._running[key] = self._next.pop(key)
         try:
-            return await self._blocking.run(self._look_up, key)
+            return await self._run_blocking(self._look_up, key)
         finally:
             if self._running.get(key) is own:
                 del self._running[key]

@@ -1,0 +1,282 @@
+"""One organization's reads, however many and however slow, leave the others their share."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from uuid import UUID
+
+import httpx
+import pytest
+
+from holdfast.domain.catalogue import Event
+from holdfast.domain.catalogue_changes import CatalogueChange
+from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.entrypoints.api import app, fair_calls
+from holdfast.entrypoints.api.fair_calls import IMPORTS, READS, FairCalls, FairThreads, Shares
+from holdfast.entrypoints.api.problems import Problem
+from holdfast.ports.access import ALL_SCOPES
+from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.paging import Page, PageRequest
+from tests.api.world import ORGANIZATION, SESSION, StubCatalogue, World
+
+BUSY, QUIET, THIRD = (OrganizationId(UUID(int=number)) for number in (1, 2, 3))
+BOUND_SECONDS = 60
+
+
+class Gate:
+    """Calls stand still in it until it is opened."""
+
+    def __init__(self) -> None:
+        self._opened = threading.Event()
+        self._entered = threading.Semaphore(0)
+
+    def pass_through(self) -> None:
+        self._entered.release()
+        assert self._opened.wait(BOUND_SECONDS)
+
+    def await_entered(self, count: int) -> None:
+        for _ in range(count):
+            assert self._entered.acquire(timeout=BOUND_SECONDS)
+
+    def open(self) -> None:
+        self._opened.set()
+
+
+@contextmanager
+def threads_for(shares: Shares) -> Iterator[tuple[FairThreads, Gate]]:
+    threads, gate = FairThreads("test", shares), Gate()
+    try:
+        yield threads, gate
+    finally:
+        gate.open()
+        threads.close()
+
+
+def submitted(
+    threads: FairThreads, organization_id: OrganizationId, call: Callable[[], object]
+) -> "Future[object]":
+    future = threads.submit(organization_id, call)
+    assert future is not None
+    return future
+
+
+def test_a_blocked_organization_leaves_threads_to_the_others() -> None:
+    with threads_for(Shares(threads=2, at_once=1, calls_max=100)) as (threads, gate):
+        busy = [submitted(threads, BUSY, gate.pass_through) for _ in range(10)]
+        gate.await_entered(1)
+        assert submitted(threads, QUIET, lambda: "read").result(BOUND_SECONDS) == "read"
+        assert not any(future.done() for future in busy)
+        gate.open()
+        assert not wait(busy, BOUND_SECONDS).not_done
+
+
+def test_without_shares_it_takes_all_of_them() -> None:
+    """The control of the test above."""
+    with threads_for(Shares(threads=2, at_once=2, calls_max=100)) as (threads, gate):
+        for _ in range(2):
+            submitted(threads, BUSY, gate.pass_through)
+        gate.await_entered(2)
+        quiet = submitted(threads, QUIET, lambda: "read")
+        assert not quiet.running()
+        gate.open()
+        assert quiet.result(BOUND_SECONDS) == "read"
+
+
+def test_queues_are_served_in_turns() -> None:
+    order: list[str] = []
+    with threads_for(Shares(threads=1, at_once=1, calls_max=100)) as (threads, gate):
+        submitted(threads, BUSY, gate.pass_through)
+        gate.await_entered(1)
+        rest = [submitted(threads, BUSY, lambda: order.append("busy")) for _ in range(5)]
+        rest += [submitted(threads, QUIET, lambda: order.append("quiet")) for _ in range(2)]
+        rest.append(submitted(threads, THIRD, lambda: order.append("third")))
+        gate.open()
+        assert not wait(rest, BOUND_SECONDS).not_done
+    assert order == ["busy", "quiet", "third", "busy", "quiet", "busy", "busy", "busy"]
+
+
+def test_a_full_queue_of_one_leaves_room_to_the_others() -> None:
+    with threads_for(Shares(threads=1, at_once=1, calls_max=4)) as (threads, gate):
+        taken = [threads.submit(BUSY, gate.pass_through) for _ in range(4)]
+        assert [future is None for future in taken] == [False, False, False, True]
+        quiet = submitted(threads, QUIET, gate.pass_through)
+        assert threads.submit(THIRD, gate.pass_through) is None
+        gate.open()
+        quiet.result(BOUND_SECONDS)
+
+
+def test_room_is_given_back() -> None:
+    with threads_for(Shares(threads=1, at_once=1, calls_max=1)) as (threads, gate):
+        gate.open()
+        for organization_id in (BUSY, QUIET, BUSY):
+            submitted(threads, organization_id, gate.pass_through).result(BOUND_SECONDS)
+
+
+def test_an_error_is_the_callers_and_the_thread_goes_on() -> None:
+    with threads_for(Shares(threads=1, at_once=1, calls_max=9)) as (threads, _):
+        with pytest.raises(ZeroDivisionError):
+            submitted(threads, BUSY, lambda: 1 // 0).result(BOUND_SECONDS)
+        assert submitted(threads, BUSY, lambda: "next").result(BOUND_SECONDS) == "next"
+
+
+def test_what_nobody_waits_for_any_longer_is_not_begun() -> None:
+    begun: list[str] = []
+    with threads_for(Shares(threads=1, at_once=1, calls_max=9)) as (threads, gate):
+        submitted(threads, BUSY, gate.pass_through)
+        gate.await_entered(1)
+        assert submitted(threads, QUIET, lambda: begun.append("given up")).cancel()
+        last = submitted(threads, THIRD, lambda: begun.append("third"))
+        gate.open()
+        last.result(BOUND_SECONDS)
+    assert begun == ["third"]
+
+
+def test_closing_cancels_what_has_not_begun() -> None:
+    with threads_for(Shares(threads=1, at_once=1, calls_max=9)) as (threads, gate):
+        running = submitted(threads, BUSY, gate.pass_through)
+        gate.await_entered(1)
+        queued = submitted(threads, BUSY, gate.pass_through)
+        threads.close()
+        assert queued.cancelled()
+        assert threads.submit(BUSY, gate.pass_through) is None
+        gate.open()
+        running.result(BOUND_SECONDS)
+
+
+def test_who_finds_no_room_is_told_to_come_back() -> None:
+    gate = Gate()
+
+    async def scenario() -> None:
+        calls = FairCalls("test", Shares(threads=1, at_once=1, calls_max=1), BOUND_SECONDS)
+        first = asyncio.ensure_future(calls.run(BUSY, gate.pass_through))
+        await asyncio.to_thread(gate.await_entered, 1)
+        with pytest.raises(Problem) as refused:
+            await calls.run(BUSY, gate.pass_through)
+        assert refused.value.code is RefusalCode.SERVICE_UNAVAILABLE
+        assert (b"retry-after", b"1") in refused.value.reply("request-1").headers
+        gate.open()
+        await first
+        calls.close()
+
+    asyncio.run(scenario())
+
+
+class SlowCatalogue(StubCatalogue):
+    """Answers one organization, and keeps the other at a gate."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__()
+        self.gate = gate
+
+    def events(self, organization_id: OrganizationId, page: PageRequest) -> Page[Event]:
+        if organization_id == ORGANIZATION:
+            self.gate.pass_through()
+        return super().events(organization_id, page)
+
+    def apply(
+        self,
+        change: CatalogueChange,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[CatalogueOutcome], bytes],
+    ) -> CatalogueAnswer:
+        if change.organization_id == ORGANIZATION:
+            self.gate.pass_through()
+        return super().apply(change, idempotency, render)
+
+
+async def reads_beside(world: World, gate: Gate, busy: int, entered: int) -> httpx.Response | None:
+    """What the quiet organization gets while the other has so many reads that stand still; None
+    when it does not get an answer before they are let go."""
+    quiet = world.keys.new_key(*ALL_SCOPES, organization_id=QUIET)
+    transport = httpx.ASGITransport(app=world.api)
+    async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+
+        async def read(secret: str) -> httpx.Response:
+            headers = {"Authorization": f"Bearer {secret}"}
+            return await client.get("/api/events", headers=headers)
+
+        reads = [asyncio.ensure_future(read(world.secret)) for _ in range(busy)]
+        await asyncio.to_thread(gate.await_entered, entered)
+        asked = asyncio.ensure_future(read(quiet))
+        if entered < READS.threads:
+            answer = await asked
+        else:
+            await asyncio.sleep(0)
+            answer = None
+            assert not asked.done()
+        gate.open()
+        await asyncio.gather(*reads, asked)
+        return answer
+
+
+@pytest.fixture
+def slow_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Shares], World]]:
+    worlds: list[World] = []
+
+    def make(shares: Shares) -> World:
+        monkeypatch.setattr(app, "READS", shares)
+        monkeypatch.setattr("tests.api.world.StubCatalogue", lambda: SlowCatalogue(Gate()))
+        worlds.append(World())
+        return worlds[0]
+
+    yield make
+    for world in worlds:
+        world.close()
+
+
+def test_a_crowd_of_slow_reads_does_not_delay_another_organization(
+    slow_world: Callable[[Shares], World],
+) -> None:
+    world = slow_world(READS)
+    assert isinstance(world.catalogue, SlowCatalogue)
+    answer = asyncio.run(reads_beside(world, world.catalogue.gate, 50, READS.at_once))
+    assert answer is not None
+    assert answer.status_code == 200
+
+
+def test_without_shares_it_would(slow_world: Callable[[Shares], World]) -> None:
+    """The control of the test above."""
+    world = slow_world(replace(READS, at_once=READS.threads))
+    assert isinstance(world.catalogue, SlowCatalogue)
+    assert asyncio.run(reads_beside(world, world.catalogue.gate, 50, READS.threads)) is None
+
+
+def test_imports_of_one_organization_hold_up_nobody(
+    slow_world: Callable[[Shares], World],
+) -> None:
+    """Neither another one's import nor any read. The stub knows no session, and says so."""
+    world = slow_world(READS)
+    assert isinstance(world.catalogue, SlowCatalogue)
+    gate = world.catalogue.gate
+    quiet = world.keys.new_key(*ALL_SCOPES, organization_id=QUIET)
+
+    async def scenario() -> None:
+        transport = httpx.ASGITransport(app=world.api)
+        async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+
+            async def imported(secret: str) -> httpx.Response:
+                headers = {"Authorization": f"Bearer {secret}", "Content-Type": "text/csv"}
+                path = f"/api/sessions/{SESSION}/seats"
+                return await client.post(path, content="block,row,number\nA,1,1", headers=headers)
+
+            held_up = [asyncio.ensure_future(imported(world.secret)) for _ in range(5)]
+            await asyncio.to_thread(gate.await_entered, IMPORTS.at_once)
+            assert (await imported(quiet)).status_code == 404
+            headers = {"Authorization": f"Bearer {quiet}"}
+            assert (await client.get("/api/events", headers=headers)).status_code == 200
+            assert not any(each.done() for each in held_up)
+            gate.open()
+            await asyncio.gather(*held_up)
+
+    asyncio.run(scenario())
+
+
+def test_one_organization_never_has_all_the_threads() -> None:
+    for shares in (fair_calls.READS, fair_calls.LARGE_READS, fair_calls.IMPORTS):
+        assert 2 * shares.at_once <= shares.threads
+        assert shares.calls_of_one_max < shares.calls_max

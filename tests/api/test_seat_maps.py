@@ -1,0 +1,89 @@
+"""A map is read and written once for everybody, and never shown when it is no longer true."""
+
+from uuid import UUID
+
+import pytest
+
+from holdfast.domain import refusals
+from holdfast.domain.ids import BlockId, OrganizationId, SessionId
+from holdfast.entrypoints.api import seat_maps
+from holdfast.entrypoints.api.seat_maps import MapWriter, WrittenMap
+from holdfast.ports.seats import MapBlock, MapRow, MapState, SessionMap
+from tests.api.world import ORGANIZATION, SESSION, StubSeats
+
+KEY = (ORGANIZATION, SESSION)
+LAPSE = 1_000
+
+
+class CountedSeats(StubSeats):
+    """One hall, whose state and map are set by the test."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.state = MapState(version=8, blocks_digest=1, at=0.0)
+        self.version = 8
+
+    def map_state(self, organization_id: OrganizationId, session_id: SessionId) -> MapState | None:
+        return self.state
+
+    def session_map(
+        self, organization_id: OrganizationId, session_id: SessionId
+    ) -> SessionMap | None:
+        self.reads += 1
+        row = MapRow("A", ["1"], ["1"], [0.0], [0.0], "h", {"0": LAPSE}, (), (), ())
+        block = MapBlock(BlockId(UUID(int=1)), "Stalls", None, (row,))
+        return SessionMap(session_id, self.version, (block,), self.state.blocks_digest)
+
+
+@pytest.fixture
+def seats() -> CountedSeats:
+    return CountedSeats()
+
+
+def test_a_map_that_is_still_true_is_not_read_again(seats: CountedSeats) -> None:
+    writer = MapWriter(seats)
+    first = writer.write(KEY)
+    assert isinstance(first, WrittenMap)
+    assert writer.write(KEY) is first
+    assert seats.reads == 1
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(MapState(9, 1, 0.0), id="a seat has changed"),
+        pytest.param(MapState(8, 2, 0.0), id="a block has changed"),
+        pytest.param(MapState(8, 1, float(LAPSE)), id="a hold has lapsed"),
+    ],
+)
+def test_a_map_that_is_no_longer_true_is_read_again(seats: CountedSeats, state: MapState) -> None:
+    writer = MapWriter(seats)
+    writer.write(KEY)
+    seats.state = state
+    writer.write(KEY)
+    assert seats.reads == 2
+
+
+def test_a_map_read_while_a_change_was_on_its_way_is_not_believed(seats: CountedSeats) -> None:
+    """Its version is that of the oldest transaction that was open; the newest seat is newer."""
+    seats.version = 5
+    writer = MapWriter(seats)
+    writer.write(KEY)
+    writer.write(KEY)
+    assert seats.reads == 2
+
+
+def test_only_so_many_are_kept(seats: CountedSeats, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seat_maps, "MAPS_KEPT_MAX", 2)
+    writer = MapWriter(seats)
+    keys = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]
+    for key in keys:
+        writer.write(key)
+    writer.write(keys[2])
+    assert seats.reads == 3
+    writer.write(keys[0])
+    assert seats.reads == 4
+
+
+def test_a_session_that_is_not_there_is_refused() -> None:
+    assert MapWriter(StubSeats()).write(KEY) == refusals.session_not_found()
