@@ -7,6 +7,7 @@ from typing import NamedTuple
 from holdfast.domain import refusals
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.holds import HoldReader, HoldStatistics
 from holdfast.ports.seats import EventOccupancy, SeatReader
 from holdfast.ports.statistics import SaleStatistics, SaleStatisticsReader
@@ -32,9 +33,15 @@ class StatisticsKey(NamedTuple):
 
 
 def statistics(
-    holds: HoldReader, sales: SaleStatisticsReader, key: StatisticsKey
+    catalogue: CatalogueStore, holds: HoldReader, sales: SaleStatisticsReader, key: StatisticsKey
 ) -> Statistics | Refusal:
     organization_id, session_id, hours = key
+    if session_id is not None:
+        session = found(
+            lambda: catalogue.session(organization_id, session_id), refusals.invalid_session
+        )
+        if isinstance(session, Refusal):
+            return session
     window = timedelta(hours=hours)
     now = read(lambda: holds.statistics(organization_id, session_id, EXPIRING_SOON))
     if isinstance(now, Refusal):

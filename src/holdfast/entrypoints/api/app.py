@@ -42,7 +42,12 @@ class Api:
             seats=container.seats,
             statistics=FreshLookups(
                 self._blocking,
-                partial(counting.statistics, container.holds, container.statistics),
+                partial(
+                    counting.statistics,
+                    container.catalogue,
+                    container.holds,
+                    container.statistics,
+                ),
             ),
             orders=container.orders,
             facts=container.facts,
