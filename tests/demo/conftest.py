@@ -1,7 +1,6 @@
 """A demo in a home of its own, started, killed and stopped by the tests."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.databases import own_environment
 from tests.support.servers import free_port
 
 
@@ -26,7 +26,7 @@ class Demo:
 
     def start(self) -> "Demo":
         environment = {
-            **os.environ,
+            **own_environment(),
             "HOLDFAST_HOME": str(self.home),
             "HOLDFAST_PORT": str(self.port),
         }

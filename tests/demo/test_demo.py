@@ -1,7 +1,6 @@
 """`holdfast demo`: one command, nothing left behind, and the data still there the next time."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -19,6 +18,7 @@ import pytest
 
 from holdfast.adapters.embedded import EmbeddedPostgres
 from tests.demo.conftest import Demo
+from tests.support.databases import own_environment
 from tests.support.servers import free_port
 
 KEYS = {
@@ -39,7 +39,7 @@ KEYS = {
     "line_url",
 }
 # The embedded services listen on other ports after each start.
-CHANGING_KEYS = {"database_url", "redis_url"}
+CHANGING_KEYS = {"database_url", "owner_database_url", "redis_url"}
 # What the demo says to try ends with the closing quote of its body.
 PRINTED_COMMAND = re.compile(r"^  (curl .+?\}')$", re.MULTILINE | re.DOTALL)
 PRINTED_DELETION = re.compile(r"^  (curl -sS -X DELETE .+?')$", re.MULTILINE | re.DOTALL)
@@ -217,7 +217,7 @@ def test_an_operators_command_finds_its_way_to_the_demo(
     while True:
         done = subprocess.run(
             [sys.executable, "-m", "holdfast.entrypoints.cli.main", *command.split()],
-            env={**os.environ, **addresses},
+            env={**own_environment(), **addresses},
             capture_output=True,
             text=True,
             check=True,

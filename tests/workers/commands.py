@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.owner import wait_until
+from tests.support.databases import own_environment
 
 START_SECONDS_MAX = 60.0
 _PROGRAM = [sys.executable, "-m", "holdfast.entrypoints.cli.main"]
 
 
 def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
-    ours = {name: value for name, value in os.environ.items() if "HOLDFAST" not in name}
-    return {**ours, **settings}
+    return {**own_environment(), **settings}
 
 
 def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:

@@ -43,7 +43,9 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
     home.mkdir(parents=True, exist_ok=True)
     if settings.database_url is None:
         report("Starting PostgreSQL ...")
-        os.environ["DATABASE_URL"] = running.enter_context(EmbeddedPostgres(home / "postgres")).url
+        postgres = running.enter_context(EmbeddedPostgres(home / "postgres"))
+        os.environ["DATABASE_URL"] = postgres.server_url
+        os.environ["HOLDFAST_OWNER_DATABASE_URL"] = postgres.url
     if settings.redis_url is None:
         report("Starting Valkey ...")
         # It is the broker too: what it was told must still be there after a restart.
@@ -85,8 +87,9 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
         "hall_url": f"{base_url}/admin/holdfast/session/{DEMO_SESSION_ID}/change/",
         "admin_username": ADMIN_NAME,
         "admin_password": password,
-        # For commands beside the demo. Both change with every start of the embedded services.
+        # For commands beside the demo. They may change with every start of the embedded services.
         "database_url": settings.database_url,
+        "owner_database_url": settings.owner_url,
         "redis_url": settings.redis_url,
     }
     _write_private(path, json.dumps(demo, indent=2) + "\n")

@@ -63,8 +63,14 @@ class EmbeddedPostgres(EmbeddedService):
 
     @property
     def url(self) -> str:
-        """Where the service connects, as the owner of its database and nothing more."""
+        """Where migrations connect, as the owner of the database and nothing more."""
         return self._url(cluster.ROLE, self._role_password(), cluster.DATABASE)
+
+    @property
+    def server_url(self) -> str:
+        """Where the service connects, as a login that owns nothing."""
+        password = cluster.server_password(self._role_password())
+        return self._url(cluster.SERVER_ROLE, password, cluster.DATABASE)
 
     @property
     def data_directory(self) -> Path:
@@ -117,9 +123,9 @@ class EmbeddedPostgres(EmbeddedService):
     def _configure(self) -> None:
         port = self.port
         try:
-            cluster.ensure_role_and_database(self.superuser_url, self._role_password())
+            cluster.ensure_roles_and_database(self.superuser_url, self._role_password())
         except psycopg.Error as error:
             raise EmbeddedServiceError(
-                f"PostgreSQL runs on port {port}, but its role and database could not be made: "
+                f"PostgreSQL runs on port {port}, but its roles and database could not be made: "
                 f"{str(error).strip()}"
             ) from error
