@@ -1,6 +1,7 @@
 """`holdfast demo`: one command, nothing left behind, and the data still there the next time."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -18,6 +19,7 @@ import pytest
 
 from holdfast.adapters.embedded import EmbeddedPostgres
 from tests.demo.conftest import Demo
+from tests.e2e.owner import wait_until
 from tests.support.databases import own_environment
 from tests.support.servers import free_port
 
@@ -248,6 +250,55 @@ def test_a_key_of_an_earlier_version_gets_the_scopes_that_are_new(
         assert stripped.rowcount == 1
     demo.start().until_ready()
     assert demo.client.get("/api/facts").status_code == 200
+    demo.end(signal.SIGINT)
+
+
+def test_a_service_that_dies_is_started_again(running_demo: Demo) -> None:
+    """Killed as a crash would: the same data, on the same port, and somebody says so."""
+    demo = running_demo
+    held = demo.hold("ga_ticket_type_id", 1).json()
+    for service, title in (("postgres", "PostgreSQL"), ("valkey", "Valkey")):
+        before = demo.server_of(service)
+        os.kill(before, signal.SIGKILL)
+        said_by(demo, f"{title} is back.")
+        assert f"{title} has ended; starting it again." in printed(demo)
+        assert demo.server_of(service) != before
+    demo.until_ready()
+    wait_until(
+        lambda: demo.client.get(f"/api/holds/{held['hold_id']}").status_code == 200,
+        "the hold is still there",
+        60,
+    )
+
+
+def said_by(demo: Demo, text: str) -> None:
+    wait_until(lambda: text in printed(demo), f"the demo says: {text}", 60)
+
+
+def test_a_reset_deletes_the_demos_data_and_nothing_else(
+    demo_at: Callable[[str, int], Demo],
+) -> None:
+    demo = demo_at("home", free_port()).start().until_ready()
+    held, key = demo.hold("small_ticket_type_id", 10), demo.facts["secret_key"]
+    assert held.status_code == 201
+    (demo.home / "notes.txt").write_text("mine")
+
+    busy = Demo(demo.home, free_port())
+    busy.output = demo.home.with_suffix(".second.log")
+    assert busy.start("--reset", "--yes").process.wait(60) == 1  # type: ignore[union-attr]
+    assert "Stop the demo first; nothing was deleted." in busy.output.read_text()
+    assert demo.hold("ga_ticket_type_id", 1).status_code == 201
+
+    demo.end(signal.SIGINT)
+    assert demo.start("--reset").process.wait(60) == 1  # type: ignore[union-attr]
+    assert str(demo.home / "postgres") in printed(demo)
+    assert "say --yes" in printed(demo)
+    assert (demo.home / "postgres").exists()
+
+    demo.start("--reset", "--yes").until_ready()
+    assert demo.facts["secret_key"] != key
+    assert demo.client.get(f"/api/holds/{held.json()['hold_id']}").status_code == 404
+    assert (demo.home / "notes.txt").read_text() == "mine"
     demo.end(signal.SIGINT)
 
 

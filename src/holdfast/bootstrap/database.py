@@ -155,6 +155,13 @@ def refuse_unsafe_login(settings: Settings) -> None:
         )
 
 
+def is_known_person(username: str) -> bool:
+    try:
+        return get_user_model().objects.using(OWNER).filter(username=username).exists()
+    finally:
+        connections[OWNER].close()
+
+
 def ensure_admin(username: str, password: str) -> None:
     """Create a superuser of the admin pages, or make the existing user one with this password.
     Django must be set up and the database migrated."""

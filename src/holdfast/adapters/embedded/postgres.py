@@ -11,6 +11,7 @@ import psycopg
 
 from holdfast.adapters.embedded import cluster
 from holdfast.adapters.embedded.errors import EmbeddedServiceError
+from holdfast.adapters.embedded.fallback import fallback_directory
 from holdfast.adapters.embedded.files import kept_password
 from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.adapters.embedded.placement import Placement, RunAs, place
@@ -90,6 +91,9 @@ class EmbeddedPostgres(EmbeddedService):
         if self._placement is None:
             raise EmbeddedServiceError("PostgreSQL was not started yet.")
         return self._placement
+
+    def _kept(self) -> tuple[Path, ...]:
+        return (*super()._kept(), fallback_directory(self.directory))
 
     def _prepare(self) -> None:
         placement = place(self.directory, find_postgres(), self._run_as)

@@ -1,7 +1,6 @@
 """Changes of the catalogue, within the caller's transaction. A change of what one session sells
 takes its lock exclusively, so no hold is decided on terms that are just being changed. An event may
-have too many sessions for that: its version is read with each of theirs, and the answer waits for
-older groups (decision_barrier)."""
+have too many sessions for that: the answer waits for older groups instead (decision_barrier)."""
 
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -119,6 +118,7 @@ def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutco
     if (policy, sale) != (event.policy, event.sale):
         terms = (*astuple(policy), sale.status.value, sale.starts_at, sale.ends_at)
         connection.execute(sql.CHANGE_EVENT_TERMS, (*terms, organization_id, event_id))
+        connection.execute(sql.RAISE_VERSIONS_OF_EVENT, (organization_id, event_id))
         _settle_waitlists(connection, organization_id, event_id)
     connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
     return found(event_record(connection, organization_id, event_id))

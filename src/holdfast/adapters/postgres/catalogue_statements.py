@@ -130,10 +130,8 @@ RENAME_EVENT = """
 UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
-# The engine's copies of its sessions are out of date from here on.
 CHANGE_EVENT_TERMS = f"""
-UPDATE event SET {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s,
-    version = version + 1
+UPDATE event SET {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
 SESSIONS_OF_EVENT = """
@@ -165,9 +163,12 @@ UPDATE session SET name = coalesce(%s, name), starts_at = coalesce(%s, starts_at
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
-# As above, for these sessions alone.
+# The engine's copies of these sessions are out of date from here on.
 RAISE_VERSIONS = """
 UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = ANY (%s)
+"""
+RAISE_VERSIONS_OF_EVENT = """
+UPDATE session SET version = version + 1 WHERE organization_id = %s AND event_id = %s
 """
 INSERT_POOL = """
 INSERT INTO pool (organization_id, id, session_id, name, total) VALUES (%s, %s, %s, %s, %s)

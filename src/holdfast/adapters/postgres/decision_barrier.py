@@ -1,9 +1,9 @@
 """Waiting for the groups that may still decide on an event's old terms.
 
-A group locks its sessions, shared, before it reads their versions, and the event's version is part
-of each of them. So once a change of the event is committed, a group that locks a session later sees
-it. The groups that have locked one already are waited for here, the way CREATE INDEX CONCURRENTLY
-waits for older transactions: by looking, without a lock, however many sessions there are.
+A group locks its sessions, shared, before it reads their versions, and a change of the event raises
+those. So once the change is committed, a group that locks a session later sees it. The groups that
+have locked one already are waited for here, the way CREATE INDEX CONCURRENTLY waits for older
+transactions: by looking, without a lock, however many sessions there are.
 """
 
 import time

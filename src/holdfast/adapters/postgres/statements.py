@@ -149,20 +149,15 @@ CROSS JOIN LATERAL (
 HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
 HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")
 
-# Under the session's lock the version tells whether what we know of its catalogue still holds. It
-# rises with the session's own and with the event's; neither ever falls.
+# Under the session's lock the version tells whether what we know of its catalogue still holds.
 SESSION_VERSIONS = """
-SELECT s.organization_id, s.id, s.version + e.version
+SELECT s.organization_id, s.id, s.version
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
-    SELECT organization_id, id, event_id, version FROM session
+    SELECT organization_id, id, version FROM session
     WHERE organization_id = wanted.organization_id AND id = wanted.id
     OFFSET 0
 ) s
-CROSS JOIN LATERAL (
-    SELECT version FROM event WHERE organization_id = s.organization_id AND id = s.event_id
-    OFFSET 0
-) e
 """
 
 # What lapsed holds still occupy. One second too many is read, because the clock is read last.
@@ -227,7 +222,7 @@ LIMIT %(limit)s
 
 # The catalogue of a session, nearest policy last.
 SESSION_CATALOGUE = f"""
-SELECT s.organization_id, s.id, s.version + e.version, e.currency, e.id, e.status, e.sale_starts_at,
+SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
     e.sale_ends_at, EXISTS (
         SELECT FROM waiting_line l
         WHERE l.organization_id = s.organization_id AND l.session_id = s.id),

@@ -1,5 +1,5 @@
-"""Row-level security for the owner too, a least age of what is pruned, and the version of an
-event's terms, as 0007_forced_security.sql writes them down."""
+"""Row-level security for the owner too, and a least age of what is pruned, as
+0007_forced_security.sql writes them down."""
 
 from pathlib import Path
 
@@ -24,7 +24,6 @@ BEGIN
     END LOOP;
 END
 $$;
-ALTER TABLE event DROP COLUMN version;
 """
 
 

@@ -1,7 +1,3 @@
--- The version of an event's terms. It is read with the version of each session, so that changing an
--- event changes one row, however many sessions it has.
-ALTER TABLE event ADD COLUMN version integer NOT NULL DEFAULT 1;
-
 -- A policy for a role holds for everybody who inherits from it. The owner shall become one of the two
 -- roles to do their work, and not fall under all three policies at once, which costs good plans. Who
 -- may not change that (an administrator has granted the roles) goes on as before.

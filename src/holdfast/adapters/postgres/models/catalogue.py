@@ -36,7 +36,6 @@ class Event(OrganizationRow, PolicyRow):
     status = models.TextField()
     sale_starts_at = models.DateTimeField("on sale from", null=True)
     sale_ends_at = models.DateTimeField("on sale until", null=True)
-    version = models.IntegerField()
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
