@@ -21,6 +21,7 @@ import psycopg
 from holdfast.adapters.embedded import EmbeddedPostgres
 from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.adapters.embedded.tcp_ports import free_port
+from holdfast.adapters.postgres.connecting import OWNER_AT_WORK
 from holdfast.adapters.postgres.keys import PostgresOrganizations
 from holdfast.bootstrap.database import migrate
 from holdfast.bootstrap.settings import Settings
@@ -82,6 +83,7 @@ class Lab:
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Any]]:
         with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(OWNER_AT_WORK)
             yield connection
 
     def add_organization(self, organization_id: UUID, pools: int) -> str:
@@ -151,7 +153,7 @@ class Lab:
         port = free_port("127.0.0.1")
         environment = {
             **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
-            "DATABASE_URL": self.url,
+            "DATABASE_URL": self.postgres.server_url,
             "HOLDFAST_PORT": str(port),
             "HOLDFAST_PROCESSES": str(processes),
             "HOLDFAST_GROUP_MAX": str(group_max),

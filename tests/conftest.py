@@ -25,6 +25,8 @@ for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
     del os.environ[variable]
 configure_logs(Settings(holdfast_log_format="console"))
 os.environ.pop("DATABASE_URL", None)
+# The tests look at the rows as their owner; servers and commands do not (`own_environment`).
+os.environ["PGOPTIONS"] = "-c holdfast.owner=on"
 os.environ.pop("REDIS_URL", None)
 os.environ.pop("AMQP_URL", None)
 

@@ -52,7 +52,7 @@ class Counted:
 
 
 def counter_of(counted: Counted, now: list[float]) -> SaleCounter:
-    return SaleCounter(counted, counted, clock=lambda: now[0])  # type: ignore[arg-type]
+    return SaleCounter(None, counted, counted, lambda: now[0])  # type: ignore[arg-type]
 
 
 def read(counter: SaleCounter, hours: int, organization_id: OrganizationId = ORGANIZATION) -> int:

@@ -1,6 +1,7 @@
 """What every answer has, whatever it is about."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx
@@ -67,12 +68,12 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_places_no_hold(world: Wo
             {"type": "http.disconnect"},
         ]
     )
-    sent: list[object] = []
+    sent: list[Any] = []
 
     async def receive() -> Any:
         return next(messages)
 
-    async def send(message: object) -> None:
+    async def send(message: Any) -> None:
         sent.append(message)
 
     scope = {
@@ -85,7 +86,9 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_places_no_hold(world: Wo
     }
     holds = len(world.store.stored_holds)
     asyncio.run(world.api(scope, receive, send))
-    assert sent == []
+    start, body = sent
+    assert start["status"] == 400
+    assert json.loads(body["body"])["error"] == "malformed_json"
     assert len(world.store.stored_holds) == holds
 
 

@@ -13,6 +13,10 @@ QUERIES = [
     (f"limit={MARK}", "validation_error", "limit"),
     ("limit=", "validation_error", "limit"),
     ("limit=" + "9" * 500, "validation_error", "limit"),
+    ("limit=1e2", "validation_error", "limit"),
+    ("limit=10.0", "validation_error", "limit"),
+    ("limit=%2010", "validation_error", "limit"),
+    ("user_id=%20", "invalid_user_id", "user_id"),
     (f"status={MARK}", "validation_error", "status"),
     (f"session_id={MARK}", "validation_error", "session_id"),
     (f"email={MARK}", "invalid_email", "email"),
@@ -35,6 +39,41 @@ def test_a_bad_query_is_refused(world: World, query: str, error: str, field: str
     problem = answer.json()
     assert (answer.status_code, problem["error"]) == (400, error)
     assert [each["field"] for each in problem.get("errors", [])] == ([field] if field else [])
+    assert MARK not in answer.text
+
+
+@pytest.mark.parametrize("moment", ["0.5", "1700000000", "1e9", "2026-12-31", "now"])
+@pytest.mark.parametrize("name", ["since", "until"])
+def test_a_time_is_written_out_with_its_offset(world: World, name: str, moment: str) -> None:
+    answer = world.call("GET", f"/api/audit?{name}={moment}")
+    assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
+    assert [each["field"] for each in answer.json()["errors"]] == [name]
+    assert world.call("GET", f"/api/audit?{name}=2026-12-31T20:00:00Z").status_code == 200
+
+
+def test_statistics_of_a_session_that_nobody_has_are_refused(world: World) -> None:
+    answer = world.call("GET", f"/api/stats?session_id={UNKNOWN}")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_session")
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/api/holds/", "/api/holds"),
+        (f"/api/holds/{UNKNOWN}/", "/api/holds/{hold_id}"),
+        (f"/api/holds/{MARK}/release/", "/api/holds/{hold_id}/release"),
+        ("/api/docs/", "/api/docs"),
+        (f"/api/{MARK}/", None),
+        ("/api/holds//", None),
+        ("/api/", None),
+    ],
+)
+def test_a_slash_at_the_end_gets_a_hint(world: World, path: str, named: str | None) -> None:
+    answer = world.call("GET", path)
+    assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+    message = answer.json()["message"]
+    hint = "" if named is None else f". Leave out the slash at the end: {named}"
+    assert message == f"There is nothing at this address{hint}"
     assert MARK not in answer.text
 
 

@@ -1,7 +1,6 @@
 """A demo in a home of its own, started, killed and stopped by the tests."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from holdfast.adapters.embedded.files import marker_for
+from tests.support.databases import own_environment
 from tests.support.servers import free_port
 
 
@@ -24,15 +25,16 @@ class Demo:
         self.output = home.with_suffix(".log")
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> "Demo":
+    def start(self, *arguments: str) -> "Demo":
         environment = {
-            **os.environ,
+            **own_environment(),
             "HOLDFAST_HOME": str(self.home),
             "HOLDFAST_PORT": str(self.port),
         }
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "demo"],
+                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "demo", *arguments],
+                stdin=subprocess.DEVNULL,
                 env=environment,
                 stdout=output,
                 stderr=output,
@@ -60,6 +62,15 @@ class Demo:
     @property
     def facts(self) -> dict[str, Any]:
         return dict(json.loads((self.home / "demo.json").read_text()))
+
+    def server_of(self, service: str) -> int:
+        """The process of an embedded service that the demo has started itself."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        for pid in (pid for path in children for pid in path.read_text().split()):
+            if marker_for(service, self.home / service).encode() in _command_line(pid):
+                return int(pid)
+        raise AssertionError(f"no {service} among the children of the demo")
 
     def processes(self) -> list[str]:
         """Every process that knows this home."""
@@ -92,6 +103,10 @@ class Demo:
     def ask(self, email: str = "user@example.com", **wanted: Any) -> httpx.Response:
         whose = {"session_id": self.facts["session_id"], "customer_email": email}
         return self.client.post("/api/holds", json=whose | wanted)
+
+
+def _command_line(pid: str) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 @pytest.fixture

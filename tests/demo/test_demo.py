@@ -19,6 +19,8 @@ import pytest
 
 from holdfast.adapters.embedded import EmbeddedPostgres
 from tests.demo.conftest import Demo
+from tests.support.databases import own_environment
+from tests.support.patience import wait_until
 from tests.support.servers import free_port
 
 KEYS = {
@@ -39,7 +41,7 @@ KEYS = {
     "line_url",
 }
 # The embedded services listen on other ports after each start.
-CHANGING_KEYS = {"database_url", "redis_url"}
+CHANGING_KEYS = {"database_url", "owner_database_url", "redis_url"}
 # What the demo says to try ends with the closing quote of its body.
 PRINTED_COMMAND = re.compile(r"^  (curl .+?\}')$", re.MULTILINE | re.DOTALL)
 PRINTED_DELETION = re.compile(r"^  (curl -sS -X DELETE .+?')$", re.MULTILINE | re.DOTALL)
@@ -217,7 +219,7 @@ def test_an_operators_command_finds_its_way_to_the_demo(
     while True:
         done = subprocess.run(
             [sys.executable, "-m", "holdfast.entrypoints.cli.main", *command.split()],
-            env={**os.environ, **addresses},
+            env={**own_environment(), **addresses},
             capture_output=True,
             text=True,
             check=True,
@@ -248,6 +250,54 @@ def test_a_key_of_an_earlier_version_gets_the_scopes_that_are_new(
         assert stripped.rowcount == 1
     demo.start().until_ready()
     assert demo.client.get("/api/facts").status_code == 200
+    demo.end(signal.SIGINT)
+
+
+def test_a_service_that_dies_is_started_again(running_demo: Demo) -> None:
+    """Killed as a crash would: the same data, on the same port, and somebody says so."""
+    demo = running_demo
+    held = demo.hold("ga_ticket_type_id", 1).json()
+    for service, title in (("postgres", "PostgreSQL"), ("valkey", "Valkey")):
+        before = demo.server_of(service)
+        os.kill(before, signal.SIGKILL)
+        said_by(demo, f"{title} is back.")
+        assert f"{title} has ended; starting it again." in printed(demo)
+        assert demo.server_of(service) != before
+    demo.until_ready()
+    wait_until(
+        lambda: demo.client.get(f"/api/holds/{held['hold_id']}").status_code == 200,
+        "the hold is still there",
+    )
+
+
+def said_by(demo: Demo, text: str) -> None:
+    wait_until(lambda: text in printed(demo), f"the demo says: {text}")
+
+
+def test_a_reset_deletes_the_demos_data_and_nothing_else(
+    demo_at: Callable[[str, int], Demo],
+) -> None:
+    demo = demo_at("home", free_port()).start().until_ready()
+    held, key = demo.hold("small_ticket_type_id", 10), demo.facts["secret_key"]
+    assert held.status_code == 201
+    (demo.home / "notes.txt").write_text("mine")
+
+    busy = Demo(demo.home, free_port())
+    busy.output = demo.home.with_suffix(".second.log")
+    assert busy.start("--reset", "--yes").process.wait(60) == 1  # type: ignore[union-attr]
+    assert "Stop the demo first; nothing was deleted." in busy.output.read_text()
+    assert demo.hold("ga_ticket_type_id", 1).status_code == 201
+
+    demo.end(signal.SIGINT)
+    assert demo.start("--reset").process.wait(60) == 1  # type: ignore[union-attr]
+    assert str(demo.home / "postgres") in printed(demo)
+    assert "say --yes" in printed(demo)
+    assert (demo.home / "postgres").exists()
+
+    demo.start("--reset", "--yes").until_ready()
+    assert demo.facts["secret_key"] != key
+    assert demo.client.get(f"/api/holds/{held.json()['hold_id']}").status_code == 404
+    assert (demo.home / "notes.txt").read_text() == "mine"
     demo.end(signal.SIGINT)
 
 

@@ -1,6 +1,7 @@
 """Whatever is sent, the answer is a problem in our own words, and nothing is changed."""
 
 import json
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -108,6 +109,28 @@ def test_a_body_of_unknown_length_that_is_too_large_is_refused(stall: Stall) -> 
     headers = {"Content-Type": "application/json"}
     answer = client.post("/api/holds", content=chunks(), headers=headers)
     refused(answer, 413, "body_too_large")
+
+
+@pytest.mark.parametrize("body", [b"zz\r\n", b"zz", b"5\r\nabcdefgh\r\n"])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/api/holds", "application/problem+json"), ("/admin/login/", "text/plain")],
+)
+def test_chunks_that_are_none_are_the_clients_mistake(
+    stall: Stall, server: RunningServer, path: str, kind: str, body: bytes
+) -> None:
+    credential = stall.platform.client.headers["authorization"]
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {credential}\r\n"
+        "Content-Type: application/json\r\nConnection: close\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        connection.sendall(head.encode() + body)
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 400 "), answer
+    assert f"content-type: {kind}".encode() in answer.lower()
+    assert b"The body did not arrive whole" in answer
 
 
 def test_a_body_in_pieces_is_read_like_any_other(platform: Platform) -> None:
@@ -278,7 +301,9 @@ def test_an_address_has_the_form_of_one(stall: Stall, email: object) -> None:
     assert problem["message"] == "Invalid email format"
 
 
-@pytest.mark.parametrize("user_id", ["", "x" * 256, 17, "a\u2028b", "\u200e" + MARKER])
+@pytest.mark.parametrize(
+    "user_id", ["", " ", "\u3000\u00a0", "x" * 256, 17, "a\u2028b", "\u200e" + MARKER]
+)
 def test_a_user_id_is_printable_text(stall: Stall, user_id: object) -> None:
     refused(stall.place(user_id=user_id), 400, "invalid_user_id")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.answers import first_error, seconds_between
+from tests.e2e.answers import first_error, problem_of, seconds_between
 from tests.e2e.carts import Cart, item
 from tests.e2e.owner import Owner
 from tests.e2e.paying import completed, confirmed, ok, post, read
@@ -162,7 +162,8 @@ def test_only_the_window_and_only_the_session_are_counted(
     assert window(platform, hours=3)["holds"] == 3
     assert window(platform, hours=1, session_id=sale.session_id)["holds"] == 1
     assert window(platform, session_id=sale.session_id)["holds"] == 2
-    assert window(platform, session_id=theirs.session_id) == NOTHING
+    foreign = platform.client.get("/api/stats", params={"session_id": theirs.session_id})
+    problem_of(foreign, 400, "invalid_session")
     told = read(platform, "/api/stats", hours=168)
     length = seconds_between(told["window"]["since"], told["at"])
     assert length == pytest.approx(168 * 3600, abs=5)

@@ -5,6 +5,7 @@ the end, and now and then on the way, everything is checked as in the short test
 """
 
 import argparse
+import os
 import random
 import sys
 import tempfile
@@ -137,6 +138,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options = parser.parse_args()
     configure_logs(Settings(holdfast_log_level="error"))
+    os.environ["PGOPTIONS"] = "-c holdfast.owner=on"  # to look at the rows as their owner
     replay = f"make faults SEED={options.seed} SECONDS={options.seconds:g}"
     sys.stdout.write(f"Replay this storm with: {replay}\n")
     with tempfile.TemporaryDirectory(prefix="holdfast-storm-") as directory:

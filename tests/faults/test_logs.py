@@ -11,6 +11,7 @@ from pathlib import Path
 from select import PIPE_BUF
 from typing import IO
 
+from tests.support.databases import own_environment, server_url
 from tests.support.platform import new_platform
 from tests.support.servers import RunningServer
 
@@ -22,7 +23,11 @@ def serving(database_url: str, log: "IO[bytes] | int", path: Path) -> Iterator[R
     path.touch()
     server.process = subprocess.Popen(
         [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve", "--api"],
-        env={**os.environ, "DATABASE_URL": database_url, "HOLDFAST_PORT": str(server.port)},
+        env={
+            **own_environment(),
+            "DATABASE_URL": server_url(database_url),
+            "HOLDFAST_PORT": str(server.port),
+        },
         stdout=subprocess.DEVNULL,
         stderr=log,
         start_new_session=True,

@@ -126,7 +126,7 @@ def neighbours(fresh_database_url: str) -> Iterator[Neighbours]:
 def test_every_table_with_an_organization_is_guarded(neighbours: Neighbours) -> None:
     with psycopg.connect(neighbours.url) as connection:
         rows = connection.execute(
-            "SELECT c.relname, c.relrowsecurity FROM pg_class c"
+            "SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity FROM pg_class c"
             " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'organization_id'"
             " WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"
         ).fetchall()

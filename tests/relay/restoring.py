@@ -26,7 +26,7 @@ def restorer(elsewhere: EmbeddedPostgres, directory: Path) -> Restore:
         with psycopg.connect(elsewhere.superuser_url, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} OWNER holdfast".encode())
         dump = directory / name
-        _run("pg_dump", "--format=custom", f"--file={dump}", url)
+        _run("pg_dump", "--enable-row-security", "--format=custom", f"--file={dump}", url)
         _run("pg_restore", "--exit-on-error", f"--dbname={restored_url}", str(dump))
         return restored_url
 

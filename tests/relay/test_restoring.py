@@ -33,8 +33,8 @@ from tests.support.databases import DatabaseFactory
 
 UP_TO_DATE = "The database is up to date."
 LONG_AGO = """
-UPDATE outbox SET occurred_at = occurred_at - interval '2 hours';
-UPDATE relay_cursor SET moved_at = moved_at - interval '1 hour'
+UPDATE outbox SET occurred_at = occurred_at - interval '2 days';
+UPDATE relay_cursor SET moved_at = moved_at - interval '1 day'
 """
 
 
@@ -159,7 +159,7 @@ class TestPolling:
         migrated(restored.url)
         with psycopg.connect(restored.url) as connection:
             for partition in range(PARTITIONS):
-                prune = "SELECT holdfast_prune_facts(%s::smallint, 1800, 1000)"
+                prune = "SELECT holdfast_prune_facts(%s::smallint, 0, 1000)"
                 connection.execute(prune, [partition])
         with opened(restored.url) as database, staged(restored.url, restored.venue) as stage:
             left = _event_ids(stage)

@@ -1,13 +1,34 @@
 """Private databases on one private PostgreSQL."""
 
 import itertools
+import os
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import psycopg
 
 from holdfast.adapters.embedded import EmbeddedPostgres
+from holdfast.adapters.embedded.cluster import ROLE, SERVER_ROLE, server_password
 from holdfast.bootstrap.database import migrate
 from holdfast.bootstrap.settings import Settings
+
+
+def server_url(owner_url: str) -> str:
+    """The same database, with the login that serves."""
+    password = urlsplit(owner_url).password
+    assert password is not None
+    return owner_url.replace(
+        f"//{ROLE}:{password}@", f"//{SERVER_ROLE}:{server_password(password)}@"
+    )
+
+
+def own_environment() -> dict[str, str]:
+    """For processes of ours: nothing of the tests' own way to look at the rows."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if "HOLDFAST" not in name and name != "PGOPTIONS"
+    }
 
 
 @dataclass

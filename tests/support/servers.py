@@ -14,6 +14,8 @@ from typing import Self
 
 import httpx
 
+from tests.support.databases import own_environment, server_url
+
 START_TIMEOUT_SECONDS = 90.0
 
 
@@ -25,7 +27,8 @@ def free_port() -> int:
 
 @dataclass
 class RunningServer:
-    """One `holdfast serve` with its worker processes, in a process group of its own."""
+    """One `holdfast serve` with its worker processes, in a process group of its own. The database
+    is named by its owner's address."""
 
     database_url: str
     log: Path
@@ -40,8 +43,8 @@ class RunningServer:
 
     def start(self, *, until_ready: bool = True) -> Self:
         environment = {
-            **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
-            "DATABASE_URL": self.database_url,
+            **own_environment(),
+            "DATABASE_URL": server_url(self.database_url),
             "HOLDFAST_PORT": str(self.port),
             **self.environment,
         }

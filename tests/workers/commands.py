@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.databases import own_environment
 from tests.support.patience import wait_until
 
 _PROGRAM = [sys.executable, "-m", "holdfast.entrypoints.cli.main"]
 
 
 def environment_of(settings: Mapping[str, str]) -> dict[str, str]:
-    ours = {name: value for name, value in os.environ.items() if "HOLDFAST" not in name}
-    return {**ours, **settings}
+    return {**own_environment(), **settings}
 
 
 def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:

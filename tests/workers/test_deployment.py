@@ -6,15 +6,28 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
 
+import psycopg
 import pytest
 
+from holdfast.adapters.postgres.logins import login_problem
+from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.entrypoints.cli.main import parser
+from tests.support.databases import DatabaseFactory
 from tests.workers.commands import environment_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "/opt/holdfast/bin/holdfast"
+SECRETS = (
+    "HOLDFAST_DB_PASSWORD",
+    "HOLDFAST_WEB_DB_PASSWORD",
+    "HOLDFAST_MQ_PASSWORD",
+    "HOLDFAST_SECRET_KEY",
+)
 
 # The whole layout: every background duty has a process of its own.
 LAYOUT = {
@@ -79,19 +92,42 @@ def test_compose_has_the_services_that_the_others_need() -> None:
     services = compose_services()
     assert set(services) == {"postgres", "valkey", "rabbitmq", "migrate", *LAYOUT}
     text = (ROOT / "deploy" / "compose.yaml").read_text()
-    for variable in ("HOLDFAST_DB_PASSWORD", "HOLDFAST_MQ_PASSWORD", "HOLDFAST_SECRET_KEY"):
+    for variable in SECRETS:
         assert re.findall(rf"\$\{{{variable}(.*?)\}}", text)
         assert set(re.findall(rf"\$\{{{variable}(.*?)\}}", text)) == {":?"}, "no default for it"
+
+
+def test_only_migrate_gets_the_owners_password() -> None:
+    for name, lines in compose_services().items():
+        is_owner = "HOLDFAST_DB_PASSWORD" in lines
+        assert is_owner == (name in {"postgres", "migrate"}), name
+
+
+def test_the_login_of_compose_can_be_served_with(
+    databases: DatabaseFactory, fresh_database_url: str
+) -> None:
+    """What the script executes, but for the roles that are there already."""
+    script = (ROOT / "deploy" / "postgres-login.sh").read_text()
+    (statement,) = re.findall(r"^CREATE ROLE web .*;$", script, re.MULTILINE)
+    name = f"web_{uuid4().hex[:8]}"
+    with psycopg.connect(databases.postgres.superuser_url, autocommit=True) as superuser:
+        made = statement.replace(" web ", f" {name} ").replace(":'password'", "'secret'")
+        superuser.execute(made.encode())
+    owner = urlsplit(fresh_database_url)
+    address = fresh_database_url.replace(f"{owner.username}:{owner.password}@", f"{name}:secret@")
+    assert login_problem(address) is None
+    with closing(Database(address)) as database:
+        database.open()
+        assert PostgresHolds(database).seconds_until_due() is None
 
 
 def test_compose_itself_accepts_the_file() -> None:
     if not _has_compose():
         pytest.skip("there is no Docker Compose here")
-    secrets = ("HOLDFAST_DB_PASSWORD", "HOLDFAST_MQ_PASSWORD", "HOLDFAST_SECRET_KEY")
     read = subprocess.run(
         ["docker", "compose", "-f", "deploy/compose.yaml", "config", "--format", "json"],
         cwd=ROOT,
-        env=environment_of(dict.fromkeys(secrets, "x" * 32)),
+        env=environment_of(dict.fromkeys(SECRETS, "x" * 32)),
         capture_output=True,
         text=True,
         check=True,

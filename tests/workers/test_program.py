@@ -2,10 +2,19 @@
 
 import subprocess
 import sys
+from argparse import Namespace
+from contextlib import nullcontext
+from importlib.metadata import version
+from uuid import uuid4
 
 import pytest
 
+from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.cli import admins
+from holdfast.entrypoints.cli.confirmation import confirm
+from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.main import MODULES, main
+from tests.support.auditing import rows
 
 LOADED = """
 import sys
@@ -37,6 +46,74 @@ def test_all_commands_are_told_of(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("command", MODULES)
 def test_each_command_knows_its_options(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert told(capsys, command, "--help").startswith(f"usage: holdfast {command} ")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "--version") == f"holdfast {version('holdfast')}\n"
+    assert loaded("--version") == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("create-organization", "   "),
+        ("create-organization", ""),
+        ("create-organization", "\u3000"),
+        ("create-organization", "x" * 201),
+        ("create-admin", "bob smith!"),
+        ("create-admin", ""),
+        ("create-admin", " "),
+        ("create-admin", "x" * 151),
+    ],
+)
+def test_a_name_that_nobody_could_use_is_not_understood(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "a name has 1 to" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("said", "is_agreed"), [("y", True), ("Yes ", True), ("", False)])
+def test_it_asks_and_takes_nothing_for_a_yes_but_yes(
+    monkeypatch: pytest.MonkeyPatch, said: str, is_agreed: bool
+) -> None:
+    asked: list[str] = []
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return said
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", answer)
+    with nullcontext() if is_agreed else pytest.raises(CommandFailed, match="nothing was changed"):
+        confirm("Delete it?", Namespace(yes=False))
+    assert asked == ["Delete it? [y/N] "]
+    confirm("Delete it?", Namespace(yes=True))
+    assert len(asked) == 1
+
+
+def test_a_known_person_gets_a_new_password_only_when_somebody_agrees(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"ann-{uuid4().hex[:8]}"
+
+    def make(password: str, *, yes: bool = False) -> None:
+        monkeypatch.setenv("HOLDFAST_ADMIN_PASSWORD", password)
+        admins.run(Settings(database_url=database_url), Namespace(name=name, yes=yes))
+
+    def stored() -> object:
+        return rows(database_url, "SELECT password FROM auth_user WHERE username = %s", name)
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    make("correct horse battery")
+    first = stored()
+    with pytest.raises(CommandFailed, match=f"{name} exists already. Set a new password.*--yes"):
+        make("another long password")
+    assert stored() == first
+    make("another long password", yes=True)
+    assert stored() != first
 
 
 def test_a_command_loads_only_what_it_needs() -> None:

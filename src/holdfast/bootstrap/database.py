@@ -19,6 +19,8 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.conninfo import conninfo_to_dict
 
+from holdfast.adapters.postgres.connecting import OWNER_AT_WORK
+from holdfast.adapters.postgres.logins import login_problem
 from holdfast.adapters.postgres.rebasing import rebase_log
 from holdfast.bootstrap.settings import Settings, SettingsError
 
@@ -31,6 +33,9 @@ _NO_DATABASE = "postgresql://holdfast@127.0.0.1:1/database_url_is_not_set"
 
 # No page is worth more of the database's time than this.
 _PAGE_LIMITS = "-c statement_timeout=10s -c lock_timeout=2s"
+
+# As OWNER_AT_WORK, for a connection that Django makes.
+_AT_WORK = "-c holdfast.owner=on"
 
 # Any number will do that nothing else locks in this database.
 _MIGRATION_LOCK = 4_741_836_059_215_102_001
@@ -49,7 +54,10 @@ def databases(settings: Settings) -> dict[str, dict[str, Any]]:
     options = pages["OPTIONS"]
     options["assume_role"] = _OPERATOR_ROLE
     options["options"] = f"{options.get('options', '')} {_PAGE_LIMITS}".strip()
-    return {"default": pages, OWNER: _connection(settings.owner_url or _NO_DATABASE)}
+    owner = _connection(settings.owner_url or _NO_DATABASE)
+    options = owner["OPTIONS"]
+    options["options"] = f"{options.get('options', '')} {_AT_WORK}".strip()
+    return {"default": pages, OWNER: owner}
 
 
 def _connection(url: str) -> dict[str, Any]:
@@ -127,12 +135,31 @@ def _migration_lock(
                 report("Another process is migrating the database; waiting for it.")
                 waiting = True
             time.sleep(_LOCK_POLL_SECONDS)
+        connection.execute(OWNER_AT_WORK)
         yield connection
 
 
 def _try_lock(connection: _Connection) -> bool:
     row = connection.execute("SELECT pg_try_advisory_lock(%s)", [_MIGRATION_LOCK]).fetchone()
     return row is not None and bool(row[0])
+
+
+def refuse_unsafe_login(settings: Settings) -> None:
+    """Before serving: what row-level security does not bind may show one tenant to another."""
+    assert settings.database_url is not None
+    problem = login_problem(settings.database_url)
+    if problem is not None:
+        raise SettingsError(
+            f"DATABASE_URL: this login {problem}. Serve with a login that owns nothing, and set "
+            "HOLDFAST_OWNER_DATABASE_URL for `migrate`: see docs/configuration.md"
+        )
+
+
+def is_known_person(username: str) -> bool:
+    try:
+        return get_user_model().objects.using(OWNER).filter(username=username).exists()
+    finally:
+        connections[OWNER].close()
 
 
 def ensure_admin(username: str, password: str) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedServiceError, EmbeddedValkey
+from holdfast.adapters.embedded.service import EmbeddedService
 from holdfast.bootstrap.database import ensure_admin, migrate
 from holdfast.bootstrap.demo_boat import BOAT_RIDE_ID, BOAT_SESSION_ID, GROUP_CART
+from holdfast.bootstrap.demo_watch import ServiceWatch
 from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.bootstrap.tenants import (
     DEMO_BLOCK_IDS,
@@ -25,6 +27,8 @@ from holdfast.bootstrap.tenants import (
 )
 
 ADMIN_NAME = "admin"
+POSTGRES_DIRECTORY, VALKEY_DIRECTORY = "postgres", "valkey"
+DEMO_FILE, SECRET_FILE = "demo.json", "secret_key"
 # Whatever is set already wins over these.
 DEMO_VARIABLES = {
     "HOLDFAST_LOG_FORMAT": "console",
@@ -33,7 +37,7 @@ DEMO_VARIABLES = {
 }
 Report = Callable[[str], None]
 
-__all__ = ["EmbeddedServiceError", "load_sale", "start_services"]
+__all__ = ["EmbeddedServiceError", "erase", "kept_files", "load_sale", "start_services"]
 
 
 def start_services(settings: Settings, running: ExitStack, report: Report) -> Settings:
@@ -41,25 +45,48 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
     those that it forks then find everything in the usual place."""
     home = settings.home
     home.mkdir(parents=True, exist_ok=True)
+    services: list[EmbeddedService] = []
     if settings.database_url is None:
         report("Starting PostgreSQL ...")
-        os.environ["DATABASE_URL"] = running.enter_context(EmbeddedPostgres(home / "postgres")).url
+        postgres = running.enter_context(EmbeddedPostgres(home / POSTGRES_DIRECTORY))
+        services.append(postgres)
+        os.environ["DATABASE_URL"] = postgres.server_url
+        os.environ["HOLDFAST_OWNER_DATABASE_URL"] = postgres.url
     if settings.redis_url is None:
         report("Starting Valkey ...")
         # It is the broker too: what it was told must still be there after a restart.
-        valkey = EmbeddedValkey(home / "valkey", settings={"appendonly": "yes"})
-        os.environ["REDIS_URL"] = running.enter_context(valkey).url
+        valkey = EmbeddedValkey(home / VALKEY_DIRECTORY, settings={"appendonly": "yes"})
+        services.append(running.enter_context(valkey))
+        os.environ["REDIS_URL"] = valkey.url
+    running.enter_context(ServiceWatch(services, report))
     for variable, value in DEMO_VARIABLES.items():
         os.environ[variable] = os.environ.get(variable) or value
     if settings.holdfast_secret_key is None:
-        os.environ["HOLDFAST_SECRET_KEY"] = _kept_secret(home / "secret_key")
+        os.environ["HOLDFAST_SECRET_KEY"] = _kept_secret(home / SECRET_FILE)
     return load_settings()
+
+
+def kept_files(settings: Settings) -> list[Path]:
+    """What an embedded demo has left behind."""
+    names = (POSTGRES_DIRECTORY, VALKEY_DIRECTORY, DEMO_FILE, SECRET_FILE)
+    return [path for path in (settings.home / name for name in names) if path.exists()]
+
+
+def erase(settings: Settings) -> None:
+    """Delete these files and nothing else. Raises EmbeddedServiceError while a demo runs."""
+    for service in (
+        EmbeddedPostgres(settings.home / POSTGRES_DIRECTORY, takeover_timeout_seconds=1.0),
+        EmbeddedValkey(settings.home / VALKEY_DIRECTORY, takeover_timeout_seconds=1.0),
+    ):
+        service.erase()
+    for name in (DEMO_FILE, SECRET_FILE):
+        (settings.home / name).unlink(missing_ok=True)
 
 
 def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
     """Migrate, load the demo organization where it is missing, and write `demo.json`."""
     migrate(settings, report=report)
-    path = settings.home / "demo.json"
+    path = settings.home / DEMO_FILE
     known = _read(path)
     secret = load_demo(settings, known.get("secret_key"))
     password = known.get("admin_password") or secrets.token_urlsafe(12)
@@ -85,8 +112,9 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
         "hall_url": f"{base_url}/admin/holdfast/session/{DEMO_SESSION_ID}/change/",
         "admin_username": ADMIN_NAME,
         "admin_password": password,
-        # For commands beside the demo. Both change with every start of the embedded services.
+        # For commands beside the demo. They may change with every start of the embedded services.
         "database_url": settings.database_url,
+        "owner_database_url": settings.owner_url,
         "redis_url": settings.redis_url,
     }
     _write_private(path, json.dumps(demo, indent=2) + "\n")

@@ -68,6 +68,10 @@ class ChangeEvent:
     policy: PolicyChange | None = None
     sale: SaleChange | None = None
 
+    @property
+    def alters_terms(self) -> bool:
+        return self.policy is not None or self.sale is not None
+
 
 @dataclass(frozen=True, slots=True)
 class CreateSession:

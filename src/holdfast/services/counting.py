@@ -11,6 +11,7 @@ from typing import NamedTuple
 from holdfast.domain import refusals
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.catalogue import CatalogueStore
 from holdfast.ports.holds import HoldReader, HoldStatistics
 from holdfast.ports.seats import EventOccupancy, SeatReader
 from holdfast.ports.statistics import SaleHistory, SaleStatistics, SaleStatisticsReader
@@ -74,10 +75,12 @@ class SaleCounter:
 
     def __init__(
         self,
+        catalogue: CatalogueStore,
         holds: HoldReader,
         sales: SaleStatisticsReader,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._catalogue = catalogue
         self._holds = holds
         self._sales = sales
         self._clock = clock
@@ -96,6 +99,13 @@ class SaleCounter:
 
     def _count(self, key: StatisticsKey) -> CountedSale | Refusal:
         organization_id, session_id, hours_max = key
+        if session_id is not None:
+            session = found(
+                lambda: self._catalogue.session(organization_id, session_id),
+                refusals.invalid_session,
+            )
+            if isinstance(session, Refusal):
+                return session
         now = read(lambda: self._holds.statistics(organization_id, session_id, EXPIRING_SOON))
         if isinstance(now, Refusal):
             return now

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import signal
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
@@ -18,6 +20,7 @@ from holdfast.adapters.embedded.processes import end, launcher_command, spawn
 
 SUPERUSER = "postgres"
 ROLE = "holdfast"
+SERVER_ROLE = "holdfast_web"
 DATABASE = "holdfast"
 
 _INITDB_TIMEOUT_SECONDS = 120.0
@@ -117,26 +120,28 @@ def is_ready(data: Path, pid: int) -> bool:
     return lines[_READY_LINE].strip() == "ready"
 
 
-def ensure_role_and_database(superuser_url: str, password: str) -> None:
-    """Create our login role and its database, or put right what is there."""
+def server_password(owner_password: str) -> str:
+    """Of the login that serves. It follows from the owner's, and does not lead back to it."""
+    return hashlib.sha256(f"{SERVER_ROLE}:{owner_password}".encode()).hexdigest()
+
+
+def ensure_roles_and_database(superuser_url: str, password: str) -> None:
+    """Create our two logins, the roles that they become, and the database, or put right what is
+    there. One login owns the tables; the other owns nothing, and serves."""
     with psycopg.connect(
         superuser_url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_SECONDS
     ) as connection:
-        # Encrypted here, so that no log the server writes can ever show the password.
-        verifier = connection.pgconn.encrypt_password(
-            password.encode("ascii"), ROLE.encode("ascii"), b"scram-sha-256"
-        ).decode("ascii")
-        known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [ROLE]).fetchone()
-        connection.execute(
-            sql.SQL(
-                "{verb} ROLE {role} WITH LOGIN CREATEROLE NOSUPERUSER NOCREATEDB NOREPLICATION"
-                " NOBYPASSRLS PASSWORD {verifier}"
-            ).format(
-                verb=sql.SQL("ALTER" if known else "CREATE"),
-                role=sql.Identifier(ROLE),
-                verifier=sql.Literal(verifier),
+        _ensure_role(connection, ROLE, "LOGIN CREATEROLE", password)
+        _ensure_role(connection, SERVER_ROLE, "LOGIN NOINHERIT", server_password(password))
+        for name in ("holdfast_app", "holdfast_operator"):
+            _ensure_role(connection, name, "NOLOGIN", None)
+            connection.execute(
+                sql.SQL("GRANT {name} TO {owner}, {server} WITH INHERIT FALSE").format(
+                    name=sql.Identifier(name),
+                    owner=sql.Identifier(ROLE),
+                    server=sql.Identifier(SERVER_ROLE),
+                )
             )
-        )
         names = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
         if names.fetchone() is None:
             connection.execute(
@@ -144,3 +149,29 @@ def ensure_role_and_database(superuser_url: str, password: str) -> None:
                     database=sql.Identifier(DATABASE), role=sql.Identifier(ROLE)
                 )
             )
+
+
+def _ensure_role(
+    connection: psycopg.Connection[tuple[Any, ...]],
+    name: str,
+    options: LiteralString,
+    password: str | None,
+) -> None:
+    known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [name]).fetchone()
+    verifier = None
+    if password is not None:
+        # Encrypted here, so that no log the server writes can ever show the password.
+        verifier = connection.pgconn.encrypt_password(
+            password.encode("ascii"), name.encode("ascii"), b"scram-sha-256"
+        ).decode("ascii")
+    connection.execute(
+        sql.SQL(
+            "{verb} ROLE {name} WITH {options} NOSUPERUSER NOCREATEDB NOREPLICATION NOBYPASSRLS"
+            " PASSWORD {verifier}"
+        ).format(
+            verb=sql.SQL("ALTER" if known else "CREATE"),
+            name=sql.Identifier(name),
+            options=sql.SQL(options),
+            verifier=sql.Literal(verifier),
+        )
+    )

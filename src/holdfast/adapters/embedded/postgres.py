@@ -11,6 +11,7 @@ import psycopg
 
 from holdfast.adapters.embedded import cluster
 from holdfast.adapters.embedded.errors import EmbeddedServiceError
+from holdfast.adapters.embedded.fallback import fallback_directory
 from holdfast.adapters.embedded.files import kept_password
 from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.adapters.embedded.placement import Placement, RunAs, place
@@ -63,8 +64,14 @@ class EmbeddedPostgres(EmbeddedService):
 
     @property
     def url(self) -> str:
-        """Where the service connects, as the owner of its database and nothing more."""
+        """Where migrations connect, as the owner of the database and nothing more."""
         return self._url(cluster.ROLE, self._role_password(), cluster.DATABASE)
+
+    @property
+    def server_url(self) -> str:
+        """Where the service connects, as a login that owns nothing."""
+        password = cluster.server_password(self._role_password())
+        return self._url(cluster.SERVER_ROLE, password, cluster.DATABASE)
 
     @property
     def data_directory(self) -> Path:
@@ -84,6 +91,9 @@ class EmbeddedPostgres(EmbeddedService):
         if self._placement is None:
             raise EmbeddedServiceError("PostgreSQL was not started yet.")
         return self._placement
+
+    def _kept(self) -> tuple[Path, ...]:
+        return (*super()._kept(), fallback_directory(self.directory))
 
     def _prepare(self) -> None:
         placement = place(self.directory, find_postgres(), self._run_as)
@@ -117,9 +127,9 @@ class EmbeddedPostgres(EmbeddedService):
     def _configure(self) -> None:
         port = self.port
         try:
-            cluster.ensure_role_and_database(self.superuser_url, self._role_password())
+            cluster.ensure_roles_and_database(self.superuser_url, self._role_password())
         except psycopg.Error as error:
             raise EmbeddedServiceError(
-                f"PostgreSQL runs on port {port}, but its role and database could not be made: "
+                f"PostgreSQL runs on port {port}, but its roles and database could not be made: "
                 f"{str(error).strip()}"
             ) from error

@@ -18,6 +18,7 @@ from holdfast.adapters.embedded.files import (
     log_tail,
     marker_for,
     prepare_log,
+    remove_tree,
     take_lock,
     write_private,
 )
@@ -102,6 +103,26 @@ class EmbeddedService(ABC):
             self.kill()
             raise
 
+    def revive(self) -> None:
+        """Start a server whose process has ended again, on its old port. From any thread that ends
+        with this process only."""
+        self._wanted_port = self.port
+        kill_all(self._process, self._marker, _KILL_TIMEOUT_SECONDS)
+        self._prepare()
+        self._launch()
+
+    def erase(self) -> None:
+        """Delete all that the service keeps. Refuses while it runs, here or elsewhere."""
+        if not self.directory.exists():
+            return
+        self._owner_pid = os.getpid()
+        self._take_over_directory()
+        try:
+            for path in self._kept():
+                remove_tree(path)
+        finally:
+            self.kill()
+
     def stop(self) -> None:
         """Stop the server in order and in bounded time; do nothing if it does not run."""
         if self._is_mine() and self._process is not None:
@@ -131,6 +152,10 @@ class EmbeddedService(ABC):
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def _kept(self) -> tuple[Path, ...]:
+        """Return where the service's files are."""
+        return (self.directory,)
 
     @abstractmethod
     def _prepare(self) -> None:

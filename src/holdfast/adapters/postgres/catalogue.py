@@ -7,6 +7,7 @@ from uuid import UUID
 from holdfast.adapters.postgres import catalogue_statements as sql
 from holdfast.adapters.postgres import hall_statements as hall_sql
 from holdfast.adapters.postgres.catalogue_changing import change_catalogue, lock_key
+from holdfast.adapters.postgres.decision_barrier import await_decisions
 from holdfast.adapters.postgres.hall_changing import (
     IMPORT_SECONDS_MAX,
     block_record,
@@ -26,7 +27,7 @@ from holdfast.domain.catalogue import (
     TicketType,
     TicketTypeAvailability,
 )
-from holdfast.domain.catalogue_changes import CatalogueChange, ImportSeats
+from holdfast.domain.catalogue_changes import CatalogueChange, ChangeEvent, ImportSeats
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.ids import (
     BlockId,
@@ -51,6 +52,18 @@ class PostgresCatalogue:
         self._database = database
 
     def apply(
+        self,
+        change: CatalogueChange,
+        idempotency: IdempotencyKey | None,
+        render: Callable[[CatalogueOutcome], bytes],
+    ) -> CatalogueAnswer:
+        answer = self._applied(change, idempotency, render)
+        if isinstance(change, ChangeEvent) and change.alters_terms:
+            # Even when nothing was left to do: the first attempt may still be waiting here.
+            await_decisions(self._database, change.organization_id, change.event_id)
+        return answer
+
+    def _applied(
         self,
         change: CatalogueChange,
         idempotency: IdempotencyKey | None,

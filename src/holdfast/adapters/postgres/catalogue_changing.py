@@ -1,5 +1,6 @@
-"""Changes of the catalogue, within the caller's transaction. What alters the terms of a sale takes
-the session's lock exclusively, so no hold is decided on terms that are just being changed."""
+"""Changes of the catalogue, within the caller's transaction. A change of what one session sells
+takes its lock exclusively, so no hold is decided on terms that are just being changed. An event may
+have too many sessions for that: the answer waits for older groups instead (decision_barrier)."""
 
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -40,7 +41,7 @@ from holdfast.domain.catalogue_changes import (
 )
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.ids import OrganizationId, PoolId, SessionId
+from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalogue import CatalogueOutcome
 
@@ -119,15 +120,22 @@ def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutco
     if refusal is not None:
         return refusal
     if (policy, sale) != (event.policy, event.sale):
-        rows = connection.execute(sql.SESSIONS_OF_EVENT, (organization_id, event_id)).fetchall()
-        session_ids = [row[0] for row in rows]
-        lock_sessions(connection, organization_id, session_ids)
         terms = (*astuple(policy), sale.status.value, sale.starts_at, sale.ends_at)
         connection.execute(sql.CHANGE_EVENT_TERMS, (*terms, organization_id, event_id))
-        connection.execute(sql.RAISE_VERSIONS, (organization_id, session_ids))
-        settle_lines(connection, organization_id, session_ids)
+        connection.execute(sql.RAISE_VERSIONS_OF_EVENT, (organization_id, event_id))
+        _settle_waitlists(connection, organization_id, event_id)
     connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
     return found(event_record(connection, organization_id, event_id))
+
+
+def _settle_waitlists(
+    connection: Connection, organization_id: OrganizationId, event_id: EventId
+) -> None:
+    rows = connection.execute(sql.WAITED_FOR_SESSIONS, (organization_id, event_id)).fetchall()
+    session_ids = [row[0] for row in rows]
+    if session_ids:
+        lock_sessions(connection, organization_id, session_ids[:1])
+        settle_lines(connection, organization_id, session_ids)
 
 
 def _create_session(connection: Connection, change: CreateSession) -> CatalogueOutcome:

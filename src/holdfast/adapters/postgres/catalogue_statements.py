@@ -136,7 +136,25 @@ UPDATE event SET {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at =
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
 SESSIONS_OF_EVENT = """
-SELECT id FROM session WHERE organization_id = %s AND event_id = %s ORDER BY id
+SELECT id FROM session WHERE organization_id = %s AND event_id = %s
+"""
+# The sessions of an event where somebody is on the waitlist.
+WAITED_FOR_SESSIONS = """
+SELECT s.id FROM session s
+WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (
+    SELECT FROM waiting_line l
+    WHERE l.organization_id = s.organization_id AND l.session_id = s.id)
+ORDER BY s.id
+"""
+# The transactions that hold any of these locks, shared. PostgreSQL shows the two halves of a name.
+GROUPS_DECIDING = """
+SELECT DISTINCT l.virtualtransaction
+FROM pg_locks l
+JOIN unnest(%s::bigint[]) AS wanted (name)
+    ON l.classid::bigint = (wanted.name >> 32) & 4294967295
+    AND l.objid::bigint = wanted.name & 4294967295
+WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ShareLock' AND l.granted
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 INSERT_SESSION = """
 INSERT INTO session (organization_id, id, event_id, name, starts_at) VALUES (%s, %s, %s, %s, %s)
@@ -149,6 +167,9 @@ WHERE organization_id = %s AND id = %s
 # The engine's copies of these sessions are out of date from here on.
 RAISE_VERSIONS = """
 UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = ANY (%s)
+"""
+RAISE_VERSIONS_OF_EVENT = """
+UPDATE session SET version = version + 1 WHERE organization_id = %s AND event_id = %s
 """
 INSERT_POOL = """
 INSERT INTO pool (organization_id, id, session_id, name, total) VALUES (%s, %s, %s, %s, %s)

@@ -37,6 +37,9 @@ SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';
 SET idle_in_transaction_session_timeout = '10s';
 """
 
+# The owner is bound by row-level security like everybody else, until it says that it is at work.
+OWNER_AT_WORK = "SET holdfast.owner = 'on'"
+
 # The engine looks up by key and nothing else: a sequential scan is never right, not even on a
 # fresh table without statistics, and planning anew for each group costs more than it gains.
 _ENGINE_SETTINGS = """

@@ -7,7 +7,11 @@ import psycopg
 from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres import statements as sql
-from holdfast.adapters.postgres.connecting import CONNECT_TIMEOUT_SECONDS, translated
+from holdfast.adapters.postgres.connecting import (
+    CONNECT_TIMEOUT_SECONDS,
+    OWNER_AT_WORK,
+    translated,
+)
 from holdfast.adapters.postgres.reading import Database
 from holdfast.domain.ids import ApiKeyId, OrganizationId
 from holdfast.ports.access import Principal
@@ -40,6 +44,7 @@ class PostgresOrganizations:
         now = datetime.now(UTC)
         try:
             with psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:
+                connection.execute(OWNER_AT_WORK)
                 connection.execute(
                     "INSERT INTO organization (id, name) VALUES (%s, %s) ON CONFLICT DO NOTHING",
                     (organization_id, name),

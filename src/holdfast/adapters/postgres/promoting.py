@@ -26,12 +26,12 @@ from holdfast.ports.store import GroupWrites, Wanted
 def settle_lines(
     connection: Connection, organization_id: OrganizationId, session_ids: Sequence[UUID]
 ) -> None:
-    """Under the exclusive locks of these sessions, so that nothing else is decided there. One of
-    them is served here, as far as one transaction may; the others are left to the promoter."""
+    """Under the exclusive lock of the first session, so that nothing else is decided there. It is
+    served here, as far as one transaction may; the others are left to the promoter."""
     wanted = (organization_id, list(session_ids))
     lined = connection.execute(sql.UNSETTLE, wanted).fetchall()
-    if lined:
-        session_id = SessionId(min(row[0] for row in lined))
+    session_id = SessionId(session_ids[0])
+    if (session_id,) in lined:
         command = PromoteWaiting(organization_id, session_id, Origin(ACTOR, str(uuid7())))
         _promote(connection, command)
 

@@ -46,7 +46,7 @@ class Api:
             seats=container.seats,
             statistics=FreshLookups(
                 self._large_reads.run_by_key,
-                SaleCounter(container.holds, container.statistics).count,
+                SaleCounter(container.catalogue, container.holds, container.statistics).count,
             ),
             orders=container.orders,
             facts=container.facts,

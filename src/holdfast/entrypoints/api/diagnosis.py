@@ -4,6 +4,7 @@ The decoder stops at the first problem and quotes the input in its messages. So 
 the request is gone through once more, field by field, against the same types: every problem is
 found, and what is said about it comes from the type alone."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import Enum
@@ -21,12 +22,26 @@ from holdfast.entrypoints.api.problems import FieldError
 ERRORS_MAX = 20
 
 
-def explain(
-    struct: type[msgspec.Struct], value: object, whole: str, *, is_text: bool = False
-) -> list[FieldError]:
-    """What is wrong with `value` as a `struct`. `whole` stands for the outermost level in paths;
-    `is_text` when all values are text, as in a query."""
-    return list(islice(_Diagnosis(whole, is_text).of_struct(struct, value, ""), ERRORS_MAX))
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_TRUTHS = {"true": True, "false": False}
+
+
+def explain(struct: type[msgspec.Struct], value: object, whole: str) -> list[FieldError]:
+    """What is wrong with `value` as a `struct`. `whole` stands for the outermost level in paths."""
+    return list(islice(_Diagnosis(whole).of_struct(struct, value, ""), ERRORS_MAX))
+
+
+def typed(struct: type[msgspec.Struct], values: Mapping[str, str]) -> dict[str, object]:
+    """The texts of a query as what their fields should be, where they look like it: digits as a
+    number, true and false. The decoder's own leniency also takes 1e2, and 0.5 for a time."""
+    kinds = _kinds(struct)
+    return {name: _read(text, kinds.get(name)) for name, text in values.items()}
+
+
+def _read(text: str, kind: Any) -> object:
+    if kind is int and _WHOLE_NUMBER.fullmatch(text):
+        return int(text)
+    return _TRUTHS.get(text, text) if kind is bool else text
 
 
 class _Expected(NamedTuple):
@@ -42,9 +57,8 @@ class _Expected(NamedTuple):
 
 
 class _Diagnosis:
-    def __init__(self, whole: str, is_text: bool) -> None:
+    def __init__(self, whole: str) -> None:
         self._whole = whole
-        self._is_text = is_text
 
     def of_struct(
         self, struct: type[msgspec.Struct], value: object, path: str
@@ -84,7 +98,7 @@ class _Diagnosis:
     def _fits(self, expected: _Expected, value: object) -> bool:
         hint = Annotated[(expected.kind, *expected.notes)] if expected.notes else expected.kind
         try:
-            msgspec.convert(value, hint, strict=not self._is_text)
+            msgspec.convert(value, hint)
         except ValueError:
             return False
         return True
@@ -93,6 +107,13 @@ class _Diagnosis:
 @cache
 def _hints(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
     return get_type_hints(struct, include_extras=True)
+
+
+@cache
+def _kinds(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
+    hints = _hints(struct)
+    fields = msgspec.structs.fields(struct)
+    return {field.encode_name: _unwrapped(hints[field.name]).kind for field in fields}
 
 
 def _unwrapped(hint: Any) -> _Expected:

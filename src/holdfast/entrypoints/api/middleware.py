@@ -7,7 +7,7 @@ import structlog
 from starlette.types import Receive, Scope, Send
 
 from holdfast.entrypoints.api.exchange import NOT_MODIFIED, Call, Reply
-from holdfast.entrypoints.api.parsing import ClientGone
+from holdfast.entrypoints.api.parsing import ClientGone, body_cut_off
 from holdfast.entrypoints.api.problems import Problem, unexpected_reply
 
 HTTP_REFUSED = 400
@@ -33,7 +33,8 @@ class Edge:
             reply = problem.reply(call.request_id)
         except ClientGone:
             _log.info("request.abandoned", method=call.method, request_id=call.request_id)
-            return
+            # For a client that is there and sent a broken body. Nobody reads it otherwise.
+            reply = body_cut_off().reply(call.request_id)
         except Exception:
             _log.exception("request.failed", method=call.method, request_id=call.request_id)
             reply = unexpected_reply(call.request_id)

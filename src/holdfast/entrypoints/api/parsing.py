@@ -2,6 +2,7 @@
 the handlers' business."""
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import msgspec
 from starlette.types import Receive
 
 from holdfast.entrypoints.api.codes import ProblemCode
-from holdfast.entrypoints.api.diagnosis import explain
+from holdfast.entrypoints.api.diagnosis import explain, typed
 from holdfast.entrypoints.api.exchange import Call
 from holdfast.entrypoints.api.problems import FieldError, Problem, invalid
 from holdfast.entrypoints.api.structs import NoFields
@@ -32,14 +33,16 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re
 _CONTROL = re.compile(
     r"[\x7f-\x9f]|(?<!\\)(?:\\\\)*\\(?:[bfnrt]|u00(?:[01][0-9a-f]|7f|[89][0-9a-f]))", re.IGNORECASE
 )
+_CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
 _CONTROL_DECODED = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-# For the diagnosis only: a float of any size stays what it is, not a whole number.
+# A float of any size stays what it is, not a whole number.
 _decode_anything = msgspec.json.Decoder(float_hook=float).decode
 
 
 class ClientGone(Exception):
-    """The client hung up before its request was complete. There is nobody to answer."""
+    """The request ended before it was complete: the client hung up, or its chunks are no chunks.
+    The server does not say which."""
 
 
 class BodyParser(Generic[S]):
@@ -52,11 +55,13 @@ class BodyParser(Generic[S]):
     def parse(self, body: bytes) -> S:
         _check_characters(body)
         try:
-            return self._decode(body)
+            request = self._decode(body)
         except msgspec.ValidationError:
             self._explain(body)
         except (ValueError, RecursionError):
             raise _malformed() from None
+        _refuse_repeated_names(body)
+        return request
 
     def _explain(self, body: bytes) -> NoReturn:
         try:
@@ -149,10 +154,18 @@ def is_csv(call: Call, *, takes_csv: bool) -> bool:
     if content_type == _JSON:
         return False
     media_type = content_type.partition(b";")[0].strip().lower()
-    if media_type == _JSON or (takes_csv and media_type == _CSV):
+    is_known = media_type == _JSON or (takes_csv and media_type == _CSV)
+    if is_known and _is_utf8(content_type):
         return media_type == _CSV
     known = "application/json or text/csv" if takes_csv else "application/json"
-    raise Problem(ProblemCode.UNSUPPORTED_MEDIA_TYPE, f"Send the body as Content-Type: {known}")
+    raise Problem(
+        ProblemCode.UNSUPPORTED_MEDIA_TYPE, f"Send the body as Content-Type: {known}, in UTF-8"
+    )
+
+
+def _is_utf8(content_type: bytes) -> bool:
+    charset = _CHARSET.search(content_type)
+    return charset is None or charset[1].lower() in {b"utf-8", b"utf8"}
 
 
 def path_id(text: str) -> UUID | None:
@@ -161,11 +174,11 @@ def path_id(text: str) -> UUID | None:
 
 
 def parse_query(query_string: bytes, struct: type[S]) -> S:
-    values = _query_values(query_string)
+    values = typed(struct, _query_values(query_string))
     try:
-        return msgspec.convert(values, struct, strict=False)
+        return msgspec.convert(values, struct)
     except ValueError:
-        raise invalid(explain(struct, values, "query", is_text=True)) from None
+        raise invalid(explain(struct, values, "query")) from None
 
 
 def refuse_query(query_string: bytes) -> None:
@@ -189,6 +202,19 @@ def _query_values(query_string: bytes) -> dict[str, str]:
     return values
 
 
+def _refuse_repeated_names(body: bytes) -> None:
+    """Decoders keep the last of two fields of one name, so two readers may see two requests."""
+    # Every name has a colon after it: where there are as few colons as names, none is repeated.
+    # That settles most bodies at a fraction of the price.
+    if body.count(b":") > len(_decode_anything(body)):
+        json.loads(body, object_pairs_hook=_refuse_repetition)
+
+
+def _refuse_repetition(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise invalid([FieldError("body", "duplicate", "A field may be given only once")])
+
+
 def _check_characters(body: bytes) -> None:
     # Most bodies have no escape and nothing beyond ASCII: there is nothing to look for in them.
     if body.isascii() and b"\\" not in body and b"\x7f" not in body:
@@ -207,6 +233,10 @@ def _control_characters() -> Problem:
 
 def _malformed() -> Problem:
     return Problem(ProblemCode.MALFORMED_JSON, "The body is not valid JSON")
+
+
+def body_cut_off() -> Problem:
+    return Problem(ProblemCode.MALFORMED_JSON, "The body did not arrive whole")
 
 
 def _too_large(bytes_max: int) -> Problem:

@@ -101,7 +101,7 @@ class Router:
     async def __call__(self, call: Call, receive: Receive) -> Reply:
         methods = self._exact.get(call.path) or self._matching(call.segments)
         if methods is None:
-            raise Problem(ProblemCode.NOT_FOUND, "There is nothing at this address")
+            raise Problem(ProblemCode.NOT_FOUND, self._where_else(call))
         respond = methods.get("GET" if call.method == "HEAD" else call.method)
         if respond is None:
             allowed = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
@@ -111,6 +111,18 @@ class Router:
                 headers=((b"allow", allowed.encode("ascii")),),
             )
         return await respond(call, receive)
+
+    def _where_else(self, call: Call) -> str:
+        """In our own words: a pattern is named, never what was sent."""
+        nothing = "There is nothing at this address"
+        if not call.path.endswith("/"):
+            return nothing
+        parts = call.segments[:-1]
+        known = [*(tuple(path.split("/")) for path in self._exact), *self._patterns]
+        for pattern in known:
+            if len(pattern) == len(parts) and all(map(_fits, pattern, parts)):
+                return f"{nothing}. Leave out the slash at the end: {'/'.join(pattern)}"
+        return nothing
 
     def _methods_of(self, path: str) -> dict[str, Respond]:
         if "{" not in path:

@@ -119,5 +119,6 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         handler=handlers.get_stats,
         query=structs.StatsQuery,
         answer=StatsAnswer,
+        refusals=(_C.INVALID_SESSION,),
     ),
 )

@@ -62,11 +62,12 @@ UserId: TypeAlias = Annotated[
     Meta(
         min_length=1,
         max_length=USER_ID_LENGTH_MAX,
+        pattern=r"\S",
         description="Your own id of the user who holds.",
         examples=["user-4711"],
         extra=ruled(
             ProblemCode.INVALID_USER_ID,
-            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters",
+            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters, not all blank",
         ),
     ),
 ]

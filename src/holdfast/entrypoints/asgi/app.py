@@ -11,8 +11,9 @@ from typing import cast
 
 from django.core.asgi import get_asgi_application
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Mount
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.logs import configure_logs
@@ -44,7 +45,8 @@ def create_pages_only() -> ASGIApp:
             yield
         readiness.close()
 
-    return Starlette(routes=[*health_routes(readiness), _pages(settings)], lifespan=lifespan)
+    routes = [*health_routes(readiness), _pages(settings)]
+    return _always_answering(Starlette(routes=routes, lifespan=lifespan))
 
 
 def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> ASGIApp:
@@ -63,7 +65,8 @@ def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> ASGIApp:
             api.close()
             readiness.close()
 
-    rest = Starlette(routes=[*health_routes(readiness), *beside], lifespan=lifespan)
+    routes = [*health_routes(readiness), *beside]
+    rest = _always_answering(Starlette(routes=routes, lifespan=lifespan))
 
     async def front_door(scope: Scope, receive: Receive, send: Send) -> None:
         """The API is on the hot path: it gets its requests without a router in between."""
@@ -74,6 +77,26 @@ def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> ASGIApp:
             await rest(scope, receive, send)
 
     return front_door
+
+
+def _always_answering(app: ASGIApp) -> ASGIApp:
+    """Django says nothing when a body breaks off or its chunks are no chunks, and the server makes
+    a 500 of that. It is the client's mistake, if the client is there at all."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        is_answered = False
+
+        async def noted(message: Message) -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send(message)
+
+        await app(scope, receive, noted)
+        if scope["type"] == "http" and not is_answered:
+            refusal = PlainTextResponse("The body did not arrive whole.\n", status_code=400)
+            await refusal(scope, receive, send)
+
+    return answering
 
 
 def _prepare_process() -> Settings:

@@ -3,44 +3,63 @@
 import argparse
 import getpass
 import os
+import re
 import sys
 
 import psycopg
 from django.db import DatabaseError
 
-from holdfast.bootstrap.database import ensure_admin, setup_django
+from holdfast.bootstrap.database import ensure_admin, is_known_person, setup_django
 from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.entrypoints.cli.confirmation import add_yes, confirm
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
 
 PASSWORD_VARIABLE = "HOLDFAST_ADMIN_PASSWORD"  # noqa: S105
 PASSWORD_LENGTH_MIN = 12
+_NAME = re.compile(r"[\w.@+-]{1,150}")
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "create-admin",
         help="let a person log in to the admin pages",
-        description="Makes a user of the admin pages, or gives an existing one a new password. "
-        f"Asks for the password, or takes it from {PASSWORD_VARIABLE}.",
+        description="Makes a user of the admin pages, or gives an existing one a new password, and "
+        f"asks before that. Asks for the password, or takes it from {PASSWORD_VARIABLE}.",
     )
-    parser.add_argument("name", help="the name to log in with")
+    parser.add_argument("name", type=_name, help="the name to log in with")
+    add_yes(parser)
     parser.set_defaults(run=run)
+
+
+def _name(text: str) -> str:
+    """As the admin pages themselves want it."""
+    if not _NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            "a name has 1 to 150 characters: letters, digits and @ . + - _"
+        )
+    return text
 
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
     if settings.owner_url is None:
         raise SettingsError("DATABASE_URL: must be set")
-    password = os.environ.get(PASSWORD_VARIABLE) or _asked()
-    if len(password) < PASSWORD_LENGTH_MIN:
-        raise CommandFailed(f"a password has at least {PASSWORD_LENGTH_MIN} characters")
     setup_django(settings)
     try:
-        ensure_admin(options.name, password)
+        return _run(options)
     except (DatabaseError, psycopg.Error) as error:
         raise CommandFailed(
             "the user could not be made: is PostgreSQL there, and is it migrated?"
         ) from error
+
+
+def _run(options: argparse.Namespace) -> int:
+    if is_known_person(options.name):
+        confirm(f"{options.name} exists already. Set a new password?", options)
+    password = os.environ.get(PASSWORD_VARIABLE) or _asked()
+    if len(password) < PASSWORD_LENGTH_MIN:
+        raise CommandFailed(f"a password has at least {PASSWORD_LENGTH_MIN} characters")
+    ensure_admin(options.name, password)
     say(f"{options.name} may log in at /admin/")
     return 0
 

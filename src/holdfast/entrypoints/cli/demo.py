@@ -7,8 +7,15 @@ from typing import Any
 import psycopg
 
 from holdfast.bootstrap.database import MigrationBusy
-from holdfast.bootstrap.demo import EmbeddedServiceError, load_sale, start_services
+from holdfast.bootstrap.demo import (
+    EmbeddedServiceError,
+    erase,
+    kept_files,
+    load_sale,
+    start_services,
+)
 from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.cli.confirmation import add_yes, confirm
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
 from holdfast.entrypoints.cli.serving import refuse_taken_port, serve
@@ -24,11 +31,19 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "background duties, payments that cost nothing, and notices to buyers on the terminal. "
         "Ctrl-C ends all of it; the data stays.",
     )
+    parser.add_argument(
+        "--reset",
+        action="store_true",
+        help="delete the demo's data in HOLDFAST_HOME first: holds, orders, keys, people; asks",
+    )
+    add_yes(parser)
     parser.set_defaults(run=run)
 
 
-def run(settings: Settings, _options: argparse.Namespace) -> int:
+def run(settings: Settings, options: argparse.Namespace) -> int:
     refuse_taken_port(settings)
+    if options.reset:
+        _reset(settings, options)
     with ExitStack() as running:
         try:
             settings = start_services(settings, running, say)
@@ -45,6 +60,25 @@ def run(settings: Settings, _options: argparse.Namespace) -> int:
         serve(settings, "all")
         say("Stopping ...")
     return 0
+
+
+def _reset(settings: Settings, options: argparse.Namespace) -> None:
+    if settings.database_url is not None or settings.redis_url is not None:
+        raise CommandFailed(
+            "--reset deletes the data of the embedded services only: unset DATABASE_URL and "
+            "REDIS_URL. Nothing was deleted."
+        )
+    files = kept_files(settings)
+    if not files:
+        say("There is nothing to delete.")
+        return
+    listed = "".join(f"\n  {path}" for path in files)
+    confirm(f"This deletes the demo's data for good:{listed}\nDelete it?", options)
+    try:
+        erase(settings)
+    except EmbeddedServiceError as error:
+        raise CommandFailed(f"{error} Stop the demo first; nothing was deleted.") from error
+    say("Deleted.")
 
 
 def _welcome(settings: Settings, demo: dict[str, Any]) -> str:

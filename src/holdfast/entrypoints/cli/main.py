@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import SettingsError, load_settings
@@ -50,7 +51,10 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
         description="A ticket hold engine: never sells one twice, gives each back on time.",
         epilog="Everything is configured by environment variables: see docs/configuration.md.",
     )
+    program.add_argument("--version", action="version", version=f"holdfast {version('holdfast')}")
     commands = program.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    if command == "--version":
+        return program
     modules = dict.fromkeys(MODULES.values()) if command not in MODULES else [MODULES[command]]
     for module in modules:
         import_module(f"holdfast.entrypoints.cli.{module}").register(commands)

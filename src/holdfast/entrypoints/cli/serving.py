@@ -11,6 +11,7 @@ from granian import Granian
 from granian.constants import Interfaces, Loops
 from granian.log import LogLevels
 
+from holdfast.bootstrap.database import refuse_unsafe_login
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.entrypoints.cli.failure import CommandFailed
 
@@ -66,6 +67,7 @@ def refuse_taken_port(settings: Settings) -> None:
 
 def serve(settings: Settings, part: str) -> None:
     """Until a signal ends it. The processes are forked: nothing may be open or running here."""
+    refuse_unsafe_login(settings)
     # Made here where there is none, so that all processes sign with the same one.
     os.environ.setdefault("HOLDFAST_SECRET_KEY", secrets.token_urlsafe(48))
     # Loaded before they are forked: they share its memory, and one that is replaced starts sooner.

@@ -1,0 +1,63 @@
+"""The demo's own services, started again when one of them ends."""
+
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from holdfast.adapters.embedded import EmbeddedServiceError
+from holdfast.adapters.embedded.service import EmbeddedService
+
+LOOK_EVERY_SECONDS = 1.0
+# One that ends again and again has a reason that starting it does not cure.
+REVIVALS_MAX = 5
+
+
+class ServiceWatch:
+    """On a thread, for the main thread is the server's. It sleeps but for moments, so that what is
+    forked meanwhile finds no lock taken, and it ends before the services are stopped."""
+
+    def __init__(self, services: Sequence[EmbeddedService], report: Callable[[str], None]) -> None:
+        self._services = list(services)
+        self._report = report
+        self._revivals = 0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="service watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(LOOK_EVERY_SECONDS):
+            for service in [each for each in self._services if not each.is_running]:
+                self._revive(service)
+
+    def _revive(self, service: EmbeddedService) -> None:
+        self._revivals += 1
+        if self._revivals > REVIVALS_MAX:
+            self._give_up(service, "it has ended too often.")
+            return
+        self._report(f"{service.title} has ended; starting it again. Its log: {service.log}")
+        try:
+            service.revive()
+        except (EmbeddedServiceError, OSError) as error:
+            self._give_up(service, str(error))
+        else:
+            self._report(f"{service.title} is back.")
+
+    def _give_up(self, service: EmbeddedService, reason: str) -> None:
+        self._services.remove(service)
+        self._report(
+            f"{service.title} stays away: {reason}\n"
+            "Requests are answered with 503. Stop the demo with Ctrl-C and start it again."
+        )

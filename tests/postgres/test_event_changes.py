@@ -1,0 +1,177 @@
+"""Changing the terms of an event: any number of sessions, and no hold on the old terms after the
+answer."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import psycopg
+import pytest
+
+from holdfast.adapters.postgres import catalogue as catalogue_module
+from holdfast.adapters.postgres import catalogue_statements, decision_barrier
+from holdfast.adapters.postgres.catalogue import PostgresCatalogue
+from holdfast.adapters.postgres.reading import Database
+from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.catalogue_changes import ChangeEvent, SaleChange
+from holdfast.domain.ids import EventId
+from holdfast.domain.outcomes import Placed
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.engine import Admission
+from holdfast.ports.catalogue import CatalogueAnswer
+from holdfast.ports.store import StoreError
+from tests.contract.asking import ask
+from tests.contract.venues import Venue
+from tests.contract.worlds import PostgresWorld
+from tests.postgres.rounds import Rounds
+
+# More than PostgreSQL has room for locks.
+MANY_SESSIONS = 20_000
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass
+class Box:
+    """The office that changes the event of a venue."""
+
+    world: PostgresWorld
+    database: Database
+
+    def event_id(self, venue: Venue) -> EventId:
+        ((id_,),) = self.world._rows("SELECT event_id FROM session WHERE id = %s", venue.session_id)
+        return EventId(id_)
+
+    def add_sessions(self, venue: Venue, count: int) -> None:
+        with psycopg.connect(self.world.url) as owner:
+            owner.execute(
+                "INSERT INTO session (organization_id, id, event_id, name)"
+                " SELECT %s, gen_random_uuid(), %s, 'Departure ' || n"
+                " FROM generate_series(1, %s) n",
+                [venue.organization_id, self.event_id(venue), count],
+            )
+
+    def cancel(self, venue: Venue) -> CatalogueAnswer:
+        sale = SaleChange(status=EventStatus.CANCELLED)
+        change = ChangeEvent(venue.organization_id, self.event_id(venue), sale=sale)
+        return PostgresCatalogue(self.database).apply(change, None, lambda _: b"")
+
+    def is_cancelled(self, venue: Venue) -> bool:
+        ((status,),) = self.world._rows(
+            "SELECT status FROM event WHERE id = %s", self.event_id(venue)
+        )
+        return bool(status == "cancelled")
+
+
+@pytest.fixture
+def box(database_url: str) -> Iterator[Box]:
+    world, database = PostgresWorld(database_url), Database(database_url)
+    database.open()
+    yield Box(world, database)
+    database.close()
+    world.close()
+
+
+@pytest.fixture
+def engine(box: Box) -> Iterator[Admission]:
+    engine = Admission(box.world.store)
+    engine.start()
+    yield engine
+    engine.stop()
+
+
+def becomes(condition: Callable[[], bool]) -> bool:
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def test_an_event_of_twenty_thousand_sessions_is_cancelled(box: Box, engine: Admission) -> None:
+    venue = box.world.venue({"floor": 10}, {"standing": ("floor",)})
+    box.add_sessions(venue, MANY_SESSIONS)
+    assert isinstance(ask(engine, venue.place(("standing", 1))), Placed)
+    assert not isinstance(box.cancel(venue).outcome, Refusal)
+    outcome = ask(engine, venue.place(("standing", 1)))
+    assert isinstance(outcome, Refusal)
+    assert outcome.code is RefusalCode.EVENT_UNAVAILABLE
+
+
+def test_control_an_engine_that_is_not_told_sells_on(
+    box: Box, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = catalogue_statements.RAISE_VERSIONS_OF_EVENT + " AND false"
+    monkeypatch.setattr(catalogue_statements, "RAISE_VERSIONS_OF_EVENT", silent)
+    venue = box.world.venue({"floor": 10}, {"standing": ("floor",)})
+    assert isinstance(ask(engine, venue.place(("standing", 1))), Placed)
+    box.cancel(venue)
+    assert isinstance(ask(engine, venue.place(("standing", 1))), Placed)
+
+
+def cancelled_during_a_group(box: Box, rounds: Rounds, looks: list[int]) -> bool:
+    """Whether the answer came while a group that had read the old terms was still open."""
+    answers: list[CatalogueAnswer] = []
+    thread = threading.Thread(target=lambda: answers.append(box.cancel(rounds.venue)))
+    with rounds.round() as current:
+        thread.start()
+        assert becomes(lambda: box.is_cancelled(rounds.venue))
+        assert becomes(lambda: bool(answers) or len(looks) > 2)
+        came_early = bool(answers)
+        current.place()
+        current.commit()
+    thread.join(PATIENCE_SECONDS)
+    assert answers
+    assert not isinstance(answers[0].outcome, Refusal)
+    return came_early
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry for each look at the groups that are still deciding."""
+    looked: list[int] = []
+    look = decision_barrier.groups_deciding
+
+    def counted(*arguments: object) -> set[str]:
+        found = look(*arguments)  # type: ignore[arg-type]
+        looked.append(len(found))
+        return found
+
+    monkeypatch.setattr(decision_barrier, "groups_deciding", counted)
+    return looked
+
+
+def test_no_hold_is_committed_on_the_old_terms_after_the_answer(
+    box: Box, rounds: Rounds, looks: list[int]
+) -> None:
+    assert not cancelled_during_a_group(box, rounds, looks)
+
+
+def test_control_an_answer_that_does_not_wait_for_groups_comes_too_early(
+    box: Box, rounds: Rounds, looks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue_module, "await_decisions", lambda *_: None)
+    assert cancelled_during_a_group(box, rounds, looks)
+
+
+def test_a_group_that_does_not_end_is_no_reason_to_wait_for_ever(
+    box: Box, rounds: Rounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The change stands, and the caller is asked to come again; asked again, it is answered."""
+    monkeypatch.setattr(decision_barrier, "DECISIONS_SECONDS_MAX", 0.01)
+    with rounds.round() as current:
+        with pytest.raises(StoreError):
+            box.cancel(rounds.venue)
+        assert box.is_cancelled(rounds.venue)
+        with pytest.raises(StoreError):
+            box.cancel(rounds.venue)
+        current.commit()
+    assert not isinstance(box.cancel(rounds.venue).outcome, Refusal)
+
+
+def test_groups_of_other_events_are_not_waited_for(box: Box, rounds: Rounds) -> None:
+    other = box.world.venue({"floor": 10}, {"standing": ("floor",)})
+    with rounds.round() as current:
+        assert not isinstance(box.cancel(other).outcome, Refusal)
+        current.commit()
