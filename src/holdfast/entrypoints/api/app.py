@@ -8,10 +8,12 @@ from holdfast.entrypoints.api.authentication import Bearer
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.demo_routes import DEMO_ROUTES
 from holdfast.entrypoints.api.docs import documents
+from holdfast.entrypoints.api.key_lookups import KeyLookups
 from holdfast.entrypoints.api.middleware import Edge
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.routing import Router
 from holdfast.entrypoints.api.seat_maps import MapWriter
+from holdfast.entrypoints.api.tarpit import Tarpit
 from holdfast.entrypoints.api.waiting import (
     GRACE_SECONDS,
     BlockingCalls,
@@ -55,7 +57,9 @@ class Api:
             seat_lookups=SharedLookups(self._blocking, seat_finder.find),
             maps=FreshLookups(self._blocking, MapWriter(container.seats).write),
         )
-        bearer = Bearer(Authenticator(container.keys), self._blocking)
+        authenticator = Authenticator(container.keys)
+        self._key_lookups = KeyLookups(authenticator, bound_seconds)
+        bearer = Bearer(authenticator, self._key_lookups, Tarpit())
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
         self._edge = Edge(Router(routes, context, bearer, documents(routes)))
 
@@ -64,6 +68,7 @@ class Api:
 
     def close(self) -> None:
         self._blocking.close()
+        self._key_lookups.close()
 
 
 def create_api(container: ApiContainer) -> Api:
