@@ -5,11 +5,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.entrypoints.asgi import login_gate
 from holdfast.entrypoints.asgi.login_gate import LoginGate
+from tests.support.servers import RunningServer
 
 ENDLESS_SECONDS = 3600.0
 LONG_SECONDS = 30.0
@@ -185,6 +187,15 @@ def test_who_hangs_up_gives_no_turn_back_before_the_hash_is_done() -> None:
 
     play(scene)
     assert heard == [False]
+
+
+def test_a_server_has_it(server: RunningServer) -> None:
+    """And shows a page to those whom it does not let in."""
+    body = b"x" * (login_gate.BODY_BYTES_MAX + 1)
+    answer = httpx.post(f"{server.base_url}/admin/login/", content=body, timeout=LONG_SECONDS)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+    assert "Log-in is busy" in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize(
