@@ -55,7 +55,7 @@ COLUMNS = """
 OUR_TABLES = """
     SELECT c.relname FROM pg_class c
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
-      AND c.relname !~ '^(auth|django)_'
+      AND c.relname !~ '^(auth|axes|django)_'
 """
 PRIMARY_KEY = """
     SELECT array_agg(a.attname::text ORDER BY k.place)
@@ -169,4 +169,4 @@ def test_migrating_back_leaves_nothing_behind(fresh_database_url: str) -> None:
         assert connection.execute(left).fetchone() == (0,)
     said: list[str] = []
     migrate(Settings(database_url=fresh_database_url), report=said.append)
-    assert said == ["Applying 5 database migrations.", "The database is up to date."]
+    assert said == ["Applying 6 database migrations.", "The database is up to date."]
