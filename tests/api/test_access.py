@@ -1,6 +1,7 @@
 """Who may call what: a matrix made of the table of routes."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_a_flood_with_a_new_key_asks_the_directory_once(world: World) -> None:
 
 def test_without_the_directory_a_caller_is_asked_to_come_again(world: World) -> None:
     class NoDirectory:
-        def find(self, secret_hash: bytes) -> Principal | None:
+        def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
             raise StoreUnavailable
 
     api = create_api(replace(world.container, keys=NoDirectory()))

@@ -48,13 +48,15 @@ class TestKeys:
         assert hashed is not None
         authenticator = Authenticator(keys, clock=lambda: now[0])
         assert authenticator.remembered(hashed) is None
-        assert authenticator.find(hashed) is not None
+        assert hashed in authenticator.find([hashed])
         keys.principals.clear()
         now[0] += 9.9
         assert authenticator.remembered(hashed) is not None
         now[0] += 0.1
         assert authenticator.remembered(hashed) is None
-        assert authenticator.find(hashed) is None
+        assert authenticator.was_known(hashed)
+        assert authenticator.find([hashed]) == {}
+        assert not authenticator.was_known(hashed)
 
     def test_the_memory_is_bounded_and_forgets_who_was_longest_away(
         self, monkeypatch: pytest.MonkeyPatch
@@ -65,10 +67,10 @@ class TestKeys:
             sha256(keys.new_key("holds:read").encode()).digest() for _ in range(3)
         )
         authenticator = Authenticator(keys)
-        authenticator.find(first)
-        authenticator.find(second)
+        authenticator.find([first])
+        authenticator.find([second])
         authenticator.remembered(first)
-        authenticator.find(third)
+        authenticator.find([third])
         assert authenticator.remembered(first)
         assert authenticator.remembered(second) is None
 

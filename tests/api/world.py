@@ -2,7 +2,7 @@
 whatever it is told to."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -74,9 +74,9 @@ class StubKeys:
     principals: dict[bytes, Principal] = field(default_factory=dict)
     questions: int = 0
 
-    def find(self, secret_hash: bytes) -> Principal | None:
+    def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
         self.questions += 1
-        return self.principals.get(secret_hash)
+        return {each: self.principals[each] for each in secret_hashes if each in self.principals}
 
     def new_key(self, *scopes: str, organization_id: OrganizationId = ORGANIZATION) -> str:
         secret, key = new_secret_key("test", "test", scopes)

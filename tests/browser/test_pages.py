@@ -2,13 +2,16 @@
 
 import re
 from pathlib import Path
+from uuid import uuid4
 
+import psycopg
 import pytest
 from playwright.sync_api import expect
 
 from holdfast.entrypoints.api.routes import ROUTES
 from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Visitor
 from tests.support.platform import Platform
+from tests.support.servers import RunningServer
 
 DEVICES = {"desktop": DESKTOP, "phone": PHONE}
 
@@ -84,6 +87,30 @@ def test_nobody_gets_in_with_a_wrong_password(visitor: Visitor, operator: str) -
         cookie["name"] for cookie in visitor.page.context.cookies(visitor.origin)
     }
     visitor.assert_all_went_well()
+
+
+def test_a_locked_out_operator_is_told_for_how_long(
+    visitor: Visitor, server: RunningServer, tmp_path: Path
+) -> None:
+    name = f"locked-out-{uuid4().hex[:8]}"
+    with psycopg.connect(server.database_url) as owner:
+        owner.execute(
+            "INSERT INTO axes_accessattempt (username, ip_address, user_agent, get_data, post_data,"
+            " http_accept, path_info, failures_since_start, attempt_time)"
+            " VALUES (%s, '127.0.0.1', '', '', '', '', '', 5, now())",
+            [name],
+        )
+    for device, size in DEVICES.items():
+        visitor.take(size)
+        log_in(visitor, name, PASSWORD)
+        expect(visitor.page.get_by_role("heading", level=1)).to_have_text(
+            "Too many wrong passwords"
+        )
+        expect(visitor.page.get_by_text("for 10 minutes")).to_be_visible()
+        picture(visitor, tmp_path, f"locked-out-{device}")
+        visitor.assert_fits_the_width()
+    visitor.page.get_by_role("link", name="Back to log-in").click()
+    expect(visitor.page.get_by_label("Username")).to_be_visible()
 
 
 def test_an_operator_finds_a_hold_without_its_holders_name(

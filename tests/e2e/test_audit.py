@@ -4,13 +4,25 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import psycopg
 import pytest
 
 from tests.e2e.answers import first_error, moment, problem_of
+from tests.e2e.carts import in_parallel
 from tests.e2e.halls import build_hall
 from tests.e2e.owner import Owner
-from tests.e2e.paying import checked_out, completed, confirmed, extended, held, ok, post, read
+from tests.e2e.paying import (
+    checked_out,
+    completed,
+    confirmed,
+    extended,
+    held,
+    keyed,
+    ok,
+    post,
+    read,
+)
 from tests.support.patience import wait_until
 from tests.support.platform import Json, Platform, new_platform
 from tests.support.servers import RunningServer
@@ -108,6 +120,28 @@ def test_a_seat_has_a_history_of_its_own(unreaped: Platform, unreaped_owner: Own
     assert (sold["old"], sold["new"]) == ({"status": "held"}, {"status": "sold"})
     both = {"seat_id": seat_id, "hold_id": second["hold_id"]}
     assert actions(unreaped, **both) == ["seat_reserved", "seat_released"]
+
+
+def test_no_tenant_takes_entries_from_another(platform: Platform, neighbour: Platform) -> None:
+    """Checkouts of empty carts under a used key are about no hold, so they have no entry; those
+    that share a group with them have theirs."""
+    key = f"key-{uuid4().hex}"
+    ok(platform.place(platform.on_sale(5), key=key), 201)
+    sale = neighbour.on_sale(1)
+
+    def empty_checkout() -> httpx.Response:
+        body = {"cart": f"cart-{uuid4().hex}"}
+        return platform.client.post("/api/checkouts", json=body, headers=keyed(key))
+
+    answers = in_parallel([empty_checkout, lambda: neighbour.place(sale, 2)] * 24)
+    for checkout, refused in zip(answers[::2], answers[1::2], strict=True):
+        problem_of(checkout, 422, "idempotency_key_reused")
+        problem_of(refused, 409, "insufficient_inventory")
+    wait_until(
+        lambda: actions(neighbour, limit=100) == ["hold.create_failed"] * 24,
+        "every refused attempt is in the audit",
+    )
+    assert actions(platform) == ["hold.created"]
 
 
 def test_nobodys_address_is_in_it(platform: Platform) -> None:

@@ -2,14 +2,17 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from holdfast.domain.commands import Command
 from holdfast.domain.outcomes import Outcome, Placed
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import (
@@ -273,6 +276,62 @@ def test_a_key_that_stays_in_flight_is_told_to_come_back(
     assert isinstance(first.result(5).outcome, Placed)
     assert patient.result(5).body == b"first"
     other_process.stop()
+
+
+class TestObserver:
+    """What the engine tells after it has answered: one entry that cannot be made costs no other."""
+
+    def test_an_observer_that_fails_hears_of_everything_else(
+        self, bench: Callable[..., Bench]
+    ) -> None:
+        b = bench()
+        observer = FailingObserver()
+        engine = Admission(b.store, observer=observer)
+        placed = engine.submit(b.venue.place(("standing", 1)))
+        refused = [engine.submit(b.venue.place(("standing", 1001))) for _ in range(6)]
+        with capture_logs() as logs:
+            engine.start()
+            assert codes(refused) == {RefusalCode.INSUFFICIENT_INVENTORY}
+            engine.stop()
+        assert isinstance(placed.result(0).outcome, Placed)
+        assert observer.heard == 1 + len(refused)
+        failures = [entry for entry in logs if entry["event"] == "observer_failed"]
+        assert [entry["count"] for entry in failures] == [1, 2, 3, 4]
+
+    def test_nor_is_a_failure_silent_when_the_store_is_away(
+        self, bench: Callable[..., Bench]
+    ) -> None:
+        b = bench()
+        b.store.before_commit = Times(100, StoreUnavailable("away"))
+        observer = FailingObserver()
+        engine = Admission(b.store, observer=observer)
+        futures = [engine.submit(b.venue.place(("standing", 1))) for _ in range(2)]
+        with capture_logs() as logs:
+            engine.start()
+            assert codes(futures) == {RefusalCode.SERVICE_UNAVAILABLE}
+            engine.stop()
+        assert observer.heard == len(futures)
+        assert [entry["event"] for entry in logs].count("observer_failed") == 1
+
+
+class FailingObserver:
+    """Fails at the first thing that it is told and at every second one after that."""
+
+    def __init__(self) -> None:
+        self.heard = 0
+
+    def committed(
+        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+    ) -> None:
+        self._hear()
+
+    def refused(self, command: Command, refusal: Refusal) -> None:
+        self._hear()
+
+    def _hear(self) -> None:
+        self.heard += 1
+        if self.heard % 2:
+            raise RuntimeError("cannot be written down")
 
 
 def _once(fault: Callable[[GroupWrites], None]) -> Callable[[GroupWrites], None]:

@@ -13,7 +13,7 @@ from holdfast.domain.outcomes import Placed
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission
 from holdfast.ports.attempts import FailedAttempt
-from holdfast.ports.store import StoreUnavailable
+from holdfast.ports.store import Rejected, StoreUnavailable
 from holdfast.services import journal as journal_module
 from holdfast.services.journal import Journal
 from tests.contract.venues import STRANGER, Hall, Plan
@@ -22,14 +22,17 @@ from tests.contract.worlds import MemoryWorld
 
 @dataclass
 class Attempts:
-    """Where failed attempts end up; away while `is_away`."""
+    """Where failed attempts end up; away while `is_away`. It takes no attempt of this action."""
 
     is_away: bool = False
+    rejected_action: str | None = None
     written: list[FailedAttempt] = field(default_factory=list)
 
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
         if self.is_away:
             raise StoreUnavailable("away")
+        if any(attempt.action == self.rejected_action for attempt in attempts):
+            raise Rejected("cannot be written down")
         self.written += attempts
 
 
@@ -96,6 +99,20 @@ def test_too_many_attempts_drop_the_oldest_and_say_so(
         stage.journal.run_once()
     assert len(stage.attempts.written) == 3
     assert {"event": "attempts.dropped", "count": 2, "log_level": "warning"} in logs
+
+
+def test_an_attempt_that_the_database_rejects_costs_no_other(stage: Stage) -> None:
+    stage.attempts.rejected_action = "hold.release_failed"
+    for quantity in (3, 4):
+        stage.place(quantity)
+    stage.engine.submit(stage.venue.release(HoldId(uuid4()))).result(5)
+    for quantity in (5, 6):
+        stage.place(quantity)
+    stage.engine.stop()
+    with capture_logs() as logs:
+        assert not stage.journal.run_once()
+    assert [attempt.action for attempt in stage.attempts.written] == ["hold.create_failed"] * 4
+    assert [entry["event"] for entry in logs] == ["attempts.rejected"]
 
 
 def test_a_payment_that_buys_nothing_is_told_at_once_and_written_aside(stage: Stage) -> None:
@@ -212,3 +229,24 @@ def test_a_checkout_that_is_refused_for_its_holds_is_told_and_no_other(stage: St
         stage.engine.stop()
     told = [line["event"] for line in logs if line["log_level"] == "warning"]
     assert told == ["hold.expired_before_checkout"]
+
+
+def test_a_checkout_of_an_empty_cart_under_a_used_key_costs_nobody_an_entry(stage: Stage) -> None:
+    """The checkout and the neighbor's refusals are decided in one group."""
+    engine = Admission(stage.world.store, observer=stage.journal)
+    neighbor = stage.world.venue({"floor": 1}, {"standing": ("floor",)})
+    key = stage.venue.key()
+    used = stage.venue.place(("standing", 1), key=key)
+    assert isinstance(stage.engine.submit(used, lambda _: b"").result(5).outcome, Placed)
+    stage.engine.stop()
+    empty = replace(stage.venue.check_out(), idempotency=replace(key, fingerprint=b"another"))
+    futures = [
+        engine.submit(command, lambda _: b"")
+        for command in (neighbor.place(("standing", 2)), empty, neighbor.place(("standing", 3)))
+    ]
+    engine.start()
+    assert all(isinstance(future.result(5).outcome, Refusal) for future in futures)
+    engine.stop()
+    stage.journal.run_once()
+    written = [(each.organization_id, each.action) for each in stage.attempts.written]
+    assert written == [(neighbor.organization_id, "hold.create_failed")] * 2

@@ -57,7 +57,7 @@ COLUMNS = """
 OUR_TABLES = """
     SELECT c.relname FROM pg_class c
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
-      AND c.relname !~ '^(auth|django)_'
+      AND c.relname !~ '^(auth|axes|django)_'
 """
 PRIMARY_KEY = """
     SELECT array_agg(a.attname::text ORDER BY k.place)

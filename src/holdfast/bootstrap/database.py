@@ -13,6 +13,7 @@ from typing import Any
 
 import django
 import psycopg
+from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connections
@@ -163,8 +164,8 @@ def is_known_person(username: str) -> bool:
 
 
 def ensure_admin(username: str, password: str) -> None:
-    """Create a superuser of the admin pages, or make the existing user one with this password.
-    Django must be set up and the database migrated."""
+    """Create a superuser of the admin pages, or make the existing user one with this password, and
+    end a lock-out after wrong passwords. Django must be set up and the database migrated."""
     try:
         user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
         user.is_active = user.is_staff = user.is_superuser = True
@@ -172,5 +173,7 @@ def ensure_admin(username: str, password: str) -> None:
         if not user.check_password(password):
             user.set_password(password)
         user.save(using=OWNER)
+        attempts = apps.get_model("axes.AccessAttempt").objects.using(OWNER)
+        attempts.filter(username=username).delete()
     finally:
         connections[OWNER].close()

@@ -7,6 +7,7 @@ from https://<host> are accepted. Over plain http nobody can log in there, which
 """
 
 import secrets
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest
@@ -30,6 +31,7 @@ ALLOWED_HOSTS = [
 _public = _LOCAL_HOSTS.isdisjoint(ALLOWED_HOSTS)
 
 INSTALLED_APPS = [
+    "axes",
     "unfold",
     "unfold.contrib.filters",
     "django.contrib.admin",
@@ -51,6 +53,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "holdfast.entrypoints.pages.urls"
 TEMPLATES = [
@@ -69,6 +72,23 @@ TEMPLATES = [
 
 # `default` acts as the operator role; `migrate --database owner` and makers of users as the owner.
 DATABASES = databases(_settings)
+
+# Five wrong passwords lock a name out, for ten minutes and for that address alone: whoever guesses
+# does not lock out the person who logs in from elsewhere. Attempts meanwhile do not count, and so
+# neither prolong it nor fill the table. A row is deleted by the first failure after its time.
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=10)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_CALLABLE = "holdfast.entrypoints.pages.views.locked_out"
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

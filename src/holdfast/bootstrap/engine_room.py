@@ -26,6 +26,7 @@ class EngineRoom:
         url = settings.database_url
         if url is None:
             raise SettingsError("DATABASE_URL: must be set")
+        self.url = url
         self.database = Database(url)
         self.journal = Journal(PostgresAttempts(self.database), written_at_once)
         self.admission = Admission(PostgresStore(url), _limits(settings), self.journal)

@@ -19,6 +19,7 @@ from holdfast.bootstrap.duties import DutyThread
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.engine import Admission
+from holdfast.ports.access import KeyDirectory
 from holdfast.ports.health import Dependency
 from holdfast.services.container import ApiContainer
 
@@ -43,7 +44,9 @@ class Server:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._room = EngineRoom(settings)
-        self.container = _container(settings, self._room)
+        # Anybody can make us look for keys that do not exist: nothing else waits behind that.
+        self._key_database = Database(self._room.url, connections_max=1)
+        self.container = _container(settings, self._room, PostgresKeys(self._key_database))
         self._threads: list[DutyThread | ConsumerThread] = [
             *(DutyThread(duty) for duty in planned_duties(self._room, settings)),
             *_consumers(settings, self._room),
@@ -60,6 +63,7 @@ class Server:
 
     def start(self) -> None:
         self._room.start()
+        self._key_database.open()
         for thread in self._threads:
             thread.start()
 
@@ -68,6 +72,7 @@ class Server:
         for thread in self._threads:
             thread.stop(timeout_seconds=0)
         self._room.stop()
+        self._key_database.close()
 
 
 def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
@@ -76,7 +81,7 @@ def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
     return consumer_threads(settings, room.admission, room.database)
 
 
-def _container(settings: Settings, room: EngineRoom) -> ApiContainer:
+def _container(settings: Settings, room: EngineRoom, keys: KeyDirectory) -> ApiContainer:
     # `holdfast serve` sets the secret for all of its processes; whoever makes a server without one
     # has a till that only this server believes.
     demo_secret = settings.holdfast_secret_key or secrets.token_urlsafe(48)
@@ -92,7 +97,7 @@ def _container(settings: Settings, room: EngineRoom) -> ApiContainer:
         audit=PostgresAudit(room.database),
         attempts=room.journal,
         payments=till or TrustingPayments(),
-        keys=PostgresKeys(room.database),
+        keys=keys,
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )

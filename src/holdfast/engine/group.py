@@ -4,11 +4,11 @@
 blocked (somebody has locked its rows) or to be run again (it needs more than was locked).
 """
 
-import contextlib
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ParamSpec
 from uuid import UUID
 
 import structlog
@@ -50,6 +50,8 @@ from holdfast.ports.store import (
     Wanted,
 )
 
+P = ParamSpec("P")
+
 log = structlog.get_logger()
 
 _SAME_KEY = {ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
@@ -84,6 +86,7 @@ class GroupRunner:
         self._connection = connection
         self._observer = observer
         self._line_for = line_for
+        self._entries_lost = 0
 
     def run(self, pendings: Sequence[Pending], wait_for: Resource | None = None) -> GroupResult:
         """`wait_for` is the line that these commands come from, when they come from one."""
@@ -148,22 +151,26 @@ class GroupRunner:
         """The group has committed (or had nothing to write): now, and only now, answer."""
         for pending, answer in verdicts.answers:
             pending.answer(answer)
-        try:
-            if verdicts.transitions or verdicts.seat_transitions:
-                self._observer.committed(verdicts.transitions, verdicts.seat_transitions)
-            for pending, answer in verdicts.answers:
-                if isinstance(answer.outcome, Refusal):
-                    self._observer.refused(pending.command, answer.outcome)
-        except Exception:
-            log.exception("observer_failed")
+        if verdicts.transitions or verdicts.seat_transitions:
+            self._tell(self._observer.committed, verdicts.transitions, verdicts.seat_transitions)
+        for pending, answer in verdicts.answers:
+            if isinstance(answer.outcome, Refusal):
+                self._tell(self._observer.refused, pending.command, answer.outcome)
         return _leftovers(verdicts)
 
     def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
         for pending in pendings:
             pending.refuse(refusals.service_unavailable())
-            with contextlib.suppress(Exception):
-                self._observer.refused(pending.command, refusals.service_unavailable())
+            self._tell(self._observer.refused, pending.command, refusals.service_unavailable())
         return GroupResult()
+
+    def _tell(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """A group carries many tenants: an entry that cannot be made costs no other."""
+        try:
+            observe(*args, **kwargs)
+        except Exception:
+            self._entries_lost += 1
+            log.exception("observer_failed", count=self._entries_lost)
 
     def _resolve(self, unknown: CommitUnknown) -> CommitState:
         try:

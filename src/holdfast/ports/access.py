@@ -1,5 +1,6 @@
 """Who may call."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -38,6 +39,6 @@ class Principal:
 
 
 class KeyDirectory(Protocol):
-    def find(self, secret_hash: bytes) -> Principal | None:
-        """The principal of a key that exists and is not revoked. May raise StoreUnavailable."""
+    def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
+        """The principals of those keys that exist and are not revoked. May raise a StoreError."""
         ...

@@ -4,19 +4,24 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import Literal
+from typing import Literal, TypeVar
 
 from holdfast.ports.access import ALL_SCOPES, KeyDirectory, Principal
 from holdfast.ports.catalogue import NewKey
 
 Mode = Literal["test", "live"]
+T = TypeVar("T")
 
 # A key that is revoked works at most this much longer.
 REMEMBERED_SECONDS = 10.0
 REMEMBERED_MAX = 4096
+# A key that is tried before it exists works at most this much later. Whoever repeats a wrong key
+# costs the database one look-up in this time.
+UNKNOWN_SECONDS = 2.0
+UNKNOWN_MAX = 1024
 _PREFIX_LENGTH = 12
 
 _SECRET = re.compile(rb"hk_(?:test|live)_[A-Za-z0-9_-]{16,128}", re.ASCII)
@@ -41,14 +46,15 @@ def secret_hash(secret: bytes) -> bytes | None:
 
 
 class Authenticator:
-    """Remembers whom it has found for a short while, and never that it has not found somebody: a
-    key works from the moment it exists."""
+    """Remembers valid keys for a short while, and unknown ones for a shorter one. The two memories
+    are apart, so that unknown keys never push out valid ones. Both are bounded."""
 
     def __init__(self, keys: KeyDirectory, clock: Callable[[], float] = time.monotonic) -> None:
         self._keys = keys
         self._clock = clock
         self._lock = Lock()
         self._remembered: OrderedDict[bytes, tuple[float, Principal]] = OrderedDict()
+        self._unknown: OrderedDict[bytes, float] = OrderedDict()
 
     def remembered(self, hashed: bytes) -> Principal | None:
         """Never blocks."""
@@ -57,21 +63,39 @@ class Authenticator:
             if entry is None:
                 return None
             forget_at, principal = entry
-            if self._clock() >= forget_at:
-                del self._remembered[hashed]
-                return None
             self._remembered.move_to_end(hashed)
-            return principal
+            return principal if self._clock() < forget_at else None
 
-    def find(self, hashed: bytes) -> Principal | None:
-        """Asks the directory: blocks, and may raise StoreUnavailable."""
+    def was_known(self, hashed: bytes) -> bool:
+        """Whether this key was valid when it was last looked up, however long ago that was."""
+        with self._lock:
+            return hashed in self._remembered
+
+    def is_unknown(self, hashed: bytes) -> bool:
+        """Whether nobody had this key a moment ago. Never blocks."""
+        with self._lock:
+            return self._clock() < self._unknown.get(hashed, 0.0)
+
+    def find(self, hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
+        """Asks the directory: blocks, and may raise a StoreError."""
         # The time counts from before the look, for a revocation may follow right after it.
-        forget_at = self._clock() + REMEMBERED_SECONDS
-        principal = self._keys.find(hashed)
-        if principal is not None:
-            with self._lock:
-                self._remembered[hashed] = (forget_at, principal)
-                self._remembered.move_to_end(hashed)
-                if len(self._remembered) > REMEMBERED_MAX:
-                    self._remembered.popitem(last=False)
-        return principal
+        asked_at = self._clock()
+        found = self._keys.find(hashes)
+        with self._lock:
+            for hashed in hashes:
+                principal = found.get(hashed)
+                if principal is None:
+                    self._remembered.pop(hashed, None)
+                    _keep(self._unknown, hashed, asked_at + UNKNOWN_SECONDS, UNKNOWN_MAX)
+                else:
+                    entry = (asked_at + REMEMBERED_SECONDS, principal)
+                    _keep(self._remembered, hashed, entry, REMEMBERED_MAX)
+        return found
+
+
+def _keep(memory: OrderedDict[bytes, T], hashed: bytes, entry: T, size_max: int) -> None:
+    """What was used longest ago makes room."""
+    memory[hashed] = entry
+    memory.move_to_end(hashed)
+    if len(memory) > size_max:
+        memory.popitem(last=False)

@@ -33,7 +33,7 @@ ATTEMPTS_KEPT_MAX = 10_000
 BATCH_SIZE = 500
 
 # Our own trouble is in the log; it is no attempt that somebody made and failed. An empty cart is
-# about no hold at all.
+# about no hold at all, and the audit is about holds and seats.
 _NOT_AN_ATTEMPT = {
     RefusalCode.SERVICE_UNAVAILABLE,
     RefusalCode.INTERNAL_ERROR,
@@ -104,7 +104,7 @@ class Journal:
                 action, hold_id = "hold.release_failed", command.hold_id
             case ExtendHold():
                 action, hold_id = "hold.extend_failed", command.hold_id
-            case StartCheckout():
+            case StartCheckout() if command.hold_ids:
                 action, hold_id = "checkout.start_failed", command.hold_ids[0]
             case ConvertHolds():
                 action, hold_id = "hold.convert_failed", command.hold_ids[0]
@@ -165,13 +165,17 @@ class Journal:
             dropped, self._dropped = self._dropped, 0
         if dropped:
             _log.warning("attempts.dropped", count=dropped)
-        try:
-            self._attempts.record(batch)
-        except StoreError as error:
-            _log.warning("attempts.failed", problem=type(error).__name__)
-            if not isinstance(error, Rejected):  # what is refused once is refused for ever
-                self._put_back(batch)
-            return False
+        pieces = [batch]
+        while pieces:
+            piece = pieces.pop()
+            try:
+                self._attempts.record(piece)
+            except Rejected:
+                pieces += _halves(piece)
+            except StoreError as error:
+                _log.warning("attempts.failed", problem=type(error).__name__)
+                self._put_back([attempt for each in (piece, *pieces[::-1]) for attempt in each])
+                return False
         return bool(self._waiting)
 
     def _put_back(self, batch: list[FailedAttempt]) -> None:
@@ -180,6 +184,16 @@ class Journal:
             kept = batch[-room:] if room else []
             self._waiting.extendleft(reversed(kept))
             self._dropped += len(batch) - len(kept)
+
+
+def _halves(batch: list[FailedAttempt]) -> list[list[FailedAttempt]]:
+    """A batch carries many tenants: the row that the database rejects is found by halves, and given
+    up alone. The first half comes last, to be taken first."""
+    if len(batch) == 1:
+        _log.error("attempts.rejected", action=batch[0].action, code=batch[0].code)
+        return []
+    middle = len(batch) // 2
+    return [batch[middle:], batch[:middle]]
 
 
 def _seat_in_question(command: PlaceHold, refusal: Refusal) -> SeatId | None:

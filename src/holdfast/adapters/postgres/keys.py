@@ -1,6 +1,6 @@
 """API keys and organizations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import psycopg
@@ -24,12 +24,13 @@ class PostgresKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, secret_hash: bytes) -> Principal | None:
+    def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
         with self._database.transaction() as connection:
-            row = connection.execute(sql.FIND_API_KEY, (secret_hash,)).fetchone()
-        if row is None:
-            return None
-        return Principal(OrganizationId(row[0]), ApiKeyId(row[1]), frozenset(row[2]))
+            rows = connection.execute(sql.FIND_API_KEYS, (list(secret_hashes),)).fetchall()
+        return {
+            row[0]: Principal(OrganizationId(row[1]), ApiKeyId(row[2]), frozenset(row[3]))
+            for row in rows
+        }
 
 
 class PostgresOrganizations:

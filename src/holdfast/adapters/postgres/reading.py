@@ -53,12 +53,12 @@ _START = (OrganizationId(UUID(int=0)), SessionId(UUID(int=0)))
 class Database:
     """A small pool of connections for everything but the engine."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, connections_max: int = CONNECTIONS_MAX) -> None:
         self._watchdog = Watchdog()
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             url,
             min_size=1,
-            max_size=CONNECTIONS_MAX,
+            max_size=connections_max,
             max_waiting=WAITING_MAX,
             timeout=WAIT_SECONDS,
             # The pool backs off longer and longer; giving up early makes the next request try at

@@ -7,13 +7,14 @@ from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.demo_routes import DEMO_ROUTES
 from holdfast.entrypoints.api.docs import documents
 from holdfast.entrypoints.api.fair_calls import IMPORTS, LARGE_READS, READS, FairCalls
+from holdfast.entrypoints.api.key_lookups import KeyLookups
 from holdfast.entrypoints.api.middleware import Edge
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.routing import Router
 from holdfast.entrypoints.api.seat_maps import MapWriter
+from holdfast.entrypoints.api.tarpit import Tarpit
 from holdfast.entrypoints.api.waiting import (
     GRACE_SECONDS,
-    BlockingCalls,
     EngineAnswers,
     FreshLookups,
     SharedLookups,
@@ -31,7 +32,6 @@ class Api:
 
     def __init__(self, container: ApiContainer) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
-        self._blocking = BlockingCalls(bound_seconds)
         self._reads = FairCalls("holdfast-read", READS, bound_seconds)
         self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds)
         self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds)
@@ -59,7 +59,9 @@ class Api:
             seat_lookups=SharedLookups(self._reads.run_by_key, seat_finder.find),
             maps=FreshLookups(self._large_reads.run_by_key, MapWriter(container.seats).write),
         )
-        bearer = Bearer(Authenticator(container.keys), self._blocking)
+        authenticator = Authenticator(container.keys)
+        self._key_lookups = KeyLookups(authenticator, bound_seconds)
+        bearer = Bearer(authenticator, self._key_lookups, Tarpit())
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
         self._edge = Edge(Router(routes, context, bearer, documents(routes)))
 
@@ -67,7 +69,7 @@ class Api:
         await self._edge(scope, receive, send)
 
     def close(self) -> None:
-        for calls in (self._blocking, self._reads, self._large_reads, self._imports):
+        for calls in (self._reads, self._large_reads, self._imports, self._key_lookups):
             calls.close()
 
 

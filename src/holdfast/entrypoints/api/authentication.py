@@ -2,40 +2,51 @@
 
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.exchange import Call
-from holdfast.entrypoints.api.problems import Problem, unavailable
-from holdfast.entrypoints.api.waiting import BlockingCalls, SharedLookups
+from holdfast.entrypoints.api.key_lookups import KeyLookups, TooManyLookups
+from holdfast.entrypoints.api.problems import Problem
+from holdfast.entrypoints.api.tarpit import Tarpit
 from holdfast.ports.access import Principal, Scope
-from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import Authenticator, secret_hash
 
 _SCHEME = b"bearer "
 
 
 class Bearer:
-    """Knows most callers from their last request; asks the directory for the others, one question
-    per key however many requests come with it."""
+    """Knows most callers from their last request, looks the others up, and keeps those waiting whom
+    nobody knows."""
 
-    def __init__(self, authenticator: Authenticator, blocking: BlockingCalls) -> None:
+    def __init__(self, authenticator: Authenticator, lookups: KeyLookups, tarpit: Tarpit) -> None:
         self._authenticator = authenticator
-        self._lookups = SharedLookups(blocking.run, authenticator.find)
+        self._lookups = lookups
+        self._tarpit = tarpit
 
     async def authenticate(self, call: Call) -> Principal:
         authorization = call.headers.get(b"authorization", b"")
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
-            raise _unauthorized("Send your secret key as Authorization: Bearer", b"")
+            problem = _unauthorized("Send your secret key as Authorization: Bearer", b"")
+            raise await self._delayed(call, problem)
         hashed = secret_hash(sent_secret(call))
         principal = None
         if hashed is not None:
-            principal = self._authenticator.remembered(hashed) or await self._look_up(hashed)
+            principal = self._authenticator.remembered(hashed) or await self._look_up(call, hashed)
         if principal is None:
-            raise _unauthorized("The secret key is not valid", b', error="invalid_token"')
+            problem = _unauthorized("The secret key is not valid", b', error="invalid_token"')
+            raise await self._delayed(call, problem)
         return principal
 
-    async def _look_up(self, hashed: bytes) -> Principal | None:
+    async def _look_up(self, call: Call, hashed: bytes) -> Principal | None:
+        if self._authenticator.is_unknown(hashed):
+            return None
         try:
-            return await self._lookups.get(hashed)
-        except StoreError:
-            raise unavailable() from None
+            return await self._lookups.find(hashed, call.address)
+        except TooManyLookups:
+            message = "Too many unknown keys at once. Please try again."
+            problem = Problem(ProblemCode.TOO_MANY_REQUESTS, message)
+        raise await self._delayed(call, problem)
+
+    async def _delayed(self, call: Call, problem: Problem) -> Problem:
+        await self._tarpit.wait(call.address)
+        return problem
 
 
 def sent_secret(call: Call) -> bytes:

@@ -1,7 +1,7 @@
 """Every code that `error` may have, and the HTTP status that it means.
 
 A problem is about
-|-- the caller         unauthorized, insufficient_scope                              401, 403
+|-- the caller         unauthorized, insufficient_scope, too_many_requests           401, 403, 429
 |-- the address        not_found, method_not_allowed                                 404, 405
 |-- the body           body_too_large, unsupported_media_type                        413, 415
 |                      malformed_json, invalid_characters                            400
@@ -23,6 +23,7 @@ class ProblemCode(StrEnum):
 
     UNAUTHORIZED = "unauthorized"
     INSUFFICIENT_SCOPE = "insufficient_scope"
+    TOO_MANY_REQUESTS = "too_many_requests"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     BODY_TOO_LARGE = "body_too_large"
@@ -57,6 +58,7 @@ class Kind(NamedTuple):
 KINDS: Mapping[str, Kind] = {
     ProblemCode.UNAUTHORIZED: Kind(401, "No valid credential"),
     ProblemCode.INSUFFICIENT_SCOPE: Kind(403, "The key lacks the scope"),
+    ProblemCode.TOO_MANY_REQUESTS: Kind(429, "Too many requests"),
     ProblemCode.NOT_FOUND: Kind(404, "Nothing at this address"),
     ProblemCode.METHOD_NOT_ALLOWED: Kind(405, "Method not allowed"),
     ProblemCode.BODY_TOO_LARGE: Kind(413, "Body too large"),
@@ -136,4 +138,10 @@ KINDS: Mapping[str, Kind] = {
 }
 
 # A repetition after a moment may succeed.
-RETRY_SOON = frozenset({RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.REQUEST_IN_PROGRESS})
+RETRY_SOON = frozenset(
+    {
+        ProblemCode.TOO_MANY_REQUESTS,
+        RefusalCode.SERVICE_UNAVAILABLE,
+        RefusalCode.REQUEST_IN_PROGRESS,
+    }
+)

@@ -95,6 +95,11 @@ class Call:
         self.actor = principal.actor
 
     @property
+    def address(self) -> str:
+        """Of the peer, which may be a proxy that many callers share."""
+        return self.client[0] if self.client else ""
+
+    @property
     def segments(self) -> tuple[str, ...]:
         """The parts of the path, each decoded by itself: a slash within a part is no boundary.
         What is not UTF-8 becomes something that nobody can print."""

@@ -30,6 +30,7 @@ _OF_ANY_ROUTE: tuple[Code, ...] = (
     ProblemCode.INVALID_CHARACTERS,
     ProblemCode.UNAUTHORIZED,
     ProblemCode.INSUFFICIENT_SCOPE,
+    ProblemCode.TOO_MANY_REQUESTS,
     RefusalCode.INTERNAL_ERROR,
     RefusalCode.SERVICE_UNAVAILABLE,
 )

@@ -3,25 +3,19 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
-from threading import BoundedSemaphore
-from typing import Generic, ParamSpec, TypeVar
+from concurrent.futures import Future
+from typing import Generic, TypeVar
 
 import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
-from holdfast.entrypoints.api.problems import unavailable
 from holdfast.ports.engine import Answer, Render, Submit
 
 # The engine answers within its deadline. This much later we no longer believe that it will.
 GRACE_SECONDS = 5.0
-THREADS = 8
-CALLS_WAITING_MAX = 256
 
 K = TypeVar("K")
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _log = structlog.get_logger("holdfast.api")
@@ -109,36 +103,6 @@ class EngineAnswers:
                 return
             if not waiter.done():
                 waiter.set_result(None)
-
-
-class BlockingCalls:
-    """A few threads for calls that block, and a bounded number of calls that wait for one. For
-    callers that nobody knows yet; an organization has its share of `FairCalls`."""
-
-    def __init__(self, bound_seconds: float) -> None:
-        self._bound_seconds = bound_seconds
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="holdfast-api")
-        self._room = BoundedSemaphore(THREADS + CALLS_WAITING_MAX)
-
-    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.run_for(self._bound_seconds, partial(call, *args, **kwargs))
-
-    async def run_for(self, seconds: float, call: Callable[[], T]) -> T:
-        """Waits so long at most."""
-        if not self._room.acquire(blocking=False):
-            raise unavailable()
-        future = self._threads.submit(call)
-        # Room is given back when the thread is free again, not when we stop waiting for it.
-        future.add_done_callback(lambda _: self._room.release())
-        try:
-            async with asyncio.timeout(seconds):
-                return await asyncio.wrap_future(future)
-        except TimeoutError:
-            _log.error("call.unanswered", seconds=seconds)
-            raise unavailable() from None
-
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class SharedLookups(Generic[K, T]):

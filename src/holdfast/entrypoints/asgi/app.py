@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from django.core.asgi import get_asgi_application
+from django.template.loader import render_to_string
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Mount
@@ -22,6 +23,7 @@ from holdfast.bootstrap.server import Server, WatchedDatabase
 from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
+from holdfast.entrypoints.asgi.login_gate import LoginGate
 
 
 def create_everything() -> ASGIApp:
@@ -118,4 +120,6 @@ def _settle_memory() -> None:
 def _pages(settings: Settings) -> BaseRoute:
     setup_django(settings)
     # Django types its application by its own, narrower protocol.
-    return Mount("/", app=cast("ASGIApp", get_asgi_application()))
+    pages = cast("ASGIApp", get_asgi_application())
+    busy_page = render_to_string("pages/login_busy.html").encode()
+    return Mount("/", app=LoginGate(pages, busy_page))

@@ -14,11 +14,11 @@ else:
 
 # Our own pages run no script at all and load only our own style sheet. Those of the demo have a
 # script, which asks nobody but us.
-_PAGES_POLICY = (
+PAGES_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_DEMO_POLICY = f"script-src 'self'; connect-src 'self'; {_PAGES_POLICY}"
+_DEMO_POLICY = f"script-src 'self'; connect-src 'self'; {PAGES_POLICY}"
 # The admin's interface keeps scripts and styles in its markup and evaluates expressions; still
 # nothing comes from or goes to another host.
 _ADMIN_POLICY = (
@@ -43,7 +43,7 @@ class ContentSecurityPolicy:
 def _policy_of(path: str) -> str:
     if path.startswith("/admin/"):
         return _ADMIN_POLICY
-    return _DEMO_POLICY if path.startswith("/demo/") else _PAGES_POLICY
+    return _DEMO_POLICY if path.startswith("/demo/") else PAGES_POLICY
 
 
 class StaticFiles(WhiteNoiseMiddleware):

@@ -1,5 +1,7 @@
 """The start page, the demo's cart, and the pages for what went wrong."""
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -23,6 +25,15 @@ def demo_cart(request: HttpRequest) -> HttpResponse:
     if not settings.HOLDFAST_IS_DEMO:
         raise Http404
     return render(request, "pages/cart.html", {"minor_digits": dict(MINOR_DIGITS)})
+
+
+def locked_out(request: HttpRequest, _response: object, _credentials: object) -> HttpResponse:
+    """Instead of the log-in form, after too many wrong passwords for one name from one address."""
+    pause: timedelta = settings.AXES_COOLOFF_TIME
+    shown = {"minutes": int(pause.total_seconds() / 60), "failures": settings.AXES_FAILURE_LIMIT}
+    response = render(request, "pages/locked_out.html", shown, status=429)
+    response.headers["Retry-After"] = str(int(pause.total_seconds()))
+    return response
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

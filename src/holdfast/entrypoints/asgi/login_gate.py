@@ -1,0 +1,110 @@
+"""Log-ins go through one at a time. Each costs a password hash, which is slow on purpose and keeps
+a core busy, and Django would start as many at once as there are requests."""
+
+import asyncio
+from collections import Counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.entrypoints.pages.middleware import PAGES_POLICY
+
+LOGIN_PATH = "/admin/login/"
+BODY_BYTES_MAX = 8 * 1024
+BODY_SECONDS_MAX = 10.0
+WAITING_MAX = 64
+WAITING_OF_ADDRESS_MAX = 4
+WAIT_SECONDS_MAX = 10.0
+# After a log-in nobody enters for twice as long as it took: hashing gets a third of a core at most.
+REST_FACTOR = 2.0
+REST_SECONDS_MAX = 5.0
+# Whoever is sent away at once comes back at once.
+REFUSED_AFTER_SECONDS = 1.0
+
+
+class LoginGate:
+    """Wraps Django. `busy_page` is for those who cannot be let in within the bounds."""
+
+    def __init__(self, app: ASGIApp, busy_page: bytes) -> None:
+        self._app = app
+        self._busy_page = busy_page
+        self._slot = asyncio.Semaphore(1)
+        self._waiting: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != LOGIN_PATH or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        # Read before it gets a place: a slow sender keeps nobody else waiting.
+        body = await _read_body(receive)
+        if body is None or not await self._enter(scope["client"][0] if scope["client"] else ""):
+            await asyncio.sleep(REFUSED_AFTER_SECONDS)
+            await self._refuse(send)
+            return
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            await self._app(scope, _Replay(body), send)
+        finally:
+            rest = min((loop.time() - started) * REST_FACTOR, REST_SECONDS_MAX)
+            loop.call_later(rest, self._slot.release)
+
+    async def _enter(self, address: str) -> bool:
+        is_full = self._waiting.total() >= WAITING_MAX
+        if is_full or self._waiting[address] >= WAITING_OF_ADDRESS_MAX:
+            return False
+        self._waiting[address] += 1
+        try:
+            async with asyncio.timeout(WAIT_SECONDS_MAX):
+                await self._slot.acquire()
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting[address] -= 1
+            if not self._waiting[address]:
+                del self._waiting[address]
+        return True
+
+    async def _refuse(self, send: Send) -> None:
+        headers = [
+            (b"content-type", b"text/html; charset=utf-8"),
+            (b"content-length", b"%d" % len(self._busy_page)),
+            (b"cache-control", b"no-store"),
+            (b"content-security-policy", PAGES_POLICY.encode()),
+            (b"retry-after", b"5"),
+            (b"x-content-type-options", b"nosniff"),
+            (b"x-frame-options", b"DENY"),
+        ]
+        await send({"type": "http.response.start", "status": 429, "headers": headers})
+        await send({"type": "http.response.body", "body": self._busy_page})
+
+
+class _Replay:
+    """The body once more, and then nothing: were Django told that the client hung up, it would give
+    the slot back while its thread goes on hashing."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            await asyncio.Event().wait()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    """None where it is too long, too slow, or given up."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return None
+                body += message.get("body", b"")
+                if len(body) > BODY_BYTES_MAX:
+                    return None
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError:
+        return None

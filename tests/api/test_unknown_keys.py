@@ -1,0 +1,266 @@
+"""Anybody can send keys that nobody has. It costs the others nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from threading import Event
+
+import httpx
+import pytest
+
+from holdfast.entrypoints.api import key_lookups, tarpit
+from holdfast.entrypoints.api.app import Api, create_api
+from holdfast.ports.access import Principal
+from holdfast.services import authenticating
+from holdfast.services.authenticating import Authenticator, new_secret_key
+from tests.api.world import StubKeys, World
+
+LONG_SECONDS = 30.0
+# Of a wait that a test never sees the end of.
+ENDLESS_SECONDS = 3600.0
+
+
+@dataclass
+class SlowKeys:
+    """Looks keys up when it is let, and keeps how many it was asked for at a time."""
+
+    known: StubKeys
+    may_look: Event = field(default_factory=Event)
+    is_asked: Event = field(default_factory=Event)
+    batches: list[int] = field(default_factory=list)
+
+    def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
+        self.batches.append(len(secret_hashes))
+        self.is_asked.set()
+        assert self.may_look.wait(LONG_SECONDS)
+        return self.known.find(secret_hashes)
+
+
+@dataclass
+class Door:
+    """An API of the test's own, whose directory can be made to hang."""
+
+    keys: SlowKeys
+    api: Api
+
+    @asynccontextmanager
+    async def clients(self, address: str = "192.0.2.1") -> AsyncIterator[httpx.AsyncClient]:
+        transport = httpx.ASGITransport(app=self.api, client=(address, 4711))
+        async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
+            yield client
+
+    async def asked(self) -> None:
+        """Until the directory is at work."""
+        assert await asyncio.to_thread(self.keys.is_asked.wait, LONG_SECONDS)
+
+
+@pytest.fixture
+def door(world: World) -> Iterator[Door]:
+    keys = SlowKeys(world.keys)
+    api = create_api(replace(world.container, keys=keys))
+    yield Door(keys, api)
+    keys.may_look.set()
+    api.close()
+
+
+async def call(client: httpx.AsyncClient, secret: str) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {secret}"}
+    async with asyncio.timeout(LONG_SECONDS):
+        return await client.get("/api/events", headers=headers)
+
+
+def unknown_key() -> str:
+    return new_secret_key("live", "unknown")[0]
+
+
+async def flood(client: httpx.AsyncClient, count: int) -> list[asyncio.Task[httpx.Response]]:
+    """Each with a key of its own; all of them have come as far as they get."""
+    tasks = [asyncio.ensure_future(call(client, unknown_key())) for _ in range(count)]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    return tasks
+
+
+def codes(answers: Sequence[httpx.Response]) -> list[int]:
+    return sorted(answer.status_code for answer in answers)
+
+
+class TestLookups:
+    def test_a_directory_that_hangs_holds_up_nobody_who_is_known(
+        self, world: World, door: Door
+    ) -> None:
+        async def scene() -> None:
+            async with door.clients() as client:
+                door.keys.may_look.set()
+                assert (await call(client, world.secret)).status_code == 200
+                door.keys.may_look.clear()
+                door.keys.is_asked.clear()
+                strangers = await flood(client, 20)
+                await door.asked()
+                assert (await call(client, world.secret)).status_code == 200
+                assert not any(task.done() for task in strangers)
+                door.keys.may_look.set()
+                assert codes(await asyncio.gather(*strangers)) == [401] * 20
+
+        asyncio.run(scene())
+
+    def test_keys_that_come_meanwhile_are_one_question(self, door: Door) -> None:
+        async def scene() -> None:
+            async with door.clients() as client:
+                strangers = await flood(client, 1)
+                await door.asked()
+                strangers += await flood(client, 30)
+                door.keys.may_look.set()
+                assert codes(await asyncio.gather(*strangers)) == [401] * 31
+
+        asyncio.run(scene())
+        assert door.keys.batches == [1, 30]
+
+    def test_an_address_has_a_bounded_number_in_flight(
+        self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(key_lookups, "LOOKUPS_OF_ADDRESS_MAX", 3)
+        newcomer = world.keys.new_key("catalogue:read")
+
+        async def scene() -> None:
+            async with door.clients() as client, door.clients("192.0.2.2") as elsewhere:
+                strangers = await flood(client, 3)
+                await door.asked()
+                refused = await call(client, unknown_key())
+                assert (refused.status_code, refused.json()["error"]) == (429, "too_many_requests")
+                assert refused.headers["retry-after"] == "1"
+                others = [asyncio.ensure_future(call(elsewhere, newcomer))]
+                door.keys.may_look.set()
+                assert codes(await asyncio.gather(*strangers)) == [401] * 3
+                assert codes(await asyncio.gather(*others)) == [200]
+                assert (await call(client, unknown_key())).status_code == 401
+
+        asyncio.run(scene())
+
+    @pytest.mark.parametrize("bound", ["LOOKUPS_OF_ADDRESS_MAX", "LOOKUPS_MAX"])
+    def test_a_key_that_was_valid_is_looked_up_again_whatever_else_comes(
+        self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch, bound: str
+    ) -> None:
+        """Its memory has just run out; a proxy brings it from the same address as the strangers."""
+        monkeypatch.setattr(authenticating, "REMEMBERED_SECONDS", 0.0)
+        monkeypatch.setattr(key_lookups, bound, 3)
+
+        async def scene() -> None:
+            async with door.clients() as client:
+                door.keys.may_look.set()
+                assert (await call(client, world.secret)).status_code == 200
+                door.keys.may_look.clear()
+                door.keys.is_asked.clear()
+                strangers = await flood(client, 3)
+                await door.asked()
+                known = asyncio.ensure_future(call(client, world.secret))
+                assert (await call(client, unknown_key())).status_code == 429
+                door.keys.may_look.set()
+                assert (await known).status_code == 200
+                assert codes(await asyncio.gather(*strangers)) == [401] * 3
+
+        asyncio.run(scene())
+
+
+class TestMemory:
+    def test_an_unknown_key_is_looked_for_once_in_a_while(self) -> None:
+        keys, now = StubKeys(), [100.0]
+        authenticator = Authenticator(keys, clock=lambda: now[0])
+        hashed = sha256(unknown_key().encode()).digest()
+        assert not authenticator.is_unknown(hashed)
+        authenticator.find([hashed])
+        now[0] += authenticating.UNKNOWN_SECONDS - 0.1
+        assert authenticator.is_unknown(hashed)
+        now[0] += 0.1
+        assert not authenticator.is_unknown(hashed)
+
+    def test_a_client_that_repeats_a_wrong_key_asks_the_directory_once(self, world: World) -> None:
+        secret = unknown_key()
+        assert world.call("GET", "/api/events", secret=secret).status_code == 401
+        questions = world.keys.questions
+        assert world.call("GET", "/api/events", secret=secret).status_code == 401
+        assert world.keys.questions == questions
+
+    def test_unknown_keys_push_out_no_valid_one_and_do_not_pile_up(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(authenticating, "REMEMBERED_MAX", 2)
+        monkeypatch.setattr(authenticating, "UNKNOWN_MAX", 5)
+        keys = StubKeys()
+        authenticator = Authenticator(keys)
+        valid = sha256(keys.new_key("holds:read").encode()).digest()
+        unknown = [sha256(bytes([number])).digest() for number in range(100)]
+        authenticator.find([valid])
+        authenticator.find(unknown)
+        assert authenticator.remembered(valid)
+        assert [each for each in unknown if authenticator.is_unknown(each)] == unknown[-5:]
+
+
+class TestTarpit:
+    """Above its allowance, an address waits for its refusals; valid keys never do."""
+
+    def test_refusals_come_late_and_answers_do_not(
+        self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "PROMPT_OF_ADDRESS_MAX", 0)
+        door.keys.may_look.set()
+        newcomer = world.keys.new_key("catalogue:read")
+
+        async def scene() -> None:
+            async with door.clients() as client:
+                late = await flood(client, 3)
+                late.append(asyncio.ensure_future(call(client, "no key at all")))
+                assert (await call(client, world.secret)).status_code == 200
+                assert (await call(client, newcomer)).status_code == 200
+                assert not any(task.done() for task in late)
+                for task in late:
+                    task.cancel()
+
+        asyncio.run(scene())
+
+    def test_each_address_has_an_allowance_a_second_and_all_have_one_together(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "PROMPT_OF_ADDRESS_MAX", 2)
+        monkeypatch.setattr(tarpit, "PROMPT_MAX", 3)
+        now = [100.0]
+        pit = tarpit.Tarpit(clock=lambda: now[0])
+
+        async def waits(address: str) -> bool:
+            task = asyncio.ensure_future(pit.wait(address))
+            await asyncio.sleep(0)
+            is_waiting = not task.done()
+            task.cancel()
+            return is_waiting
+
+        async def scene() -> None:
+            assert [await waits("a") for _ in range(3)] == [False, False, True]
+            assert [await waits("b") for _ in range(2)] == [False, True]
+            now[0] += 1
+            assert not await waits("b")
+
+        asyncio.run(scene())
+
+    def test_it_holds_a_bounded_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "PROMPT_MAX", 0)
+        monkeypatch.setattr(tarpit, "DELAYED_MAX", 2)
+        pit = tarpit.Tarpit()
+
+        async def scene() -> None:
+            tasks = [asyncio.ensure_future(pit.wait("a")) for _ in range(3)]
+            await asyncio.sleep(0)
+            assert [task.done() for task in tasks] == [False, False, True]
+            tasks[0].cancel()
+            await asyncio.wait({tasks[0]})
+            another = asyncio.ensure_future(pit.wait("a"))
+            await asyncio.sleep(0)
+            assert not another.done()
+            for task in (tasks[1], another):
+                task.cancel()
+
+        asyncio.run(scene())

@@ -1,0 +1,91 @@
+"""Nobody guesses passwords for long, and nobody is locked out for good by somebody who tries."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from holdfast.bootstrap.database import ensure_admin
+from tests.pages.conftest import PASSWORD, log_in
+from tests.pages.sales import Sale
+
+FAILURES_MAX = 5
+COOL_OFF = timedelta(minutes=10)
+ELSEWHERE = "192.0.2.7"
+
+
+@pytest.fixture
+def person(sale: Sale) -> str:
+    """Somebody who may log in, and has not yet tried."""
+    name = f"person-{uuid4().hex[:8]}"
+    ensure_admin(name, PASSWORD)
+    return name
+
+
+@pytest.fixture
+def locked_out(person: str) -> str:
+    """The same, after as many wrong passwords as it takes."""
+    statuses = [log_in(person, "guess").status_code for _ in range(FAILURES_MAX)]
+    assert statuses == [200] * (FAILURES_MAX - 1) + [429]
+    return person
+
+
+def rows_of(sale: Sale, person: str) -> int:
+    query = "SELECT count(*) FROM axes_accessattempt WHERE username = %s"
+    found = sale.owner.execute(query, [person]).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def let_pass(sale: Sale, person: str, time: timedelta) -> None:
+    query = "UPDATE axes_accessattempt SET attempt_time = attempt_time - %s WHERE username = %s"
+    sale.owner.execute(query, [time, person])
+
+
+def test_after_five_wrong_passwords_the_right_one_is_refused(locked_out: str) -> None:
+    answer = log_in(locked_out, PASSWORD)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "600")
+    text = answer.content.decode()
+    assert "Too many wrong passwords" in text
+    assert "for 10 minutes" in text
+    assert "holdfast_session" not in answer.cookies
+
+
+def test_the_same_person_gets_in_from_elsewhere(locked_out: str) -> None:
+    assert log_in(locked_out, PASSWORD, ELSEWHERE).status_code == 302
+    assert log_in(locked_out, PASSWORD).status_code == 429
+
+
+def test_somebody_else_gets_in_from_the_same_address(locked_out: str) -> None:
+    ensure_admin(other := f"other-{uuid4().hex[:8]}", PASSWORD)
+    assert log_in(other, PASSWORD).status_code == 302
+
+
+def test_it_ends_after_ten_minutes_whatever_was_tried_meanwhile(
+    locked_out: str, sale: Sale
+) -> None:
+    let_pass(sale, locked_out, COOL_OFF - timedelta(minutes=1))
+    for _ in range(FAILURES_MAX):
+        assert log_in(locked_out, "guess").status_code == 429
+    let_pass(sale, locked_out, timedelta(minutes=1))
+    assert log_in(locked_out, PASSWORD).status_code == 302
+
+
+def test_a_log_in_forgets_the_failures_before_it(person: str, sale: Sale) -> None:
+    for _ in range(FAILURES_MAX - 1):
+        log_in(person, "guess")
+    assert log_in(person, PASSWORD).status_code == 302
+    assert rows_of(sale, person) == 0
+
+
+def test_create_admin_lets_a_locked_out_person_in(locked_out: str) -> None:
+    ensure_admin(locked_out, PASSWORD)
+    assert log_in(locked_out, PASSWORD).status_code == 302
+
+
+def test_what_is_counted_does_not_pile_up(locked_out: str, sale: Sale) -> None:
+    """While a name is locked out nothing is added, and what is old goes with the next failure."""
+    assert rows_of(sale, locked_out) == 1
+    let_pass(sale, locked_out, COOL_OFF + timedelta(minutes=1))
+    log_in(f"nobody-{uuid4().hex[:8]}", "guess")
+    assert rows_of(sale, locked_out) == 0

@@ -1,0 +1,213 @@
+"""Each log-in costs a password hash. However many come, they are worked on one after the other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.entrypoints.asgi import login_gate
+from holdfast.entrypoints.asgi.login_gate import LoginGate
+from tests.support.servers import RunningServer
+
+ENDLESS_SECONDS = 3600.0
+LONG_SECONDS = 30.0
+
+
+@dataclass
+class Hashing:
+    """Stands for Django: every log-in goes on until the test lets it end."""
+
+    running: int = 0
+    running_max: int = 0
+    done: list[bytes] = field(default_factory=list)
+    may_end: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = (await receive())["body"]
+        self.running += 1
+        self.running_max = max(self.running, self.running_max)
+        await self.may_end.wait()
+        self.running -= 1
+        self.done.append(body)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+async def post(
+    app: ASGIApp,
+    address: str = "192.0.2.1",
+    *chunks: bytes,
+    path: str = "/admin/login/",
+    **how: Any,
+) -> int:
+    """The status of the answer. `receive` replaces that of a client who has sent everything."""
+    sent = list(chunks or (b"username=x",))
+    statuses: list[int] = []
+
+    async def receive() -> Message:
+        body = sent.pop(0)
+        return {"type": "http.request", "body": body, "more_body": bool(sent)}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    method = how.get("method", "POST")
+    scope = {"type": "http", "method": method, "path": path, "client": (address, 1)}
+    async with asyncio.timeout(LONG_SECONDS):
+        await app(scope, how.get("receive", receive), send)
+    (status,) = statuses
+    return status
+
+
+async def begun(*calls: Awaitable[int]) -> list[asyncio.Task[int]]:
+    """They have come as far as they get."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return tasks
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    async def run() -> None:
+        await scene()
+
+    asyncio.run(run())
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody rests, and nobody is kept waiting to be refused."""
+    monkeypatch.setattr(login_gate, "REST_FACTOR", 0.0)
+    monkeypatch.setattr(login_gate, "REFUSED_AFTER_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_one_at_a_time(is_guarded: bool) -> None:
+    """Without the gate, which is the control, they all run at once."""
+
+    async def scene() -> None:
+        django = Hashing()
+        app: ASGIApp = LoginGate(django, b"busy") if is_guarded else django
+        tasks = await begun(*(post(app, f"192.0.2.{number}") for number in range(5)))
+        assert django.running == (1 if is_guarded else 5)
+        django.may_end.set()
+        assert await asyncio.gather(*tasks) == [200] * 5
+        assert django.running_max == (1 if is_guarded else 5)
+
+    play(scene)
+
+
+def test_an_address_has_a_bounded_number_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_gate, "WAITING_OF_ADDRESS_MAX", 2)
+
+    async def scene() -> None:
+        django = Hashing()
+        gate = LoginGate(django, b"busy")
+        waiting = await begun(*(post(gate) for _ in range(3)))
+        assert await post(gate) == 429
+        waiting += await begun(post(gate, "192.0.2.2"))
+        django.may_end.set()
+        assert await asyncio.gather(*waiting) == [200] * 4
+        assert await post(gate) == 200
+
+    play(scene)
+
+
+def test_so_have_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_gate, "WAITING_MAX", 2)
+
+    async def scene() -> None:
+        django = Hashing()
+        gate = LoginGate(django, b"busy")
+        waiting = await begun(*(post(gate, f"192.0.2.{number}") for number in range(3)))
+        assert await post(gate, "192.0.2.9") == 429
+        django.may_end.set()
+        assert await asyncio.gather(*waiting) == [200] * 3
+
+    play(scene)
+
+
+def test_after_a_log_in_the_processor_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_gate, "REST_FACTOR", 1e12)
+    monkeypatch.setattr(login_gate, "REST_SECONDS_MAX", ENDLESS_SECONDS)
+    monkeypatch.setattr(login_gate, "WAIT_SECONDS_MAX", 0.05)
+
+    async def scene() -> None:
+        django = Hashing()
+        django.may_end.set()
+        gate = LoginGate(django, b"busy")
+        assert await post(gate) == 200
+        assert await post(gate) == 429
+
+    play(scene)
+
+
+def test_who_sends_slowly_or_too_much_takes_nobodys_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def scene() -> None:
+        django = Hashing()
+        django.may_end.set()
+        gate = LoginGate(django, b"busy")
+        slow = await begun(*(post(gate, receive=never) for _ in range(10)))
+        assert await post(gate, "192.0.2.1", b"x" * login_gate.BODY_BYTES_MAX, b"x") == 429
+        assert await post(gate, "192.0.2.1", b"user", b"name") == 200
+        assert django.done == [b"username"]
+        for task in slow:
+            task.cancel()
+        monkeypatch.setattr(login_gate, "BODY_SECONDS_MAX", 0.05)
+        assert await post(gate, receive=never) == 429
+
+    play(scene)
+
+
+def test_who_hangs_up_gives_no_turn_back_before_the_hash_is_done() -> None:
+    """Django gives up a request when it hears of that, and its thread hashes on."""
+    heard: list[bool] = []
+
+    async def django(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        (more,) = await begun(receive())  # type: ignore[arg-type]
+        heard.append(more.done())
+        more.cancel()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def hang_up() -> Message:
+        body: Message = {"type": "http.request", "body": b"", "more_body": False}
+        return body if not heard else {"type": "http.disconnect"}
+
+    async def scene() -> None:
+        assert await post(LoginGate(django, b"busy"), receive=hang_up) == 200
+
+    play(scene)
+    assert heard == [False]
+
+
+def test_a_server_has_it(server: RunningServer) -> None:
+    """And shows a page to those whom it does not let in."""
+    body = b"x" * (login_gate.BODY_BYTES_MAX + 1)
+    answer = httpx.post(f"{server.base_url}/admin/login/", content=body, timeout=LONG_SECONDS)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+    assert "Log-in is busy" in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/admin/login/"), ("POST", "/admin/"), ("GET", "/")]
+)
+def test_nothing_else_goes_through_it(method: str, path: str) -> None:
+    async def scene() -> None:
+        django = Hashing()
+        gate = LoginGate(django, b"busy")
+        tasks = await begun(*(post(gate, method=method, path=path) for _ in range(5)))
+        assert django.running == 5
+        django.may_end.set()
+        assert await asyncio.gather(*tasks) == [200] * 5
+
+    play(scene)

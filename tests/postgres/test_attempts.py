@@ -1,0 +1,48 @@
+"""Failed attempts of many tenants are written in one batch: one bad row costs no other."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+
+from holdfast.adapters.postgres.attempts import PostgresAttempts
+from holdfast.adapters.postgres.reading import Database
+from holdfast.domain.ids import HoldId
+from holdfast.ports.attempts import FailedAttempt
+from holdfast.services.journal import Journal
+from tests.contract.venues import ORIGIN, Venue
+from tests.contract.worlds import PostgresWorld
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    made = Database(database_url)
+    made.open()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def world(database_url: str) -> Iterator[PostgresWorld]:
+    made = PostgresWorld(database_url)
+    yield made
+    made.close()
+
+
+def failed(venue: Venue, hold_id: HoldId | None) -> FailedAttempt:
+    at = datetime.now(UTC)
+    return FailedAttempt(at, "hold.x", venue.organization_id, hold_id, None, "x", ORIGIN)
+
+
+def test_a_row_that_the_table_refuses_costs_no_other(
+    database: Database, world: PostgresWorld
+) -> None:
+    ours, theirs = (world.venue({"floor": 1}, {"standing": ("floor",)}) for _ in range(2))
+    journal = Journal(PostgresAttempts(database))
+    for about in (HoldId(uuid4()), HoldId(uuid4()), None, HoldId(uuid4())):
+        # The table takes no entry that is about nothing.
+        journal.failed(failed(ours if about is None else theirs, about))
+    assert not journal.run_once()
+    assert len(world.audit(theirs)) == 3
+    assert world.audit(ours) == []
