@@ -4,10 +4,11 @@ waits, and never takes what the first in line needs."""
 from dataclasses import replace
 
 from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.outcomes import Converted, Placed
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
-from tests.contract.asking import ask, placed, promoted, refused, waiting
+from tests.contract.asking import ask, in_one_group, placed, promoted, refused, waiting
 from tests.contract.seen import World
 from tests.contract.test_waitlist import POLICY, a_person, statuses
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
@@ -208,6 +209,20 @@ def test_a_party_that_the_hall_can_never_seat_is_refused(world: World, engine: A
         )
     ):
         waiting(engine, venue.place(enough, holder=a_person(person)))
+
+
+def test_a_party_whose_seats_were_sold_just_before_holds_nobody_up(
+    world: World, engine: Admission
+) -> None:
+    """In the same group, when the cached seat map does not show it yet."""
+    venue = theatre(world)
+    hold = placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
+    wait_for(engine, venue, 7)
+    late = venue.seats("Stalls A 1", holder=a_person(2))
+    assert refused(engine, late).code is RefusalCode.OTHERS_ARE_WAITING
+    sold, found = in_one_group(world.store, venue.convert(hold.id), late)
+    assert isinstance(sold, Converted)
+    assert isinstance(found, Placed)
 
 
 def test_smaller_parties_pass_one_that_cannot_be_seated(world: World, engine: Admission) -> None:
