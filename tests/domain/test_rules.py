@@ -1,11 +1,13 @@
 """References, policies, and what follows from a transition."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.catalogue import SaleTerms
 from holdfast.domain.commands import Origin
 from holdfast.domain.facts import fact_payload, iso
 from holdfast.domain.hold import HoldStatus
@@ -46,6 +48,18 @@ def test_the_nearest_policy_wins_field_by_field() -> None:
 def test_policies_are_bounded(ttl_seconds: int) -> None:
     with pytest.raises(InvalidValue):
         PolicyOverride(ttl_seconds=ttl_seconds)
+
+
+def test_a_sale_includes_its_first_and_its_last_moment() -> None:
+    moment = timedelta(microseconds=1)
+    start, end = END, END + timedelta(hours=1)
+    sale = SaleTerms(starts_at=start, ends_at=end)
+    assert [sale.is_within_window(at) for at in (start - moment, start)] == [False, True]
+    assert [sale.is_within_window(at) for at in (end, end + moment)] == [True, False]
+    assert [sale.is_over(at) for at in (start - moment, end, end + moment)] == [False, False, True]
+    always = SaleTerms()
+    assert always.is_within_window(end)
+    assert not always.is_over(end)
 
 
 def test_a_new_hold_moves_its_pools_and_its_end_gives_back_the_same() -> None:
