@@ -1,13 +1,17 @@
 """A command that needs more than was locked runs again, but not for ever."""
 
+import time
+
 import pytest
 
 from holdfast.domain.commands import Command
+from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.outcomes import Decision, NeedsMore
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine.group import GroupRunner
-from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX
+from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX, SAME_KEY_WAIT_SECONDS
+from holdfast.ports.store import Wanted
 from tests.contract.worlds import MemoryWorld
 from tests.engine.test_weights import Nobody, pending
 
@@ -36,3 +40,28 @@ def test_a_command_that_never_has_enough_is_given_up(
     outcome = asked.future.result(0).outcome
     assert isinstance(outcome, Refusal)
     assert outcome.code is RefusalCode.SERVICE_UNAVAILABLE
+
+
+def test_a_repeated_request_waits_for_the_first_but_only_so_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = MemoryWorld()
+    venue = world.venue({"floor": 10}, {"standing": ("floor",)})
+    runner = GroupRunner(world.store.connect(), Nobody())
+    keys = [venue.key(), venue.key()]
+    repeats = [pending(venue.place(("standing", 1), key=key)) for key in keys]
+    in_flight = frozenset(
+        Resource(ResourceKind.IDEMPOTENCY_KEY, venue.organization_id, key.digest) for key in keys
+    )
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with world.store.connect().group() as first_requests:
+        first_requests.lock_and_read(Wanted(in_flight))
+        for _ in range(2):
+            assert [each for each, _ in runner.run(repeats).blocked] == repeats
+            now += SAME_KEY_WAIT_SECONDS * 0.9
+        assert runner.run(repeats).blocked == []
+    for repeat in repeats:
+        outcome = repeat.future.result(0).outcome
+        assert isinstance(outcome, Refusal)
+        assert outcome.code is RefusalCode.REQUEST_IN_PROGRESS
