@@ -127,6 +127,24 @@ def test_a_promoted_seat_costs_what_its_block_asks_or_what_the_platform_said(
     assert [world.hold(venue, hold.id).total.minor for hold in (usual, special)] == [4500, 1234]
 
 
+def test_a_party_that_waits_for_a_block_sees_the_price_of_that_block(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world, replace(HALL, sold_in={"Balcony": ("seat",)}))
+    all_taken(engine, venue)
+    world.set_price(venue, "seat", 9900)
+    wishes = (
+        venue.some("seat", 1, block="Balcony"),
+        venue.some("seat", 1),
+        venue.some("seat", 1, block="Balcony", price=1234),
+    )
+    parties = [
+        waiting(engine, venue.place(wish, holder=a_person(number)))
+        for number, wish in enumerate(wishes)
+    ]
+    assert [party.total.minor for party in parties] == [4500, 9900, 1234]
+
+
 def test_who_names_very_seats_never_waits(world: World, engine: Admission) -> None:
     venue = theatre(world)
     all_taken(engine, venue)

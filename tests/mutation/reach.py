@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -84,6 +85,10 @@ def fork(work: Callable[[], int]) -> int:
 
 
 def status_of(child: int) -> int:
-    """Once it has ended. 1 where a signal ended it."""
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    """Once it has ended. 1 where a signal ended it. When we are interrupted, it ends as well."""
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        raise
     return status if status >= 0 else 1
