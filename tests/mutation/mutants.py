@@ -96,7 +96,7 @@ def sample(seed: int) -> list[Mutant]:
     mutants = [
         mutant
         for package in PACKAGES
-        for path in package.glob("*.py")
+        for path in package.rglob("*.py")
         for mutant in mutants_of(path)
     ]
     mutants.sort()
