@@ -72,6 +72,20 @@ def test_only_who_leaves_the_choice_to_us_costs_a_look_at_the_whole_hall(world: 
     connection.close()
 
 
+def test_a_lapsed_hold_gives_back_its_places_once(world: World, engine: Admission) -> None:
+    venue = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, hall=HALL))
+    both = venue.place(venue.these("Stalls A 1"), ("standing", 1), holder=STRANGER)
+    older = placed(engine, both)
+    world.let_pass(venue, 5)
+    younger = placed(engine, venue.place(("standing", 1), holder=STRANGER))
+    world.let_pass(venue, 601)
+    hold = placed(engine, venue.place(venue.these("Stalls A 1"), ("standing", 2)))
+    seen = world.holds(venue)
+    assert [seen[each.id].status for each in (older, younger)] == ["expired", "expired"]
+    assert world.hold(venue, hold.id) == hold
+    assert world.pool(venue.pools["floor"]).held == 2
+
+
 def test_seats_across_an_aisle_are_not_adjacent(world: World, engine: Admission) -> None:
     hall = Hall({"Stalls": {"A": 6}}, {"seat": ()}, aisles_after=frozenset({3}))
     venue = world.build(Plan({}, {}, hall=hall))

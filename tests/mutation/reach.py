@@ -15,6 +15,9 @@ import pytest
 
 from tests.mutation.mutants import ROOTS, Place, place_of
 
+# The status of a process that failed by itself, not by a test.
+BROKEN = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -36,7 +39,7 @@ def measure(items: list[pytest.Item]) -> Reach | None:
         reach = _trace(items)
         with os.fdopen(writer, "wb") as stream:
             pickle.dump(reach, stream)
-        return items[0].session.testsfailed
+        return min(1, items[0].session.testsfailed)
 
     child = fork(trace)
     os.close(writer)
@@ -73,7 +76,7 @@ def fork(work: Callable[[], int]) -> int:
     child = os.fork()
     if child:
         return child
-    status = 1
+    status = BROKEN
     try:
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
@@ -81,7 +84,7 @@ def fork(work: Callable[[], int]) -> int:
         status = work()
     finally:
         # At once: a mutant may have left a thread that never ends.
-        os._exit(min(status, 1))
+        os._exit(status)
 
 
 def status_of(child: int) -> int:

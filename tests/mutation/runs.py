@@ -85,6 +85,8 @@ class Trial:
     def verdict(self, mutated: CodeType) -> Verdict:
         """Whether a test fails with this function in place of the real one."""
         tests = self._reach.tests_of(place_of(mutated))
+        if not tests:
+            return Verdict.SURVIVED
         seconds_max = 20 + 5 * sum(self._reach.seconds[test] for test in tests)
 
         def run() -> int:
@@ -94,17 +96,17 @@ class Trial:
             stop.start()
             for function in self._functions[place_of(mutated)]:
                 function.__code__ = mutated
-            return self._failures([self._items[test] for test in tests])
+            return self._run([self._items[test] for test in tests])
 
         return Verdict(status_of(fork(run)))
 
-    def _failures(self, items: list[pytest.Item]) -> int:
-        """Up to the first one."""
+    def _run(self, items: list[pytest.Item]) -> Verdict:
+        """Until one fails."""
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if item.session.testsfailed:
-                break
-        return self._items[0].session.testsfailed
+                return Verdict.KILLED
+        return Verdict.SURVIVED
 
 
 def say(text: str) -> None:

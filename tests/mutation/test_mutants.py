@@ -6,6 +6,8 @@ import pytest
 
 from tests.mutation import mutants
 from tests.mutation.mutants import mutants_of, sample
+from tests.mutation.reach import Reach
+from tests.mutation.runs import Trial, Verdict
 
 SOURCE = """\
 LIMIT = 3
@@ -55,3 +57,9 @@ def test_a_mutant_is_the_function_with_the_change_in_it(path: Path) -> None:
     )
     assert None in names.values(), "a pattern cannot be `Hall() & None`"
     assert set(names.values()) == {"Hall.is_full", "grown", None}
+
+
+def test_a_mutant_that_no_test_executes_survives(path: Path) -> None:
+    function = next(mutants_of(path)).function()
+    assert function is not None
+    assert Trial([], Reach({}, []), {}).verdict(function) is Verdict.SURVIVED
