@@ -111,17 +111,6 @@ def test_best_seats_stay_when_the_item_grows_within_its_block(
     assert len(held_seats(world, venue)) == 2
 
 
-def test_an_item_that_wants_seats_side_by_side_may_keep_the_one_it_has(
-    world: World, engine: Admission
-) -> None:
-    venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 4}}, {"seat": ()})))
-    placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
-    placed(engine, venue.fill("basket", {"a": ("seat", 1)}))
-    pair = venue.some("seat", 2, together=True)
-    after = changed(engine, venue.fill("basket", {"a": pair}))
-    assert set(venue.names_of(after)) == {"Stalls A 3", "Stalls A 4"}
-
-
 def test_accessible_places_are_counted_once(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"a": venue.some("seat", 2, accessible=1)}))
