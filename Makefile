@@ -17,7 +17,7 @@ ALONE := -m "alone and not long"
 SLOWEST := --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench faults format lock clean
+.PHONY: help demo test check bench faults mutants format lock clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -45,6 +45,9 @@ bench: $(READY) ## measure against pgbench on this machine (QUICK=1: the two mai
 faults: $(READY) ## a storm of faults under load (SECONDS=60, SEED=7 to replay), then the long tests
 	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m pytest -m long $(SLOWEST)
+
+mutants: $(READY) ## small errors in domain and engine that no test notices (SECONDS=600, SEED=7 to replay, ONLY=domain/hold.py)
+	@$(BIN)/python -m tests.mutation --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED)) --only "$(ONLY)"
 
 format: $(READY) ## rewrite the sources in the project's format
 	$(BIN)/ruff format .

@@ -14,7 +14,7 @@ from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.engine import Admission
-from tests.contract.asking import answer, ask, extended, placed, refused, started
+from tests.contract.asking import answer, ask, converted, extended, placed, refused, started
 from tests.contract.seen import World
 from tests.contract.venues import STRANGER, Hall, Plan, Venue, empty_venue
 
@@ -242,3 +242,16 @@ def test_what_no_order_could_have_is_refused_before_anybody_pays(
         assert refusal.code is RefusalCode.TOO_MANY_TICKETS
         assert not refusal.code.is_retryable
     assert [world.hold(venue, hold.id) for hold in holds] == holds
+
+
+def test_an_order_may_have_as_many_seats_as_the_limit_says(
+    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venue = theatre(world)
+    holds = [placed(engine, venue.seats(seat)) for seat in ("Stalls A 1", "Stalls A 3")]
+    ids = [hold.id for hold in holds]
+    for module in (extending, planning):
+        monkeypatch.setattr(module, "SEATS_PER_ORDER_MAX", 2)
+    checkout_id = started(engine, venue.check_out(*ids)).checkout_id
+    done = converted(engine, venue.convert(*ids, checkout_id=checkout_id))
+    assert len(done.order.tickets) == 2

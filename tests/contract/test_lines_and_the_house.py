@@ -255,6 +255,22 @@ def test_a_late_payment_does_not_overtake_the_line(world: World, engine: Admissi
     assert statuses(world, venue, [first]) == ["waiting"]
 
 
+def test_a_late_payment_for_two_sessions_does_not_overtake_the_waitlist_of_one(
+    world: World, engine: Admission
+) -> None:
+    policy = replace(POLICY, ttl_seconds=60, late_payment_seconds=600)
+    quiet = club(world, policy)
+    busy = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, policy), beside=quiet)
+    ids = [sold_out(engine, venue, 2)[0].id for venue in (quiet, busy)]
+    (first,) = a_line(engine, busy, 1)
+    world.let_pass(busy, 61)
+    for in_this_order in (ids, ids[::-1]):
+        refusal = refused(engine, quiet.convert(*in_this_order))
+        assert refusal.code is RefusalCode.HOLD_EXPIRED
+    assert world.orders(quiet) == {}
+    assert statuses(world, busy, [first]) == ["waiting"]
+
+
 def test_a_late_payment_that_leaves_the_line_what_it_needs_is_taken(
     world: World, engine: Admission
 ) -> None:

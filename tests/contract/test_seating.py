@@ -9,10 +9,11 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.catalogue import SaleTerms
-from holdfast.domain.commands import SeatAsk
+from holdfast.domain.commands import PlaceHold, SeatAsk
 from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldId, SeatId
+from holdfast.domain.ids import HoldId, SeatId, SessionKey
 from holdfast.domain.outcomes import Placed
+from holdfast.domain.planning import needs_of
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
@@ -55,6 +56,34 @@ def test_adjacent_says_the_truth(
 ) -> None:
     venue = theatre(world)
     assert placed(engine, venue.seats(*names)).is_adjacent is is_adjacent
+
+
+def test_only_who_leaves_the_choice_to_us_costs_a_look_at_the_whole_hall(world: World) -> None:
+    venue = theatre(world)
+    connection = world.store.connect()
+
+    def sessions_looked_at(command: PlaceHold) -> set[SessionKey]:
+        survey = connection.survey(needs_of(command))
+        return {*survey.seatings, *survey.unread}
+
+    assert sessions_looked_at(venue.seats("Stalls A 1")) == set()
+    assert sessions_looked_at(venue.place(("standing", 1))) == set()
+    assert sessions_looked_at(venue.place(("seat", 1))) == {venue.seats("Stalls A 1").session_key}
+    connection.close()
+
+
+def test_a_lapsed_hold_gives_back_its_places_once(world: World, engine: Admission) -> None:
+    venue = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, hall=HALL))
+    both = venue.place(venue.these("Stalls A 1"), ("standing", 1), holder=STRANGER)
+    older = placed(engine, both)
+    world.let_pass(venue, 5)
+    younger = placed(engine, venue.place(("standing", 1), holder=STRANGER))
+    world.let_pass(venue, 601)
+    hold = placed(engine, venue.place(venue.these("Stalls A 1"), ("standing", 2)))
+    seen = world.holds(venue)
+    assert [seen[each.id].status for each in (older, younger)] == ["expired", "expired"]
+    assert world.hold(venue, hold.id) == hold
+    assert world.pool(venue.pools["floor"]).held == 2
 
 
 def test_seats_across_an_aisle_are_not_adjacent(world: World, engine: Admission) -> None:

@@ -4,10 +4,11 @@ waits, and never takes what the first in line needs."""
 from dataclasses import replace
 
 from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.outcomes import Converted, Placed
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
-from tests.contract.asking import ask, placed, promoted, refused, waiting
+from tests.contract.asking import ask, in_one_group, placed, promoted, refused, waiting
 from tests.contract.seen import World
 from tests.contract.test_waitlist import POLICY, a_person, statuses
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
@@ -126,6 +127,24 @@ def test_a_promoted_seat_costs_what_its_block_asks_or_what_the_platform_said(
     assert [world.hold(venue, hold.id).total.minor for hold in (usual, special)] == [4500, 1234]
 
 
+def test_a_party_that_waits_for_a_block_sees_the_price_of_that_block(
+    world: World, engine: Admission
+) -> None:
+    venue = theatre(world, replace(HALL, sold_in={"Balcony": ("seat",)}))
+    all_taken(engine, venue)
+    world.set_price(venue, "seat", 9900)
+    wishes = (
+        venue.some("seat", 1, block="Balcony"),
+        venue.some("seat", 1),
+        venue.some("seat", 1, block="Balcony", price=1234),
+    )
+    parties = [
+        waiting(engine, venue.place(wish, holder=a_person(number)))
+        for number, wish in enumerate(wishes)
+    ]
+    assert [party.total.minor for party in parties] == [4500, 9900, 1234]
+
+
 def test_who_names_very_seats_never_waits(world: World, engine: Admission) -> None:
     venue = theatre(world)
     all_taken(engine, venue)
@@ -208,6 +227,20 @@ def test_a_party_that_the_hall_can_never_seat_is_refused(world: World, engine: A
         )
     ):
         waiting(engine, venue.place(enough, holder=a_person(person)))
+
+
+def test_a_party_whose_seats_were_sold_just_before_holds_nobody_up(
+    world: World, engine: Admission
+) -> None:
+    """In the same group, when the cached seat map does not show it yet."""
+    venue = theatre(world)
+    hold = placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
+    wait_for(engine, venue, 7)
+    late = venue.seats("Stalls A 1", holder=a_person(2))
+    assert refused(engine, late).code is RefusalCode.OTHERS_ARE_WAITING
+    sold, found = in_one_group(world.store, venue.convert(hold.id), late)
+    assert isinstance(sold, Converted)
+    assert isinstance(found, Placed)
 
 
 def test_smaller_parties_pass_one_that_cannot_be_seated(world: World, engine: Admission) -> None:

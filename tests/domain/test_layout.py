@@ -121,6 +121,13 @@ def test_a_name_that_could_be_two_seats_needs_a_hyphen() -> None:
     assert ("11", "1") not in {(seat.row, seat.number) for seat in seats}
 
 
+def test_a_drawing_begins_at_zero_and_goes_on_by_one_unless_told_otherwise() -> None:
+    from_zero = placed(BlockLayout("Stalls", ("A", "B"), 2, spacing=Point(3, 5)))
+    assert [(seat.x, seat.y) for seat in from_zero] == [(0, 0), (3, 0), (0, 5), (3, 5)]
+    by_one = placed(BlockLayout("Stalls", ("A", "B"), 2, origin=Point(10, 20)))
+    assert [(seat.x, seat.y) for seat in by_one] == [(10, 20), (11, 20), (10, 21), (11, 21)]
+
+
 def test_the_drawing_begins_at_the_origin() -> None:
     layout = BlockLayout(
         "Stalls", ("A", "B"), 2, aisles_after=(1,), origin=Point(10, 20), spacing=Point(1.5, -2)

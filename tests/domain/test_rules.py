@@ -1,15 +1,20 @@
 """References, policies, and what follows from a transition."""
 
 from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.catalogue import SaleTerms
 from holdfast.domain.commands import Origin
 from holdfast.domain.facts import fact_payload, iso
 from holdfast.domain.hold import HoldStatus
+from holdfast.domain.ids import OrganizationId, PoolId
 from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
+from holdfast.domain.pool import Pool
 from holdfast.domain.reference import ALPHABET, reference_of
 from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
 from holdfast.domain.values import InvalidValue
@@ -54,6 +59,28 @@ def test_the_nearest_policy_wins_field_by_field() -> None:
 def test_policies_are_bounded(ttl_seconds: int) -> None:
     with pytest.raises(InvalidValue):
         PolicyOverride(ttl_seconds=ttl_seconds)
+
+
+def test_a_pool_is_never_oversold_and_never_below_zero() -> None:
+    organization_id, pool_id = OrganizationId(uuid4()), PoolId(uuid4())
+    full = Pool(organization_id, pool_id, 3, held=1, sold=2)
+    assert full.free == 0
+    assert full.moved(-1, 1) == Pool(organization_id, pool_id, 3, held=0, sold=3)
+    for held, sold in ((1, 0), (0, 1), (-2, 0), (0, -3)):
+        with pytest.raises(ValueError, match="impossible pool"):
+            full.moved(held, sold)
+
+
+def test_a_sale_includes_its_first_and_its_last_moment() -> None:
+    moment = timedelta(microseconds=1)
+    start, end = END, END + timedelta(hours=1)
+    sale = SaleTerms(starts_at=start, ends_at=end)
+    assert [sale.is_within_window(at) for at in (start - moment, start)] == [False, True]
+    assert [sale.is_within_window(at) for at in (end, end + moment)] == [True, False]
+    assert [sale.is_over(at) for at in (start - moment, end, end + moment)] == [False, False, True]
+    always = SaleTerms()
+    assert always.is_within_window(end)
+    assert not always.is_over(end)
 
 
 def test_a_new_hold_moves_its_pools_and_its_end_gives_back_the_same() -> None:

@@ -1,9 +1,13 @@
 """Values exist only when they are valid, and never change."""
 
 import dataclasses
+from uuid import uuid4
 
 import pytest
 
+from holdfast.domain.amounts import written
+from holdfast.domain.ids import HoldId
+from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import (
     QUANTITY_MAX,
     TOTAL_MINOR_MAX,
@@ -13,6 +17,7 @@ from holdfast.domain.values import (
     Money,
     Quantity,
 )
+from tests.contract.venues import Plan, empty_venue
 
 
 @pytest.mark.parametrize(
@@ -108,3 +113,28 @@ def test_a_holder_is_somebody() -> None:
     with pytest.raises(InvalidValue):
         Holder()
     assert not Holder(user_id="1").is_same_as(Holder(user_id="2"))
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "text"),
+    [
+        (1250, "EUR", "12.50 EUR"),
+        (1205, "USD", "12.05 USD"),
+        (1250, "JPY", "1250 JPY"),
+        (1250, "KWD", "1.250 KWD"),
+        (0, "EUR", "0.00 EUR"),
+    ],
+)
+def test_amounts_are_written_with_the_decimals_of_their_currency(
+    minor: int, currency: str, text: str
+) -> None:
+    assert written(Money(minor, currency)) == text
+
+
+def test_a_hold_is_extended_by_a_second_to_the_longest_time_to_live() -> None:
+    venue = empty_venue(Plan({}, {}))
+    for seconds in (1, TTL_SECONDS_MAX):
+        assert venue.extend(HoldId(uuid4()), seconds).seconds == seconds
+    for seconds in (0, TTL_SECONDS_MAX + 1):
+        with pytest.raises(InvalidValue):
+            venue.extend(HoldId(uuid4()), seconds)

@@ -144,9 +144,11 @@ def test_without_a_store_everyone_is_refused_and_later_served(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench()
-    b.store.on_read = Times(10_000, StoreUnavailable("gone"))
+    gone = b.store.on_read = Times(10_000, StoreUnavailable("gone"))
+    futures = b.submit(50)
     b.engine.start()
-    assert codes(b.submit(50)) == {RefusalCode.SERVICE_UNAVAILABLE}
+    assert codes(futures) == {RefusalCode.SERVICE_UNAVAILABLE}
+    assert gone.count == 10_000 - 2, "a lost connection is made anew once for each group"
     b.store.on_read = lambda: None
     assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
 

@@ -1,12 +1,15 @@
 """The queue is fair: round robin over organizations, first come first served within one."""
 
+import time
 from uuid import uuid4
+
+import pytest
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine.pending import Pending
-from holdfast.engine.queue import BACKGROUND_AT_ONCE, FairQueue
+from holdfast.engine.queue import BACKGROUND_AT_ONCE, PEOPLE_STAY_SECONDS, FairQueue
 from tests.contract.venues import ORIGIN
 
 
@@ -66,6 +69,25 @@ def test_while_nobody_else_is_there_the_reaper_gets_many_done_at_once() -> None:
     assert queue.empty() == reaping[-1:]
 
 
+def test_background_work_goes_one_at_a_time_until_people_have_been_away_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queue = FairQueue(1000, 1000)
+    organization_id = OrganizationId(uuid4())
+    reaping = [of_the_reaper(organization_id, queue) for _ in range(5)]
+    person = pending(organization_id, queue)
+    for one in (*reaping, person):
+        queue.put(one)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    assert queue.take(10) == [person, reaping[0]]
+    now += PEOPLE_STAY_SECONDS * 0.9
+    assert queue.take(10) == [reaping[1]]
+    assert queue.take(10) == [reaping[2]], "that was nobody's visit"
+    now += PEOPLE_STAY_SECONDS * 0.2
+    assert queue.take(10) == reaping[3:]
+
+
 def test_what_the_reaper_tries_again_is_not_taken_for_people() -> None:
     queue = FairQueue(1000, 1000)
     organization_id = OrganizationId(uuid4())
@@ -107,6 +129,27 @@ def test_room_counts_what_is_unanswered_not_what_is_queued() -> None:
     queue.leave(first)
     assert queue.put(pending(organization_id, queue))
     assert queue.unanswered() == 2
+
+
+def test_an_answer_makes_room_for_one_command_more() -> None:
+    queue = FairQueue(100, 3)
+    organization_id = OrganizationId(uuid4())
+    three = [pending(organization_id, queue) for _ in range(3)]
+    assert all(queue.put(one) for one in three)
+    assert not queue.put(pending(organization_id, queue))
+    queue.leave(three[0])
+    assert queue.put(pending(organization_id, queue))
+    assert not queue.put(pending(organization_id, queue))
+
+
+def test_all_organizations_together_have_only_so_much_room() -> None:
+    queue = FairQueue(2, 2)
+    first, second, third = (pending(OrganizationId(uuid4()), queue) for _ in range(3))
+    assert queue.put(first)
+    assert queue.put(second)
+    assert not queue.put(third)
+    queue.leave(first)
+    assert queue.put(third)
 
 
 def test_a_closed_queue_gives_out_what_it_has_and_then_nothing() -> None:

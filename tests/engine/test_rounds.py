@@ -1,0 +1,67 @@
+"""A command that needs more than was locked runs again, but not for ever."""
+
+import time
+
+import pytest
+
+from holdfast.domain.commands import Command
+from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.domain.ledger import Ledger
+from holdfast.domain.outcomes import Decision, NeedsMore
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.engine.group import GroupRunner
+from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX, SAME_KEY_WAIT_SECONDS
+from holdfast.ports.store import Wanted
+from tests.contract.worlds import MemoryWorld
+from tests.engine.test_weights import Nobody, pending
+
+
+@pytest.mark.parametrize(
+    ("needs", "rounds"),
+    [
+        pytest.param(NeedsMore(), FRUITLESS_ROUNDS_MAX, id="nothing learned"),
+        pytest.param(NeedsMore(was_overtaken=True), ROUNDS_MAX, id="always overtaken"),
+    ],
+)
+def test_a_command_that_never_has_enough_is_given_up(
+    needs: NeedsMore, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decide(_ledger: Ledger, _command: Command) -> Decision:
+        return Decision(needs)
+
+    monkeypatch.setattr("holdfast.engine.verdicts.decide", decide)
+    world = MemoryWorld()
+    venue = world.venue({"floor": 10}, {"standing": ("floor",)})
+    runner = GroupRunner(world.store.connect(), Nobody())
+    asked = pending(venue.place(("standing", 1)))
+    for _ in range(rounds - 1):
+        assert runner.run([asked]).again == [asked]
+    assert runner.run([asked]).again == []
+    outcome = asked.future.result(0).outcome
+    assert isinstance(outcome, Refusal)
+    assert outcome.code is RefusalCode.SERVICE_UNAVAILABLE
+
+
+def test_a_repeated_request_waits_for_the_first_but_only_so_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = MemoryWorld()
+    venue = world.venue({"floor": 10}, {"standing": ("floor",)})
+    runner = GroupRunner(world.store.connect(), Nobody())
+    keys = [venue.key(), venue.key()]
+    repeats = [pending(venue.place(("standing", 1), key=key)) for key in keys]
+    in_flight = frozenset(
+        Resource(ResourceKind.IDEMPOTENCY_KEY, venue.organization_id, key.digest) for key in keys
+    )
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with world.store.connect().group() as first_requests:
+        first_requests.lock_and_read(Wanted(in_flight))
+        for _ in range(2):
+            assert [each for each, _ in runner.run(repeats).blocked] == repeats
+            now += SAME_KEY_WAIT_SECONDS * 0.9
+        assert runner.run(repeats).blocked == []
+    for repeat in repeats:
+        outcome = repeat.future.result(0).outcome
+        assert isinstance(outcome, Refusal)
+        assert outcome.code is RefusalCode.REQUEST_IN_PROGRESS
