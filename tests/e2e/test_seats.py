@@ -335,3 +335,15 @@ def test_a_second_holder_of_the_same_address_but_another_user_id_is_another(
     placed(hall.hold("Stalls A 1", customer_email=email, user_id="one"))
     answer = hall.hold("Stalls A 1", customer_email=email, user_id="two")
     problem_of(answer, 409, "seat_held_by_another_user")
+
+
+def test_best_available_finds_seats_that_were_imported_later(platform: Platform) -> None:
+    hall = build_hall(platform, rows={"Stalls": {"A": 4}})
+    placed(hall.best(1))
+    row = {"name": "Stalls", "rows": ["B"], "seats_per_row": 8}
+    platform.made(f"/api/sessions/{hall.session_id}/seats", {"blocks": [row]})
+    for _ in range(3):
+        placed(hall.best(3))
+    problem = problem_of(hall.best(3), 409, "insufficient_inventory")
+    assert problem["available_quantity"] == 2
+    placed(hall.best(2))
