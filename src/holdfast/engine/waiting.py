@@ -7,6 +7,8 @@ resources goes straight on in the main lane. Nobody waits behind a stranger's lo
 A line whose resource did not come free in its turn is served after those that were never tried,
 and one lane is always kept for the latter: however many strangers sit on their locks, a line that
 only needs a moment gets it.
+
+Buyers do not wait long for a seat that somebody has locked: there are others to choose.
 """
 
 import threading
@@ -14,9 +16,12 @@ import time
 from collections import deque
 from collections.abc import Iterable, Set
 
-from holdfast.domain.footprint import Resource
-from holdfast.engine.limits import POLL_SECONDS
+from holdfast.domain.commands import FillCart, PlaceHold, RenewCart
+from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.engine.limits import POLL_SECONDS, SEAT_WAIT_SECONDS
 from holdfast.engine.pending import Pending
+
+Blocked = list[tuple[Pending, Resource]]
 
 
 class WaitingRoom:
@@ -39,6 +44,7 @@ class WaitingRoom:
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
             for pending, resource in blocked:
+                _begin_to_wait(pending, resource)
                 self._lines.setdefault(resource, deque()).append(pending)
             self._changed.notify_all()
 
@@ -68,12 +74,14 @@ class WaitingRoom:
         has_room = len(self._served & self._tried) < self._tried_served_max
         return due[0] if due and has_room else None
 
-    def put_back(self, resource: Resource, leftovers: list[tuple[Pending, Resource]]) -> None:
-        """The turn of this line is over; what could not be decided waits on, in its order."""
+    def put_back(self, resource: Resource, leftovers: Blocked) -> Blocked:
+        """The turn of this line is over; what could not be decided waits on, in its order. Returns
+        the commands, of any line, that have waited long enough for a seat."""
         with self._changed:
             self._served.discard(resource)
             self._not_before.pop(resource, None)
             for pending, blocked_on in reversed(leftovers):
+                _begin_to_wait(pending, blocked_on)
                 self._lines.setdefault(blocked_on, deque()).appendleft(pending)
                 if not blocked_on.kind.is_row:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
@@ -85,7 +93,27 @@ class WaitingRoom:
             if line:
                 # To the end of the round. An empty line is gone: newcomers take the main lane.
                 self._lines[resource] = line
+            overdue = self._take_overdue()
             self._changed.notify_all()
+            return overdue
+
+    def _take_overdue(self) -> Blocked:
+        seats = [resource for resource in self._lines if resource.kind is ResourceKind.SEAT]
+        if not seats:
+            return []
+        overdue: Blocked = []
+        limit = time.monotonic() - SEAT_WAIT_SECONDS
+        for seat in seats:
+            line = self._lines[seat]
+            late = [(pending, seat) for pending in line if _has_waited_since(pending, limit)]
+            if late:
+                overdue += late
+                rest = [pending for pending in line if not _has_waited_since(pending, limit)]
+                self._lines[seat] = deque(rest)
+            if not self._lines[seat] and seat not in self._served:
+                del self._lines[seat]
+                self._tried.discard(seat)
+        return overdue
 
     def close(self) -> None:
         with self._changed:
@@ -98,3 +126,15 @@ class WaitingRoom:
             self._lines.clear()
             self._changed.notify_all()
             return rest
+
+
+def _begin_to_wait(pending: Pending, resource: Resource) -> None:
+    takes_seats = isinstance(pending.command, PlaceHold | FillCart | RenewCart)
+    if resource.kind is not ResourceKind.SEAT or not takes_seats:
+        pending.seat_wanted_since = None
+    elif pending.seat_wanted_since is None:
+        pending.seat_wanted_since = time.monotonic()
+
+
+def _has_waited_since(pending: Pending, moment: float) -> bool:
+    return pending.seat_wanted_since is not None and pending.seat_wanted_since <= moment

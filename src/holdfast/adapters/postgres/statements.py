@@ -262,8 +262,8 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# A transaction that has an id is missing from its own snapshots: kept, such a snapshot would pass for
-# one that has seen what the transaction writes afterwards. So it is NULL.
+# A transaction that has an id is missing from its own snapshots: kept, such a snapshot would pass
+# for one that has seen what the transaction writes afterwards. So it is NULL.
 _KEPT_SNAPSHOT = """CASE WHEN pg_current_xact_id_if_assigned() IS NULL THEN
     pg_current_snapshot()::text END"""
 
