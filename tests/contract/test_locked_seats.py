@@ -18,9 +18,10 @@ from holdfast.engine.limits import OVERTAKEN_ROUNDS_MAX
 from holdfast.engine.pending import Pending
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
-from tests.contract.asking import placed, render_plainly
+from tests.contract.asking import placed, refused, render_plainly
 from tests.contract.seen import World
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan, Venue
+from tests.contract.worlds import PostgresWorld
 
 LOCKED = "Stalls A 1"
 # Much shorter than the deadline below, and long enough for any machine.
@@ -132,6 +133,30 @@ def test_what_was_paid_for_waits_longer_than_a_buyer_who_can_choose(
         refusal_of(patient_engine.submit(venue.seats(LOCKED, holder=STRANGER)))
         assert not paying.done()
     assert isinstance(paying.result(SOON_SECONDS).outcome, Converted)
+
+
+def test_a_seat_that_is_wrongly_shown_as_free_sends_nobody_in_circles(
+    database_url: str,
+) -> None:
+    """The owner has changed the row behind our back, so the map does not follow."""
+    world = PostgresWorld(database_url)
+    venue = hall_of(world, 4)
+    engine = Admission(world.store, Limits(deadline_seconds=600))
+    engine.start()
+    best = placed(engine, venue.place(("seat", 1))).seats[0]
+    engine.submit(venue.release(next(iter(world.holds(venue))))).result(SOON_SECONDS)
+    refused(engine, venue.place(("seat", 5)))  # the map has seen the release
+    with world.connected() as connection:
+        connection.execute(
+            "UPDATE seat SET status = 'blocked', blocked_reason = 'test' WHERE id = %s",
+            [best.id],
+        )
+    found = placed(engine, venue.place(("seat", 3))).seats
+    assert best.id not in {seat.id for seat in found}
+    refusal = refusal_of(engine.submit(venue.place(("seat", 1))))
+    assert refusal.code is RefusalCode.LOCK_NOT_AVAILABLE
+    engine.stop()
+    world.close()
 
 
 @dataclass

@@ -9,6 +9,7 @@ from holdfast.domain.commands import Command
 from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine import waiting
+from holdfast.engine.limits import SEAT_WAIT_SECONDS
 from holdfast.engine.pending import Pending
 from holdfast.engine.waiting import WaitingRoom
 from tests.contract.venues import Plan, Venue, empty_venue
@@ -36,8 +37,7 @@ def test_whoever_waits_for_a_seat_is_given_up_whatever_line_had_its_turn(
     patient = pending_of(venue.place(("standing", 1)))
     room.join([(buyer, SEAT) for buyer in buyers[:3]])
     room.join([(buyers[3], OTHER_SEAT), (releasing, OTHER_SEAT), (patient, POOL)])
-    turn = room.take(1)
-    assert turn == (SEAT, buyers[:1])
+    assert room.take(1) == (SEAT, buyers[:1])
     assert room.put_back(SEAT, [(buyers[0], SEAT)]) == []
     monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", -1.0)
     assert room.take(1) == (OTHER_SEAT, buyers[3:])
@@ -46,3 +46,20 @@ def test_whoever_waits_for_a_seat_is_given_up_whatever_line_had_its_turn(
     assert (buyers[3], OTHER_SEAT) in given_up
     assert room.line_for({SEAT}) is None, "its line is gone"
     assert sorted(map(id, room.empty())) == sorted(map(id, (releasing, patient)))
+
+
+def test_a_long_line_that_moves_gives_nobody_up(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(waiting.time, "monotonic", lambda: now)
+    room = WaitingRoom(lanes=4)
+    buyers = [pending_of(venue.place(("standing", 1))) for _ in range(6)]
+    room.join([(buyer, SEAT) for buyer in buyers])
+    for buyer in buyers[:3]:
+        assert room.take(1) == (SEAT, [buyer])
+        now += SEAT_WAIT_SECONDS - 0.1
+        assert room.put_back(SEAT, []) == []
+    assert room.take(1) == (SEAT, [buyers[3]])
+    now += SEAT_WAIT_SECONDS
+    assert len(room.put_back(SEAT, [(buyers[3], SEAT)])) == 3

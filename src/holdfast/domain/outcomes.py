@@ -139,7 +139,7 @@ class NeedsMore:
 
     lapsed          pools that have lapsed holds which would make room
     holds           stand on seats that are asked for
-    locked_seats    somebody else has locked: best-available looks elsewhere first
+    locked_seats    somebody else has locked or taken: best-available looks elsewhere first
     block_limits    what a block with a capacity has left
     pools           that somebody who waits needs
     has_to_wait     may have to wait in line, which is bound by what its holder has

@@ -169,7 +169,11 @@ def _take_found(
         if seat_id not in again and not ledger.seats[seat_id].is_free(ledger.now)
     ]
     if taken:
-        return NeedsMore(was_overtaken=True, otherwise=refusals.lock_not_available(taken))
+        return NeedsMore(
+            locked_seats=frozenset(taken),
+            was_overtaken=True,
+            otherwise=refusals.lock_not_available(taken),
+        )
     for (position, ask), seats in zip(asks, proposal.seats, strict=True):
         picked.seats[position] = seats
         picked.type_of.update(dict.fromkeys(seats, ask.ticket_type_id))

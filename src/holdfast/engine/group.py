@@ -207,7 +207,9 @@ class GroupRunner:
             self._observer.refused(pending.command, refusal)
 
     def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
+        """The store failed: whatever an earlier round has learnt, this may have been committed."""
         for pending in pendings:
+            pending.last_resort = None
             self.refuse(pending, refusals.service_unavailable())
         return GroupResult()
 

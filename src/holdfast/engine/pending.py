@@ -25,7 +25,6 @@ class Pending:
     fruitless_rounds: int = 0
     overtaken_rounds: int = 0
     last_resort: Refusal | None = None  # what to answer instead of 503
-    seat_wanted_since: float | None = None  # since when it waits for a seat that others have locked
     learnt: NeedsMore = NOTHING_MORE  # what earlier rounds found to be missing
     same_key_since: float | None = None  # since when another request with its key is in the way
 

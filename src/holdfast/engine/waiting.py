@@ -32,6 +32,9 @@ class WaitingRoom:
         self._lines: dict[Resource, deque[Pending]] = {}
         self._served: set[Resource] = set()
         self._not_before: dict[Resource, float] = {}
+        # Since when nobody of a line got what it is about. A long line that moves is no reason to
+        # give up.
+        self._stuck_since: dict[Resource, float] = {}
         self._is_closed = False
 
     def line_for(self, footprint: Set[Resource]) -> Resource | None:
@@ -44,8 +47,7 @@ class WaitingRoom:
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
             for pending, resource in blocked:
-                _begin_to_wait(pending, resource)
-                self._lines.setdefault(resource, deque()).append(pending)
+                self._line_of(resource).append(pending)
             self._changed.notify_all()
 
     def take(self, count_max: int) -> tuple[Resource, list[Pending]] | None:
@@ -76,13 +78,12 @@ class WaitingRoom:
 
     def put_back(self, resource: Resource, leftovers: Blocked) -> Blocked:
         """The turn of this line is over; what could not be decided waits on, in its order. Returns
-        the commands, of any line, that have waited long enough for a seat."""
+        those, of any line, that have waited long enough for a seat."""
         with self._changed:
             self._served.discard(resource)
             self._not_before.pop(resource, None)
             for pending, blocked_on in reversed(leftovers):
-                _begin_to_wait(pending, blocked_on)
-                self._lines.setdefault(blocked_on, deque()).appendleft(pending)
+                self._line_of(blocked_on).appendleft(pending)
                 if not blocked_on.kind.is_row:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
             line = self._lines.pop(resource, None)
@@ -90,28 +91,41 @@ class WaitingRoom:
                 self._tried.add(resource)
             else:
                 self._tried.discard(resource)
+                self._stuck_since[resource] = time.monotonic()
             if line:
                 # To the end of the round. An empty line is gone: newcomers take the main lane.
                 self._lines[resource] = line
+            else:
+                self._stuck_since.pop(resource, None)
             overdue = self._take_overdue()
             self._changed.notify_all()
             return overdue
 
+    def _line_of(self, resource: Resource) -> deque[Pending]:
+        if resource not in self._lines:
+            self._lines[resource] = deque()
+            self._stuck_since[resource] = time.monotonic()
+        return self._lines[resource]
+
     def _take_overdue(self) -> Blocked:
-        seats = [resource for resource in self._lines if resource.kind is ResourceKind.SEAT]
-        if not seats:
-            return []
-        overdue: Blocked = []
+        """Those who can choose another seat. What is being served is looked at after its turn."""
         limit = time.monotonic() - SEAT_WAIT_SECONDS
-        for seat in seats:
-            line = self._lines[seat]
-            late = [(pending, seat) for pending in line if _has_waited_since(pending, limit)]
-            if late:
-                overdue += late
-                rest = [pending for pending in line if not _has_waited_since(pending, limit)]
-                self._lines[seat] = deque(rest)
-            if not self._lines[seat] and seat not in self._served:
-                del self._lines[seat]
+        stuck = [
+            resource
+            for resource in self._lines
+            if resource.kind is ResourceKind.SEAT
+            and self._stuck_since[resource] <= limit
+            and resource not in self._served
+        ]
+        overdue: Blocked = []
+        for seat in stuck:
+            line = self._lines.pop(seat)
+            overdue += [(pending, seat) for pending in line if _can_choose(pending)]
+            rest = deque(pending for pending in line if not _can_choose(pending))
+            if rest:
+                self._lines[seat] = rest
+            else:
+                del self._stuck_since[seat]
                 self._tried.discard(seat)
         return overdue
 
@@ -128,13 +142,5 @@ class WaitingRoom:
             return rest
 
 
-def _begin_to_wait(pending: Pending, resource: Resource) -> None:
-    takes_seats = isinstance(pending.command, PlaceHold | FillCart | RenewCart)
-    if resource.kind is not ResourceKind.SEAT or not takes_seats:
-        pending.seat_wanted_since = None
-    elif pending.seat_wanted_since is None:
-        pending.seat_wanted_since = time.monotonic()
-
-
-def _has_waited_since(pending: Pending, moment: float) -> bool:
-    return pending.seat_wanted_since is not None and pending.seat_wanted_since <= moment
+def _can_choose(pending: Pending) -> bool:
+    return isinstance(pending.command, PlaceHold | FillCart | RenewCart)
