@@ -52,7 +52,7 @@ def test_a_long_line_that_moves_gives_nobody_up(
     venue: Venue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     room = WaitingRoom(lanes=4)
     buyers = [pending_of(venue.place(("standing", 1))) for _ in range(6)]
     room.join([(buyer, SEAT) for buyer in buyers])
