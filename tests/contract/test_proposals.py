@@ -42,6 +42,15 @@ def test_two_requests_with_one_id_each_get_what_they_asked_for(side: Side) -> No
     assert len(side.placed[hold_id].seats) == 3
 
 
+def test_seats_left_to_somebody_who_is_refused_go_to_the_next(side: Side) -> None:
+    """All twelve were found for the first, which has no quota."""
+    first = side.venue.place(("child", 12))
+    second = side.venue.place(("seat", 12), holder=STRANGER)
+    refusal, outcome = side.run([first, second])
+    assert refusal[:2] == ("refused", RefusalCode.INSUFFICIENT_INVENTORY)
+    assert outcome[0] == "placed"
+
+
 def test_a_quota_of_one_type_is_no_limit_of_the_block(world: World, engine: Admission) -> None:
     hall = Hall(
         {"X": {"A": 5}, "Y": {"B": 1}},

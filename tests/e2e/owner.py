@@ -1,6 +1,8 @@
 """The owner of the database: looks at the rows, and makes them older."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -47,6 +49,14 @@ class Owner:
     def run(self, statement: str, *parameters: object) -> None:
         with psycopg.connect(self.database_url, autocommit=True) as connection:
             connection.execute(statement.encode(), parameters)
+
+    @contextmanager
+    def locked_seat(self, seat_id: str) -> Iterator[None]:
+        """As somebody with `psql` may lock it."""
+        with psycopg.connect(self.database_url) as connection:
+            connection.execute("SELECT FROM seat WHERE id = %s FOR UPDATE", [seat_id])
+            yield
+            connection.rollback()
 
     def let_pass(self, organization_id: str, seconds: int) -> None:
         """Nobody can turn the database's clock, so all that an organization holds is made older

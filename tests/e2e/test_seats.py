@@ -335,3 +335,29 @@ def test_a_second_holder_of_the_same_address_but_another_user_id_is_another(
     placed(hall.hold("Stalls A 1", customer_email=email, user_id="one"))
     answer = hall.hold("Stalls A 1", customer_email=email, user_id="two")
     problem_of(answer, 409, "seat_held_by_another_user")
+
+
+def test_best_available_finds_seats_that_were_imported_later(platform: Platform) -> None:
+    hall = build_hall(platform, rows={"Stalls": {"A": 4}})
+    placed(hall.best(1))
+    row = {"name": "Stalls", "rows": ["B"], "seats_per_row": 8}
+    platform.made(f"/api/sessions/{hall.session_id}/seats", {"blocks": [row]})
+    for _ in range(3):
+        placed(hall.best(3))
+    problem = problem_of(hall.best(3), 409, "insufficient_inventory")
+    assert problem["available_quantity"] == 2
+    placed(hall.best(2))
+
+
+def test_a_seat_row_that_somebody_has_locked_is_a_clear_no(hall: NamedHall, owner: Owner) -> None:
+    locked = hall.seat_ids["Stalls A 1"]
+    with owner.locked_seat(locked):
+        for answer in (hall.hold("Stalls A 1", "Stalls A 2"), hall.reserve("Stalls A 1")):
+            problem = problem_of(answer, 409, "lock_not_available")
+            assert problem["message"] == "Seat unavailable, please try another"
+            assert problem["seat_ids"] == [locked]
+        assert locked not in placed(hall.best(6))["seat_ids"]
+        placed(hall.reserve("Stalls A 2"))
+    expected = ("seat_reserve_failed", "lock_not_available")
+    assert set(owner.failed_attempts(hall.platform.organization_id)) == {expected}
+    placed(hall.hold("Stalls A 1"))

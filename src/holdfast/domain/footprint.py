@@ -91,14 +91,12 @@ def lock_order(resource: Resource) -> tuple[int, int, int]:
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """The seats that the look ahead found, for each best-available ask in its order; or none, and
-    how many were looked for and are there. It is uncertain where seats that others of the group may
-    take were left out. `full_block` has seats enough, and not the capacity; `limits` are what was
-    believed of such blocks. `asks` are what it answers."""
+    how many were looked for and are there. `full_block` has seats enough, and not the capacity;
+    `limits` are what was believed of such blocks. `asks` are what it answers."""
 
     seats: tuple[tuple[SeatId, ...], ...] = ()
     requested: int = 0
     available: int = 0
-    is_certain: bool = True
     full_block: BlockId | None = None
     kind: str = "seats"  # of what there are too few
     limits: Mapping[BlockId, int] = field(default_factory=dict)
@@ -107,6 +105,14 @@ class Proposal:
     @property
     def is_short(self) -> bool:
         return not self.seats
+
+
+class Claim(NamedTuple):
+    """Seats of a session that the plan has left to one command: the others of its group are found
+    seats beside them."""
+
+    session_key: SessionKey
+    seat_ids: tuple[SeatId, ...]
 
 
 class Holding(NamedTuple):
@@ -126,6 +132,7 @@ class Footprint:
     proposal: Proposal | None = None
     holding: Holding | None = None
     new_holds: tuple[HoldKey, ...] = ()  # holds that it may make: each needs a reference
+    claim: Claim | None = None
     payment: PaymentKey | None = None  # that must have made no other order
     cart: CartKey | None = None  # whose newest hold is to be read
     frees_places: bool = False  # so those who wait for them are to be looked at

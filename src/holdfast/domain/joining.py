@@ -45,7 +45,7 @@ def wait_or_refuse(
     if not ledger.knows_line_of(session):
         return Decision(NeedsMore())
     if refusal.code is not RefusalCode.OTHERS_ARE_WAITING and _is_outdated(ledger, session, asks):
-        return Decision(NeedsMore(was_overtaken=True))
+        return Decision(NeedsMore(was_overtaken=True, otherwise=refusal))
     items = command.items or (None,) * len(asks)
     lines = numbered_lines(
         (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1

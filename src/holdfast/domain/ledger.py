@@ -7,7 +7,7 @@ from uuid import UUID
 
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import Receipt
-from holdfast.domain.footprint import Proposal, Resource
+from holdfast.domain.footprint import Claim, Proposal, Resource
 from holdfast.domain.hold import Hold
 from holdfast.domain.ids import (
     CartKey,
@@ -72,7 +72,8 @@ class Ledger:
     surveyed_pools: frozenset[PoolId] = frozenset()
     seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
     proposal: Proposal | None = None  # to the command that is decided just now
-    # Sessions of which this group has freed seats: the look ahead cannot know of those.
+    # Sessions of which this group has freed seats, or has not taken what its plan left to it: more
+    # may be free than the look ahead found for those who came later.
     freed: set[SessionKey] = field(default_factory=set)
     # Seats that this group has sold: of those it does not know either.
     sold_seats: set[SeatId] = field(default_factory=set)
@@ -154,6 +155,14 @@ class Ledger:
             buckets[second] = buckets.get(second, 0) + units
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
+
+    def close_claim(self, claim: Claim) -> None:
+        """The command that these seats were left to has had its turn. Those that are still free, or
+        that somebody has locked, may be had by the commands after it."""
+        for seat_id in claim.seat_ids:
+            seat = self.seats.get(seat_id)
+            if seat is None or seat.is_free(self.now):
+                self.freed.add(claim.session_key)
 
     def _keep_holding(self, hold: Hold) -> None:
         key = (hold.session_key, hold.holder.key)

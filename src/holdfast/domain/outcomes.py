@@ -139,11 +139,12 @@ class NeedsMore:
 
     lapsed          pools that have lapsed holds which would make room
     holds           stand on seats that are asked for
-    locked_seats    somebody else has locked: best-available looks elsewhere first
+    locked_seats    somebody else has locked or taken: best-available looks elsewhere first
     block_limits    what a block with a capacity has left
     pools           that somebody who waits needs
     has_to_wait     may have to wait in line, which is bound by what its holder has
     was_overtaken   the look ahead was out of date; the next one will not be
+    otherwise       what to answer should this go on for too long; without it, 503
     """
 
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
@@ -153,6 +154,7 @@ class NeedsMore:
     pools: frozenset[PoolId] = frozenset()
     has_to_wait: bool = False
     was_overtaken: bool = False
+    otherwise: Refusal | None = None
 
     def and_(self, other: "NeedsMore") -> "NeedsMore":
         return NeedsMore(

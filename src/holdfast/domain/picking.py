@@ -161,10 +161,19 @@ def _take_found(
     found = [seat_id for seats in proposal.seats for seat_id in seats]
     locked = frozenset(seat_id for seat_id in found if seat_id not in ledger.seats)
     if locked:
-        return NeedsMore(locked_seats=locked)
+        return NeedsMore(locked_seats=locked, otherwise=refusals.lock_not_available(sorted(locked)))
     again = {seat_id for seat_id, _ in command.given_up}
-    if not all(seat_id in again or ledger.seats[seat_id].is_free(ledger.now) for seat_id in found):
-        return NeedsMore(was_overtaken=True)
+    taken = [
+        seat_id
+        for seat_id in found
+        if seat_id not in again and not ledger.seats[seat_id].is_free(ledger.now)
+    ]
+    if taken:
+        return NeedsMore(
+            locked_seats=frozenset(taken),
+            was_overtaken=True,
+            otherwise=refusals.lock_not_available(taken),
+        )
     for (position, ask), seats in zip(asks, proposal.seats, strict=True):
         picked.seats[position] = seats
         picked.type_of.update(dict.fromkeys(seats, ask.ticket_type_id))
@@ -176,15 +185,18 @@ def _refuse_shortage(
 ) -> NeedsMore | Refusal:
     """Only when nothing can have changed since the look: neither by this group nor in the blocks
     that were passed over for their capacity."""
-    if session.key in ledger.freed or not proposal.is_certain:
-        return NeedsMore(was_overtaken=True)
+    shortage = _shortage(session, proposal)
+    if session.key in ledger.freed:
+        return NeedsMore(was_overtaken=True, otherwise=shortage)
     grown = {
         block_id: left
         for block_id, limit in proposal.limits.items()
         if (left := capacity_left(ledger, session, block_id)) > limit
     }
-    if grown:
-        return NeedsMore(block_limits=grown)
+    return NeedsMore(block_limits=grown, otherwise=shortage) if grown else shortage
+
+
+def _shortage(session: SessionCatalogue, proposal: Proposal) -> Refusal:
     if proposal.full_block is not None:
         name = session.blocks[proposal.full_block].name
         return refusals.block_at_capacity(name, proposal.available)

@@ -236,6 +236,7 @@ class GroupPlan:
             proposal,
             holding,
             (command.hold_key,),
+            claim=self._seats.claim(command, proposal),
         )
 
     def _footprint_of_convert(self, command: ConvertHolds, learnt: NeedsMore) -> Footprint:

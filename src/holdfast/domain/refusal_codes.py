@@ -21,6 +21,7 @@ class RefusalCode(StrEnum):
     INVALID_POLICY = "invalid_policy"
     SEAT_HELD_BY_ANOTHER_USER = "seat_held_by_another_user"
     SEAT_NOT_AVAILABLE = "seat_not_available"
+    LOCK_NOT_AVAILABLE = "lock_not_available"
     NO_AVAILABLE_SEATS = "no_available_seats"
     BLOCK_AT_CAPACITY = "block_at_capacity"
     ACTIVE_HOLD_EXISTS = "active_hold_exists"
@@ -79,6 +80,7 @@ _RETRYABLE = frozenset(
         RefusalCode.EVENT_SALES_CLOSED,
         RefusalCode.SEAT_HELD_BY_ANOTHER_USER,
         RefusalCode.SEAT_NOT_AVAILABLE,
+        RefusalCode.LOCK_NOT_AVAILABLE,
         RefusalCode.NO_AVAILABLE_SEATS,
         RefusalCode.BLOCK_AT_CAPACITY,
         RefusalCode.ACTIVE_HOLD_EXISTS,

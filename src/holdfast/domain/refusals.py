@@ -9,7 +9,8 @@ Refusal
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
 |-- about the stock        insufficient_inventory, no_available_seats, block_at_capacity,
-|                          seat_held_by_another_user, seat_not_available
+|                          seat_held_by_another_user, seat_not_available,
+|                          lock_not_available
 |                                                                      (a retry may help)
 |-- about the holder       active_hold_exists, already_waiting         (a retry may help)
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
@@ -25,9 +26,10 @@ Refusal
 '-- about ourselves        service_unavailable, internal_error         (a retry may help)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from holdfast.domain.ids import SeatId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import JsonValue
 
@@ -134,6 +136,16 @@ def seat_held_by_another_user(details: Mapping[str, JsonValue]) -> Refusal:
 
 def seat_not_available(details: Mapping[str, JsonValue]) -> Refusal:
     return Refusal(RefusalCode.SEAT_NOT_AVAILABLE, "Seat is not available", details)
+
+
+def lock_not_available(seat_ids: Iterable[SeatId]) -> Refusal:
+    """Others are changing these seats right now, and may leave them free."""
+    named: list[JsonValue] = [str(seat_id) for seat_id in seat_ids]
+    return Refusal(
+        RefusalCode.LOCK_NOT_AVAILABLE,
+        "Seat unavailable, please try another",
+        {"seat_ids": named},
+    )
 
 
 def not_enough_seats(requested: int, available: int, kind: str = "seats") -> Refusal:

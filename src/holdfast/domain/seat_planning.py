@@ -6,10 +6,11 @@ really free is decided under lock.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from holdfast.domain.catalogue import SessionCatalogue
 from holdfast.domain.commands import SEATS_PER_HOLD_MAX, PlaceHold, SeatAsk
-from holdfast.domain.footprint import Proposal, Resource, ResourceKind, Survey
+from holdfast.domain.footprint import Claim, Proposal, Resource, ResourceKind, Survey
 from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.outcomes import NeedsMore
 from holdfast.domain.overtaking import closed_blocks
@@ -29,7 +30,6 @@ class SeatPlanning:
     survey: Survey
     # What is left of the seats that seemed free, after what this group proposes to take.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
-    _claimed: set[SessionKey] = field(default_factory=set)
 
     def pools(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
         pools: set[PoolId] = set()
@@ -90,12 +90,16 @@ class SeatPlanning:
             again = again_of(command, session, seating.plan)
             proposal, free = find_again(finding, asks, again)
             proposal = replace(proposal, asks=tuple(asks))
-        is_certain = session.key not in self._claimed
         if proposal is not None and proposal.is_short:
-            return replace(proposal, is_certain=is_certain, limits=learnt.block_limits)
+            return replace(proposal, limits=learnt.block_limits)
         self._free[session.key] = free
-        self._claimed.add(session.key)
         return proposal
+
+    def claim(self, command: PlaceHold, proposal: Proposal | None) -> Claim | None:
+        if command.session_key not in self.survey.seatings:
+            return None
+        found = () if proposal is None else proposal.seats
+        return Claim(command.session_key, (*command.named_seats, *chain.from_iterable(found)))
 
     def block_pools(
         self, session_key: SessionKey, seat_ids: Iterable[SeatId], limited: Iterable[BlockId]

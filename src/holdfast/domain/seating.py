@@ -9,11 +9,14 @@ What is free is a hint: it was read without locks. It says which seats to try; t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seat import SeatPlace, SeatStatus
+
+# Blocks in which others come first are left out, so there may be as many combinations as subsets.
+COMBINATIONS_KEPT_MAX = 64
 
 
 class Spot(NamedTuple):
@@ -52,10 +55,12 @@ class SeatPlan:
         return FreeSeats([_mask(row.places) for row in self.rows])
 
     def rows_in(self, blocks: frozenset[BlockId]) -> tuple[int, ...]:
-        """The rows of these blocks, remembered: few combinations are ever asked for."""
+        """The rows of these blocks, remembered: the same few combinations are asked for most."""
         known = self._rows_in.get(blocks)
         if known is None:
             known = tuple(sorted(n for block in blocks for n in self.rows_of.get(block, ())))
+            if len(self._rows_in) >= COMBINATIONS_KEPT_MAX:
+                self._rows_in.clear()
             self._rows_in[blocks] = known
         return known
 
@@ -74,12 +79,18 @@ class FreeSeats:
         return FreeSeats(self.masks.copy(), self.longest.copy())
 
     def take(self, spot: Spot) -> None:
-        self._put(spot.row, self.masks[spot.row] & ~(1 << spot.bit))
+        self._set(spot.row, self.masks[spot.row] & ~(1 << spot.bit))
 
     def give_back(self, spot: Spot) -> None:
-        self._put(spot.row, self.masks[spot.row] | 1 << spot.bit)
+        self._set(spot.row, self.masks[spot.row] | 1 << spot.bit)
 
-    def _put(self, row: int, mask: int) -> None:
+    def put(self, spot: Spot, is_free: bool) -> None:
+        if is_free:
+            self.give_back(spot)
+        else:
+            self.take(spot)
+
+    def _set(self, row: int, mask: int) -> None:
         if mask != self.masks[row]:
             self.masks[row] = mask
             self.longest[row] = _longest_run(mask)
@@ -164,6 +175,18 @@ def _longest_run(mask: int) -> int:
     return length
 
 
+class SeenSeat(NamedTuple):
+    """A seat as it was when it was looked at."""
+
+    id: SeatId
+    status: SeatStatus
+    held_until: datetime | None
+
+    def is_free(self, now: datetime) -> bool:
+        has_lapsed = self.held_until is not None and self.held_until <= now
+        return self.status is SeatStatus.AVAILABLE or has_lapsed
+
+
 class SeatMap:
     """Follows the seats of a session from one unlocked look to the next. Not thread-safe."""
 
@@ -174,25 +197,33 @@ class SeatMap:
         self._held_until: dict[SeatId, datetime] = {}
         self._lapses: list[tuple[datetime, SeatId]] = []
 
-    def saw(self, seat_id: SeatId, status: SeatStatus, held_until: datetime | None) -> None:
-        spot = self.plan.spots[seat_id]
-        self._held_until.pop(seat_id, None)
-        if status is SeatStatus.SOLD:
-            self._unsold.take(spot)
-        else:
-            self._unsold.give_back(spot)
-        if status is SeatStatus.AVAILABLE:
-            self._free.give_back(spot)
-            return
-        self._free.take(spot)
-        if held_until is not None:
-            self._held_until[seat_id] = held_until
-            heappush(self._lapses, (held_until, seat_id))
+    def saw(self, seat: SeenSeat) -> None:
+        spot = self.plan.spots[seat.id]
+        self._held_until.pop(seat.id, None)
+        self._unsold.put(spot, seat.status is not SeatStatus.SOLD)
+        self._free.put(spot, seat.status is SeatStatus.AVAILABLE)
+        if seat.held_until is not None:
+            self._held_until[seat.id] = seat.held_until
+            heappush(self._lapses, (seat.held_until, seat.id))
+            self._drop_stale_lapses()
 
-    def seating(self, now: datetime) -> Seating:
-        """The seats as they seem to be now: lapsing changes no row, so the clock is asked."""
+    def _drop_stale_lapses(self) -> None:
+        """A seat that is held and released leaves an entry behind until its time is up. Before they
+        are more than the seats, they are dropped."""
+        if len(self._lapses) > 2 * len(self.plan.spots):
+            self._lapses = [(until, seat_id) for seat_id, until in self._held_until.items()]
+            heapify(self._lapses)
+
+    def seating(self, now: datetime, newer: Iterable[SeenSeat] = ()) -> Seating:
+        """The seats as they seem to be now: lapsing changes no row, so the clock is asked. `newer`
+        counts in this answer, and is not remembered."""
         while self._lapses and self._lapses[0][0] <= now:
             lapsed_at, seat_id = heappop(self._lapses)
             if self._held_until.get(seat_id) == lapsed_at:
                 self._free.give_back(self.plan.spots[seat_id])
-        return Seating(self.plan, self._free.copy(), self._unsold.copy())
+        seating = Seating(self.plan, self._free.copy(), self._unsold.copy())
+        for seat in newer:
+            spot = self.plan.spots[seat.id]
+            seating.unsold.put(spot, seat.status is not SeatStatus.SOLD)
+            seating.free.put(spot, seat.is_free(now))
+        return seating

@@ -10,6 +10,7 @@ import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
+from holdfast.domain.ids import SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.group import GroupRunner
@@ -117,7 +118,8 @@ class Admission:
             except BaseException as error:
                 _fail(pendings, error)
                 leftovers = []
-            self._waiting.put_back(resource, leftovers)
+            for pending, seat in self._waiting.put_back(resource, leftovers):
+                runner.refuse(pending, refusals.lock_not_available([SeatId(seat.name)]))
         connection.close()
 
 

@@ -30,6 +30,7 @@ from holdfast.domain.waiting import LOOK_AHEAD
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
     FRUITLESS_ROUNDS_MAX,
+    OVERTAKEN_ROUNDS_MAX,
     RETRY_JITTER_SECONDS,
     ROUNDS_MAX,
     SAME_KEY_WAIT_SECONDS,
@@ -91,7 +92,7 @@ class GroupRunner:
     def run(self, pendings: Sequence[Pending], wait_for: Resource | None = None) -> GroupResult:
         """`wait_for` is the line that these commands come from, when they come from one."""
         for attempt in range(ATTEMPTS_MAX):
-            pendings = _drop_late(pendings)
+            pendings = self._drop_late(pendings)
             if not pendings:
                 return GroupResult()
             verdicts = Verdicts()
@@ -127,24 +128,29 @@ class GroupRunner:
         survey = self._connection.survey(needs, is_patient=wait_for is not None)
         plan = GroupPlan(survey)
         planned: list[tuple[Pending, Footprint]] = []
+        unplanned: list[Footprint] = []
         weight = 0
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
-            organization_id = pending.command.organization_id
-            line = footprint.awaits or self._line_for(organization_id, footprint)
+            line = footprint.awaits or self._line_for(pending.command.organization_id, footprint)
+            is_too_much = weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX
+            if footprint.refusal is None and line is None and not is_too_much:
+                weight += footprint.weight
+                planned.append((pending, footprint))
+                continue
+            unplanned.append(footprint)
             if footprint.refusal is not None:
                 verdicts.answers.append((pending, Answer(footprint.refusal)))
             elif line is not None:
                 verdicts.blocked.append((pending, line))
-            elif weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX:
-                verdicts.again.append(pending)
             else:
-                weight += footprint.weight
-                planned.append((pending, footprint))
+                verdicts.again.append(pending)
         if planned:
             with self._connection.group() as group:
                 ledger = _lock_and_read(group, planned, survey, wait_for)
                 ledger.surveyed_pools = frozenset(pool_id for _, pool_id in needs.lapsed)
+                for footprint in unplanned:
+                    _close_claim(ledger, footprint)
                 _decide_all(group, ledger, planned, survey, verdicts)
 
     def _conclude(self, verdicts: Verdicts) -> GroupResult:
@@ -156,12 +162,54 @@ class GroupRunner:
         for pending, answer in verdicts.answers:
             if isinstance(answer.outcome, Refusal):
                 self._tell(self._observer.refused, pending.command, answer.outcome)
-        return _leftovers(verdicts)
+        return self._leftovers(verdicts)
+
+    def _leftovers(self, verdicts: Verdicts) -> GroupResult:
+        """What waits on, and what runs again; each within its bound."""
+        result = GroupResult()
+        now = time.monotonic()
+        for pending, resource in verdicts.blocked:
+            if resource.kind not in _SAME_KEY:
+                pending.same_key_since = None
+            elif pending.same_key_since is None:
+                pending.same_key_since = now
+            elif now - pending.same_key_since > SAME_KEY_WAIT_SECONDS:
+                pending.refuse(refusals.request_in_progress())
+                continue
+            result.blocked.append((pending, resource))
+        for pending in verdicts.again:
+            if (
+                pending.fruitless_rounds < FRUITLESS_ROUNDS_MAX
+                and pending.overtaken_rounds < OVERTAKEN_ROUNDS_MAX
+                and pending.rounds < ROUNDS_MAX
+            ):
+                result.again.append(pending)
+            else:
+                self.refuse(pending, refusals.service_unavailable())
+        return result
+
+    def _drop_late(self, pendings: Sequence[Pending]) -> list[Pending]:
+        """A deadline drops a command only here, before it is decided."""
+        now = time.monotonic()
+        in_time = []
+        for pending in pendings:
+            if pending.deadline > now:
+                in_time.append(pending)
+            else:
+                self.refuse(pending, refusals.service_unavailable())
+        return in_time
+
+    def refuse(self, pending: Pending, refusal: Refusal) -> None:
+        """Give a command up, with the best answer that is known for it."""
+        refusal = pending.last_resort or refusal
+        pending.refuse(refusal)
+        self._tell(self._observer.refused, pending.command, refusal)
 
     def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
+        """The store failed: whatever an earlier round has learnt, this may have been committed."""
         for pending in pendings:
-            pending.refuse(refusals.service_unavailable())
-            self._tell(self._observer.refused, pending.command, refusals.service_unavailable())
+            pending.last_resort = None
+            self.refuse(pending, refusals.service_unavailable())
         return GroupResult()
 
     def _tell(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -258,6 +306,7 @@ def _decide_all(
         else:
             ledger.proposal = _proposal_to(footprint, ledger, survey)
             decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
+        _close_claim(ledger, footprint)
     is_dirty = any(waitlist.is_dirty() for waitlist in ledger.waitlists.values())
     if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded or is_dirty:
         group.write_and_commit(
@@ -272,6 +321,11 @@ def _decide_all(
         )
 
 
+def _close_claim(ledger: Ledger, footprint: Footprint) -> None:
+    if footprint.claim is not None:
+        ledger.close_claim(footprint.claim)
+
+
 def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
     needs = [needs_of(pending.command, pending.learnt) for pending in pendings]
     return Needs(
@@ -282,18 +336,6 @@ def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
         carts=tuple(cart for need in needs for cart in need.carts),
         waitlists=frozenset().union(*(need.waitlists for need in needs)),
     )
-
-
-def _drop_late(pendings: Sequence[Pending]) -> list[Pending]:
-    """A deadline drops a command only here, before it is decided."""
-    now = time.monotonic()
-    in_time = []
-    for pending in pendings:
-        if pending.deadline > now:
-            in_time.append(pending)
-        else:
-            pending.refuse(refusals.service_unavailable())
-    return in_time
 
 
 def _drop_repeats(pendings: Sequence[Pending]) -> list[Pending]:
@@ -310,24 +352,3 @@ def _drop_repeats(pendings: Sequence[Pending]) -> list[Pending]:
         else:
             waiting.append(pending)
     return waiting
-
-
-def _leftovers(verdicts: Verdicts) -> GroupResult:
-    """What waits on, and what runs again; each within its bound."""
-    result = GroupResult()
-    now = time.monotonic()
-    for pending, resource in verdicts.blocked:
-        if resource.kind not in _SAME_KEY:
-            pending.same_key_since = None
-        elif pending.same_key_since is None:
-            pending.same_key_since = now
-        elif now - pending.same_key_since > SAME_KEY_WAIT_SECONDS:
-            pending.refuse(refusals.request_in_progress())
-            continue
-        result.blocked.append((pending, resource))
-    for pending in verdicts.again:
-        if pending.fruitless_rounds < FRUITLESS_ROUNDS_MAX and pending.rounds < ROUNDS_MAX:
-            result.again.append(pending)
-        else:
-            pending.refuse(refusals.service_unavailable())
-    return result

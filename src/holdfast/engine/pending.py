@@ -23,6 +23,8 @@ class Pending:
     submitted_at: float = field(default_factory=time.monotonic)
     rounds: int = 0
     fruitless_rounds: int = 0
+    overtaken_rounds: int = 0
+    last_resort: Refusal | None = None  # what to answer instead of 503
     learnt: NeedsMore = NOTHING_MORE  # what earlier rounds found to be missing
     same_key_since: float | None = None  # since when another request with its key is in the way
 

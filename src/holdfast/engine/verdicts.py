@@ -160,14 +160,16 @@ def _record(
 
 
 def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
-    """A round that brought nothing counts against the command. One that made room, learnt
-    something or only lost against somebody quicker does not: the sale goes on, and the deadline is
-    bound enough."""
+    """A round that brought nothing counts against the command. One that made room or learnt
+    something does not. Being overtaken counts, less, where there is something else to answer."""
     learnt = pending.learnt.and_(needs)
-    if learnt == pending.learnt and not (has_moved or needs.was_overtaken):
+    if needs.was_overtaken:
+        pending.overtaken_rounds += needs.otherwise is not None
+    elif learnt == pending.learnt and not has_moved:
         pending.fruitless_rounds += 1
     pending.rounds += 1
     pending.learnt = learnt
+    pending.last_resort = needs.otherwise
 
 
 def _replay(ledger: Ledger, pending: Pending) -> Answer | None:

@@ -10,6 +10,8 @@ only needs a moment gets it.
 
 A large command would keep everybody in the main lane waiting. Each organization has a line for
 them, and one of all these lines is served at a time, by one command.
+
+Buyers do not wait long for a seat that somebody has locked: there are others to choose.
 """
 
 import threading
@@ -18,11 +20,13 @@ from collections import deque
 from collections.abc import Iterable
 from uuid import UUID
 
+from holdfast.domain.commands import FillCart, PlaceHold, RenewCart
 from holdfast.domain.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId
-from holdfast.engine.limits import POLL_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
+from holdfast.engine.limits import POLL_SECONDS, SEAT_WAIT_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
 from holdfast.engine.pending import Pending
 
+Blocked = list[tuple[Pending, Resource]]
 _NO_NAME = UUID(int=0)
 
 
@@ -34,6 +38,9 @@ class WaitingRoom:
         self._lines: dict[Resource, deque[Pending]] = {}
         self._served: set[Resource] = set()
         self._not_before: dict[Resource, float] = {}
+        # Since when nobody of a line got what it is about. A long line that moves is no reason to
+        # give up.
+        self._stuck_since: dict[Resource, float] = {}
         self._is_closed = False
 
     def line_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
@@ -50,7 +57,7 @@ class WaitingRoom:
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
             for pending, resource in blocked:
-                self._lines.setdefault(resource, deque()).append(pending)
+                self._line_of(resource).append(pending)
             self._changed.notify_all()
 
     def take(self, count_max: int) -> tuple[Resource, list[Pending]] | None:
@@ -84,13 +91,14 @@ class WaitingRoom:
         has_room = len(self._served & self._tried) < self._tried_served_max
         return due[0] if due and has_room else None
 
-    def put_back(self, resource: Resource, leftovers: list[tuple[Pending, Resource]]) -> None:
-        """The turn of this line is over; what could not be decided waits on, in its order."""
+    def put_back(self, resource: Resource, leftovers: Blocked) -> Blocked:
+        """The turn of this line is over; what could not be decided waits on, in its order. Returns
+        those, of any line, that have waited long enough for a seat."""
         with self._changed:
             self._served.discard(resource)
             self._not_before.pop(resource, None)
             for pending, blocked_on in reversed(leftovers):
-                self._lines.setdefault(blocked_on, deque()).appendleft(pending)
+                self._line_of(blocked_on).appendleft(pending)
                 if not blocked_on.kind.is_row:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
             line = self._lines.pop(resource, None)
@@ -98,10 +106,43 @@ class WaitingRoom:
                 self._tried.add(resource)
             else:
                 self._tried.discard(resource)
+                self._stuck_since[resource] = time.monotonic()
             if line:
                 # To the end of the round. An empty line is gone: newcomers take the main lane.
                 self._lines[resource] = line
+            else:
+                self._stuck_since.pop(resource, None)
+            overdue = self._take_overdue()
             self._changed.notify_all()
+            return overdue
+
+    def _line_of(self, resource: Resource) -> deque[Pending]:
+        if resource not in self._lines:
+            self._lines[resource] = deque()
+            self._stuck_since[resource] = time.monotonic()
+        return self._lines[resource]
+
+    def _take_overdue(self) -> Blocked:
+        """Those who can choose another seat. What is being served is looked at after its turn."""
+        limit = time.monotonic() - SEAT_WAIT_SECONDS
+        stuck = [
+            resource
+            for resource in self._lines
+            if resource.kind is ResourceKind.SEAT
+            and self._stuck_since[resource] <= limit
+            and resource not in self._served
+        ]
+        overdue: Blocked = []
+        for seat in stuck:
+            line = self._lines.pop(seat)
+            overdue += [(pending, seat) for pending in line if _can_choose(pending)]
+            rest = deque(pending for pending in line if not _can_choose(pending))
+            if rest:
+                self._lines[seat] = rest
+            else:
+                del self._stuck_since[seat]
+                self._tried.discard(seat)
+        return overdue
 
     def close(self) -> None:
         with self._changed:
@@ -118,3 +159,7 @@ class WaitingRoom:
 
 def _is_large(resource: Resource) -> bool:
     return resource.kind is ResourceKind.LARGE
+
+
+def _can_choose(pending: Pending) -> bool:
+    return isinstance(pending.command, PlaceHold | FillCart | RenewCart)

@@ -205,6 +205,8 @@ def _contested_seat(refusal: Refusal) -> SeatId | None:
     match refusal.details:
         case {"contested_seats": [{"seat_id": str(contested)}, *_]}:
             return SeatId(UUID(contested))
+        case {"seat_ids": [str(locked), *_]}:
+            return SeatId(UUID(locked))
     return None
 
 

@@ -19,7 +19,7 @@ from holdfast.domain.ids import HoldId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.reference import reference_of
 from holdfast.domain.room import EVICTIONS_MAX
-from holdfast.domain.seating import Seating, SeatMap, make_plan
+from holdfast.domain.seating import Seating, SeatMap, SeenSeat, make_plan
 from holdfast.domain.transitions import lapse_moves, pool_moves
 from holdfast.domain.waiting import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Wanted
@@ -38,7 +38,7 @@ def seatings_of(
         ranks = {id_: block.rank for id_, block in store.sessions[key].blocks.items()}
         seat_map = SeatMap(make_plan((seat.place for seat in seats), ranks))
         for seat in seats:
-            seat_map.saw(seat.id, seat.status, seat.held_until)
+            seat_map.saw(SeenSeat(seat.id, seat.status, seat.held_until))
         found[key] = seat_map.seating(now)
     return found
 

@@ -76,8 +76,9 @@ class PostgresGroup:
     def _seatings(
         self, connection: Connection, ledger: Ledger, wanted: Wanted
     ) -> dict[SessionKey, Seating]:
-        """Where a line is kept, whoever changes a seat holds its lock: what is seen now is so. The
-        look ahead may have been before somebody else's change."""
+        """Where there is a waitlist, only its lock's owner changes a seat: what is seen now is so.
+        The look ahead may have been before somebody else's change. This look is for the group
+        alone: its transaction has an id, so its snapshot is not kept."""
         seatings = {}
         for key in wanted.seatings & ledger.waitlists.keys():
             blocks = ledger.sessions[key].blocks

@@ -267,9 +267,14 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# All places of a session. The snapshot is taken first: what it cannot see is asked for again, and
-# seeing a seat twice does no harm.
-SNAPSHOT = "SELECT pg_current_snapshot()::text, statement_timestamp(), pg_postmaster_start_time()"
+# A transaction that has an id is missing from its own snapshots: kept, such a snapshot would pass
+# for one that has seen what the transaction writes afterwards. So it is NULL.
+_KEPT_SNAPSHOT = """CASE WHEN pg_current_xact_id_if_assigned() IS NULL THEN
+    pg_current_snapshot()::text END"""
+
+# All seats of a session. The snapshot is taken first: what it cannot see is read again, and seeing
+# a seat twice does no harm.
+SNAPSHOT = f"SELECT {_KEPT_SNAPSHOT}, statement_timestamp(), pg_postmaster_start_time()"
 SEAT_PLACES = """
 SELECT id, block_id, row_name, row_rank, number, position, x, y, is_accessible, is_companion,
     is_restricted_view, status, held_until
@@ -278,13 +283,13 @@ FROM seat WHERE organization_id = %s AND session_id = %s
 
 # What has changed since a snapshot. Its oldest transaction leads the index to the place; what the
 # snapshot had seen already (much, while a long transaction runs elsewhere) is left out.
-CHANGED_SEATS = """
-SELECT id, status, held_until, pg_current_snapshot()::text
+CHANGED_SEATS = f"""
+SELECT id, status, held_until, {_KEPT_SNAPSHOT}
 FROM seat
 WHERE organization_id = %(organization_id)s AND session_id = %(session_id)s
     AND changed_xid >= pg_snapshot_xmin(%(snapshot)s::pg_snapshot)
     AND NOT pg_visible_in_snapshot(changed_xid, %(snapshot)s::pg_snapshot)
-"""
+"""  # noqa: S608
 NOW = "SELECT statement_timestamp(), pg_postmaster_start_time()"
 
 RECEIPTS = """

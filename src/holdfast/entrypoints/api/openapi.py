@@ -14,7 +14,7 @@ from holdfast.domain.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.waiting import QUEUES_MAX
 from holdfast.entrypoints.api.codes import KINDS, RETRY_SOON, Code, ProblemCode
-from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER, SESSION
+from holdfast.entrypoints.api.example_values import HOLD, NOW, ORDER, SEATS, SESSION
 from holdfast.entrypoints.api.examples import ANSWERS, REQUEST_ID, REQUESTS, WAITLIST_ANSWERS
 from holdfast.entrypoints.api.hall_examples import SEAT_LIST
 from holdfast.entrypoints.api.problems import FieldError, problem_body
@@ -53,6 +53,7 @@ _REFUSALS: dict[Code, Refusal] = {
             {"expires_at": "2026-01-15T10:25:00Z", "expires_in": 212}
         ),
         refusals.seat_not_available({"current_status": "sold"}),
+        refusals.lock_not_available(SEATS[:1]),
         refusals.not_enough_seats(10, 0),
         refusals.block_at_capacity("Balcony", 1),
         refusals.orphan_seat(["0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"]),

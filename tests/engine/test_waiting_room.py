@@ -1,0 +1,65 @@
+"""The waiting room by itself: who has waited long enough for a locked seat."""
+
+import time
+from uuid import UUID, uuid4
+
+import pytest
+
+from holdfast.domain.commands import Command
+from holdfast.domain.footprint import Footprint, Resource, ResourceKind
+from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.engine import waiting
+from holdfast.engine.limits import SEAT_WAIT_SECONDS
+from holdfast.engine.pending import Pending
+from holdfast.engine.waiting import WaitingRoom
+from tests.contract.venues import Plan, Venue, empty_venue
+
+ORGANIZATION = OrganizationId(uuid4())
+SEAT, OTHER_SEAT = (Resource(ResourceKind.SEAT, ORGANIZATION, UUID(int=n)) for n in (1, 2))
+POOL = Resource(ResourceKind.POOL, ORGANIZATION, UUID(int=3))
+
+
+@pytest.fixture
+def venue() -> Venue:
+    return empty_venue(Plan({"floor": 1}, {"standing": ("floor",)}))
+
+
+def pending_of(command: Command) -> Pending:
+    return Pending(command, None, time.monotonic() + 600, lambda _: None)
+
+
+def test_whoever_waits_for_a_seat_is_given_up_whatever_line_had_its_turn(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = WaitingRoom(lanes=4)
+    buyers = [pending_of(venue.place(("standing", 1))) for _ in range(4)]
+    releasing = pending_of(venue.release(HoldId(uuid4())))
+    patient = pending_of(venue.place(("standing", 1)))
+    room.join([(buyer, SEAT) for buyer in buyers[:3]])
+    room.join([(buyers[3], OTHER_SEAT), (releasing, OTHER_SEAT), (patient, POOL)])
+    assert room.take(1) == (SEAT, buyers[:1])
+    assert room.put_back(SEAT, [(buyers[0], SEAT)]) == []
+    monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", -1.0)
+    assert room.take(1) == (OTHER_SEAT, buyers[3:])
+    given_up = room.put_back(OTHER_SEAT, [(buyers[3], OTHER_SEAT)])
+    assert sorted(buyers.index(buyer) for buyer, _ in given_up) == [0, 1, 2, 3]
+    assert (buyers[3], OTHER_SEAT) in given_up
+    assert room.line_for(ORGANIZATION, Footprint(frozenset({SEAT}))) is None, "its line is gone"
+    assert sorted(map(id, room.empty())) == sorted(map(id, (releasing, patient)))
+
+
+def test_a_long_line_that_moves_gives_nobody_up(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    room = WaitingRoom(lanes=4)
+    buyers = [pending_of(venue.place(("standing", 1))) for _ in range(6)]
+    room.join([(buyer, SEAT) for buyer in buyers])
+    for buyer in buyers[:3]:
+        assert room.take(1) == (SEAT, [buyer])
+        now += SEAT_WAIT_SECONDS - 0.1
+        assert room.put_back(SEAT, []) == []
+    assert room.take(1) == (SEAT, [buyers[3]])
+    now += SEAT_WAIT_SECONDS
+    assert len(room.put_back(SEAT, [(buyers[3], SEAT)])) == 3
