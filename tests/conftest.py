@@ -10,12 +10,13 @@ import pytest
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedValkey
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings
-from holdfast.engine import Admission, Limits
+from holdfast.engine import Admission
 from holdfast.ports import deliveries
 from tests.contract.worlds import PostgresWorld
 from tests.support import debian
 from tests.support.brokers import BrokerAddress, BrokerUnderTest
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import PATIENT
 from tests.support.platform import Platform, new_platform
 from tests.support.rabbit import RabbitBroker, find_rabbit
 from tests.support.servers import RunningServer
@@ -61,7 +62,7 @@ def fresh_world(fresh_database_url: str) -> Iterator[PostgresWorld]:
 
 @pytest.fixture
 def fresh_engine(fresh_world: PostgresWorld) -> Iterator[Admission]:
-    engine = Admission(fresh_world.store, Limits())
+    engine = Admission(fresh_world.store, PATIENT)
     engine.start()
     yield engine
     engine.stop()

@@ -56,6 +56,7 @@ from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.authenticating import new_secret_key
 from holdfast.services.container import ApiContainer
+from tests.support.patience import PATIENT
 
 ORGANIZATION = OrganizationId(UUID("0198f1c0-0000-7000-8000-000000000001"))
 EVENT = EventId(UUID("0198f1c0-0000-7000-8000-000000000002"))
@@ -260,7 +261,7 @@ class World:
     def __init__(self) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
         self._put_on_sale()
-        self.engine = Admission(self.store)
+        self.engine = Admission(self.store, PATIENT)
         self.engine.start()
         self.keys = StubKeys()
         self.catalogue = StubCatalogue()

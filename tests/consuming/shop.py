@@ -54,7 +54,7 @@ class Shop:
         )
 
     def do(self, command: Command) -> Outcome | None:
-        return self.room.admission.submit(command).result(30).outcome
+        return self.room.admission.submit(command).result(60).outcome
 
     def hold(
         self, quantity: int = 2, *, holder: Holder | None = None, venue: Venue | None = None

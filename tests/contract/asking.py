@@ -27,25 +27,26 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import Store
+from tests.support.patience import PATIENCE_SECONDS
 
 
 def ask(engine: Admission, command: Command) -> Outcome:
-    outcome = engine.submit(command, render_plainly).result(10).outcome
+    outcome = engine.submit(command, render_plainly).result(60).outcome
     assert outcome is not None
     return outcome
 
 
 def answer(engine: Admission, command: Command) -> Answer:
-    return engine.submit(command, render_plainly).result(10)
+    return engine.submit(command, render_plainly).result(60)
 
 
 def in_one_group(store: Store, *commands: Command) -> list[Outcome | None]:
     """By an engine of their own, which begins when all of them are there."""
-    engine = Admission(store, Limits(deadline_seconds=5))
+    engine = Admission(store, Limits(deadline_seconds=PATIENCE_SECONDS))
     futures = [engine.submit(command, render_plainly) for command in commands]
     engine.start()
     try:
-        return [future.result(10).outcome for future in futures]
+        return [future.result(60).outcome for future in futures]
     finally:
         engine.stop()
 

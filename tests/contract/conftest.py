@@ -8,6 +8,7 @@ from holdfast.engine import Admission, Limits
 from tests.contract.seen import World
 from tests.contract.worlds import MemoryWorld, PostgresWorld
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="package")
@@ -29,7 +30,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.fixture
 def engine(world: World) -> Iterator[Admission]:
-    admission = Admission(world.store, Limits(deadline_seconds=5))
+    admission = Admission(world.store, Limits(deadline_seconds=PATIENCE_SECONDS))
     admission.start()
     yield admission
     admission.stop()

@@ -31,7 +31,7 @@ def capped(world: World, capacity: int, **more: dict[str, int]) -> Venue:
 
 
 def seats_of(venue: Venue, futures: list[Future[Answer]]) -> list[list[str] | None]:
-    outcomes = [future.result(10).outcome for future in futures]
+    outcomes = [future.result(60).outcome for future in futures]
     return [
         venue.names_of(outcome.hold) if isinstance(outcome, Placed) else None
         for outcome in outcomes
@@ -59,7 +59,7 @@ def test_callers_of_one_burst_get_seats_of_their_own(world: World, engine: Admis
 def test_those_for_whom_nothing_is_left_are_told_so(world: World, engine: Admission) -> None:
     venue = theatre(world)
     outcomes = [
-        future.result(10).outcome
+        future.result(60).outcome
         for future in [engine.submit(venue.place(("seat", 3))) for _ in range(9)]
     ]
     assert sum(isinstance(outcome, Placed) for outcome in outcomes) == 5
@@ -167,7 +167,7 @@ def test_seats_that_a_burst_frees_are_found_in_the_same_burst(
         hold = placed(engine, venue.place(("seat", 3)))
         futures = [engine.submit(venue.release(hold.id))]
         futures += [engine.submit(venue.place(("seat", count))) for count in (3, 1)]
-        _, taken, too_late = (future.result(10).outcome for future in futures)
+        _, taken, too_late = (future.result(60).outcome for future in futures)
         assert isinstance(taken, Placed)
         assert isinstance(too_late, Refusal)
         ask(engine, venue.release(taken.hold.id))
@@ -310,7 +310,7 @@ def test_a_seat_that_a_stranger_locked_delays_only_those_who_name_it(
             placed(engine, venue.seats(f"Stalls B {number}"))
         assert time.monotonic() - started < 1.5
         assert not any(future.done() for future in waiting)
-    won = [isinstance(future.result(5).outcome, Placed) for future in waiting]
+    won = [isinstance(future.result(60).outcome, Placed) for future in waiting]
     assert won == [True, False, False], "in the order of arrival"
 
 
@@ -325,11 +325,11 @@ def test_none_left_is_said_only_after_waiting_for_what_is_merely_locked(
         first = engine.submit(venue.seats("Stalls A 2")) if is_taken else None
         time.sleep(0.6)
         assert not patient.done()
-    outcome = patient.result(5).outcome
+    outcome = patient.result(60).outcome
     if first is None:
         assert isinstance(outcome, Placed)
         return
-    winners = [isinstance(each, Placed) for each in (outcome, first.result(5).outcome)]
+    winners = [isinstance(each, Placed) for each in (outcome, first.result(60).outcome)]
     assert sorted(winners) == [False, True]
 
 

@@ -142,7 +142,7 @@ def test_blocking_and_holding_in_one_burst_go_in_their_order(
         venue.unblock("Stalls A 1"),
         venue.seats("Stalls A 1", holder=STRANGER),
     ]
-    outcomes = [future.result(10).outcome for future in [engine.submit(c) for c in commands]]
+    outcomes = [future.result(60).outcome for future in [engine.submit(c) for c in commands]]
     kinds = [type(outcome).__name__ for outcome in outcomes]
     assert kinds == ["Placed", "SeatsBlocked", "Refusal", "SeatsBlocked", "Placed"]
     held = outcomes[0]

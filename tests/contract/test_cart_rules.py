@@ -26,6 +26,7 @@ from tests.contract.seen import World
 from tests.contract.test_carts import contents, hall, held, live_holds
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan
 from tests.contract.worlds import PostgresWorld
+from tests.support.patience import PATIENT
 
 
 def test_the_cart_of_another_person_is_left_alone(world: World, engine: Admission) -> None:
@@ -189,7 +190,7 @@ def test_a_hold_of_a_cart_is_released_like_any_other(world: World, engine: Admis
 def test_the_rows_tell_what_a_cart_had_and_with_which_call(database_url: str) -> None:
     world = PostgresWorld(database_url)
     venue = hall(world)
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     first = venue.fill("basket", {"a": ("adult", 2), "b": ("child", 1)})
     hold = placed(engine, first)

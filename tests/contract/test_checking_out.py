@@ -85,7 +85,7 @@ def test_both_clicks_of_one_group_get_one_checkout(world: World, engine: Admissi
     seat, standing = two_holds(engine, venue)
     command = venue.check_out(seat.id, standing.id)
     for future in [engine.submit(command) for _ in range(5)]:
-        future.result(10)
+        future.result(60)
     assert {world.holds(venue)[hold.id].version for hold in (seat, standing)} == {2}
 
 

@@ -205,7 +205,7 @@ def test_two_payments_of_one_group_make_one_order(world: World, engine: Admissio
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 1"))
     futures = [engine.submit(venue.convert(hold.id)) for _ in range(10)]
-    outcomes = [future.result(10).outcome for future in futures]
+    outcomes = [future.result(60).outcome for future in futures]
     (made,) = [outcome.order.id for outcome in outcomes if isinstance(outcome, Converted)]
     told = [outcome.order_id for outcome in outcomes if isinstance(outcome, AlreadyConverted)]
     assert told == [made] * 9

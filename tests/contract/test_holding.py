@@ -172,7 +172,7 @@ def test_a_hold_larger_than_one_round_of_evictions_gets_through(
 ) -> None:
     venue = world.venue({"floor": 200}, {"standing": ("floor",)})
     for outcome in [engine.submit(venue.place(("standing", 1))) for _ in range(200)]:
-        assert isinstance(outcome.result(10).outcome, Placed)
+        assert isinstance(outcome.result(60).outcome, Placed)
     world.let_pass(venue, 700)
     placed(engine, venue.place(("standing", 200)))
     assert world.pool(venue.pools["floor"]).held == 200
@@ -327,7 +327,7 @@ def test_a_pool_that_a_stranger_locked_delays_only_those_who_need_it(
         for _ in range(5):
             placed(engine, venue.place(("seat", 1)))
         assert not waiting.done()
-    assert isinstance(waiting.result(5).outcome, Placed)
+    assert isinstance(waiting.result(60).outcome, Placed)
 
 
 def test_a_repeated_request_whose_first_is_stuck_is_told_so(
@@ -338,11 +338,11 @@ def test_a_repeated_request_whose_first_is_stuck_is_told_so(
     command = venue.place(("standing", 1), key=venue.key())
     with world.locked_by_a_stranger(venue, venue.pools["floor"]):
         first = engine.submit(command, render_plainly)
-        again = engine.submit(command, render_plainly).result(4).outcome
+        again = engine.submit(command, render_plainly).result(60).outcome
         assert isinstance(again, Refusal)
         assert again.code is RefusalCode.REQUEST_IN_PROGRESS
         assert not first.done()
-    assert isinstance(first.result(5).outcome, Placed)
+    assert isinstance(first.result(60).outcome, Placed)
     assert answer(engine, command).is_replay
     assert world.pool(venue.pools["floor"]).held == 1
 
@@ -361,7 +361,7 @@ def test_who_waits_for_one_pool_keeps_no_other_from_its_buyers(
         # Held hostage, each of them would have waited for a lock timeout of a quarter of a second.
         assert time.monotonic() - started < 3
         assert not greedy.done()
-    assert isinstance(greedy.result(5).outcome, Placed)
+    assert isinstance(greedy.result(60).outcome, Placed)
 
 
 def test_whoever_waits_for_a_locked_pool_is_served_in_order(
@@ -373,7 +373,7 @@ def test_whoever_waits_for_a_locked_pool_is_served_in_order(
         for _ in range(6):
             futures.append(engine.submit(venue.place(("standing", 1))))
             placed(engine, world.venue({"x": 1}, {"y": ("x",)}).place(("y", 1)))
-    outcomes = [future.result(5).outcome for future in futures]
+    outcomes = [future.result(60).outcome for future in futures]
     assert [isinstance(outcome, Placed) for outcome in outcomes] == [True] * 3 + [False] * 3
 
 
@@ -381,7 +381,7 @@ def test_whoever_waits_for_a_locked_pool_is_served_in_order(
 def test_a_burst_of_any_size_is_answered_whole(world: World, engine: Admission, size: int) -> None:
     venue = world.venue({"floor": size - 1 or 1}, {"standing": ("floor",)})
     futures = [engine.submit(venue.place(("standing", 1))) for _ in range(size)]
-    won = sum(isinstance(future.result(20).outcome, Placed) for future in futures)
+    won = sum(isinstance(future.result(60).outcome, Placed) for future in futures)
     assert won == min(size, size - 1 or 1)
     pool = world.pool(venue.pools["floor"])
     assert (pool.held, world.lapse_units(pool.id)) == (won, won)

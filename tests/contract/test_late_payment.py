@@ -111,7 +111,7 @@ def test_both_tellings_of_one_group_make_one_order(world: World, engine: Admissi
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
     outcomes = [
-        future.result(10).outcome
+        future.result(60).outcome
         for future in [engine.submit(venue.convert(hold.id)) for _ in range(5)]
     ]
     assert sum(isinstance(outcome, Converted) for outcome in outcomes) == 1
@@ -209,7 +209,7 @@ def test_a_late_payment_larger_than_one_round_of_evictions_gets_through(
     hold = placed(engine, venue.place(("standing", 200)))
     world.let_pass(venue, 601)
     for future in [engine.submit(venue.place(("standing", 1))) for _ in range(200)]:
-        future.result(10)
+        future.result(60)
     world.let_pass(venue, 601)
     converted(engine, venue.convert(hold.id))
     assert world.pool(venue.pools["floor"]).sold == 200

@@ -55,7 +55,7 @@ def test_the_commands_of_one_group_see_each_others_orders(world: World, engine: 
     venue = a_venue(world)
     holds = some_holds(engine, venue, 10)
     futures = [engine.submit(venue.pay_once(hold)) for hold in holds]
-    outcomes = [future.result(10).outcome for future in futures]
+    outcomes = [future.result(60).outcome for future in futures]
     (made,) = [outcome.order for outcome in outcomes if isinstance(outcome, Converted)]
     told = Counter(
         (outcome.code, outcome.details["order_id"])

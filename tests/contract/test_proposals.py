@@ -19,6 +19,7 @@ from tests.contract.seen import World
 from tests.contract.sides import Side
 from tests.contract.venues import BUYER, STRANGER, Hall, Plan
 from tests.contract.worlds import PostgresWorld
+from tests.support.patience import PATIENT
 
 HALL = Hall({"Stalls": {"A": 6, "B": 6}}, {"seat": (), "child": ("quota",)})
 PLAN = Plan({"quota": 0}, {}, hall=HALL)
@@ -141,7 +142,7 @@ def test_a_capacity_that_came_free_meanwhile_counts(world: World, engine: Admiss
         waiting = engine.submit(venue.place(("seat", 1), holder=BUYER))
         time.sleep(0.3)
         ask(engine, venue.release(first.id))
-    outcome = waiting.result(10).outcome
+    outcome = waiting.result(60).outcome
     assert isinstance(outcome, Placed), outcome
 
 
@@ -194,7 +195,7 @@ def test_reading_a_large_hall_for_the_first_time_keeps_nobody_else_waiting(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = PostgresWorld(database_url)
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     loading, loaded = threading.Event(), threading.Event()
     load = SeatMaps.load
@@ -212,6 +213,6 @@ def test_reading_a_large_hall_for_the_first_time_keeps_nobody_else_waiting(
     placed(engine, hall.seats("Stalls A 1", holder=STRANGER))
     assert not waiting.done()
     loaded.set()
-    assert isinstance(waiting.result(10).outcome, Placed)
+    assert isinstance(waiting.result(60).outcome, Placed)
     engine.stop()
     world.close()

@@ -45,7 +45,7 @@ def venue(world: World) -> Venue:
 def place(engine: Admission, venue: Venue) -> Place:
     def place(holder: Holder) -> Hold:
         command = venue.place(("standing", 2), holder=holder)
-        outcome = engine.submit(command).result(5).outcome
+        outcome = engine.submit(command).result(60).outcome
         assert isinstance(outcome, Placed)
         return outcome.hold
 
@@ -84,7 +84,7 @@ def test_lapsed_and_live_in_both_orders(
     lapsed = [place(ANN).id for _ in range(3)]
     world.let_pass(venue, 601)
     live = [place(BOB).id for _ in range(5)]
-    engine.submit(venue.release(live[2])).result(5)
+    engine.submit(venue.release(live[2])).result(60)
     left = [hold_id for hold_id in live if hold_id != live[2]]
     gone = HoldFilter(is_lapsed=True)
     assert listed(reader, venue, gone) == lapsed[::-1]
@@ -114,7 +114,7 @@ def test_statistics(
     place(ANN)
     world.let_pass(venue, 301)
     place(BOB)
-    engine.submit(venue.release(place(BOB).id)).result(5)
+    engine.submit(venue.release(place(BOB).id)).result(60)
     for session_id in (None, venue.session_id):
         counted = reader.statistics(venue.organization_id, session_id, SOON)
         assert (counted.active, counted.lapsed) == (2, 1)
@@ -134,7 +134,7 @@ def test_statistics_tell_seats_from_tickets(
     venue = world.build(Plan({"floor": 9}, {"standing": ("floor",)}, hall=hall))
 
     def hold(*asks: tuple[str, int]) -> Hold:
-        outcome = engine.submit(venue.place(*asks)).result(5).outcome
+        outcome = engine.submit(venue.place(*asks)).result(60).outcome
         assert isinstance(outcome, Placed)
         return outcome.hold
 
@@ -142,7 +142,7 @@ def test_statistics_tell_seats_from_tickets(
     world.let_pass(venue, 601)
     hold(("seat", 2), ("standing", 4))
     hold(("standing", 1))
-    engine.submit(venue.release(hold(("seat", 3)).id)).result(5)
+    engine.submit(venue.release(hold(("seat", 3)).id)).result(60)
     for session_id in (None, venue.session_id):
         counted = reader.statistics(venue.organization_id, session_id, SOON)
         assert (counted.active, counted.tickets, counted.seats) == (2, 7, 2)

@@ -137,7 +137,7 @@ def test_one_live_hold_also_when_two_are_asked_for_at_once(world: World, engine:
     won = []
     for holder in (BUYER, by_user):
         futures = [engine.submit(venue.place(("seat", 1), holder=holder)) for _ in range(5)]
-        outcomes = [future.result(10).outcome for future in futures]
+        outcomes = [future.result(60).outcome for future in futures]
         assert [isinstance(outcome, Placed) for outcome in outcomes] == [True] + [False] * 4
         won += [outcome.hold.id for outcome in outcomes if isinstance(outcome, Placed)]
     first = won[0]
@@ -145,7 +145,7 @@ def test_one_live_hold_also_when_two_are_asked_for_at_once(world: World, engine:
         engine.submit(venue.release(first)),
         *(engine.submit(venue.place(("seat", 1))) for _ in range(2)),
     ]
-    _, *outcomes = [future.result(10).outcome for future in futures]
+    _, *outcomes = [future.result(60).outcome for future in futures]
     assert [isinstance(outcome, Placed) for outcome in outcomes] == [True, False]
 
 
@@ -169,7 +169,7 @@ def test_selections_that_leave_one_seat_alone_may_be_refused(
 
     venue = theatre(world, refuse_orphans=True)
     if taken:
-        engine.submit(venue.block(*map(full, taken))).result(10)
+        engine.submit(venue.block(*map(full, taken))).result(60)
     command = venue.seats(*map(full, names.split()))
     if not left:
         placed(engine, command)

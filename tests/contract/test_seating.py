@@ -178,7 +178,7 @@ def test_ones_own_lapsed_seat_is_held_anew(world: World, engine: Admission) -> N
 def test_many_clicks_of_one_person_at_once_are_one_hold(world: World, engine: Admission) -> None:
     venue = theatre(world)
     futures = [engine.submit(venue.seats("Stalls A 1")) for _ in range(20)]
-    outcomes = [future.result(10).outcome for future in futures]
+    outcomes = [future.result(60).outcome for future in futures]
     holds = {outcome.hold.id for outcome in outcomes if isinstance(outcome, Placed)}
     assert len(holds) == 1
     assert all(isinstance(outcome, Placed) for outcome in outcomes)
@@ -261,7 +261,7 @@ def test_a_seat_goes_from_hand_to_hand_within_one_burst(world: World, engine: Ad
             venue.seats("Stalls A 1", holder=STRANGER),
         )
     ]
-    _, taken, too_late, again = (future.result(10).outcome for future in futures)
+    _, taken, too_late, again = (future.result(60).outcome for future in futures)
     assert isinstance(taken, Placed)
     assert taken.hold.id == second.hold_id
     assert isinstance(too_late, Refusal)
@@ -278,7 +278,7 @@ def test_overlapping_selections_of_one_burst_are_whole_or_nothing(
         engine.submit(venue.seats(f"Stalls A {n}", f"Stalls A {n + 1}", holder=people[n - 1]))
         for n in range(1, 6)
     ]
-    won = [isinstance(future.result(10).outcome, Placed) for future in futures]
+    won = [isinstance(future.result(60).outcome, Placed) for future in futures]
     assert won == [True, False, True, False, True]
     assert all(seat.status == "held" for name, seat in world.seats(venue).items() if " A " in name)
 

@@ -28,7 +28,7 @@ def test_two_places_of_one_group_are_counted_one_after_the_other(
     venue = club(world, replace(POLICY, waiting_places_max=1))
     sold_out(engine, venue, 4)
     futures = [engine.submit(venue.place(("standing", 1))) for _ in range(3)]
-    outcomes = [type(future.result(10).outcome).__name__ for future in futures]
+    outcomes = [type(future.result(60).outcome).__name__ for future in futures]
     assert outcomes == ["Waiting", "Refusal", "Refusal"]
 
 

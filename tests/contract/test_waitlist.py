@@ -87,7 +87,7 @@ def test_of_two_who_want_the_last_place_one_has_it_and_one_waits(
     futures = [
         engine.submit(venue.place(("standing", 1), holder=a_person(number))) for number in range(2)
     ]
-    outcomes = [type(future.result(10).outcome).__name__ for future in futures]
+    outcomes = [type(future.result(60).outcome).__name__ for future in futures]
     assert outcomes == ["Placed", "Waiting"]
 
 
@@ -182,7 +182,7 @@ def test_a_line_that_everybody_leaves_is_settled(world: World, engine: Admission
     last = line[-1]
     futures = [engine.submit(command) for command in (venue.release(last.id), venue.promote())]
     for future in futures:
-        future.result(10)
+        future.result(60)
     promoted(engine, venue.promote())
     assert world.is_settled(venue), "the promoter would come for ever"
 

@@ -8,13 +8,14 @@ import pytest
 
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.engine import Admission, Limits
+from holdfast.engine import Admission
 from holdfast.services.expiring import Reaper
 from tests.crash.points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, await_death, dying_server
 from tests.e2e.owner import Owner
 from tests.support.auditing import assert_sound, rows
 from tests.support.crowds import Crowd, Reply
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import PATIENT
 from tests.support.platform import Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
@@ -69,7 +70,7 @@ class Shop:
 
     def write_down_ends(self) -> None:
         """As the reaper does."""
-        engine = Admission(PostgresStore(self.url), Limits())
+        engine = Admission(PostgresStore(self.url), PATIENT)
         engine.start()
         database = Database(self.url)
         database.open()

@@ -46,7 +46,7 @@ class Stage:
         self.engine.start()
 
     def place(self, quantity: int = 1) -> object:
-        return self.engine.submit(self.venue.place(("standing", quantity))).result(5).outcome
+        return self.engine.submit(self.venue.place(("standing", quantity))).result(60).outcome
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_an_attempt_that_the_database_rejects_costs_no_other(stage: Stage) -> No
     stage.attempts.rejected_action = "hold.release_failed"
     for quantity in (3, 4):
         stage.place(quantity)
-    stage.engine.submit(stage.venue.release(HoldId(uuid4()))).result(5)
+    stage.engine.submit(stage.venue.release(HoldId(uuid4()))).result(60)
     for quantity in (5, 6):
         stage.place(quantity)
     stage.engine.stop()
@@ -120,7 +120,7 @@ def test_a_payment_that_buys_nothing_is_told_at_once_and_written_aside(stage: St
     with capture_logs() as logs:
         for placed in holds:
             assert isinstance(placed, Placed)
-            stage.engine.submit(stage.venue.pay_once(placed.hold.id)).result(5)
+            stage.engine.submit(stage.venue.pay_once(placed.hold.id)).result(60)
         stage.engine.stop()
     stage.journal.run_once()
     (attempt,) = stage.attempts.written
@@ -137,10 +137,10 @@ def test_who_names_a_hold_that_is_not_there_raises_no_alarm(stage: Stage) -> Non
     unknown = HoldId(uuid4())
     with capture_logs() as logs:
         for hold_id in (unknown, placed.hold.id):
-            stage.engine.submit(stage.venue.extend(hold_id, 60, holder=STRANGER)).result(5)
-        stage.engine.submit(stage.venue.check_out(unknown)).result(5)
+            stage.engine.submit(stage.venue.extend(hold_id, 60, holder=STRANGER)).result(60)
+        stage.engine.submit(stage.venue.check_out(unknown)).result(60)
         stage.world.let_pass(stage.venue, 700)
-        stage.engine.submit(stage.venue.extend(placed.hold.id, 60)).result(5)
+        stage.engine.submit(stage.venue.extend(placed.hold.id, 60)).result(60)
         stage.engine.stop()
     alarms = [line["code"] for line in logs if line["event"] == "hold.extension_failed"]
     assert alarms == ["hold_expired"]
@@ -159,8 +159,8 @@ class TestRefusedSeats:
 
     def test_the_seat_that_was_in_the_way_is_told(self, hall: Stage) -> None:
         names = ("Stalls A 1", "Stalls A 2")
-        hall.engine.submit(hall.venue.seats(names[1], holder=STRANGER)).result(5)
-        hall.engine.submit(hall.venue.seats(*names)).result(5)
+        hall.engine.submit(hall.venue.seats(names[1], holder=STRANGER)).result(60)
+        hall.engine.submit(hall.venue.seats(*names)).result(60)
         hall.engine.stop()
         hall.journal.run_once()
         (attempt,) = hall.attempts.written
@@ -169,7 +169,7 @@ class TestRefusedSeats:
 
     def test_where_none_was_in_the_way_the_first_that_was_named(self, hall: Stage) -> None:
         nowhere = (SeatId(uuid4()), SeatId(uuid4()))
-        hall.engine.submit(hall.venue.place(SeatAsk(nowhere))).result(5)
+        hall.engine.submit(hall.venue.place(SeatAsk(nowhere))).result(60)
         hall.engine.stop()
         hall.journal.run_once()
         (attempt,) = hall.attempts.written
@@ -189,8 +189,8 @@ class TestBlockedSeats:
     def test_a_call_is_one_line_however_many_seats_it_names(self, hall: Stage) -> None:
         names = ("Stalls A 1", "Stalls A 2", "Stalls A 3")
         with capture_logs() as logs:
-            hall.engine.submit(hall.venue.block(*names, reason="camera")).result(5)
-            hall.engine.submit(hall.venue.unblock(*names[:2])).result(5)
+            hall.engine.submit(hall.venue.block(*names, reason="camera")).result(60)
+            hall.engine.submit(hall.venue.unblock(*names[:2])).result(60)
             hall.engine.stop()
         blocked, unblocked = (line for line in logs if line["event"].startswith("seat."))
         assert (blocked["event"], blocked["seats"]) == ("seat.blocked", 3)
@@ -200,8 +200,8 @@ class TestBlockedSeats:
 
     def test_what_was_refused_is_written_aside(self, hall: Stage) -> None:
         unknown = replace(hall.venue.block("Stalls A 1"), seat_ids=(SeatId(uuid4()),))
-        hall.engine.submit(unknown).result(5)
-        hall.engine.submit(replace(unknown, is_lifted=True)).result(5)
+        hall.engine.submit(unknown).result(60)
+        hall.engine.submit(replace(unknown, is_lifted=True)).result(60)
         hall.engine.stop()
         hall.journal.run_once()
         written = [(each.action, each.code) for each in hall.attempts.written]
@@ -219,13 +219,13 @@ def test_a_checkout_that_is_refused_for_its_holds_is_told_and_no_other(stage: St
     key = stage.venue.key()
     other = stage.venue.place(("standing", 1), key=key)
     with capture_logs() as logs:
-        stage.engine.submit(other, lambda _: b"").result(5)
+        stage.engine.submit(other, lambda _: b"").result(60)
         reused = replace(
             stage.venue.check_out(held.hold.id), idempotency=replace(key, fingerprint=b"another")
         )
-        assert isinstance(stage.engine.submit(reused, lambda _: b"").result(5).outcome, Refusal)
+        assert isinstance(stage.engine.submit(reused, lambda _: b"").result(60).outcome, Refusal)
         stage.world.let_pass(stage.venue, 700)
-        stage.engine.submit(stage.venue.check_out(held.hold.id)).result(5)
+        stage.engine.submit(stage.venue.check_out(held.hold.id)).result(60)
         stage.engine.stop()
     told = [line["event"] for line in logs if line["log_level"] == "warning"]
     assert told == ["hold.expired_before_checkout"]
@@ -237,7 +237,7 @@ def test_a_checkout_of_an_empty_cart_under_a_used_key_costs_nobody_an_entry(stag
     neighbor = stage.world.venue({"floor": 1}, {"standing": ("floor",)})
     key = stage.venue.key()
     used = stage.venue.place(("standing", 1), key=key)
-    assert isinstance(stage.engine.submit(used, lambda _: b"").result(5).outcome, Placed)
+    assert isinstance(stage.engine.submit(used, lambda _: b"").result(60).outcome, Placed)
     stage.engine.stop()
     empty = replace(stage.venue.check_out(), idempotency=replace(key, fingerprint=b"another"))
     futures = [
@@ -245,7 +245,7 @@ def test_a_checkout_of_an_empty_cart_under_a_used_key_costs_nobody_an_entry(stag
         for command in (neighbor.place(("standing", 2)), empty, neighbor.place(("standing", 3)))
     ]
     engine.start()
-    assert all(isinstance(future.result(5).outcome, Refusal) for future in futures)
+    assert all(isinstance(future.result(60).outcome, Refusal) for future in futures)
     engine.stop()
     stage.journal.run_once()
     written = [(each.organization_id, each.action) for each in stage.attempts.written]

@@ -100,7 +100,7 @@ class Storm:
         self.say(f"PostgreSQL raises {sqlstate}, {times} time(s)")
         with injected(self.postgres.url, sqlstate, times):
             for future in futures:
-                future.result(15)
+                future.result(60)
 
     def restart(self, _futures: list[Future[Answer]]) -> None:
         self.say("restarted PostgreSQL")

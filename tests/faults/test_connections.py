@@ -59,7 +59,7 @@ def test_a_seat_hold_cut_around_commit_is_found_out_by_its_hold(
     arena, proxy = through_proxy()
     proxy.fault_next(fault)
     command = arena.venue.seats("Stalls R3 7", "Stalls R3 8")
-    outcome = arena.engine.submit(command).result(15).outcome
+    outcome = arena.engine.submit(command).result(60).outcome
     assert proxy.faulted.is_set()
     assert isinstance(outcome, Placed)
     seats = arena.world.seats(arena.venue)
@@ -76,7 +76,7 @@ def test_a_blocking_cut_around_commit_is_found_out_by_its_seats(
 ) -> None:
     arena, proxy = through_proxy()
     proxy.fault_next(fault)
-    outcome = arena.engine.submit(arena.venue.block("Stalls R3 7")).result(15).outcome
+    outcome = arena.engine.submit(arena.venue.block("Stalls R3 7")).result(60).outcome
     assert proxy.faulted.is_set()
     assert isinstance(outcome, SeatsBlocked)
     assert (len(outcome.changed), outcome.unchanged) == (1, ())
@@ -93,7 +93,7 @@ def test_control_a_guess_would_hold_twice(
     commands = [arena.venue.place(("standing", 1)) for _ in range(5)]
     proxy.fault_next(Fault.SWALLOW_ANSWER)
     for command in commands:
-        arena.engine.submit(command).result(15)
+        arena.engine.submit(command).result(60)
     asked = len(commands)
     (count,) = rows(arena.url, "SELECT count(*) FROM outbox")[0]
     held = arena.world.pool(arena.venue.pools["floor"]).held
@@ -101,7 +101,7 @@ def test_control_a_guess_would_hold_twice(
     # hold that exists. Where ids were made anew, it would have been held twice.
     assert (count, held) == (asked, asked)
     proxy.fault_next(Fault.SWALLOW_ANSWER)
-    outcome = arena.engine.submit(arena.venue.place(("standing", 1))).result(15).outcome
+    outcome = arena.engine.submit(arena.venue.place(("standing", 1))).result(60).outcome
     assert not isinstance(outcome, Placed)
     assert arena.world.pool(arena.venue.pools["floor"]).held == asked + 1
 

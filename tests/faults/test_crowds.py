@@ -88,10 +88,10 @@ def test_control_waiting_in_the_main_lane_everybody_would(
     with arena.world.locked_by_a_stranger(arena.venue, arena.venue.pools["floor"]):
         started = time.monotonic()
         futures = [arena.engine.submit(arena.venue.place(("standing", 1))) for _ in range(3)]
-        arena.engine.submit(beside.place(("standing", 1))).result(15)
+        arena.engine.submit(beside.place(("standing", 1))).result(60)
         assert time.monotonic() - started > CONTROL_SECONDS
     for future in futures:
-        future.result(15)
+        future.result(60)
     arena.close()
 
 

@@ -19,6 +19,7 @@ from tests.contract.worlds import PostgresWorld
 from tests.postgres.rounds import Rounds
 from tests.support.auditing import assert_sound
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import PATIENT
 
 GRACE_SECONDS = 60
 
@@ -28,7 +29,7 @@ def lively_url(databases: DatabaseFactory) -> Iterator[str]:
     """Holds of every kind and end: live, cancelled, expired, paid, paid late, changed, waiting and
     promoted; seats held, sold and blocked; a checkout, orders and tickets."""
     world = PostgresWorld(databases.fresh())
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     hall = Hall({"Stalls": {"A": 9}}, {"seat": ()}, {"Stalls": 8})
     policy = HoldPolicy(late_payment_seconds=3_600)

@@ -14,6 +14,7 @@ from tests.contract.asking import ask
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import rows
+from tests.support.patience import PATIENT
 
 AUDITS = 5
 SHOPPERS = 3
@@ -47,7 +48,7 @@ class Shopper(threading.Thread):
 @pytest.fixture
 def busy_url(fresh_database_url: str) -> Iterator[str]:
     world = PostgresWorld(fresh_database_url)
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     hall = Hall({"Stalls": {str(row): 100 for row in range(50)}}, {"seat": ()})
     venue = world.build(Plan({"floor": 1_000_000}, {"standing": ("floor",)}, hall=hall))

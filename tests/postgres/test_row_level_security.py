@@ -25,6 +25,7 @@ from holdfast.ports.holds import HoldFilter
 from holdfast.ports.paging import PageRequest
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
+from tests.support.patience import PATIENT
 
 TABLES = (
     "api_key",
@@ -60,7 +61,7 @@ class Neighbours:
     def __init__(self, url: str) -> None:
         self.url = url
         self.world = PostgresWorld(url)
-        self.engine = Admission(self.world.store)
+        self.engine = Admission(self.world.store, PATIENT)
         self.engine.start()
         self.mine, self.theirs = self._venue(), self._venue()
         self.my_hold, self.their_hold = self._hold(self.mine, 1), self._hold(self.theirs, 1)
@@ -74,18 +75,18 @@ class Neighbours:
 
     def _hold(self, venue: Venue, seat: int) -> Hold:
         command = venue.place(("standing", 2), venue.these(f"Stalls A {seat}"), key=venue.key())
-        outcome = self.engine.submit(command, lambda _: b"answer").result(10).outcome
+        outcome = self.engine.submit(command, lambda _: b"answer").result(60).outcome
         assert isinstance(outcome, Placed)
         return outcome.hold
 
     def _order(self, venue: Venue) -> Order:
         hold = self._hold(venue, 4)
-        started = self.engine.submit(venue.check_out(hold.id)).result(10).outcome
+        started = self.engine.submit(venue.check_out(hold.id)).result(60).outcome
         assert isinstance(started, CheckoutStarted)
         receipt = Receipt("orders", uuid4())
         key = IdempotencyKey(venue.organization_id, uuid4(), b"", receipt)
         command = venue.convert(hold.id, checkout_id=started.checkout_id, key=key)
-        outcome = self.engine.submit(command, lambda _: b"answer").result(10).outcome
+        outcome = self.engine.submit(command, lambda _: b"answer").result(60).outcome
         assert isinstance(outcome, Converted)
         return outcome.order
 
@@ -339,7 +340,7 @@ def test_changing_without_filters(
     if not is_guarded:
         neighbours.open_the_door()
     command = neighbours.mine.release(neighbours.their_hold.id)
-    outcome = neighbours.engine.submit(command).result(10).outcome
+    outcome = neighbours.engine.submit(command).result(60).outcome
     if is_guarded:
         assert isinstance(outcome, Refusal)
         assert outcome.code is RefusalCode.HOLD_NOT_FOUND
@@ -367,7 +368,7 @@ def test_taking_a_seat_without_filters(
     if not is_guarded:
         neighbours.open_the_door()
     theirs = neighbours.theirs.these("Stalls A 2")
-    outcome = neighbours.engine.submit(neighbours.mine.place(theirs)).result(10).outcome
+    outcome = neighbours.engine.submit(neighbours.mine.place(theirs)).result(60).outcome
     if is_guarded:
         assert isinstance(outcome, Refusal)
         assert outcome.code is RefusalCode.INVALID_SEAT

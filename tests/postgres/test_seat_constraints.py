@@ -10,13 +10,14 @@ from tests.contract.asking import placed
 from tests.contract.venues import Hall, Plan
 from tests.contract.worlds import PostgresWorld
 from tests.support.databases import DatabaseFactory
+from tests.support.patience import PATIENT
 
 
 @pytest.fixture(scope="module")
 def url(databases: DatabaseFactory) -> Iterator[str]:
     """One seat is held, one is free."""
     world = PostgresWorld(databases.fresh())
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 2}}, {"seat": ()})))
     placed(engine, venue.seats("Stalls A 1"))

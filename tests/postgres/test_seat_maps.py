@@ -172,7 +172,7 @@ def test_a_slow_lane_neither_keeps_others_waiting_nor_turns_the_map_back(hall: F
                 )
                 hall.block(other, ROW[1])
             with ThreadPoolExecutor(1) as another:
-                assert another.submit(hall.free).result(30) == {ROW[0], *ROW[2:]}
+                assert another.submit(hall.free).result(60) == {ROW[0], *ROW[2:]}
         finally:
             slow.let_through.set()
         assert late.result(60) <= set(ROW)

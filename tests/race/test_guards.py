@@ -28,7 +28,7 @@ def winners_per_round(
     for _ in range(rounds):
         venue = world.venue({"floor": 10}, {"standing": ("floor",)})
         futures = [engines[n % 2].submit(venue.place(("standing", 1))) for n in range(20)]
-        won = sum(isinstance(future.result(20).outcome, Placed) for future in futures)
+        won = sum(isinstance(future.result(60).outcome, Placed) for future in futures)
         yield won
         if won > stop_above:
             return
@@ -63,7 +63,7 @@ def holds_of_one_key(world: PostgresWorld, engines: list[Admission], rounds: int
             for _ in range(3)
         ]
         for future in futures:
-            future.result(20)
+            future.result(60)
         most = max(most, len(world.facts(venue)) - before)
         if most > 1:
             break
@@ -96,7 +96,7 @@ def test_control_without_the_lock_on_the_key_it_has_two(
             for number, engine in enumerate(engines)
         ]
         for future in futures:
-            future.result(20)
+            future.result(60)
         most = max(most, len(world.facts(venue)) - before)
         if most > 1:
             break
@@ -110,10 +110,10 @@ def test_two_engines_that_evict_the_same_lapsed_holds_serve_everyone(
     world, engines = two_engines
     venue = world.venue({"floor": 300}, {"standing": ("floor",)})
     for future in [engines[0].submit(venue.place(("standing", 1))) for _ in range(300)]:
-        assert isinstance(future.result(20).outcome, Placed)
+        assert isinstance(future.result(60).outcome, Placed)
     world.let_pass(venue, 700)
     futures = [engines[n % 2].submit(venue.place(("standing", 1))) for n in range(300)]
-    outcomes = [future.result(20).outcome for future in futures]
+    outcomes = [future.result(60).outcome for future in futures]
     assert all(isinstance(outcome, Placed) for outcome in outcomes)
     assert_sound(world.url)
 

@@ -108,7 +108,7 @@ def payments_that_wait_past_the_end(
                 stranger.execute("SELECT FROM hold WHERE id = ANY (%s) FOR UPDATE", [hold_ids])
                 waiting = engines[0].submit(venue.convert(*hold_ids))
                 time.sleep(max(0.0, end.timestamp() + 0.03 - time.time()))
-            yield waiting.result(20).outcome
+            yield waiting.result(60).outcome
 
 
 def test_a_payment_that_waited_for_a_lock_past_the_end_is_too_late(

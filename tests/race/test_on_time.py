@@ -10,12 +10,13 @@ import pytest
 from holdfast.adapters.postgres.reading import Database, PostgresHolds
 from holdfast.bootstrap.duties import Duty, DutyThread
 from holdfast.domain.policy import HoldPolicy
-from holdfast.engine import Admission, Limits
+from holdfast.engine import Admission
 from holdfast.services.expiring import Reaper
 from tests.contract.asking import placed
 from tests.contract.venues import Plan
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
+from tests.support.patience import PATIENT
 from tests.support.platform import new_platform
 from tests.support.servers import RunningServer
 
@@ -60,7 +61,7 @@ def test_a_reaper_that_looks_once_a_minute_wakes_for_each_warning_and_each_end(
     fresh_database_url: str,
 ) -> None:
     world = PostgresWorld(fresh_database_url)
-    engine = Admission(world.store, Limits())
+    engine = Admission(world.store, PATIENT)
     engine.start()
     for ttl_seconds in (4, 5, 6):
         policy = HoldPolicy(ttl_seconds, warning_seconds=3)

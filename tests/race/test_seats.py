@@ -107,7 +107,7 @@ def test_crossing_selections_neither_deadlock_nor_leave_half_a_hold(
                 (PEOPLE[3], engines[1], forwards[2:10]),
             )
         ]
-        outcomes = [future.result(20).outcome for future in futures]
+        outcomes = [future.result(60).outcome for future in futures]
         assert kinds(outcomes) == {
             "Placed": 1,
             RefusalCode.SEAT_HELD_BY_ANOTHER_USER.value: 3,

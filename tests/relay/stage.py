@@ -21,7 +21,7 @@ from tests.contract.asking import render_plainly
 from tests.contract.tables import Connection
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
-from tests.support.patience import wait_until
+from tests.support.patience import PATIENT, wait_until
 
 PLENTY = 1_000_000
 ROW = 40  # seats
@@ -139,7 +139,7 @@ def staged(url: str, venue: Venue | None = None) -> Iterator[Stage]:
     if venue is None:
         plan = Plan({"floor": PLENTY}, {"standing": ("floor",)}, POLICY, hall=HALL)
         venue = world.build(plan)
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     try:
         yield Stage(url, world, engine, venue)

@@ -79,7 +79,7 @@ class Crowd:
         if connection is None:
             assert self._address.hostname is not None
             connection = http.client.HTTPConnection(
-                self._address.hostname, self._address.port, timeout=30
+                self._address.hostname, self._address.port, timeout=60
             )
             self._own.connection = connection
         return connection

@@ -56,7 +56,7 @@ class Platform:
         self.client = httpx.Client(
             base_url=self.base_url,
             headers={"Authorization": f"Bearer {self.secret_key}"},
-            timeout=30,
+            timeout=60,
             # No certificates to load: that takes longer than most requests here.
             verify=False,
         )

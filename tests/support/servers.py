@@ -46,6 +46,8 @@ class RunningServer:
             **own_environment(),
             "DATABASE_URL": server_url(self.database_url),
             "HOLDFAST_PORT": str(self.port),
+            # Only tests of the deadline itself want one that a busy machine reaches.
+            "HOLDFAST_DEADLINE_SECONDS": "30",
             **self.environment,
         }
         with self.log.open("ab") as output:

@@ -10,6 +10,7 @@ from holdfast.engine import Admission
 from tests.contract.asking import waiting
 from tests.contract.venues import Plan, Venue
 from tests.contract.worlds import PostgresWorld
+from tests.support.patience import PATIENT
 from tests.workers.commands import RunningCommand
 from tests.workers.lapsing import place_many
 
@@ -43,7 +44,7 @@ def lapse(world: PostgresWorld) -> Callable[[int], Venue]:
     """So many holds of two tickets each, all lapsed a minute ago."""
 
     def make(count: int) -> Venue:
-        engine = Admission(world.store)
+        engine = Admission(world.store, PATIENT)
         engine.start()
         venue = world.venue({"floor": 2 * count}, {"standing": ("floor",)})
         place_many(engine, venue, count)
@@ -59,7 +60,7 @@ def lapse_line(world: PostgresWorld) -> Callable[[], None]:
     """One hold of two tickets, and two parties of four that waited for them: all have lapsed."""
 
     def make() -> None:
-        engine = Admission(world.store)
+        engine = Admission(world.store, PATIENT)
         engine.start()
         policy = HoldPolicy(waitlist=True, waiting_seconds=600)
         venue = world.build(Plan({"floor": 4}, {"standing": ("floor",)}, policy))

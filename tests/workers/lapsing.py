@@ -9,7 +9,7 @@ from tests.support.auditing import rows
 
 def place_many(engine: Admission, venue: Venue, count: int) -> None:
     futures = [engine.submit(venue.place(("standing", 2)), render_plainly) for _ in range(count)]
-    assert all(isinstance(future.result(30).outcome, Placed) for future in futures)
+    assert all(isinstance(future.result(60).outcome, Placed) for future in futures)
 
 
 def statuses(url: str) -> dict[str, int]:

@@ -15,6 +15,7 @@ from tests.contract.asking import ask, placed
 from tests.contract.venues import Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
+from tests.support.patience import PATIENT
 
 DAY = 86_400
 KEEPING = Keeping(answers_seconds=DAY, facts_seconds=2 * DAY, receipts_seconds=2 * DAY)
@@ -31,7 +32,7 @@ def pruner(world: PostgresWorld) -> Iterator[Pruner]:
 @pytest.fixture
 def venue(world: PostgresWorld) -> Venue:
     """With a hold that was paid and one that was let go: five facts."""
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     ask(engine, venue.convert(placed(engine, venue.place(("standing", 2))).id))

@@ -14,7 +14,7 @@ from tests.contract.asking import placed
 from tests.contract.venues import Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
-from tests.support.patience import wait_until
+from tests.support.patience import PATIENT, wait_until
 from tests.workers.commands import run_command
 from tests.workers.conftest import Start
 from tests.workers.lapsing import statuses, times_expired
@@ -120,7 +120,7 @@ def test_a_long_run_shows_its_progress(world: PostgresWorld, lapse: Lapse) -> No
 def test_one_that_watches_expires_a_hold_when_its_time_is_up(
     world: PostgresWorld, start: Start
 ) -> None:
-    engine = Admission(world.store)
+    engine = Admission(world.store, PATIENT)
     engine.start()
     venue = world.venue({"floor": 2}, {"standing": ("floor",)}, ttl_seconds=2)
     watching = start("release-expired", "--watch", DATABASE_URL=world.url)
