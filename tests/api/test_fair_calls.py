@@ -105,9 +105,11 @@ def test_a_full_queue_of_one_leaves_room_to_the_others() -> None:
         taken = [threads.submit(BUSY, gate.pass_through) for _ in range(4)]
         assert [future is None for future in taken] == [False, False, False, True]
         quiet = submitted(threads, QUIET, gate.pass_through)
+        assert threads.submit(QUIET, gate.pass_through) is None
+        third = submitted(threads, THIRD, gate.pass_through)
         assert threads.submit(THIRD, gate.pass_through) is None
         gate.open()
-        quiet.result(BOUND_SECONDS)
+        assert not wait([quiet, third], BOUND_SECONDS).not_done
 
 
 def test_room_is_given_back() -> None:

@@ -85,5 +85,26 @@ def test_only_so_many_are_kept(seats: CountedSeats, monkeypatch: pytest.MonkeyPa
     assert seats.reads == 4
 
 
+def test_many_small_halls_of_one_do_not_drive_out_anothers(seats: CountedSeats) -> None:
+    writer = MapWriter(seats)
+    other = OrganizationId(UUID(int=77))
+    large = writer.write((other, SESSION))
+    for number in range(seat_maps.MAPS_KEPT_MAX + 1):
+        writer.write((ORGANIZATION, SessionId(UUID(int=number))))
+    assert writer.write((other, SESSION)) is large
+
+
+def test_the_map_that_was_asked_for_last_is_kept_longest(
+    seats: CountedSeats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seat_maps, "MAPS_KEPT_MAX", 2)
+    writer = MapWriter(seats)
+    first, second, third = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]
+    known = writer.write(first)
+    for key in (second, first, third):
+        writer.write(key)
+    assert writer.write(first) is known
+
+
 def test_a_session_that_is_not_there_is_refused() -> None:
     assert MapWriter(StubSeats()).write(KEY) == refusals.session_not_found()

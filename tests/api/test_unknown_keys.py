@@ -213,8 +213,12 @@ class TestTarpit:
             async with door.clients() as client:
                 late = await flood(client, 3)
                 late.append(asyncio.ensure_future(call(client, "no key at all")))
+                late.append(asyncio.ensure_future(client.get("/api/nothing")))
+                late.append(asyncio.ensure_future(client.delete("/api/events")))
                 assert (await call(client, world.secret)).status_code == 200
                 assert (await call(client, newcomer)).status_code == 200
+                known = {"Authorization": f"Bearer {world.secret}"}
+                assert (await client.get("/api/nothing", headers=known)).status_code == 404
                 assert not any(task.done() for task in late)
                 for task in late:
                     task.cancel()

@@ -189,3 +189,24 @@ def test_a_phone_shows_the_countdown_above_the_tickets(platform: Platform, opene
     assert countdown
     assert types
     assert countdown["y"] < types["y"]
+
+
+def test_a_click_that_was_not_sent_yet_costs_another_cart_nothing(
+    platform: Platform, opened: Opened
+) -> None:
+    """Clicked in one session, and on to the next one at once."""
+    left, chosen = platform.on_sale(50), platform.on_sale(50)
+    tab = opened(chosen)
+    tab.click_more()
+    tab.expect_held(1)
+    tab.page.select_option("#session", left.session_id)
+    tab.wait_for_a_look()
+    puts = tab.requests("PUT")
+    tab.click_more()  # held at once
+    tab.expect_held(1)
+    tab.click_more()  # sent after a moment
+    tab.page.select_option("#session", chosen.session_id)
+    tab.expect_held(1)
+    tab.wait_for_a_look()
+    tab.expect_held(1)
+    assert len(puts) == 1

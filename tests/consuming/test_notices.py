@@ -161,7 +161,7 @@ class TestPromotion:
         (told,) = told_after(shop, rabbit_alone, mail_server, facts)
         ends_at = shop.world.hold(shop.venue, hold.id).expires_at
         assert told.to == address_of(hold)
-        assert f"until {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
+        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
         assert hold.reference in told.text
 
     @pytest.mark.parametrize("meanwhile", ["released", "paid", "lapsed"])

@@ -20,7 +20,7 @@ import pytest
 from holdfast.adapters.embedded import EmbeddedPostgres
 from tests.demo.conftest import Demo
 from tests.support.databases import own_environment
-from tests.support.patience import wait_until
+from tests.support.patience import PATIENCE_SECONDS, wait_until
 from tests.support.servers import free_port
 
 KEYS = {
@@ -261,7 +261,7 @@ def test_a_service_that_dies_is_started_again(running_demo: Demo) -> None:
         before = demo.server_of(service)
         os.kill(before, signal.SIGKILL)
         said_by(demo, f"{title} is back.")
-        assert f"{title} has ended; starting it again." in printed(demo)
+        assert f"{title} stopped unexpectedly; restarting it." in printed(demo)
         assert demo.server_of(service) != before
     demo.until_ready()
     wait_until(
@@ -309,7 +309,7 @@ def test_a_demo_refuses_a_taken_port_and_a_taken_home(
         taken.listen()
         refused = demo_at("refused", taken.getsockname()[1]).start()
         assert refused.process is not None
-        assert refused.process.wait(30) == 1
+        assert refused.process.wait(PATIENCE_SECONDS) == 1
         message = refused.output.read_text()
         assert "Address already in use" in message
         assert "HOLDFAST_PORT" in message
@@ -320,7 +320,7 @@ def test_a_demo_refuses_a_taken_port_and_a_taken_home(
     second.output = first.home.with_suffix(".second.log")
     second.start()
     assert second.process is not None
-    assert second.process.wait(60) == 1
+    assert second.process.wait(PATIENCE_SECONDS) == 1
     assert "already" in second.output.read_text()
     assert first.hold("ga_ticket_type_id", 1).status_code == 201
     assert first.end(signal.SIGTERM) == 0

@@ -130,7 +130,7 @@ def test_chunks_that_are_none_are_the_clients_mistake(
         answer = b"".join(iter(lambda: connection.recv(65_536), b""))
     assert answer.startswith(b"HTTP/1.1 400 "), answer
     assert f"content-type: {kind}".encode() in answer.lower()
-    assert b"The body did not arrive whole" in answer
+    assert b"The request body is incomplete" in answer
 
 
 def test_a_body_in_pieces_is_read_like_any_other(platform: Platform) -> None:

@@ -15,6 +15,7 @@ from uuid import uuid4
 import httpx
 
 from tests.e2e.owner import Owner
+from tests.support.databases import server_url
 from tests.support.patience import wait_until
 from tests.support.platform import Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
@@ -55,15 +56,15 @@ class Pair:
     """A server of two processes, and a look at which of them works."""
 
     pids: list[int]
-    owner: Owner
+    login: Owner  # the server's own, which sees what its connections do
 
     def now(self) -> datetime:
-        ((now,),) = self.owner.rows("SELECT clock_timestamp()")
+        ((now,),) = self.login.rows("SELECT clock_timestamp()")
         assert isinstance(now, datetime)
         return now
 
     def both_worked(self, since: datetime) -> bool:
-        engines = self.owner.rows(
+        engines = self.login.rows(
             "SELECT client_port FROM pg_stat_activity WHERE datname = current_database()"
             " AND application_name = 'holdfast engine' AND query_start > %s",
             since,
@@ -78,7 +79,7 @@ def test_two_processes_sell_one_pool_exactly_once(
     server = make_server(fresh_database_url, HOLDFAST_PROCESSES="2").start()
     assert server.process is not None
     platform, owner = new_platform(server.base_url, server.database_url), Owner(fresh_database_url)
-    pair = Pair(children_of(server.process.pid), owner)
+    pair = Pair(children_of(server.process.pid), Owner(server_url(fresh_database_url)))
     assert len(pair.pids) == 2
     sale, warm_up = platform.on_sale(TICKETS), platform.on_sale(10_000)
 

@@ -20,12 +20,11 @@ from holdfast.domain.hold import Hold, HoldStatus
 from holdfast.domain.order import Order
 from holdfast.domain.outcomes import CheckoutStarted, Converted, Placed, Released
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.engine import Admission
+from holdfast.engine import Admission, Limits
 from holdfast.ports.holds import HoldFilter
 from holdfast.ports.paging import PageRequest
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
-from tests.support.patience import PATIENT
 
 TABLES = (
     "api_key",
@@ -61,7 +60,7 @@ class Neighbours:
     def __init__(self, url: str) -> None:
         self.url = url
         self.world = PostgresWorld(url)
-        self.engine = Admission(self.world.store, PATIENT)
+        self.engine = Admission(self.world.store, Limits(deadline_seconds=5))
         self.engine.start()
         self.mine, self.theirs = self._venue(), self._venue()
         self.my_hold, self.their_hold = self._hold(self.mine, 1), self._hold(self.theirs, 1)

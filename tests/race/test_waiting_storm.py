@@ -10,7 +10,7 @@ from tests.race.guards import TwoEngines
 from tests.race.waiting_storm import WaitingStorm
 from tests.support.auditing import assert_sound
 
-BURSTS = 200
+BURSTS = 60
 
 
 @pytest.mark.parametrize("bursts", [BURSTS, pytest.param(3_000, marks=pytest.mark.long)])

@@ -72,7 +72,7 @@ def test_a_name_that_nobody_could_use_is_not_understood(
     with pytest.raises(SystemExit) as ended:
         main(words)
     assert ended.value.code == 2
-    assert "a name has 1 to" in capsys.readouterr().err
+    assert "a name must be 1 to" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("said", "is_agreed"), [("y", True), ("Yes ", True), ("", False)])
@@ -94,6 +94,16 @@ def test_it_asks_and_takes_nothing_for_a_yes_but_yes(
     assert len(asked) == 1
 
 
+def test_hanging_up_on_a_question_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang_up(_question: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", hang_up)
+    with pytest.raises(CommandFailed, match="nothing was changed"):
+        confirm("Delete it?", Namespace(yes=False))
+
+
 def test_a_known_person_gets_a_new_password_only_when_somebody_agrees(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +119,7 @@ def test_a_known_person_gets_a_new_password_only_when_somebody_agrees(
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     make("correct horse battery")
     first = stored()
-    with pytest.raises(CommandFailed, match=f"{name} exists already. Set a new password.*--yes"):
+    with pytest.raises(CommandFailed, match=f"{name} already exists. Set a new password.*--yes"):
         make("another long password")
     assert stored() == first
     make("another long password", yes=True)

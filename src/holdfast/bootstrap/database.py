@@ -138,6 +138,8 @@ def _migration_lock(
             time.sleep(_LOCK_POLL_SECONDS)
         connection.execute(OWNER_AT_WORK)
         yield connection
+        # The server notices a closed connection a moment later than the next process asks.
+        connection.execute("SELECT pg_advisory_unlock(%s)", [_MIGRATION_LOCK])
 
 
 def _try_lock(connection: _Connection) -> bool:

@@ -74,11 +74,15 @@ def kept_files(settings: Settings) -> list[Path]:
 
 def erase(settings: Settings) -> None:
     """Delete these files and nothing else. Raises EmbeddedServiceError while a demo runs."""
-    for service in (
+    services: tuple[EmbeddedService, ...] = (
         EmbeddedPostgres(settings.home / POSTGRES_DIRECTORY, takeover_timeout_seconds=1.0),
         EmbeddedValkey(settings.home / VALKEY_DIRECTORY, takeover_timeout_seconds=1.0),
-    ):
-        service.erase()
+    )
+    with ExitStack() as claims:
+        for service in services:
+            claims.enter_context(service.claimed())
+        for service in services:
+            service.erase()
     for name in (DEMO_FILE, SECRET_FILE):
         (settings.home / name).unlink(missing_ok=True)
 

@@ -45,9 +45,9 @@ class ServiceWatch:
     def _revive(self, service: EmbeddedService) -> None:
         self._revivals += 1
         if self._revivals > REVIVALS_MAX:
-            self._give_up(service, "it has ended too often.")
+            self._give_up(service, "it has stopped too many times.")
             return
-        self._report(f"{service.title} has ended; starting it again. Its log: {service.log}")
+        self._report(f"{service.title} stopped unexpectedly; restarting it. Its log: {service.log}")
         try:
             service.revive()
         except (EmbeddedServiceError, OSError) as error:
@@ -58,6 +58,6 @@ class ServiceWatch:
     def _give_up(self, service: EmbeddedService, reason: str) -> None:
         self._services.remove(service)
         self._report(
-            f"{service.title} stays away: {reason}\n"
+            f"{service.title} could not be restarted: {reason}\n"
             "Requests are answered with 503. Stop the demo with Ctrl-C and start it again."
         )

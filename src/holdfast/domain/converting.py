@@ -83,7 +83,7 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
         if refusal is not None:
             return refusal
     if command.payment_problem is not None:
-        # Whoever could not pay for these holds by any means is not asked for another payment.
+        # Do not ask for another payment if these holds cannot be paid for at all.
         return _refuse_late(ledger, holds) or refusals.payment_refused(command.payment_problem)
     refusal = _refuse_amount(command, holds)
     if refusal is not None:

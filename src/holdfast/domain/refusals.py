@@ -430,8 +430,8 @@ def waiting_places_exceeded(maximum: int) -> Refusal:
 def too_many_queues(maximum: int) -> Refusal:
     return Refusal(
         RefusalCode.TOO_MANY_QUEUES,
-        f"The waitlist of this session already has {maximum} different combinations of ticket"
-        " types and blocks. Ask for fewer ticket types, or for one at a time",
+        f"The waitlist for this session already has {maximum} queues, the most it can have."
+        " Ask for a single ticket type, or try again later",
         {"maximum": maximum},
     )
 

@@ -83,7 +83,8 @@ def promotion(hold: Hold, occasion: Occasion, now: datetime) -> Text:
         *(f"Seat: {_place(seat)}" for seat in hold.seats),
         f"Total: {written(hold.total)}",
     ]
-    subject = f"Your tickets for {occasion.event_name} are ready. Please pay within {within}"
+    noun = "ticket" if hold.quantity == 1 else "tickets"
+    subject = f"Your {noun} for {occasion.event_name} {are} ready. Please pay within {within}"
     return Text(subject, _joined(lines))
 
 

@@ -8,7 +8,8 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
@@ -111,17 +112,24 @@ class EmbeddedService(ABC):
         self._prepare()
         self._launch()
 
-    def erase(self) -> None:
-        """Delete all that the service keeps. Refuses while it runs, here or elsewhere."""
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Nobody can start the service meanwhile. Refuses while it runs, here or elsewhere."""
         if not self.directory.exists():
+            yield
             return
         self._owner_pid = os.getpid()
         self._take_over_directory()
         try:
-            for path in self._kept():
-                remove_tree(path)
+            yield
         finally:
             self.kill()
+
+    def erase(self) -> None:
+        """Delete all that the service keeps. Claim it before."""
+        if self.directory.exists():
+            for path in self._kept():
+                remove_tree(path)
 
     def stop(self) -> None:
         """Stop the server in order and in bounded time; do nothing if it does not run."""

@@ -14,8 +14,8 @@ SELECT r.rolsuper, r.rolbypassrls,
 FROM pg_roles r WHERE r.rolname = session_user
 """
 _PROBLEMS = (
-    "is a superuser, and row-level security does not bind it",
-    "has BYPASSRLS, and row-level security does not bind it",
+    "is a superuser, which bypasses row-level security",
+    "has BYPASSRLS, which bypasses row-level security",
     "owns the tables, or can become their owner",
     "inherits the rights of holdfast_operator: make it NOINHERIT",
 )

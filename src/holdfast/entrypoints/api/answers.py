@@ -96,9 +96,9 @@ class TicketTypeAvailabilityAnswer(AnswerShape, frozen=True):
 
 
 class AvailabilityAnswer(AnswerShape, frozen=True):
-    """True at `at`, of the database's clock. Places of lapsed holds count as available. Nothing is
-    available of an event that is a draft, cancelled or archived. `on_sale` is false for those, and
-    outside the sale window."""
+    """True at `at`, of the database's clock. Places of lapsed holds count as available. A
+    draft, cancelled or archived event has nothing available. `on_sale` is false for such an event,
+    and outside the sale window."""
 
     session_id: UUID
     event_id: UUID

@@ -12,8 +12,8 @@ _SCHEME = b"bearer "
 
 
 class Bearer:
-    """Knows most callers from their last request, looks the others up, and keeps those waiting whom
-    nobody knows."""
+    """Recognizes most callers from their last request, looks the others up, and delays the answer
+    to unknown ones."""
 
     def __init__(self, authenticator: Authenticator, lookups: KeyLookups, tarpit: Tarpit) -> None:
         self._authenticator = authenticator
@@ -34,13 +34,20 @@ class Bearer:
             raise await self._delayed(call, problem)
         return principal
 
+    async def delay_stranger(self, call: Call) -> None:
+        """Before a request that leads nowhere is refused: who it is need not be looked up."""
+        authorization = call.headers.get(b"authorization", b"")
+        hashed = secret_hash(authorization[len(_SCHEME) :].strip())
+        if hashed is None or self._authenticator.remembered(hashed) is None:
+            await self._tarpit.wait(call.address)
+
     async def _look_up(self, call: Call, hashed: bytes) -> Principal | None:
         if self._authenticator.is_unknown(hashed):
             return None
         try:
             return await self._lookups.find(hashed, call.address)
         except TooManyLookups:
-            message = "Too many unknown keys at once. Please try again."
+            message = "Too many unrecognized keys are being checked. Wait a second and try again."
             problem = Problem(ProblemCode.TOO_MANY_REQUESTS, message)
         raise await self._delayed(call, problem)
 

@@ -113,7 +113,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.BLOCK_AT_CAPACITY: Kind(409, "Block at capacity"),
     RefusalCode.SEAT_HELD_BY_ANOTHER_USER: Kind(409, "Seat held by another user"),
     RefusalCode.SEAT_NOT_AVAILABLE: Kind(409, "Seat not available"),
-    RefusalCode.LOCK_NOT_AVAILABLE: Kind(409, "Seat in use"),
+    RefusalCode.LOCK_NOT_AVAILABLE: Kind(409, "Seat temporarily locked"),
     RefusalCode.ORPHAN_SEAT: Kind(409, "Single seat left alone"),
     RefusalCode.ACTIVE_HOLD_EXISTS: Kind(409, "Active hold exists"),
     RefusalCode.ALREADY_WAITING: Kind(409, "Already on the waitlist"),

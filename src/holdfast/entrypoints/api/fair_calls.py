@@ -26,7 +26,7 @@ _log = structlog.get_logger("holdfast.api")
 @dataclass(frozen=True, slots=True)
 class Shares:
     """`at_once` is how many threads one organization may use; `calls_max` counts calls that run
-    and calls in a queue."""
+    and calls in a queue, apart from the first `at_once` of each organization."""
 
     threads: int
     at_once: int
@@ -70,11 +70,7 @@ class FairThreads:
         """None when there is no room, for anyone or for this organization."""
         job = _Job(organization_id, call, Future())
         with self._changed:
-            if (
-                self._is_closed
-                or self._calls.total() >= self._shares.calls_max
-                or self._calls[organization_id] >= self._shares.calls_of_one_max
-            ):
+            if self._is_closed or not self._has_room_for(organization_id):
                 return None
             self._calls[organization_id] += 1
             self._queues.setdefault(organization_id, deque()).append(job)
@@ -82,6 +78,14 @@ class FairThreads:
                 self._start_thread()
             self._changed.notify()
         return job.future
+
+    def _has_room_for(self, organization_id: OrganizationId) -> bool:
+        """An organization that uses less than its threads is let in however many others queue, so
+        that two busy ones cannot shut out a third."""
+        calls = self._calls[organization_id]
+        return calls < self._shares.at_once or (
+            calls < self._shares.calls_of_one_max and self._calls.total() < self._shares.calls_max
+        )
 
     def close(self) -> None:
         """Running calls end by themselves; those in a queue are cancelled."""
@@ -162,7 +166,7 @@ class FairCalls:
     async def run_for(
         self, seconds: float, organization_id: OrganizationId, call: Callable[[], T]
     ) -> T:
-        """Waits so long at most."""
+        """Wait at most `seconds`."""
         future = self._threads.submit(organization_id, call)
         if future is None:
             raise unavailable()

@@ -236,7 +236,7 @@ def _malformed() -> Problem:
 
 
 def body_cut_off() -> Problem:
-    return Problem(ProblemCode.MALFORMED_JSON, "The body did not arrive whole")
+    return Problem(ProblemCode.MALFORMED_JSON, "The request body is incomplete")
 
 
 def _too_large(bytes_max: int) -> Problem:

@@ -91,6 +91,7 @@ class Router:
         bearer: Bearer,
         documents: Mapping[str, Reply],
     ) -> None:
+        self._bearer = bearer
         self._exact: dict[str, dict[str, Respond]] = {}
         self._patterns: dict[tuple[str, ...], dict[str, Respond]] = {}
         for path, reply in documents.items():
@@ -101,9 +102,11 @@ class Router:
     async def __call__(self, call: Call, receive: Receive) -> Reply:
         methods = self._exact.get(call.path) or self._matching(call.segments)
         if methods is None:
+            await self._bearer.delay_stranger(call)
             raise Problem(ProblemCode.NOT_FOUND, self._where_else(call))
         respond = methods.get("GET" if call.method == "HEAD" else call.method)
         if respond is None:
+            await self._bearer.delay_stranger(call)
             allowed = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
             raise Problem(
                 ProblemCode.METHOD_NOT_ALLOWED,

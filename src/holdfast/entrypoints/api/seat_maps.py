@@ -15,6 +15,8 @@ from holdfast.services import reading
 
 # A map of 50,000 seats has a megabyte and a half.
 MAPS_KEPT_MAX = 16
+# One organization with many small halls does not drive out the others' large ones.
+MAPS_OF_ORGANIZATION_MAX = 4
 
 _encode = msgspec.json.Encoder().encode
 
@@ -47,8 +49,7 @@ class MapWriter:
         state = reading.map_state(self._seats, *key)
         if isinstance(state, Refusal):
             return state
-        with self._lock:
-            known = self._kept.get(key)
+        known = self._known(key)
         if known is not None and known.is_true(state):
             return known
         written = self._written(key)
@@ -63,11 +64,20 @@ class MapWriter:
         body = _encode(map_answer(found))
         return WrittenMap(body, tag_of(body), found.version, found.blocks_digest, found.next_lapse)
 
+    def _known(self, key: SessionKey) -> WrittenMap | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
     def _keep(self, key: SessionKey, written: WrittenMap) -> None:
         with self._lock:
             self._kept[key] = written
             self._kept.move_to_end(key)
-            while len(self._kept) > MAPS_KEPT_MAX:
+            own = [each for each in self._kept if each[0] == key[0]]
+            if len(own) > MAPS_OF_ORGANIZATION_MAX:
+                del self._kept[own[0]]
+            elif len(self._kept) > MAPS_KEPT_MAX:
                 self._kept.popitem(last=False)
 
 

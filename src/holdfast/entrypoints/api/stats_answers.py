@@ -53,9 +53,10 @@ class WindowAnswer(AnswerShape, frozen=True):
 class StatsAnswer(AnswerShape, frozen=True):
     """Holds at one moment, `at`. `active_holds` have `total_held_tickets` among them, of which
     `total_held_seats` are assigned seats; `holds_expiring_soon` of them end within five minutes.
-    `expired_holds` have lapsed and are yet to be cleaned up, which delays nobody. Parties on the
-    waitlist are no holds: `waiting_parties` are on it, `expired_waiting_parties` ran out of time
-    and are yet to be cleaned up. `window` tells what became of the holds of the last hours."""
+    `expired_holds` have lapsed and are yet to be cleaned up, which delays nobody. Parties on
+    the waitlist are counted separately: `waiting_parties` are on it, `expired_waiting_parties` ran
+    out of time and are yet to be cleaned up. `window` says what became of the holds of the last
+    hours."""
 
     active_holds: int
     expired_holds: int

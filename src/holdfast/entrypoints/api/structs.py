@@ -67,7 +67,7 @@ UserId: TypeAlias = Annotated[
         examples=["user-4711"],
         extra=ruled(
             ProblemCode.INVALID_USER_ID,
-            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters, not all blank",
+            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters and must not be blank",
         ),
     ),
 ]

@@ -1,8 +1,8 @@
 """Callers whose credentials are refused again and again get their answers late.
 
 A 401 is cheap, but a client that is answered at once comes back at once, and a few hundred such
-clients keep the event loop busy. One that has to wait a second comes back once a second. A valid
-key never waits, whatever else comes from the same address.
+clients keep the event loop busy. One that has to wait a second comes back once a second. A key that
+this process has seen valid never waits, whatever else comes from the same address.
 """
 
 import asyncio

@@ -95,7 +95,7 @@ def _always_answering(app: ASGIApp) -> ASGIApp:
 
         await app(scope, receive, noted)
         if scope["type"] == "http" and not is_answered:
-            refusal = PlainTextResponse("The body did not arrive whole.\n", status_code=400)
+            refusal = PlainTextResponse("The request body is incomplete.\n", status_code=400)
             await refusal(scope, receive, send)
 
     return answering

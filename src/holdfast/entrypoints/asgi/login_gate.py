@@ -4,6 +4,7 @@ a core busy, and Django would start as many at once as there are requests."""
 import asyncio
 from collections import Counter
 
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.entrypoints.pages.middleware import PAGES_POLICY
@@ -17,7 +18,7 @@ WAIT_SECONDS_MAX = 10.0
 # After a log-in nobody enters for twice as long as it took: hashing gets a third of a core at most.
 REST_FACTOR = 2.0
 REST_SECONDS_MAX = 5.0
-# Whoever is sent away at once comes back at once.
+# A client that is refused at once comes back at once.
 REFUSED_AFTER_SECONDS = 1.0
 
 
@@ -31,12 +32,21 @@ class LoginGate:
         self._waiting: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != LOGIN_PATH or scope["method"] != "POST":
+        # Django takes `post` for POST.
+        is_log_in = scope["type"] == "http" and scope["path"] == LOGIN_PATH
+        if not is_log_in or scope["method"].upper() in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
         # Read before it gets a place: a slow sender keeps nobody else waiting.
-        body = await _read_body(receive)
-        if body is None or not await self._enter(scope["client"][0] if scope["client"] else ""):
+        try:
+            body = await _read_body(receive)
+        except _TooLong:
+            refusal = PlainTextResponse("The request body is too large.\n", status_code=413)
+            await refusal(scope, receive, send)
+            return
+        if body is None:
+            return  # the outer application answers for it
+        if not await self._enter(scope["client"][0] if scope["client"] else ""):
             await asyncio.sleep(REFUSED_AFTER_SECONDS)
             await self._refuse(send)
             return
@@ -92,8 +102,12 @@ class _Replay:
         return {"type": "http.request", "body": body, "more_body": False}
 
 
+class _TooLong(Exception):
+    """More than any log-in form sends."""
+
+
 async def _read_body(receive: Receive) -> bytes | None:
-    """None where it is too long, too slow, or given up."""
+    """None if it never arrives whole."""
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):
@@ -103,7 +117,7 @@ async def _read_body(receive: Receive) -> bytes | None:
                     return None
                 body += message.get("body", b"")
                 if len(body) > BODY_BYTES_MAX:
-                    return None
+                    raise _TooLong
                 if not message.get("more_body", False):
                     return bytes(body)
     except TimeoutError:

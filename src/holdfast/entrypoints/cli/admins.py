@@ -24,8 +24,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser = commands.add_parser(
         "create-admin",
         help="let a person log in to the admin pages",
-        description="Makes a user of the admin pages, or gives an existing one a new password, and "
-        f"asks before that. Asks for the password, or takes it from {PASSWORD_VARIABLE}.",
+        description="Creates a user of the admin pages, or, after asking, sets a new password for "
+        f"an existing one. Prompts for the password unless {PASSWORD_VARIABLE} is set.",
     )
     parser.add_argument("name", type=_name, help="the name to log in with")
     add_yes(parser)
@@ -36,7 +36,7 @@ def _name(text: str) -> str:
     """As the admin pages themselves want it."""
     if not _NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
-            "a name has 1 to 150 characters: letters, digits and @ . + - _"
+            "a name must be 1 to 150 characters: letters, digits and @ . + - _"
         )
     return text
 
@@ -55,7 +55,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     if is_known_person(options.name):
-        confirm(f"{options.name} exists already. Set a new password?", options)
+        confirm(f"{options.name} already exists. Set a new password?", options)
     password = os.environ.get(PASSWORD_VARIABLE) or _asked()
     if len(password) < PASSWORD_LENGTH_MIN:
         raise CommandFailed(f"a password has at least {PASSWORD_LENGTH_MIN} characters")

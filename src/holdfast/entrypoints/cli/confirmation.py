@@ -15,6 +15,10 @@ def confirm(question: str, options: argparse.Namespace) -> None:
     if options.yes:
         return
     if not sys.stdin.isatty():
-        raise CommandFailed(f"{question} There is nobody to ask: say --yes to agree.")
-    if input(f"{question} [y/N] ").strip().lower() not in {"y", "yes"}:
+        raise CommandFailed(f"{question} Cannot ask without a terminal: pass --yes to confirm.")
+    try:
+        answer = input(f"{question} [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() not in {"y", "yes"}:
         raise CommandFailed("nothing was changed")

@@ -34,7 +34,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument(
         "--reset",
         action="store_true",
-        help="delete the demo's data in HOLDFAST_HOME first: holds, orders, keys, people; asks",
+        help="first delete the demo's data in HOLDFAST_HOME (holds, orders, keys, users), "
+        "after asking",
     )
     add_yes(parser)
     parser.set_defaults(run=run)
@@ -77,7 +78,7 @@ def _reset(settings: Settings, options: argparse.Namespace) -> None:
     try:
         erase(settings)
     except EmbeddedServiceError as error:
-        raise CommandFailed(f"{error} Stop the demo first; nothing was deleted.") from error
+        raise CommandFailed(f"{error} Nothing was deleted. Stop the demo first.") from error
     say("Deleted.")
 
 

@@ -27,7 +27,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _name(text: str) -> str:
     if not text.strip() or len(text) > NAME_LENGTH_MAX or not text.isprintable():
         raise argparse.ArgumentTypeError(
-            f"a name has 1 to {NAME_LENGTH_MAX} printable characters, not all of them blank"
+            f"a name must be 1 to {NAME_LENGTH_MAX} printable characters and must not be blank"
         )
     return text
 

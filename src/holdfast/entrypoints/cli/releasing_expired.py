@@ -17,9 +17,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "release-expired",
         help="write down which holds have expired, and give their tickets back",
         description="Expires every hold whose time is up and says how many there were and how many "
-        "tickets went back on sale. Parties on the waitlist whose time is up are counted apart: "
-        "they have no tickets. Safe to run at any time and in several places at once. Exit code 0: "
-        "none is left; 1: some could not be expired.",
+        "tickets went back on sale. Parties whose time on the waitlist is up are counted "
+        "separately: they hold no tickets. Safe to run at any time and in several places at once. "
+        "Exit code 0: none is left; 1: some could not be expired.",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(

@@ -41,7 +41,7 @@ const REASONS = {
   no_available_seats: () => "Sold out",
   others_are_waiting: () => "Others on the waitlist are ahead of you",
   quantity_above_maximum: ({ maximum }) => `You can buy at most ${maximum} of these`,
-  waiting_places_exceeded: () => "You cannot join this waitlist again",
+  waiting_places_exceeded: () => "You already have as many places on this waitlist as one buyer may have",
   amount_changed: () => "Your cart has changed. Check the new total and pay again",
 };
 
@@ -388,15 +388,21 @@ function forgetRefusal() {
   show();
 }
 
+// A job of its own: what is under way still belongs to the session that is left, and so does a
+// click that was not sent yet.
 async function open(chosen) {
-  session = chosen;
-  fragment.set("session", chosen); // for the next reload
-  history.replaceState(null, "", `#${fragment}`);
-  hold = null;
-  wanted = {};
-  offers = [];
-  soldOutTypes.clear();
-  step("choosing");
+  sendsAt = null;
+  await alone(() => {
+    sendsAt = null;
+    session = chosen;
+    fragment.set("session", chosen); // for the next reload
+    history.replaceState(null, "", `#${fragment}`);
+    hold = null;
+    wanted = {};
+    offers = [];
+    soldOutTypes.clear();
+    step("choosing");
+  });
   await look();
 }
 
