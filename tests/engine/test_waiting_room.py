@@ -48,6 +48,23 @@ def test_whoever_waits_for_a_seat_is_given_up_whatever_line_had_its_turn(
     assert sorted(map(id, room.empty())) == sorted(map(id, (releasing, patient)))
 
 
+def test_who_got_the_lock_and_needs_another_round_is_not_given_up(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", 0.0)
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    room = WaitingRoom(lanes=4)
+    buyers = [pending_of(venue.place(("standing", 1))) for _ in range(2)]
+    room.join([(buyer, SEAT) for buyer in buyers])
+    now += 1
+    assert room.take(1) == (SEAT, buyers[:1])
+    now += 1
+    monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", 0.5)
+    assert room.put_back(SEAT, [], buyers[:1]) == []
+    assert room.take(2) == (SEAT, buyers), "in their order"
+
+
 def test_a_long_line_that_moves_gives_nobody_up(
     venue: Venue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

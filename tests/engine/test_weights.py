@@ -11,7 +11,7 @@ from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import WEIGHT_PER_GROUP_MAX
 from holdfast.engine.pending import Pending
-from tests.contract.venues import Venue
+from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import MemoryWorld
 
 
@@ -59,3 +59,14 @@ def test_one_order_that_is_larger_than_all_goes_alone() -> None:
     first, second = pending(venue.convert(large.id)), pending(venue.convert(small.id))
     assert runner.run([first, second]).again == [second]
     assert isinstance(first.future.result(0).outcome, Converted)
+
+
+def test_many_seats_are_spread_over_groups_too() -> None:
+    world = MemoryWorld()
+    rows = {f"R{number}": 50 for number in range(12)}
+    venue = world.build(Plan({}, {}, hall=Hall({"Stalls": rows}, {"seat": ()})))
+    runner = GroupRunner(world.store.connect(), Nobody())
+    names = list(venue.places)
+    asked = [pending(venue.seats(*names[at : at + 200])) for at in (0, 200, 400)]
+    assert runner.run(asked).again == asked[2:]
+    assert all(isinstance(each.future.result(0).outcome, Placed) for each in asked[:2])

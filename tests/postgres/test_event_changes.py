@@ -12,23 +12,27 @@ import pytest
 from holdfast.adapters.postgres import catalogue as catalogue_module
 from holdfast.adapters.postgres import catalogue_statements, decision_barrier
 from holdfast.adapters.postgres.catalogue import PostgresCatalogue
+from holdfast.adapters.postgres.locks import advisory_name
 from holdfast.adapters.postgres.reading import Database
 from holdfast.domain.catalogue import EventStatus
 from holdfast.domain.catalogue_changes import ChangeEvent, SaleChange
+from holdfast.domain.footprint import Resource, ResourceKind
 from holdfast.domain.ids import EventId
 from holdfast.domain.outcomes import Placed
+from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
 from holdfast.ports.catalogue import CatalogueAnswer
 from holdfast.ports.store import StoreError
-from tests.contract.asking import ask
-from tests.contract.venues import Venue
+from tests.contract.asking import ask, placed, waiting
+from tests.contract.venues import STRANGER, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.postgres.rounds import Rounds
+from tests.support.databases import is_engine_blocked
+from tests.support.patience import PATIENCE_SECONDS
 
 # More than PostgreSQL has room for locks.
 MANY_SESSIONS = 20_000
-PATIENCE_SECONDS = 60.0
 
 
 @dataclass
@@ -52,7 +56,10 @@ class Box:
             )
 
     def cancel(self, venue: Venue) -> CatalogueAnswer:
-        sale = SaleChange(status=EventStatus.CANCELLED)
+        return self.become(venue, EventStatus.CANCELLED)
+
+    def become(self, venue: Venue, status: EventStatus) -> CatalogueAnswer:
+        sale = SaleChange(status=status)
         change = ChangeEvent(venue.organization_id, self.event_id(venue), sale=sale)
         return PostgresCatalogue(self.database).apply(change, None, lambda _: b"")
 
@@ -175,3 +182,43 @@ def test_groups_of_other_events_are_not_waited_for(box: Box, rounds: Rounds) -> 
     with rounds.round() as current:
         assert not isinstance(box.cancel(other).outcome, Refusal)
         current.commit()
+
+
+def waited_for(box: Box, engine: Admission) -> Venue:
+    """Sold out, with a party on the waitlist."""
+    policy = HoldPolicy(waitlist=True)
+    venue = box.world.build(Plan({"floor": 1}, {"standing": ("floor",)}, policy))
+    placed(engine, venue.place(("standing", 1)))
+    waiting(engine, venue.place(("standing", 1), holder=STRANGER))
+    return venue
+
+
+def version_of(box: Box, venue: Venue) -> int:
+    ((version,),) = box.world._rows("SELECT version FROM session WHERE id = %s", venue.session_id)
+    return int(version)
+
+
+def test_what_was_cached_while_a_party_joined_is_read_again(box: Box, engine: Admission) -> None:
+    """The first party of a waitlist raises no version: those who read the new terms before it was
+    there must look once more when every group that could have let it in has ended."""
+    venue = waited_for(box, engine)
+    before = version_of(box, venue)
+    assert not isinstance(box.become(venue, EventStatus.LIVE).outcome, Refusal)
+    assert version_of(box, venue) == before + 2
+
+
+def test_it_waits_for_a_session_before_it_locks_a_row(box: Box, engine: Admission) -> None:
+    """The other way round, a change of that session would wait for us as we wait for it."""
+    venue = waited_for(box, engine)
+    session = Resource(ResourceKind.SESSION, venue.organization_id, venue.session_id)
+    answers: list[CatalogueAnswer] = []
+    thread = threading.Thread(target=lambda: answers.append(box.cancel(venue)))
+    with psycopg.connect(box.world.url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_name(session)])
+        thread.start()
+        assert becomes(lambda: is_engine_blocked(box.world.url))
+        other.execute("SET LOCAL lock_timeout = '1s'")
+        other.execute("UPDATE session SET version = version + 1 WHERE id = %s", [venue.session_id])
+    thread.join(PATIENCE_SECONDS)
+    assert answers
+    assert not isinstance(answers[0].outcome, Refusal)

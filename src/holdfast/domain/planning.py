@@ -134,6 +134,7 @@ class GroupPlan:
         )
 
     def _footprint(self, command: Command, learnt: NeedsMore) -> Footprint:
+        weight = 1
         match command:
             case BlockSeats():
                 required = {Resource(_SESSION, command.organization_id, command.session_id)}
@@ -143,8 +144,10 @@ class GroupPlan:
                     refusal = refusals.too_many_seats(freed)
                     return Footprint(frozenset(), refusal=refusal)
                 required |= self._holds(learnt.holds)
+                weight = len(command.seat_ids) + freed
             case ReleaseHold() | ExtendHold():
-                required = self._holds((command.hold_key,))
+                holds = self._known((command.hold_key,))
+                required, weight = resources_of(holds), max(1, _seats_of(holds))
             case StartCheckout():
                 holds = self._known(command.hold_keys)
                 if _seats_of(holds) > SEATS_PER_ORDER_MAX:
@@ -167,8 +170,10 @@ class GroupPlan:
                 session = Resource(_SESSION, organization_id, command.session_id)
                 return Footprint(frozenset({session}), frozenset(optional))
             case ExpireHolds():
-                required = resources_of(_as_many_as_are_quick(self._known(command.hold_keys)))
-        return Footprint(frozenset(required | _key_of(command)))
+                holds = list(_as_many_as_are_quick(self._known(command.hold_keys)))
+                # The reaper leaves the large commands' turn to people.
+                required, weight = resources_of(holds), max(1, _seats_of(holds) // 2)
+        return Footprint(frozenset(required | _key_of(command)), weight=weight)
 
     def _footprint_of_cart(self, command: CartCommand, learnt: NeedsMore) -> Footprint:
         hold = self.survey.carts.get(command.cart_key)
@@ -207,6 +212,7 @@ class GroupPlan:
             required |= resources_of(standing)
         optional = self._lapsed(learnt.lapsed) if learnt.lapsed else set()
         proposal = holding = None
+        weight = len(command.named_seats) + _seats_of(standing)
         session = self.survey.sessions.get(command.session_key)
         if session is not None:
             required |= self._seats.pools(command, session)
@@ -230,6 +236,7 @@ class GroupPlan:
             required |= seat_resources(organization_id, proposed & learnt.locked_seats)
             required |= self._seats.block_pools(command.session_key, proposed, proposal.limits)
             optional |= seat_resources(organization_id, proposed)
+            weight += len(proposed)
         return Footprint(
             frozenset(required),
             frozenset(optional - required),
@@ -237,6 +244,7 @@ class GroupPlan:
             holding,
             (command.hold_key,),
             claim=self._seats.claim(command, proposal),
+            weight=max(1, weight),
         )
 
     def _footprint_of_convert(self, command: ConvertHolds, learnt: NeedsMore) -> Footprint:

@@ -13,7 +13,7 @@ from holdfast.domain.commands import Command
 from holdfast.domain.ids import SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.transitions import SeatTransition, Transition
-from holdfast.engine.group import GroupRunner
+from holdfast.engine.group import GroupResult, GroupRunner
 from holdfast.engine.limits import Limits
 from holdfast.engine.pending import Pending
 from holdfast.engine.queue import FairQueue
@@ -113,12 +113,10 @@ class Admission:
             resource, pendings = turn
             try:
                 result = runner.run(pendings, wait_for=resource)
-                again = [(pending, resource) for pending in result.again]
-                leftovers = again + result.blocked
             except BaseException as error:
                 _fail(pendings, error)
-                leftovers = []
-            for pending, seat in self._waiting.put_back(resource, leftovers):
+                result = GroupResult()
+            for pending, seat in self._waiting.put_back(resource, result.blocked, result.again):
                 runner.refuse(pending, refusals.lock_not_available([SeatId(seat.name)]))
         connection.close()
 

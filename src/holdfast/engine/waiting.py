@@ -17,7 +17,7 @@ Buyers do not wait long for a seat that somebody has locked: there are others to
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from holdfast.domain.commands import FillCart, PlaceHold, RenewCart
@@ -45,12 +45,10 @@ class WaitingRoom:
 
     def line_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
         """The line that a command with this footprint has to join, if there is one."""
-        line = self._line_of_locked(footprint) if self._lines else None
-        if line is None and footprint.weight > WEIGHT_IN_MAIN_LANE_MAX:
+        if footprint.weight > WEIGHT_IN_MAIN_LANE_MAX:
             return Resource(ResourceKind.LARGE, organization_id, _NO_NAME)
-        return line
-
-    def _line_of_locked(self, footprint: Footprint) -> Resource | None:
+        if not self._lines:
+            return None
         with self._changed:
             return min(footprint.required & self._lines.keys(), default=None)
 
@@ -91,9 +89,13 @@ class WaitingRoom:
         has_room = len(self._served & self._tried) < self._tried_served_max
         return due[0] if due and has_room else None
 
-    def put_back(self, resource: Resource, leftovers: Blocked) -> Blocked:
-        """The turn of this line is over; what could not be decided waits on, in its order. Returns
-        those, of any line, that have waited long enough for a seat."""
+    def put_back(
+        self, resource: Resource, blocked: Blocked, again: Sequence[Pending] = ()
+    ) -> Blocked:
+        """The turn of this line is over; what could not be decided waits on, in its order. Those
+        who only need another round got the lock. Returns those, of any line, that have waited long
+        enough for a seat."""
+        leftovers = [*((pending, resource) for pending in again), *blocked]
         with self._changed:
             self._served.discard(resource)
             self._not_before.pop(resource, None)
@@ -102,7 +104,7 @@ class WaitingRoom:
                 if not blocked_on.kind.is_row:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
             line = self._lines.pop(resource, None)
-            if any(blocked_on == resource for _, blocked_on in leftovers):
+            if any(blocked_on == resource for _, blocked_on in blocked):
                 self._tried.add(resource)
             else:
                 self._tried.discard(resource)

@@ -41,7 +41,7 @@ from holdfast.domain.catalogue_changes import (
 )
 from holdfast.domain.commands import IdempotencyKey
 from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId
+from holdfast.domain.ids import OrganizationId, PoolId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalogue import CatalogueOutcome
 
@@ -120,22 +120,17 @@ def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutco
     if refusal is not None:
         return refusal
     if (policy, sale) != (event.policy, event.sale):
+        waited = connection.execute(sql.WAITED_FOR_SESSIONS, (organization_id, event_id)).fetchall()
+        session_ids = [session_id for (session_id,) in waited]
+        # Before any row of a session, as every other change does it.
+        lock_sessions(connection, organization_id, session_ids[:1])
         terms = (*astuple(policy), sale.status.value, sale.starts_at, sale.ends_at)
         connection.execute(sql.CHANGE_EVENT_TERMS, (*terms, organization_id, event_id))
         connection.execute(sql.RAISE_VERSIONS_OF_EVENT, (organization_id, event_id))
-        _settle_waitlists(connection, organization_id, event_id)
+        if session_ids:
+            settle_lines(connection, organization_id, session_ids)
     connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
     return found(event_record(connection, organization_id, event_id))
-
-
-def _settle_waitlists(
-    connection: Connection, organization_id: OrganizationId, event_id: EventId
-) -> None:
-    rows = connection.execute(sql.WAITED_FOR_SESSIONS, (organization_id, event_id)).fetchall()
-    session_ids = [row[0] for row in rows]
-    if session_ids:
-        lock_sessions(connection, organization_id, session_ids[:1])
-        settle_lines(connection, organization_id, session_ids)
 
 
 def _create_session(connection: Connection, change: CreateSession) -> CatalogueOutcome:

@@ -171,6 +171,14 @@ UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = ANY
 RAISE_VERSIONS_OF_EVENT = """
 UPDATE session SET version = version + 1 WHERE organization_id = %s AND event_id = %s
 """
+# Once more, for what was cached meanwhile: the first party of a waitlist raises no version, and one
+# that was joining on the old terms has not been seen by those who read the new ones at once.
+RAISE_VERSIONS_OF_WAITED = """
+UPDATE session s SET version = s.version + 1
+WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (
+    SELECT FROM waiting_line l
+    WHERE l.organization_id = s.organization_id AND l.session_id = s.id)
+"""
 INSERT_POOL = """
 INSERT INTO pool (organization_id, id, session_id, name, total) VALUES (%s, %s, %s, %s, %s)
 """

@@ -38,6 +38,9 @@ def await_decisions(database: Database, organization_id: OrganizationId, event_i
                 raise Contended("a group has not ended")
             time.sleep(_PAUSE_SECONDS)
             older &= groups_deciding(connection, names)
+        # Two changes of one event would lock its sessions in any order.
+        connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
+        connection.execute(sql.RAISE_VERSIONS_OF_WAITED, (organization_id, event_id))
 
 
 def groups_deciding(connection: Connection, names: Sequence[int]) -> set[str]:
