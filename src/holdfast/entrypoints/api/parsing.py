@@ -117,7 +117,7 @@ _patience = _Patience()
 
 async def read_body(call: Call, receive: Receive, bytes_max: int = BODY_BYTES_MAX) -> bytes:
     """The whole body, refused as soon as it is known to be too large, and when it does not come."""
-    length = _declared_length(call)
+    length = declared_length(call)
     if length is not None and length > bytes_max:
         raise _too_large(bytes_max)
     with _patience.limited():
@@ -140,7 +140,7 @@ async def _whole_body(length: int | None, receive: Receive, bytes_max: int) -> b
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _declared_length(call: Call) -> int | None:
+def declared_length(call: Call) -> int | None:
     declared = call.headers.get(b"content-length")
     if declared is None or not declared.isdigit():
         return None

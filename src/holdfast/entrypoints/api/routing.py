@@ -12,9 +12,11 @@ from holdfast.entrypoints.api.authentication import Bearer, require_scope
 from holdfast.entrypoints.api.codes import ProblemCode
 from holdfast.entrypoints.api.context import Context
 from holdfast.entrypoints.api.exchange import Call, Reply
+from holdfast.entrypoints.api.large_bodies import LargeBodies
 from holdfast.entrypoints.api.parsing import (
     BODY_BYTES_MAX,
     BodyParser,
+    declared_length,
     is_csv,
     parse_query,
     path_id,
@@ -81,6 +83,28 @@ class Endpoint:
         return self._body.parse(body)
 
 
+class LargeBodyEndpoint(Endpoint):
+    """A route whose body may be large. Such a body is in memory until the request is over."""
+
+    def __init__(
+        self, route: Route[Any], context: Context, bearer: Bearer, bodies: LargeBodies
+    ) -> None:
+        super().__init__(route, context, bearer)
+        self._bodies = bodies
+
+    async def __call__(self, call: Call, receive: Receive) -> Reply:
+        try:
+            return await super().__call__(call, receive)
+        finally:
+            self._bodies.leave(call)
+
+    async def _read_body(self, call: Call, receive: Receive) -> Any:
+        length = declared_length(call)
+        if length is None or length > BODY_BYTES_MAX:
+            self._bodies.enter(call, call.principal.organization_id)
+        return await super()._read_body(call, receive)
+
+
 class Router:
     """Exact paths by look-up; the few with an id or a name in them part by part."""
 
@@ -96,8 +120,13 @@ class Router:
         self._patterns: dict[tuple[str, ...], dict[str, Respond]] = {}
         for path, reply in documents.items():
             self._exact[path] = {"GET": _Document(path, reply)}
+        bodies = LargeBodies()
         for route in routes:
-            self._methods_of(route.path)[route.method] = Endpoint(route, context, bearer)
+            self._methods_of(route.path)[route.method] = (
+                LargeBodyEndpoint(route, context, bearer, bodies)
+                if route.body_bytes_max > BODY_BYTES_MAX
+                else Endpoint(route, context, bearer)
+            )
 
     async def __call__(self, call: Call, receive: Receive) -> Reply:
         methods = self._exact.get(call.path) or self._matching(call.segments)
