@@ -1,10 +1,15 @@
 """What paid holds become: an order, one ticket for each unit, and the links between them."""
 
 from concurrent.futures import ThreadPoolExecutor
-from uuid import uuid4
+from contextlib import closing
+from uuid import UUID, uuid4
 
 import pytest
 
+from holdfast.adapters.postgres import orders
+from holdfast.adapters.postgres.reading import Database
+from holdfast.domain.ids import OrganizationId
+from holdfast.ports.paging import PageRequest
 from tests.e2e.answers import first_error, moment, problem_of
 from tests.e2e.halls import build_hall
 from tests.e2e.owner import Owner
@@ -86,6 +91,27 @@ def test_orders_are_listed_newest_first_page_by_page(platform: Platform) -> None
             break
         query["cursor"] = page["next_cursor"]
     assert seen == made[::-1]
+
+
+def test_a_page_of_orders_ends_before_it_has_too_many_tickets(
+    platform: Platform, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At least one order is on it, however many tickets that one has."""
+    monkeypatch.setattr(orders, "TICKETS_PER_PAGE_MAX", 4)
+    sale = platform.on_sale(20)
+    for quantity in (1, 2, 3, 5, 1, 3):
+        ok(confirmed(platform, held(platform, sale, quantity)))
+    organization_id = OrganizationId(UUID(platform.organization_id))
+    pages: list[list[int]] = []
+    after = None
+    with closing(Database(database_url)) as database:
+        database.open()
+        while not pages or after is not None:
+            request = PageRequest(size=3, after=after)
+            page = orders.PostgresOrders(database).orders(organization_id, request)
+            pages.append([len(order.tickets) for order in page.items])
+            after = page.next
+    assert pages == [[3, 1], [5], [3], [2, 1]]
 
 
 def test_attendees_go_with_their_tickets_and_no_address_is_shown(

@@ -9,6 +9,9 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
 from holdfast.domain.order import Checkout, Order
 from holdfast.ports.paging import Page, PageRequest
 
+# As many as one order may have.
+TICKETS_PER_PAGE_MAX = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class SeenCheckout:
@@ -36,5 +39,6 @@ class OrderReader(Protocol):
         hold_id: HoldId | None = None,
         payment_reference: str | None = None,
     ) -> Page[Order]:
-        """Newest first."""
+        """Newest first. A page ends before the order that brings it above TICKETS_PER_PAGE_MAX,
+        but has one order at least."""
         ...

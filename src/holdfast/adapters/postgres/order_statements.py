@@ -30,9 +30,20 @@ ORDER = f"""
 SELECT {_ORDER_COLUMNS} FROM purchase_order o WHERE o.organization_id = %s AND o.id = %s
 """  # noqa: S608
 
+# Up to a number of orders and of tickets; `found` tells whether there is more. The last position
+# says how many tickets an order has, without reading the thousands that it may have.
 ORDERS = f"""
-SELECT {_ORDER_COLUMNS} FROM purchase_order o WHERE {{conditions}}
-ORDER BY o.created_at DESC, o.id DESC LIMIT %(limit)s
+WITH newest AS (
+    SELECT o.* FROM purchase_order o WHERE {{conditions}}
+    ORDER BY o.created_at DESC, o.id DESC LIMIT %(size)s + 1),
+counted AS (
+    SELECT n.*, count(*) OVER () AS found, row_number() OVER down AS number,
+        sum((SELECT max(t.position) + 1 FROM ticket t WHERE t.organization_id = n.organization_id
+             AND t.order_id = n.id)) OVER down AS tickets
+    FROM newest n WINDOW down AS (ORDER BY n.created_at DESC, n.id DESC))
+SELECT {_ORDER_COLUMNS}, o.found FROM counted o
+WHERE o.number <= %(size)s AND (o.number = 1 OR o.tickets <= %(tickets_max)s)
+ORDER BY o.number
 """  # noqa: S608
 # A hold that a late payment revived leads to the order of the one that stands for it.
 OF_HOLD = """

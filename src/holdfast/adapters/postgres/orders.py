@@ -19,7 +19,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.order import Attendee, Checkout, Order, Ticket, revival_id
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import EmailAddress, Holder, Money
-from holdfast.ports.orders import SeenCheckout
+from holdfast.ports.orders import TICKETS_PER_PAGE_MAX, SeenCheckout
 from holdfast.ports.paging import Cursor, Page, PageRequest
 
 
@@ -63,7 +63,11 @@ class PostgresOrders:
         payment_reference: str | None = None,
     ) -> Page[Order]:
         conditions = ["o.organization_id = %(organization_id)s"]
-        names: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
+        names: dict[str, Any] = {
+            "organization_id": organization_id,
+            "size": page.size,
+            "tickets_max": TICKETS_PER_PAGE_MAX,
+        }
         if hold_id is not None:
             conditions.append(sql.OF_HOLD)
             names |= {"hold_id": hold_id, "revival_id": revival_id(hold_id)}
@@ -75,10 +79,10 @@ class PostgresOrders:
             names |= {"after": page.after.at, "after_id": page.after.id}
         query = sql.ORDERS.format(conditions=" AND ".join(conditions))
         with self._database.transaction(organization_id) as connection:
-            found = [_order(row) for row in connection.execute(query, names)]
-        items = tuple(found[: page.size])
-        last = items[-1] if len(found) > page.size else None
-        return Page(items, Cursor(last.created_at, last.id) if last else None)
+            rows = connection.execute(query, names).fetchall()
+        items = tuple(_order(row) for row in rows)
+        has_more = bool(rows) and rows[0][-1] > len(rows)
+        return Page(items, Cursor(items[-1].created_at, items[-1].id) if has_more else None)
 
 
 def _order(row: Row) -> Order:

@@ -95,6 +95,8 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         path="/api/orders",
         scope=Scope.ORDERS_READ,
         summary="List orders, newest first",
+        description="A page has at most 10,000 tickets in all, so it may have fewer orders than "
+        "`limit`: go on while `has_more`.",
         handler=handlers.list_orders,
         query=structs.OrdersQuery,
         answer=OrderPage,
