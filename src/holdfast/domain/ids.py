@@ -18,6 +18,7 @@ ApiKeyId = NewType("ApiKeyId", UUID)
 
 # A client may choose a hold's id, so two organizations may choose the same one.
 HoldKey = tuple[OrganizationId, HoldId]
+EventKey = tuple[OrganizationId, EventId]
 SessionKey = tuple[OrganizationId, SessionId]
 # A payment goes by the reference that its provider gave it.
 PaymentKey = tuple[OrganizationId, str]

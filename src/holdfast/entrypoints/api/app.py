@@ -1,5 +1,7 @@
 """The API as one ASGI application."""
 
+from functools import partial
+
 from starlette.types import Receive, Scope, Send
 
 from holdfast.entrypoints.api.authentication import Bearer
@@ -9,6 +11,7 @@ from holdfast.entrypoints.api.docs import documents
 from holdfast.entrypoints.api.fair_calls import IMPORTS, LARGE_READS, READS, FairCalls
 from holdfast.entrypoints.api.key_lookups import KeyLookups
 from holdfast.entrypoints.api.middleware import Edge
+from holdfast.entrypoints.api.occupancy_answers import written_occupancy
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.routing import Router
 from holdfast.entrypoints.api.seat_maps import MapWriter
@@ -47,6 +50,9 @@ class Api:
             statistics=FreshLookups(
                 self._large_reads.run_by_key,
                 SaleCounter(container.catalogue, container.holds, container.statistics).count,
+            ),
+            occupancies=FreshLookups(
+                self._large_reads.run_by_key, partial(written_occupancy, container.seats)
             ),
             orders=container.orders,
             facts=container.facts,

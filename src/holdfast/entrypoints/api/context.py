@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from holdfast.domain.ids import SessionId, SessionKey
+from holdfast.domain.ids import EventKey, SessionId, SessionKey
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.fair_calls import FairCalls
 from holdfast.entrypoints.api.seat_maps import WrittenMap
@@ -29,6 +29,7 @@ class Context:
     catalogue: CatalogueStore
     seats: SeatReader
     statistics: FreshLookups[StatisticsKey, CountedSale | Refusal]
+    occupancies: FreshLookups[EventKey, bytes | Refusal]
     orders: OrderReader
     facts: FactLog
     audit: AuditReader

@@ -101,13 +101,17 @@ async def get_hold(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def list_holds(context: Context, call: Call, query: HoldsQuery) -> Reply:
-    only = _hold_filter(query)
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reading.holds,
+    return await context.blocking.run(
+        call.principal.organization_id, _holds_reply, context, call, query
+    )
+
+
+def _holds_reply(context: Context, call: Call, query: HoldsQuery) -> Reply:
+    """On the thread that reads them: a hold may have thousands of seats."""
+    found = reading.holds(
         context.holds,
         call.principal.organization_id,
-        only,
+        _hold_filter(query),
         page_request(query),
         query.order,
     )

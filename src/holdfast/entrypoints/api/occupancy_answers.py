@@ -3,9 +3,19 @@
 from uuid import UUID
 
 from holdfast.domain.catalogue import PoolState
+from holdfast.domain.ids import EventKey
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.answers import AnswerShape, utc
+from holdfast.entrypoints.api.replies import written
 from holdfast.entrypoints.api.structs import Moment
-from holdfast.ports.seats import BlockOccupancy, EventOccupancy, SeatCounts, SessionOccupancy
+from holdfast.ports.seats import (
+    BlockOccupancy,
+    EventOccupancy,
+    SeatCounts,
+    SeatReader,
+    SessionOccupancy,
+)
+from holdfast.services import counting
 
 
 class SeatCountsAnswer(AnswerShape, frozen=True):
@@ -60,6 +70,12 @@ class OccupancyAnswer(AnswerShape, frozen=True):
     at: Moment
     seats: SeatCountsAnswer
     sessions: list[SessionOccupancyAnswer]
+
+
+def written_occupancy(seats: SeatReader, key: EventKey) -> bytes | Refusal:
+    """It blocks, and a large event takes a while to count and to write down."""
+    found = counting.occupancy(seats, *key)
+    return found if isinstance(found, Refusal) else written(occupancy_answer(found))
 
 
 def occupancy_answer(occupancy: EventOccupancy) -> OccupancyAnswer:

@@ -32,7 +32,7 @@ from holdfast.entrypoints.api.order_structs import (
     OrdersQuery,
     StartCheckoutRequest,
 )
-from holdfast.entrypoints.api.problems import FieldError, invalid, refusal_reply
+from holdfast.entrypoints.api.problems import FieldError, Problem, invalid, refusal_reply
 from holdfast.entrypoints.api.repetition import idempotency_of
 from holdfast.entrypoints.api.replies import (
     AnyOutcome,
@@ -52,6 +52,9 @@ from holdfast.services.checking_out import Payment, Sale
 
 T = TypeVar("T")
 PayingRequest = ConfirmHoldRequest | CompleteCheckoutRequest
+
+# An order with more tickets is written on a thread: these take a few milliseconds.
+TICKETS_WRITTEN_AT_ONCE_MAX = 500
 
 
 async def start_checkout(context: Context, call: Call, body: StartCheckoutRequest) -> Reply:
@@ -118,15 +121,13 @@ async def complete_checkout(context: Context, call: Call, body: CompleteCheckout
     sale = Sale(due, attendees, checkout_id)
     answer = await _convert(context, call, body, sale, answer_of)
     if not isinstance(answer.outcome, AlreadyConverted):
-        return reply_to(call, answer)
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        context.cashier.paid_order,
-        payment,
-        due.hold_ids[0],
-        answer.outcome.order_id,
+        return await _reply_to_sale(context, call, answer, answer_of)
+    paid_order = partial(
+        context.cashier.paid_order, payment, due.hold_ids[0], answer.outcome.order_id
     )
-    return _reply_again(call, found, order_answer)
+    return await context.blocking.run(
+        call.principal.organization_id, _reply_again, call, paid_order, order_answer
+    )
 
 
 async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -> Reply:
@@ -140,15 +141,11 @@ async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -
     sale = Sale(due, attendees)
     answer = await _convert(context, call, body, sale, _confirmed_now)
     if not isinstance(answer.outcome, AlreadyConverted):
-        return reply_to(call, answer, _confirmed_now)
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        context.cashier.paid_hold,
-        payment,
-        hold_id,
-        answer.outcome.order_id,
+        return await _reply_to_sale(context, call, answer, _confirmed_now)
+    paid_hold = partial(context.cashier.paid_hold, payment, hold_id, answer.outcome.order_id)
+    return await context.blocking.run(
+        call.principal.organization_id, _reply_again, call, paid_hold, _confirmed_before
     )
-    return _reply_again(call, found, _confirmed_before)
 
 
 def _payment(call: Call, body: PayingRequest) -> Payment:
@@ -163,8 +160,22 @@ async def _convert(
     return await context.engine.answer(command, partial(render, call, show=show) if key else None)
 
 
-def _reply_again(call: Call, found: T | Refusal, show: Callable[[T], object]) -> Reply:
-    """With the order that was made before."""
+async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Show) -> Reply:
+    """What is kept for a key was written by the engine. Otherwise a large order is written on a
+    thread, so that the event loop can serve others."""
+    sold = answer.outcome if answer.body is None else None
+    if isinstance(sold, Converted) and len(sold.order.tickets) > TICKETS_WRITTEN_AT_ONCE_MAX:
+        organization_id = call.principal.organization_id
+        try:
+            return await context.large.run(organization_id, reply_to, call, answer, show)
+        except Problem:
+            pass  # the threads are busy, but a sale that was made must not be answered with 503
+    return reply_to(call, answer, show)
+
+
+def _reply_again(call: Call, read: Callable[[], T | Refusal], show: Callable[[T], object]) -> Reply:
+    """With the order that was made before. Runs on the thread that reads it."""
+    found = read()
     reply = reply_to_reading(call, found, show)
     return reply if isinstance(found, Refusal) else as_replayed(reply)
 
@@ -181,7 +192,7 @@ def _order_reply(context: Context, call: Call) -> Reply:
 
 
 async def list_orders(context: Context, call: Call, query: OrdersQuery) -> Reply:
-    return await context.blocking.run(
+    return await context.large.run(
         call.principal.organization_id, _orders_reply, context, call, query
     )
 

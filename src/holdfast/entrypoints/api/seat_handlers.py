@@ -16,7 +16,6 @@ from holdfast.entrypoints.api.exchange import (
     Reply,
     is_known_tag,
 )
-from holdfast.entrypoints.api.occupancy_answers import occupancy_answer
 from holdfast.entrypoints.api.problems import FieldError, invalid, refusal_reply
 from holdfast.entrypoints.api.repetition import idempotency_of
 from holdfast.entrypoints.api.replies import Show, render, reply_to, reply_to_reading
@@ -130,14 +129,12 @@ def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
 
 
 async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        counting.occupancy,
-        context.seats,
-        call.principal.organization_id,
-        EventId(call.path_id),
-    )
-    return reply_to_reading(call, found, occupancy_answer)
+    """It counts every seat of the event, so those who ask at once share the answer."""
+    key = (call.principal.organization_id, EventId(call.path_id))
+    written = await context.occupancies.get(key)
+    if isinstance(written, Refusal):
+        return refusal_reply(written, call.request_id)
+    return Reply(200, written)
 
 
 async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:

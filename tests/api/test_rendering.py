@@ -1,0 +1,105 @@
+"""Answers that may be large are written on a thread: the event loop has others to serve."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from holdfast.domain.ids import EventId, OrganizationId
+from holdfast.entrypoints.api import app, occupancy_answers, replies
+from holdfast.entrypoints.api.app import create_api
+from holdfast.entrypoints.api.fair_calls import Shares
+from holdfast.ports.seats import EventOccupancy
+from tests.api.world import EVENT, NOW, StubSeats, World
+
+MANY = 501
+
+
+class EmptyHall(StubSeats):
+    def occupancy(
+        self, organization_id: OrganizationId, event_id: EventId
+    ) -> EventOccupancy | None:
+        return EventOccupancy(event_id, NOW, ())
+
+
+@pytest.fixture
+def new_world() -> Iterator[Callable[[], World]]:
+    worlds: list[World] = []
+
+    def make() -> World:
+        world = World()
+        worlds.append(world)
+        world.api.close()
+        world.api = create_api(replace(world.container, seats=EmptyHall()))
+        return world
+
+    yield make
+    for world in worlds:
+        world.close()
+
+
+@pytest.fixture
+def writers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that have written an answer."""
+    names: list[str] = []
+    write = replies.written
+
+    def recorded(answer: object) -> bytes:
+        names.append(threading.current_thread().name)
+        return write(answer)
+
+    for module in (replies, occupancy_answers):
+        monkeypatch.setattr(module, "written", recorded)
+    return names
+
+
+def confirm_path(world: World, quantity: int) -> str:
+    return f"/api/holds/{world.place(quantity=quantity).json()['hold_id']}/confirm"
+
+
+def complete_path(world: World, quantity: int) -> str:
+    hold_id = world.place(quantity=quantity).json()["hold_id"]
+    checkout = world.call("POST", "/api/checkouts", json={"hold_ids": [hold_id]}).json()
+    return f"/api/checkouts/{checkout['checkout_id']}/complete"
+
+
+@pytest.mark.parametrize("path_of", [confirm_path, complete_path])
+def test_an_order_of_many_tickets_is_written_on_a_thread(
+    new_world: Callable[[], World], writers: list[str], path_of: Callable[[World, int], str]
+) -> None:
+    world = new_world()
+    path, paid = path_of(world, MANY), {"payment_reference": "pay-1"}
+    writers.clear()
+    first = world.call("POST", path, json=paid)
+    again = world.call("POST", path, json=paid)
+    assert first.is_success
+    assert again.json() == first.json()
+    assert again.headers["idempotent-replayed"] == "true"
+    assert [name.rpartition("-")[0] for name in writers] == ["holdfast-large-read", "holdfast-read"]
+
+
+def test_a_sale_is_answered_though_no_thread_is_free(
+    new_world: Callable[[], World], writers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "LARGE_READS", Shares(threads=1, at_once=0, calls_max=0))
+    world = new_world()
+    answer = world.call("POST", confirm_path(world, MANY), json={"payment_reference": "pay-1"})
+    assert (answer.status_code, len(answer.json()["order"]["tickets"])) == (200, MANY)
+    assert writers[-1] == threading.main_thread().name
+
+
+@pytest.mark.parametrize(
+    ("path", "threads"),
+    [
+        ("/api/holds", "holdfast-read"),
+        ("/api/orders", "holdfast-large-read"),
+        (f"/api/events/{EVENT}/occupancy", "holdfast-large-read"),
+    ],
+)
+def test_what_may_be_long_is_written_where_it_was_read(
+    new_world: Callable[[], World], writers: list[str], path: str, threads: str
+) -> None:
+    answer = new_world().call("GET", path)
+    assert answer.status_code == 200
+    assert [name.rpartition("-")[0] for name in writers] == [threads]
