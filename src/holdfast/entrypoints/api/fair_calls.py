@@ -40,7 +40,8 @@ class Shares:
 
 # Ordinary reads and changes of the catalog.
 READS = Shares(threads=8, at_once=4, calls_max=264)
-# Seat maps, statistics and large bodies: a tenth of a second and more of computing each.
+# Seat maps, statistics, occupancy, lists of orders and large bodies: a tenth of a second and more
+# of computing each.
 LARGE_READS = Shares(threads=2, at_once=1, calls_max=64)
 # Seconds each.
 IMPORTS = Shares(threads=2, at_once=1, calls_max=16)
