@@ -261,7 +261,7 @@ def test_without_a_key_the_page_says_where_to_find_one(
 ) -> None:
     visitor.origin = shop.base_url
     visitor.visit("/demo/cart")
-    expect(visitor.page.get_by_role("alert")).to_contain_text("no key")
+    expect(visitor.page.get_by_role("alert")).to_contain_text("needs an API key")
     visitor.assert_all_went_well()
 
 

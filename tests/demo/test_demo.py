@@ -285,13 +285,13 @@ def test_a_reset_deletes_the_demos_data_and_nothing_else(
     busy = Demo(demo.home, free_port())
     busy.output = demo.home.with_suffix(".second.log")
     assert busy.start("--reset", "--yes").process.wait(60) == 1  # type: ignore[union-attr]
-    assert "Stop the demo first; nothing was deleted." in busy.output.read_text()
+    assert "Nothing was deleted. Stop the demo first." in busy.output.read_text()
     assert demo.hold("ga_ticket_type_id", 1).status_code == 201
 
     demo.end(signal.SIGINT)
     assert demo.start("--reset").process.wait(60) == 1  # type: ignore[union-attr]
     assert str(demo.home / "postgres") in printed(demo)
-    assert "say --yes" in printed(demo)
+    assert "pass --yes" in printed(demo)
     assert (demo.home / "postgres").exists()
 
     demo.start("--reset", "--yes").until_ready()
