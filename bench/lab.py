@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 from uuid import UUID
 
@@ -82,8 +83,11 @@ class Lab:
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Any]]:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(OWNER_AT_WORK)
+        """As the superuser: COPY does not load rows under row-level security."""
+        name = urlsplit(self.url).path.removeprefix("/")
+        superuser = self.postgres.superuser_url
+        with psycopg.connect(superuser, dbname=name, autocommit=True) as connection:
+            connection.execute(OWNER_AT_WORK)  # for triggers, which run as the owner
             yield connection
 
     def add_organization(self, organization_id: UUID, pools: int) -> str:
