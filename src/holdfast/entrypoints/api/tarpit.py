@@ -6,6 +6,7 @@ this process has seen valid never waits, whatever else comes from the same addre
 """
 
 import asyncio
+import random
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -32,7 +33,8 @@ class Tarpit:
             return
         self._delayed += 1
         try:
-            await asyncio.sleep(DELAY_SECONDS)
+            # With jitter: hundreds that were delayed together must not come back together.
+            await asyncio.sleep(DELAY_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311
         finally:
             self._delayed -= 1
 
