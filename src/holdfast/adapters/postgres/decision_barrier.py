@@ -18,7 +18,7 @@ from holdfast.domain.ids import EventId, OrganizationId
 from holdfast.ports.store import Contended
 
 # A group takes milliseconds. Its statements and its idle time are bounded, so nothing is stuck for
-# long; a caller who is told to try again waits here again.
+# long; a caller who gets a 503 and retries waits here again.
 DECISIONS_SECONDS_MAX = 3.0
 _PAUSE_SECONDS = 0.005
 
