@@ -204,7 +204,8 @@ class TestTarpit:
     def test_refusals_come_late_and_answers_do_not(
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(tarpit, "DELAY_SECONDS", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MIN", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "PROMPT_OF_ADDRESS_MAX", 0)
         door.keys.may_look.set()
         newcomer = world.keys.new_key("catalogue:read")
@@ -228,7 +229,8 @@ class TestTarpit:
     def test_each_address_has_an_allowance_a_second_and_all_have_one_together(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(tarpit, "DELAY_SECONDS", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MIN", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "PROMPT_OF_ADDRESS_MAX", 2)
         monkeypatch.setattr(tarpit, "PROMPT_MAX", 3)
         now = [100.0]
@@ -249,8 +251,41 @@ class TestTarpit:
 
         asyncio.run(scene())
 
+    def test_the_more_there_are_the_longer_they_wait(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tarpit, "PROMPT_MAX", 0)
+        delays: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            delays.append(seconds)
+            await asyncio.Event().wait()
+
+        def delay_of(number: int) -> tuple[float, float]:
+            """At least and at most: half of it is left to chance."""
+            longest = max(tarpit.DELAY_SECONDS_MIN, number / tarpit.DELAYED_PER_SECOND)
+            seconds = min(tarpit.DELAY_SECONDS_MAX, longest)
+            return 0.5 * seconds, 1.5 * seconds
+
+        pit = tarpit.Tarpit()
+
+        async def scene() -> None:
+            with monkeypatch.context() as patched:
+                patched.setattr(asyncio, "sleep", sleep)
+                tasks = [asyncio.ensure_future(pit.wait("a")) for _ in range(1_500)]
+                while len(delays) < len(tasks):
+                    await real_sleep(0)
+            for task in tasks:
+                task.cancel()
+
+        real_sleep = asyncio.sleep
+        asyncio.run(scene())
+        for number in (1, 150, 300, 600, 1_500):
+            least, most = delay_of(number)
+            assert least <= delays[number - 1] <= most
+        assert delay_of(600)[0] > delay_of(1)[1]
+
     def test_it_holds_a_bounded_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(tarpit, "DELAY_SECONDS", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
+        monkeypatch.setattr(tarpit, "DELAY_SECONDS_MIN", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "PROMPT_MAX", 0)
         monkeypatch.setattr(tarpit, "DELAYED_MAX", 2)
         pit = tarpit.Tarpit()

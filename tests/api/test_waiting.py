@@ -15,10 +15,14 @@ from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.outcomes import Outcome
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.refusals import hold_not_found
+from holdfast.entrypoints.api.turns import ReadTurns
 from holdfast.entrypoints.api.waiting import EngineAnswers, FreshLookups
 from holdfast.ports.engine import Answer, Render
 
+Key = tuple[OrganizationId, str]
+
 ANSWER = Answer(hold_not_found())
+HALL = (OrganizationId(uuid4()), "hall")
 
 
 @dataclass
@@ -161,16 +165,16 @@ def test_who_asks_while_it_is_looked_up_shares_the_next_look() -> None:
         started: list[int] = []
         go_on = threading.Event()
 
-        def look_up(_: str) -> int:
+        def look_up(_: Key) -> int:
             started.append(len(started) + 1)
             assert go_on.wait(60)
             return started[-1]
 
-        lookups = FreshLookups(asyncio.to_thread, look_up)
-        first = asyncio.ensure_future(lookups.get("hall"))
+        lookups = FreshLookups(asyncio.to_thread, look_up, ReadTurns())
+        first = asyncio.ensure_future(lookups.get(HALL))
         while not started:
             await asyncio.sleep(0.01)
-        later = [asyncio.ensure_future(lookups.get("hall")) for _ in range(100)]
+        later = [asyncio.ensure_future(lookups.get(HALL)) for _ in range(100)]
         await asyncio.sleep(0.05)
         later[0].cancel()  # hanging up takes nothing from the others
         assert started == [1]
@@ -178,7 +182,7 @@ def test_who_asks_while_it_is_looked_up_shares_the_next_look() -> None:
         assert await first == 1
         assert {await each for each in later[1:]} == {2}
         assert started == [1, 2]
-        assert await lookups.get("hall") == 3
+        assert await lookups.get(HALL) == 3
 
     asyncio.run(scenario())
 
@@ -187,15 +191,15 @@ def test_a_look_that_fails_fails_for_those_who_shared_it_alone() -> None:
     async def scenario() -> None:
         outcomes = iter((ValueError("away"), None))
 
-        def look_up(_: str) -> str:
+        def look_up(_: Key) -> str:
             problem = next(outcomes)
             if problem is not None:
                 raise problem
             return "there"
 
-        lookups = FreshLookups(asyncio.to_thread, look_up)
+        lookups = FreshLookups(asyncio.to_thread, look_up, ReadTurns())
         with pytest.raises(ValueError, match="away"):
-            await lookups.get("hall")
-        assert await lookups.get("hall") == "there"
+            await lookups.get(HALL)
+        assert await lookups.get(HALL) == "there"
 
     asyncio.run(scenario())

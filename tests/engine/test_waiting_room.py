@@ -1,4 +1,4 @@
-"""The waiting room by itself: who has waited long enough for a locked seat."""
+"""The waiting room by itself: who has waited long enough for a locked seat, and large commands."""
 
 import time
 from uuid import UUID, uuid4
@@ -80,3 +80,21 @@ def test_a_long_line_that_moves_gives_nobody_up(
     assert room.take(1) == (SEAT, [buyers[3]])
     now += SEAT_WAIT_SECONDS
     assert len(room.put_back(SEAT, [(buyers[3], SEAT)])) == 3
+
+
+def test_one_large_command_runs_at_a_time_whatever_line_it_came_to(venue: Venue) -> None:
+    room = WaitingRoom(lanes=4)
+    other = Resource(ResourceKind.LARGE, OrganizationId(uuid4()), UUID(int=0))
+    own = Resource(ResourceKind.LARGE, ORGANIZATION, UUID(int=0))
+    large, next_large, small = (pending_of(venue.place(("standing", 1))) for _ in range(3))
+    room.join([(large, own), (next_large, other)])
+    assert room.take(128) == (own, [large])
+    room.put_back(own, [(large, POOL)])  # somebody has locked its pool
+    room.join([(small, POOL)])
+    assert room.take(128) == (other, [next_large])
+    # While this one runs, the other and those behind it wait.
+    assert room._next_line() is None
+    room.put_back(other, [])
+    assert room.take(128) == (POOL, [large]), "alone"
+    room.put_back(POOL, [])
+    assert room.take(128) == (POOL, [small])

@@ -26,6 +26,7 @@ class Pending:
     overtaken_rounds: int = 0
     last_resort: Refusal | None = None  # what to answer instead of 503
     learnt: NeedsMore = NOTHING_MORE  # what earlier rounds found to be missing
+    is_large: bool = False  # too much for the main lane
     same_key_since: float | None = None  # since when another request with its key is in the way
 
     def answer(self, answer: Answer) -> None:

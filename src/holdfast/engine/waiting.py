@@ -9,7 +9,8 @@ and one lane is always kept for the latter: however many strangers sit on their 
 only needs a moment gets it.
 
 A large command would keep everybody in the main lane waiting. Each organization has a line for
-them, and one of all these lines is served at a time, by one command.
+them. One large command runs at a time, alone, whichever line it has come to meanwhile: several
+would leave little of the interpreter to the main lane.
 
 Buyers do not wait long for a seat that somebody has locked: there are others to choose.
 """
@@ -41,6 +42,7 @@ class WaitingRoom:
         # Since when nobody of a line got what it is about. A long line that moves is no reason to
         # give up.
         self._stuck_since: dict[Resource, float] = {}
+        self._large_served: Resource | None = None  # the line whose large command runs
         self._is_closed = False
 
     def line_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
@@ -55,6 +57,7 @@ class WaitingRoom:
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
             for pending, resource in blocked:
+                pending.is_large |= resource.kind is ResourceKind.LARGE
                 self._line_of(resource).append(pending)
             self._changed.notify_all()
 
@@ -65,23 +68,30 @@ class WaitingRoom:
                 resource = self._next_line()
                 if resource is not None:
                     self._served.add(resource)
-                    line = self._lines[resource]
-                    count_max = 1 if _is_large(resource) else count_max
-                    return resource, [line.popleft() for _ in range(min(count_max, len(line)))]
+                    return resource, self._take_from(resource, count_max)
                 if self._is_closed and not self._lines:
                     return None
                 self._changed.wait(POLL_SECONDS if self._not_before else None)
 
+    def _take_from(self, resource: Resource, count_max: int) -> list[Pending]:
+        line = self._lines[resource]
+        if line[0].is_large:
+            self._large_served = resource
+            return [line.popleft()]
+        taken: list[Pending] = []
+        while line and not line[0].is_large and len(taken) < count_max:
+            taken.append(line.popleft())
+        return taken
+
     def _next_line(self) -> Resource | None:
         now = time.monotonic()
-        is_large_served = any(map(_is_large, self._served))
         due = [
             resource
             for resource, line in self._lines.items()
             if line
             and resource not in self._served
             and self._not_before.get(resource, 0.0) <= now
-            and not (is_large_served and _is_large(resource))
+            and not (line[0].is_large and self._large_served is not None)
         ]
         for resource in due:
             if resource not in self._tried:
@@ -98,6 +108,8 @@ class WaitingRoom:
         leftovers = [*((pending, resource) for pending in again), *blocked]
         with self._changed:
             self._served.discard(resource)
+            if self._large_served == resource:
+                self._large_served = None
             self._not_before.pop(resource, None)
             for pending, blocked_on in reversed(leftovers):
                 self._line_of(blocked_on).appendleft(pending)
@@ -157,10 +169,6 @@ class WaitingRoom:
             self._lines.clear()
             self._changed.notify_all()
             return rest
-
-
-def _is_large(resource: Resource) -> bool:
-    return resource.kind is ResourceKind.LARGE
 
 
 def _can_choose(pending: Pending) -> bool:

@@ -83,7 +83,7 @@ class ChangedSeat(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SeatChanges:
     """The seats that have changed since a version; one that was known already may be among them.
-    Where they are `too_many`, these are only some of them."""
+    Where there are `too_many`, none is named."""
 
     session_id: SessionId
     version: int

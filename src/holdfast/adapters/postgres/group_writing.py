@@ -1,6 +1,7 @@
 """Everything that a group leaves behind, written in a handful of set-based statements."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 from holdfast.adapters.postgres import rows
 from holdfast.adapters.postgres import writing_statements as sql
@@ -10,6 +11,9 @@ from holdfast.adapters.postgres.waitlists import write_lines, write_places
 from holdfast.domain.ledger import Ledger
 from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
 from holdfast.ports.store import GroupWrites
+
+# Writing down more values than this takes the interpreter for too long without a break.
+TICKETS_PER_STATEMENT = 1_000
 
 
 def write_group(connection: Connection, writes: GroupWrites, position: str) -> None:
@@ -46,7 +50,8 @@ def _write_orders(connection: Connection, writes: GroupWrites) -> None:
         orders = rows.columns(map(rows.order_row, writes.orders))
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
         tickets = (ticket for order in writes.orders for ticket in rows.ticket_rows(order))
-        connection.execute(sql.INSERT_TICKETS, rows.columns(tickets))
+        while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
+            connection.execute(sql.INSERT_TICKETS, rows.columns(some))
 
 
 def _write_answers(connection: Connection, writes: GroupWrites) -> None:

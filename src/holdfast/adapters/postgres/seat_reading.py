@@ -83,7 +83,7 @@ class PostgresSeats:
             "organization_id": organization_id,
             "session_id": session_id,
             "since": since,
-            "limit": CHANGES_MAX + 1,
+            "limit": CHANGES_MAX,
         }
         with self._database.transaction(organization_id) as connection:
             rows = connection.execute(sql.SEAT_CHANGES, names).fetchall()
@@ -91,10 +91,10 @@ class PostgresSeats:
             return None
         seats = tuple(
             ChangedSeat(SeatId(id_), SeatStatus(status), held_until, version)
-            for _, id_, status, held_until, version in rows[:CHANGES_MAX]
+            for _, _, id_, status, held_until, version in rows
             if id_ is not None
         )
-        return SeatChanges(session_id, rows[0][0], seats, too_many=len(rows) > CHANGES_MAX)
+        return SeatChanges(session_id, rows[0][0], seats, too_many=rows[0][1])
 
     def occupancy(
         self, organization_id: OrganizationId, event_id: EventId

@@ -33,6 +33,9 @@ _BLOCKS_DIGEST = """(
     WHERE digested.organization_id = %(organization_id)s
         AND digested.session_id = %(session_id)s)"""
 
+# Later than every transaction.
+_NEVER = "'18446744073709551615'::xid8"
+
 _IS_HELD = "s.status = 'held' AND s.held_until > statement_timestamp()"
 _IS_AVAILABLE = "s.status = 'available' OR s.held_until <= statement_timestamp()"
 
@@ -75,19 +78,31 @@ SELECT {_AFTER_NEWEST}, {_BLOCKS_DIGEST}, extract(epoch FROM statement_timestamp
 FROM session x WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 """  # noqa: S608
 
-# What changed in the transaction of that version or later; the index ends with changed_xid, so a
-# limit is soon reached. A version that nobody can have been given here is of another database:
-# everything has changed.
+# What changed in the transaction of that version or later, or nothing but the news that it is more
+# than the limit: then a row beyond the limit is looked for in the index, and no seat is read. A
+# version that nobody can have been given here is of another database: everything has changed.
 SEAT_CHANGES = f"""
-SELECT {_VERSION}, s.id, CASE WHEN {_IS_AVAILABLE} THEN 'available' ELSE s.status END,
+WITH asked AS MATERIALIZED (
+    SELECT CASE WHEN %(since)s::text::xid8 > pg_snapshot_xmin(pg_current_snapshot()) THEN '0'::xid8
+        ELSE %(since)s::text::xid8 END AS since
+), change AS MATERIALIZED (
+    SELECT EXISTS (
+        SELECT FROM seat s
+        WHERE s.organization_id = %(organization_id)s AND s.session_id = %(session_id)s
+            AND s.changed_xid >= (SELECT since FROM asked)
+        ORDER BY s.changed_xid OFFSET %(limit)s
+    ) AS is_too_much
+)
+SELECT {_VERSION}, change.is_too_much, s.id,
+    CASE WHEN {_IS_AVAILABLE} THEN 'available' ELSE s.status END,
     CASE WHEN {_IS_HELD} THEN s.held_until END, s.version
 FROM session x
+CROSS JOIN change
 LEFT JOIN seat s ON s.organization_id = x.organization_id AND s.session_id = x.id
-    AND s.changed_xid >= CASE
-        WHEN %(since)s::text::xid8 > pg_snapshot_xmin(pg_current_snapshot()) THEN '0'::xid8
-        ELSE %(since)s::text::xid8 END
+    AND s.changed_xid >= (SELECT CASE WHEN is_too_much THEN {_NEVER} ELSE since END
+                          FROM asked, change)
 WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
-ORDER BY s.changed_xid LIMIT %(limit)s
+ORDER BY s.changed_xid
 """  # noqa: S608
 
 # One row: the event, and all that is in it as JSON, counted in one snapshot and one pass. A pool

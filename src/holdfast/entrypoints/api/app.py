@@ -16,6 +16,7 @@ from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.routing import Router
 from holdfast.entrypoints.api.seat_maps import MapWriter
 from holdfast.entrypoints.api.tarpit import Tarpit
+from holdfast.entrypoints.api.turns import ReadTurns
 from holdfast.entrypoints.api.waiting import (
     GRACE_SECONDS,
     EngineAnswers,
@@ -39,6 +40,7 @@ class Api:
         self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds)
         self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds)
         seat_finder = SeatFinder(container.seats)
+        turns = ReadTurns()
         context = Context(
             engine=EngineAnswers(container.submit, bound_seconds),
             blocking=self._reads,
@@ -50,9 +52,10 @@ class Api:
             statistics=FreshLookups(
                 self._large_reads.run_by_key,
                 SaleCounter(container.catalogue, container.holds, container.statistics).count,
+                turns,
             ),
             occupancies=FreshLookups(
-                self._large_reads.run_by_key, partial(written_occupancy, container.seats)
+                self._large_reads.run_by_key, partial(written_occupancy, container.seats), turns
             ),
             orders=container.orders,
             facts=container.facts,
@@ -63,7 +66,10 @@ class Api:
             demo_till=container.demo_till,
             seat_finder=seat_finder,
             seat_lookups=SharedLookups(self._reads.run_by_key, seat_finder.find),
-            maps=FreshLookups(self._large_reads.run_by_key, MapWriter(container.seats).write),
+            maps=FreshLookups(
+                self._large_reads.run_by_key, MapWriter(container.seats).write, turns
+            ),
+            turns=turns,
         )
         authenticator = Authenticator(container.keys)
         self._key_lookups = KeyLookups(authenticator, bound_seconds)

@@ -6,6 +6,7 @@ from holdfast.domain.ids import EventKey, SessionId, SessionKey
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.fair_calls import FairCalls
 from holdfast.entrypoints.api.seat_maps import WrittenMap
+from holdfast.entrypoints.api.turns import ReadTurns
 from holdfast.entrypoints.api.waiting import EngineAnswers, FreshLookups, SharedLookups
 from holdfast.ports.audit import AuditReader
 from holdfast.ports.catalogue import CatalogueStore
@@ -38,3 +39,4 @@ class Context:
     seat_finder: SeatFinder
     seat_lookups: SharedLookups[SeatPath, SessionId | Refusal]
     maps: FreshLookups[SessionKey, WrittenMap | Refusal]
+    turns: ReadTurns

@@ -56,9 +56,13 @@ class Endpoint:
         call.success_status = route.status
         call.authenticated_as(await self._bearer.authenticate(call))
         require_scope(call.principal, route.scope)
+        self._context.turns.saw(call.principal.organization_id)
         if route.is_unsafe:
             given = await self._read_body(call, receive)
         else:
+            turn = self._context.turns.take(call.principal.organization_id)
+            if turn is not None:
+                await turn
             given = parse_query(call.query_string, route.query or NoFields)
         refusal = _read_path(route, call)
         if refusal is not None:

@@ -1,8 +1,9 @@
 """Callers whose credentials are refused again and again get their answers late.
 
 A 401 is cheap, but a client that is answered at once comes back at once, and a few hundred such
-clients keep the event loop busy. One that has to wait a second comes back once a second. A key that
-this process has seen valid never waits, whatever else comes from the same address.
+clients keep the event loop busy. One that has to wait a second comes back once a second, and the
+more of them there are the longer they wait. A key that this process has seen valid never waits,
+whatever else comes from the same address.
 """
 
 import asyncio
@@ -11,7 +12,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-DELAY_SECONDS = 1.0
+DELAY_SECONDS_MIN = 1.0
+DELAY_SECONDS_MAX = 5.0
+# About so many delayed refusals are answered in a second, in one process.
+DELAYED_PER_SECOND = 150
 # So many refusals a second are answered at once, in one process: of an address, and in all.
 PROMPT_OF_ADDRESS_MAX = 50
 PROMPT_MAX = 200
@@ -34,9 +38,12 @@ class Tarpit:
         self._delayed += 1
         try:
             # With jitter: hundreds that were delayed together must not come back together.
-            await asyncio.sleep(DELAY_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311
+            await asyncio.sleep(self._delay_seconds() * random.uniform(0.5, 1.5))  # noqa: S311
         finally:
             self._delayed -= 1
+
+    def _delay_seconds(self) -> float:
+        return min(DELAY_SECONDS_MAX, max(DELAY_SECONDS_MIN, self._delayed / DELAYED_PER_SECOND))
 
     def _is_prompt(self, address: str) -> bool:
         """The counts start anew every second, so there are never more than PROMPT_MAX of them."""

@@ -4,18 +4,21 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
+from holdfast.domain.ids import OrganizationId
+from holdfast.entrypoints.api.turns import ReadTurns
 from holdfast.ports.engine import Answer, Render, Submit
 
 # The engine answers within its deadline. This much later we no longer believe that it will.
 GRACE_SECONDS = 5.0
 
-K = TypeVar("K")
+# A key begins with its organization.
+K = TypeVar("K", bound=tuple[OrganizationId, *tuple[Any, ...]])
 T = TypeVar("T")
 
 _log = structlog.get_logger("holdfast.api")
@@ -125,11 +128,13 @@ class SharedLookups(Generic[K, T]):
 
 class FreshLookups(Generic[K, T]):
     """Calls that ask for the same thing while it is looked up share the look-up after that one: few
-    look-ups for many, and nobody gets an answer that is older than the question."""
+    look-ups for many, and nobody gets an answer that is older than the question. They go on in
+    turns."""
 
-    def __init__(self, run: Run[K, T], look_up: Callable[[K], T]) -> None:
+    def __init__(self, run: Run[K, T], look_up: Callable[[K], T], turns: ReadTurns) -> None:
         self._run_blocking = run
         self._look_up = look_up
+        self._turns = turns
         self._running: dict[K, asyncio.Task[T]] = {}
         self._next: dict[K, asyncio.Task[T]] = {}
 
@@ -138,7 +143,11 @@ class FreshLookups(Generic[K, T]):
         if following is None:
             following = asyncio.ensure_future(self._run(key, self._running.get(key)))
             self._next[key] = following
-        return await asyncio.shield(following)
+        found = await asyncio.shield(following)
+        turn = self._turns.take(key[0])
+        if turn is not None:
+            await turn
+        return found
 
     async def _run(self, key: K, before: asyncio.Task[T] | None) -> T:
         if before is not None:

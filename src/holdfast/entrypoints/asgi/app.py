@@ -5,6 +5,7 @@ It owns the lifespan: the engine starts before the first request and drains afte
 
 import asyncio
 import gc
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
@@ -24,6 +25,10 @@ from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
+
+# How long a thread that computes keeps the interpreter while others want it: long reads and large
+# orders are beside the engine's thread, which needs it some twenty times for a hold.
+SWITCH_SECONDS = 0.0005
 
 
 def create_everything() -> ASGIApp:
@@ -107,6 +112,7 @@ def _prepare_process() -> Settings:
     settings = load_settings()
     configure_logs(settings)
     _settle_memory()
+    sys.setswitchinterval(SWITCH_SECONDS)
     return settings
 
 
