@@ -19,6 +19,7 @@ from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import app, fair_calls
 from holdfast.entrypoints.api.fair_calls import IMPORTS, READS, FairCalls, FairThreads, Shares
 from holdfast.entrypoints.api.problems import Problem
+from holdfast.entrypoints.api.turns import ReadTurns
 from holdfast.ports.access import ALL_SCOPES
 from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.paging import Page, PageRequest
@@ -154,7 +155,9 @@ def test_who_finds_no_room_is_told_to_come_back() -> None:
     gate = Gate()
 
     async def scenario() -> None:
-        calls = FairCalls("test", Shares(threads=1, at_once=1, calls_max=1), BOUND_SECONDS)
+        calls = FairCalls(
+            "test", Shares(threads=1, at_once=1, calls_max=1), BOUND_SECONDS, ReadTurns()
+        )
         first = asyncio.ensure_future(calls.run(BUSY, gate.pass_through))
         await asyncio.to_thread(gate.await_entered, 1)
         with pytest.raises(Problem) as refused:

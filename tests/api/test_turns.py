@@ -9,10 +9,12 @@ import pytest
 
 from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.api import turns
-from holdfast.entrypoints.api.turns import PAUSE_SECONDS_MAX, READS_IN_ROUND_MAX, ReadTurns
+from holdfast.entrypoints.api.problems import Problem
+from holdfast.entrypoints.api.turns import PAUSE_SECONDS_MAX, TURNS_IN_ROUND_MAX, ReadTurns
+from tests.api.world import World
 
 BUSY, QUIET = (OrganizationId(uuid4()) for _ in range(2))
-READS = 10 * READS_IN_ROUND_MAX
+READS = 10 * TURNS_IN_ROUND_MAX
 
 
 class Machine:
@@ -51,36 +53,30 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(monkeypatch)
 
 
-async def read(read_turns: ReadTurns, organization_id: OrganizationId) -> None:
-    turn = read_turns.take(organization_id)
-    if turn is not None:
-        await turn
-
-
 async def order_of(read_turns: ReadTurns, organizations: Iterable[OrganizationId]) -> list[object]:
     """In which order they went on."""
     went: list[object] = []
 
     async def go(organization_id: OrganizationId) -> None:
-        await read(read_turns, organization_id)
+        await read_turns.take(organization_id)
         went.append(organization_id)
 
     await asyncio.gather(*map(go, organizations))
     return went
 
 
-def test_who_reads_little_does_not_wait_for_who_reads_much() -> None:
+def test_a_single_read_does_not_wait_for_the_reads_of_another_organization() -> None:
     async def scenario() -> None:
         went = await order_of(ReadTurns(), [*[BUSY] * READS, QUIET])
         assert len(went) == READS + 1
-        assert went.index(QUIET) == READS_IN_ROUND_MAX
+        assert went.index(QUIET) == TURNS_IN_ROUND_MAX
 
     asyncio.run(scenario())
 
 
-def test_without_turns_it_would(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_turns_it_waits_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control of the test above."""
-    monkeypatch.setattr(turns, "READS_IN_ROUND_MAX", READS)
+    monkeypatch.setattr(turns, "TURNS_IN_ROUND_MAX", READS)
 
     async def scenario() -> None:
         went = await order_of(ReadTurns(), [*[BUSY] * READS, QUIET])
@@ -127,7 +123,7 @@ def test_an_idle_process_does_not_pause(machine: Machine, monkeypatch: pytest.Mo
         for _ in range(READS):
             read_turns.saw(QUIET)
             read_turns.saw(BUSY)
-            await read(read_turns, BUSY)
+            await read_turns.take(BUSY)
             await asyncio.sleep(0)
             machine.now += 0.01
         assert not loop.pauses
@@ -135,14 +131,45 @@ def test_an_idle_process_does_not_pause(machine: Machine, monkeypatch: pytest.Mo
     asyncio.run(scenario())
 
 
-def test_who_hangs_up_takes_no_turn() -> None:
+def test_a_large_answer_takes_several_turns() -> None:
     async def scenario() -> None:
         read_turns = ReadTurns()
-        reads = [asyncio.ensure_future(read(read_turns, BUSY)) for _ in range(READS)]
+        large = [asyncio.ensure_future(read_turns.take(BUSY, TURNS_IN_ROUND_MAX)) for _ in range(3)]
+        done_in_round = []
+        for _ in range(3):
+            await asyncio.sleep(0)
+            done_in_round.append(sum(each.done() for each in large))
+            await asyncio.sleep(0)
+        assert done_in_round == [1, 2, 3]
+
+    asyncio.run(scenario())
+
+
+def test_reads_that_were_given_up_use_no_turns() -> None:
+    async def scenario() -> None:
+        read_turns = ReadTurns()
+        reads = [asyncio.ensure_future(read_turns.take(BUSY)) for _ in range(READS)]
         await asyncio.sleep(0)
-        for each in reads[READS_IN_ROUND_MAX:-1]:
+        for each in reads[TURNS_IN_ROUND_MAX:-1]:
             each.cancel()
-        await asyncio.wait_for(reads[-1], 60)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert reads[-1].done(), "in the next round"
+
+    asyncio.run(scenario())
+
+
+def test_too_many_waiting_reads_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "WAITING_MAX", 1)
+
+    async def scenario() -> None:
+        read_turns = ReadTurns()
+        reads = [read_turns.take(BUSY) for _ in range(TURNS_IN_ROUND_MAX + 2)]
+        outcomes = await asyncio.gather(*reads, read_turns.take(QUIET), return_exceptions=True)
+        refused = [outcome for outcome in outcomes if outcome is not None]
+        assert len(refused) == 1
+        assert isinstance(refused[0], Problem)
+        assert outcomes[-1] is None
 
     asyncio.run(scenario())
 
@@ -152,7 +179,17 @@ def test_turns_go_on_in_another_event_loop() -> None:
 
     async def begin() -> None:
         for _ in range(READS):
-            read_turns.take(BUSY)
+            asyncio.ensure_future(read_turns.take(BUSY))  # noqa: RUF006
+        await asyncio.sleep(0)
 
     asyncio.run(begin())
     asyncio.run(asyncio.wait_for(order_of(read_turns, [BUSY] * READS), 60))
+
+
+@pytest.mark.parametrize("path", ["/api/events", "/api/stats"])
+def test_the_api_reads_in_turns(world: World, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read that gets no turn is refused in the end; commands need none."""
+    monkeypatch.setattr(turns, "TURNS_IN_ROUND_MAX", 0)
+    monkeypatch.setattr(turns, "WAITING_MAX", 0)
+    assert world.call("GET", path).status_code == 503
+    assert world.call("POST", "/api/holds", json={}).status_code == 400

@@ -260,10 +260,10 @@ class TestTarpit:
             await asyncio.Event().wait()
 
         def delay_of(number: int) -> tuple[float, float]:
-            """At least and at most: half of it is left to chance."""
+            """At least and at most: some of it is left to chance."""
             longest = max(tarpit.DELAY_SECONDS_MIN, number / tarpit.DELAYED_PER_SECOND)
             seconds = min(tarpit.DELAY_SECONDS_MAX, longest)
-            return 0.5 * seconds, 1.5 * seconds
+            return 0.75 * seconds, 1.25 * seconds
 
         pit = tarpit.Tarpit()
 

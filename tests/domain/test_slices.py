@@ -4,7 +4,14 @@ import time
 
 import pytest
 
-from holdfast.domain.slices import PAUSE_SECONDS_MIN, REST, giving_way
+from holdfast.domain.slices import (
+    PAUSE_SECONDS_MAX,
+    PAUSE_SECONDS_MIN,
+    REST,
+    SLICES_WITHOUT_PAUSE,
+    giving_way,
+)
+from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
 
 
 @pytest.fixture
@@ -14,21 +21,37 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return slept
 
 
-@pytest.mark.parametrize(("count", "pauses"), [(0, 0), (9, 0), (10, 1), (25, 2)])
-def test_there_is_a_pause_after_every_slice(count: int, pauses: int, slept: list[float]) -> None:
+@pytest.mark.parametrize(
+    ("slices", "pauses"),
+    [(0, 0), (SLICES_WITHOUT_PAUSE, 0), (SLICES_WITHOUT_PAUSE + 1, 1), (20, 15)],
+)
+def test_every_slice_after_the_first_few_is_followed_by_a_pause(
+    slices: int, pauses: int, slept: list[float]
+) -> None:
+    count = 10 * slices + 9
     assert list(giving_way(range(count), per_slice=10)) == list(range(count))
     assert len(slept) == pauses
-    assert all(seconds >= PAUSE_SECONDS_MIN for seconds in slept)
+    assert all(PAUSE_SECONDS_MIN <= seconds <= PAUSE_SECONDS_MAX for seconds in slept)
 
 
-def test_a_pause_follows_the_work_before_it(
+def test_the_main_lane_never_pauses(slept: list[float]) -> None:
+    list(giving_way(range(WEIGHT_IN_MAIN_LANE_MAX)))
+    assert not slept
+
+
+def test_a_pause_is_longer_than_the_work_before_it_up_to_a_bound(
     slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = 0.0
-    monkeypatch.setattr(time, "perf_counter", lambda: now)
-    for number in giving_way(range(4), per_slice=2):
-        now += 0.25 * (number + 1)
-    assert slept == [REST * 0.75, REST * 1.75]
+    monkeypatch.setattr("holdfast.domain.slices.SLICES_WITHOUT_PAUSE", 0)
+    now, work = 0.0, iter((0.0002, 0.0003, 0.0004, 0.0005, 60.0, 60.0))
+    monkeypatch.setattr(time, "thread_time", lambda: now)
+    for _ in giving_way(range(6), per_slice=2):
+        now += next(work)
+    assert slept == [
+        pytest.approx(REST * 0.0005),
+        pytest.approx(REST * 0.0009),
+        PAUSE_SECONDS_MAX,
+    ]
 
 
 def test_a_pause_is_long_enough_to_be_one() -> None:

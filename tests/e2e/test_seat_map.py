@@ -192,6 +192,15 @@ def test_many_changes_are_answered_with_the_whole_map(platform: Platform) -> Non
     assert changed(hall, whole.json()["version"]) == {"Stalls 3 14": "held"}
 
 
+def test_as_many_changes_as_the_limit_are_listed(platform: Platform) -> None:
+    hall = build_hall(
+        platform, rows={"Stalls": {str(row): 100 for row in range(CHANGES_MAX // 100)}}
+    )
+    answer = platform.client.get(map_path(hall), params={"since": 0}).json()
+    assert answer["complete"] is False
+    assert len(answer["seats"]) == CHANGES_MAX
+
+
 def test_a_kept_map_follows_every_change(hall: NamedHall, platform: Platform) -> None:
     """Seats, the name of a block, its capacity, and that of the pool behind it."""
     block_id = hall.block_ids["Stalls"]

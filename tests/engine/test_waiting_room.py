@@ -82,19 +82,53 @@ def test_a_long_line_that_moves_gives_nobody_up(
     assert len(room.put_back(SEAT, [(buyers[3], SEAT)])) == 3
 
 
-def test_one_large_command_runs_at_a_time_whatever_line_it_came_to(venue: Venue) -> None:
-    room = WaitingRoom(lanes=4)
-    other = Resource(ResourceKind.LARGE, OrganizationId(uuid4()), UUID(int=0))
-    own = Resource(ResourceKind.LARGE, ORGANIZATION, UUID(int=0))
-    large, next_large, small = (pending_of(venue.place(("standing", 1))) for _ in range(3))
-    room.join([(large, own), (next_large, other)])
-    assert room.take(128) == (own, [large])
-    room.put_back(own, [(large, POOL)])  # somebody has locked its pool
-    room.join([(small, POOL)])
-    assert room.take(128) == (other, [next_large])
-    # While this one runs, the other and those behind it wait.
-    assert room._next_line() is None
-    room.put_back(other, [])
-    assert room.take(128) == (POOL, [large]), "alone"
-    room.put_back(POOL, [])
-    assert room.take(128) == (POOL, [small])
+class TestLargeCommands:
+    OWN = Resource(ResourceKind.LARGE, ORGANIZATION, UUID(int=0))
+    OTHER = Resource(ResourceKind.LARGE, OrganizationId(uuid4()), UUID(int=0))
+
+    def large(self, venue: Venue) -> Pending:
+        pending = pending_of(venue.place(("standing", 1)))
+        pending.is_large = True
+        return pending
+
+    def test_one_runs_at_a_time_whichever_queue_it_is_in(self, venue: Venue) -> None:
+        room = WaitingRoom(lanes=4)
+        first, second = self.large(venue), self.large(venue)
+        room.join([(first, self.OWN), (second, self.OTHER)])
+        assert room.take(128) == (self.OWN, [first])
+        room.put_back(self.OWN, [(first, POOL)])  # somebody has locked its pool
+        assert room.take(128) == (self.OTHER, [second])
+        assert room._next_line() is None, "the first waits while the second runs"
+        room.put_back(self.OTHER, [])
+        assert room.take(128) == (POOL, [first])
+
+    def test_small_ones_behind_it_do_not_wait_for_another_large_one(self, venue: Venue) -> None:
+        room = WaitingRoom(lanes=4)
+        first, second = self.large(venue), self.large(venue)
+        small = [pending_of(venue.place(("standing", 1))) for _ in range(3)]
+        room.join([(second, self.OTHER), (first, POOL), *((each, POOL) for each in small)])
+        assert room.take(128) == (self.OTHER, [second])
+        assert room.take(2) == (POOL, small[:2])
+        room.put_back(POOL, [(small[0], POOL)])
+        room.put_back(self.OTHER, [])
+        assert room.take(128) == (POOL, [small[0]]), "in front of it: it had its turn"
+        room.put_back(POOL, [])
+        assert room.take(128) == (POOL, [first]), "alone"
+        room.put_back(POOL, [])
+        assert room.take(128) == (POOL, small[2:])
+
+    def test_one_that_was_tried_is_not_starved_by_new_ones(self, venue: Venue) -> None:
+        room = WaitingRoom(lanes=4)
+        blocked = self.large(venue)
+        room.join([(blocked, POOL)])
+        assert room.take(128) == (POOL, [blocked])
+        room.join([(self.large(venue), self.OTHER)])
+        room.put_back(POOL, [(blocked, POOL)])
+        served = []
+        for _ in range(4):
+            turn = room.take(128)
+            assert turn is not None
+            served.append(turn[0])
+            room.join([(self.large(venue), self.OTHER)])  # its organization never stops
+            room.put_back(turn[0], [(blocked, POOL)] if turn[0] is POOL else [])
+        assert served.count(POOL) == 2

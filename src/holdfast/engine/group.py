@@ -34,6 +34,7 @@ from holdfast.engine.limits import (
     RETRY_JITTER_SECONDS,
     ROUNDS_MAX,
     SAME_KEY_WAIT_SECONDS,
+    WEIGHT_IN_MAIN_LANE_MAX,
     WEIGHT_PER_GROUP_MAX,
 )
 from holdfast.engine.pending import Pending
@@ -132,6 +133,7 @@ class GroupRunner:
         weight = 0
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
+            pending.is_large = footprint.weight > WEIGHT_IN_MAIN_LANE_MAX
             line = footprint.awaits or self._line_for(pending.command.organization_id, footprint)
             is_too_much = weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX
             if footprint.refusal is None and line is None and not is_too_much:

@@ -9,8 +9,8 @@ and one lane is always kept for the latter: however many strangers sit on their 
 only needs a moment gets it.
 
 A large command would keep everybody in the main lane waiting. Each organization has a line for
-them. One large command runs at a time, alone, whichever line it has come to meanwhile: several
-would leave little of the interpreter to the main lane.
+them. One large command runs at a time, alone, whichever line it is in: several would leave little
+of the interpreter to the main lane. Small commands behind one that waits for its turn pass it.
 
 Buyers do not wait long for a seat that somebody has locked: there are others to choose.
 """
@@ -57,7 +57,6 @@ class WaitingRoom:
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
             for pending, resource in blocked:
-                pending.is_large |= resource.kind is ResourceKind.LARGE
                 self._line_of(resource).append(pending)
             self._changed.notify_all()
 
@@ -75,15 +74,22 @@ class WaitingRoom:
 
     def _take_from(self, resource: Resource, count_max: int) -> list[Pending]:
         line = self._lines[resource]
-        if line[0].is_large:
+        if self._large_served is None and line[0].is_large:
             self._large_served = resource
             return [line.popleft()]
+        passed: list[Pending] = []
+        if self._large_served is not None:
+            while line[0].is_large:
+                passed.append(line.popleft())
         taken: list[Pending] = []
         while line and not line[0].is_large and len(taken) < count_max:
             taken.append(line.popleft())
+        line.extendleft(reversed(passed))
         return taken
 
     def _next_line(self) -> Resource | None:
+        """Large commands take turns whether they were tried or not: there is only one turn at a
+        time, and a new one could always come first."""
         now = time.monotonic()
         due = [
             resource
@@ -91,12 +97,13 @@ class WaitingRoom:
             if line
             and resource not in self._served
             and self._not_before.get(resource, 0.0) <= now
-            and not (line[0].is_large and self._large_served is not None)
+            and (self._large_served is None or not all(each.is_large for each in line))
         ]
-        for resource in due:
-            if resource not in self._tried:
-                return resource
         has_room = len(self._served & self._tried) < self._tried_served_max
+        for resource in due:
+            is_large = self._large_served is None and self._lines[resource][0].is_large
+            if resource not in self._tried or (is_large and has_room):
+                return resource
         return due[0] if due and has_room else None
 
     def put_back(

@@ -78,9 +78,9 @@ SELECT {_AFTER_NEWEST}, {_BLOCKS_DIGEST}, extract(epoch FROM statement_timestamp
 FROM session x WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 """  # noqa: S608
 
-# What changed in the transaction of that version or later, or nothing but the news that it is more
-# than the limit: then a row beyond the limit is looked for in the index, and no seat is read. A
-# version that nobody can have been given here is of another database: everything has changed.
+# What changed in the transaction of that version or later, or only a flag that it is more than the
+# limit: a row beyond the limit is looked for in the index before any seat is read. A version that
+# was never given out here comes from another database: everything has changed.
 SEAT_CHANGES = f"""
 WITH asked AS MATERIALIZED (
     SELECT CASE WHEN %(since)s::text::xid8 > pg_snapshot_xmin(pg_current_snapshot()) THEN '0'::xid8

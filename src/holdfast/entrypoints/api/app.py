@@ -14,7 +14,7 @@ from holdfast.entrypoints.api.middleware import Edge
 from holdfast.entrypoints.api.occupancy_answers import written_occupancy
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.routing import Router
-from holdfast.entrypoints.api.seat_maps import MapWriter
+from holdfast.entrypoints.api.seat_maps import MapWriter, size_of_map
 from holdfast.entrypoints.api.tarpit import Tarpit
 from holdfast.entrypoints.api.turns import ReadTurns
 from holdfast.entrypoints.api.waiting import (
@@ -36,11 +36,11 @@ class Api:
 
     def __init__(self, container: ApiContainer) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS
-        self._reads = FairCalls("holdfast-read", READS, bound_seconds)
-        self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds)
-        self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds)
-        seat_finder = SeatFinder(container.seats)
         turns = ReadTurns()
+        self._reads = FairCalls("holdfast-read", READS, bound_seconds, turns)
+        self._large_reads = FairCalls("holdfast-large-read", LARGE_READS, bound_seconds, turns)
+        self._imports = FairCalls("holdfast-import", IMPORTS, bound_seconds, turns)
+        seat_finder = SeatFinder(container.seats)
         context = Context(
             engine=EngineAnswers(container.submit, bound_seconds),
             blocking=self._reads,
@@ -67,7 +67,7 @@ class Api:
             seat_finder=seat_finder,
             seat_lookups=SharedLookups(self._reads.run_by_key, seat_finder.find),
             maps=FreshLookups(
-                self._large_reads.run_by_key, MapWriter(container.seats).write, turns
+                self._large_reads.run_by_key, MapWriter(container.seats).write, turns, size_of_map
             ),
             turns=turns,
         )

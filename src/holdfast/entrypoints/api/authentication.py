@@ -47,7 +47,9 @@ class Bearer:
         try:
             return await self._lookups.find(hashed, call.address)
         except TooManyLookups:
-            message = "Too many unrecognized keys are being checked. Wait a second and try again."
+            message = (
+                "Too many unrecognized keys are being checked. Wait a few seconds and try again."
+            )
             problem = Problem(ProblemCode.TOO_MANY_REQUESTS, message)
         raise await self._delayed(call, problem)
 

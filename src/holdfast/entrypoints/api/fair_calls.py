@@ -15,6 +15,7 @@ import structlog
 
 from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.api.problems import unavailable
+from holdfast.entrypoints.api.turns import ReadTurns
 
 K = TypeVar("K", bound=tuple[OrganizationId, *tuple[Any, ...]])
 P = ParamSpec("P")
@@ -148,11 +149,12 @@ def _outcome_of(job: _Job) -> Callable[[], None]:
 
 
 class FairCalls:
-    """Awaits blocking calls."""
+    """Awaits blocking calls, which begin in turns."""
 
-    def __init__(self, name: str, shares: Shares, bound_seconds: float) -> None:
+    def __init__(self, name: str, shares: Shares, bound_seconds: float, turns: ReadTurns) -> None:
         self._threads = FairThreads(name, shares)
         self._bound_seconds = bound_seconds
+        self._turns = turns
 
     async def run(
         self,
@@ -168,11 +170,12 @@ class FairCalls:
         self, seconds: float, organization_id: OrganizationId, call: Callable[[], T]
     ) -> T:
         """Wait at most `seconds`."""
-        future = self._threads.submit(organization_id, call)
-        if future is None:
-            raise unavailable()
         try:
             async with asyncio.timeout(seconds):
+                await self._turns.take(organization_id)
+                future = self._threads.submit(organization_id, call)
+                if future is None:
+                    raise unavailable()
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             _log.error("call.unanswered", seconds=seconds)

@@ -11,7 +11,6 @@ from holdfast.domain.hold import Hold
 from holdfast.domain.ids import CheckoutId, OrderId
 from holdfast.domain.order import Order, Ticket
 from holdfast.domain.outcomes import CheckoutStarted
-from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
 from holdfast.entrypoints.api.hold_answers import (
@@ -88,7 +87,7 @@ def order_answer(order: Order) -> OrderAnswer:
         total=order.total.minor,
         currency=order.total.currency,
         created_at=utc(order.created_at),
-        tickets=[_ticket_answer(ticket) for ticket in giving_way(order.tickets)],
+        tickets=[_ticket_answer(ticket) for ticket in order.tickets],
     )
 
 

@@ -60,9 +60,6 @@ class Endpoint:
         if route.is_unsafe:
             given = await self._read_body(call, receive)
         else:
-            turn = self._context.turns.take(call.principal.organization_id)
-            if turn is not None:
-                await turn
             given = parse_query(call.query_string, route.query or NoFields)
         refusal = _read_path(route, call)
         if refusal is not None:

@@ -83,3 +83,7 @@ class MapWriter:
 
 def tag_of(body: bytes) -> bytes:
     return b'"%s"' % blake2b(body, digest_size=16).hexdigest().encode()
+
+
+def size_of_map(written: WrittenMap | Refusal) -> int:
+    return len(written.body) if isinstance(written, WrittenMap) else 0

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 
 DELAY_SECONDS_MIN = 1.0
-DELAY_SECONDS_MAX = 5.0
-# About so many delayed refusals are answered in a second, in one process.
+DELAY_SECONDS_MAX = 10.0
+# Target rate of delayed refusals, per process, until they reach the longest delay.
 DELAYED_PER_SECOND = 150
 # So many refusals a second are answered at once, in one process: of an address, and in all.
 PROMPT_OF_ADDRESS_MAX = 50
@@ -38,7 +38,7 @@ class Tarpit:
         self._delayed += 1
         try:
             # With jitter: hundreds that were delayed together must not come back together.
-            await asyncio.sleep(self._delay_seconds() * random.uniform(0.5, 1.5))  # noqa: S311
+            await asyncio.sleep(self._delay_seconds() * random.uniform(0.75, 1.25))  # noqa: S311
         finally:
             self._delayed -= 1
 

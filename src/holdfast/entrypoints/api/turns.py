@@ -1,24 +1,36 @@
 """Turns of reads on the event loop.
 
-Dozens of clients of one organization that read without a pause keep the event loop and the
-interpreter busy, even if they are answered from memory, and everybody else's holds wait for both.
-So an organization starts only a few reads in one round of the loop. While other organizations are
-there, the next round waits until the process has been idle for a share of the time: holds find the
-interpreter free. An organization that is alone has all of it.
+Dozens of clients of one organization that read without a pause saturate the event loop and the
+interpreter, even if they are answered from memory, and everybody else's holds wait for both. So an
+organization does only so much reading in one round of the loop. While other organizations are
+present, the next round waits until the process has been idle for a share of the time, so that holds
+find the interpreter free. An organization that is alone gets the whole loop.
 """
 
 import asyncio
 import time
 from collections import deque
+from dataclasses import dataclass
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.entrypoints.api.problems import unavailable
 
-READS_IN_ROUND_MAX = 2
-# Of one processor. Above it reads wait, but not for ever: commands alone may need more.
+# Per organization. A read from memory is one turn; a large answer takes several.
+TURNS_IN_ROUND_MAX = 8
+BYTES_PER_TURN = 256 * 1024
+# Per organization; one more is refused.
+WAITING_MAX = 1_000
+# Of one processor. Above it reads wait, though never for long: commands alone may need more.
 BUSY_SHARE_MAX = 0.6
 PAUSE_SECONDS_MAX = 0.02
-# So long after its last request an organization counts as there.
+# An organization counts as present for this long after its last request.
 PRESENT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    turns: int
+    is_let_go: "asyncio.Future[None]"
 
 
 class ReadTurns:
@@ -26,7 +38,7 @@ class ReadTurns:
 
     def __init__(self) -> None:
         self._taken: dict[OrganizationId, int] = {}
-        self._waiting: dict[OrganizationId, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[OrganizationId, deque[_Waiter]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None  # while rounds are under way
         # When the last round was planned, and the processor time of the process by then.
         self._planned = 0.0
@@ -36,24 +48,27 @@ class ReadTurns:
         self._shared_until = 0.0
 
     def saw(self, organization_id: OrganizationId) -> None:
-        """With every request."""
+        """Call for every request."""
         if organization_id != self._last:
             self._last = organization_id
             self._shared_until = time.monotonic() + PRESENT_SECONDS
 
-    def take(self, organization_id: OrganizationId) -> "asyncio.Future[None] | None":
-        """None: go on. Otherwise await this first."""
+    async def take(self, organization_id: OrganizationId, turns: int = 1) -> None:
+        """Wait until the organization may go on. Raises 503 where too many wait already."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._taken, self._waiting, self._loop = {}, {}, loop
             self._plan_round(loop)
         taken = self._taken.get(organization_id, 0)
-        if taken < READS_IN_ROUND_MAX:
-            self._taken[organization_id] = taken + 1
-            return None
-        waiter: asyncio.Future[None] = loop.create_future()
-        self._waiting.setdefault(organization_id, deque()).append(waiter)
-        return waiter
+        if taken < TURNS_IN_ROUND_MAX:
+            self._taken[organization_id] = taken + turns
+            return
+        waiting = self._waiting.setdefault(organization_id, deque())
+        if len(waiting) >= WAITING_MAX:
+            raise unavailable()
+        waiter = _Waiter(turns, loop.create_future())
+        waiting.append(waiter)
+        await waiter.is_let_go
 
     def _plan_round(self, loop: asyncio.AbstractEventLoop) -> None:
         now, used = time.monotonic(), time.process_time()
@@ -76,14 +91,14 @@ class ReadTurns:
             self._loop = None
 
     def _let_go(self, organization_id: OrganizationId) -> int:
-        """How many, of those who still wait."""
-        waiters = self._waiting[organization_id]
-        count = 0
-        while waiters and count < READS_IN_ROUND_MAX:
-            waiter = waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                count += 1
-        if not waiters:
+        """Release those whose turn it is; return how many turns they take."""
+        waiting = self._waiting[organization_id]
+        turns = 0
+        while waiting and turns < TURNS_IN_ROUND_MAX:
+            waiter = waiting.popleft()
+            if not waiter.is_let_go.done():
+                waiter.is_let_go.set_result(None)
+                turns += waiter.turns
+        if not waiting:
             del self._waiting[organization_id]
-        return count
+        return turns

@@ -11,7 +11,7 @@ import structlog
 from holdfast.domain import refusals
 from holdfast.domain.commands import Command
 from holdfast.domain.ids import OrganizationId
-from holdfast.entrypoints.api.turns import ReadTurns
+from holdfast.entrypoints.api.turns import BYTES_PER_TURN, ReadTurns
 from holdfast.ports.engine import Answer, Render, Submit
 
 # The engine answers within its deadline. This much later we no longer believe that it will.
@@ -128,13 +128,20 @@ class SharedLookups(Generic[K, T]):
 
 class FreshLookups(Generic[K, T]):
     """Calls that ask for the same thing while it is looked up share the look-up after that one: few
-    look-ups for many, and nobody gets an answer that is older than the question. They go on in
-    turns."""
+    look-ups for many, and nobody gets an answer that is older than the question. The callers
+    resume in turns: `size_of` says how many bytes each of them is about to send."""
 
-    def __init__(self, run: Run[K, T], look_up: Callable[[K], T], turns: ReadTurns) -> None:
+    def __init__(
+        self,
+        run: Run[K, T],
+        look_up: Callable[[K], T],
+        turns: ReadTurns,
+        size_of: Callable[[T], int] = lambda _: 0,
+    ) -> None:
         self._run_blocking = run
         self._look_up = look_up
         self._turns = turns
+        self._size_of = size_of
         self._running: dict[K, asyncio.Task[T]] = {}
         self._next: dict[K, asyncio.Task[T]] = {}
 
@@ -144,9 +151,7 @@ class FreshLookups(Generic[K, T]):
             following = asyncio.ensure_future(self._run(key, self._running.get(key)))
             self._next[key] = following
         found = await asyncio.shield(following)
-        turn = self._turns.take(key[0])
-        if turn is not None:
-            await turn
+        await self._turns.take(key[0], 1 + self._size_of(found) // BYTES_PER_TURN)
         return found
 
     async def _run(self, key: K, before: asyncio.Task[T] | None) -> T:

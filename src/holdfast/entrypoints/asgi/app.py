@@ -26,8 +26,8 @@ from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
 
-# How long a thread that computes keeps the interpreter while others want it: long reads and large
-# orders are beside the engine's thread, which needs it some twenty times for a hold.
+# How long a thread that computes keeps the interpreter while others want it. Long reads and large
+# orders compete with the engine's thread, which needs it some twenty times for a hold.
 SWITCH_SECONDS = 0.0005
 
 
