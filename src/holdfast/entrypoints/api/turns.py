@@ -17,7 +17,7 @@ from holdfast.entrypoints.api.problems import unavailable
 
 # Per organization. A read from memory is one turn; a large answer takes several.
 TURNS_IN_ROUND_MAX = 8
-BYTES_PER_TURN = 256 * 1024
+BYTES_PER_TURN = 128 * 1024
 # Per organization; one more is refused.
 WAITING_MAX = 1_000
 # Of one processor. Above it reads wait, though never for long: commands alone may need more.
