@@ -46,7 +46,7 @@ faults: $(READY) ## a storm of faults under load (SECONDS=60, SEED=7 to replay),
 	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m pytest -m long $(SLOWEST)
 
-mutants: $(READY) ## small errors in domain and engine that no test notices (SECONDS=600, SEED=7 to replay, ONLY=domain/hold.py)
+mutants: $(READY) ## small errors in domain and engine that no test notices (SECONDS=600, SEED=7 to replay, ONLY=domain/holds/hold.py)
 	@$(BIN)/python -m tests.mutation --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED)) --only "$(ONLY)"
 
 format: $(READY) ## rewrite the sources in the project's format

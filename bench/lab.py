@@ -22,12 +22,12 @@ import psycopg
 from holdfast.adapters.embedded import EmbeddedPostgres
 from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.adapters.embedded.tcp_ports import free_port
-from holdfast.adapters.postgres.connecting import OWNER_AT_WORK
-from holdfast.adapters.postgres.keys import PostgresOrganizations
+from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.adapters.postgres.connections.connection import OWNER_AT_WORK
 from holdfast.bootstrap.database import migrate
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.ids import OrganizationId
-from holdfast.services.authenticating import new_secret_key
+from holdfast.services.access.authentication import new_secret_key
 
 # Ids are made of numbers, so that pgbench and wrk can make them too.
 ORGANIZATION_ID = UUID("b0000000-0000-4000-8000-000000000001")

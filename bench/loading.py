@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, pool_id, ticket_type_id
-from holdfast.domain.waiting import line_id_of
+from holdfast.domain.waitlist.queues import line_id_of
 
 # Their ends are spread over ten minutes.
 SPREAD_SECONDS = 600

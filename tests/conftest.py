@@ -11,7 +11,7 @@ from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedValkey
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
-from holdfast.ports import deliveries
+from holdfast.ports.facts import deliveries
 from tests.contract.worlds import PostgresWorld
 from tests.support import debian
 from tests.support.brokers import BrokerAddress, BrokerUnderTest

@@ -7,8 +7,8 @@ from uuid import uuid4
 from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, ticket_type_id
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan
-from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.commands import Ask, IdempotencyKey, Origin, PlaceHold
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.domain.group.commands import Ask, IdempotencyKey, Origin, PlaceHold
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId, TicketTypeId
 from holdfast.domain.values import EmailAddress, Holder, Quantity
 from holdfast.engine import Admission, Limits

@@ -13,10 +13,10 @@ from bench.placing import WARM_UP_SECONDS, figure_of
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan, alternate
 from bench.yardstick import expire_script, run_pgbench
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.engine import Admission, Limits
-from holdfast.services.expiring import Reaper
+from holdfast.services.holds.reaper import Reaper
 
 LAPSED = 200_000
 CLIENTS = 64

@@ -10,11 +10,11 @@ from bench.loading import HOUR_SECONDS, load_holds
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan, alternate
 from holdfast.adapters.embedded import EmbeddedValkey
-from holdfast.adapters.postgres.outbox import PostgresOutbox
+from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.redis.facts import ValkeyPublisher
-from holdfast.ports.facts import PARTITIONS, Publisher
-from holdfast.services.relaying import Relay
+from holdfast.ports.facts.log import PARTITIONS, Publisher
+from holdfast.services.facts.relay import Relay
 from tests.support.rabbit import RabbitBroker, find_rabbit
 
 FACTS = 20_000

@@ -10,10 +10,10 @@ from bench.loading import HOUR_SECONDS, load_holds, load_waiting
 from bench.placing import by_pgbench, by_server, figure_of
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan, alternate
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.engine import Admission, Limits
-from holdfast.services.promoting import Promoter
+from holdfast.services.waitlist import Promoter
 
 WAITING = 100_000
 CLIENTS = 64

@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from holdfast.entrypoints.api.app import create_api
-from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.store import StoreUnavailable
-from holdfast.services.authenticating import new_secret_key
+from holdfast.services.access.authentication import new_secret_key
 from tests.api.world import UNKNOWN, World
 
 every_route = pytest.mark.parametrize(

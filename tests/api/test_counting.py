@@ -4,10 +4,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain.ids import OrganizationId, SessionId
-from holdfast.entrypoints.api.seat_structs import STATS_HOURS_MAX
+from holdfast.entrypoints.api.seats.structs import STATS_HOURS_MAX
 from holdfast.ports.holds import HoldStatistics
 from holdfast.ports.statistics import SaleHistory, SaleHour
-from holdfast.services.counting import CountedSale, SaleCounter, statistics_key
+from holdfast.services.holds.statistics import CountedSale, SaleCounter, statistics_key
 from tests.api.world import NOW, ORGANIZATION
 
 OTHER = OrganizationId(UUID(int=2))

@@ -10,8 +10,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from structlog.testing import capture_logs
 
-from holdfast.entrypoints.api import parsing
-from holdfast.entrypoints.api.middleware import Edge
+from holdfast.entrypoints.api.http import parsing
+from holdfast.entrypoints.api.http.middleware import Edge
 from tests.api.world import World, hold_body
 
 

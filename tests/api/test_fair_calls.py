@@ -11,17 +11,18 @@ from uuid import UUID
 import httpx
 import pytest
 
-from holdfast.domain.catalogue import Event
-from holdfast.domain.catalogue_changes import CatalogueChange
-from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.catalog.changes import CatalogueChange
+from holdfast.domain.catalog.model import Event
+from holdfast.domain.group.commands import IdempotencyKey
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api import app, fair_calls
-from holdfast.entrypoints.api.fair_calls import IMPORTS, READS, FairCalls, FairThreads, Shares
-from holdfast.entrypoints.api.problems import Problem
-from holdfast.entrypoints.api.turns import ReadTurns
+from holdfast.entrypoints.api import app
+from holdfast.entrypoints.api.fairness import calls as fair_calls
+from holdfast.entrypoints.api.fairness.calls import IMPORTS, READS, FairCalls, FairThreads, Shares
+from holdfast.entrypoints.api.fairness.turns import ReadTurns
+from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.access import ALL_SCOPES
-from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.paging import Page, PageRequest
 from tests.api.world import ORGANIZATION, SESSION, StubCatalogue, World
 

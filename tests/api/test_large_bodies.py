@@ -9,9 +9,13 @@ from starlette.types import Message
 
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.large_bodies import BODIES_MAX, BODIES_OF_ONE_MAX, LargeBodies
-from holdfast.entrypoints.api.parsing import BODY_BYTES_MAX
-from holdfast.entrypoints.api.problems import Problem
+from holdfast.entrypoints.api.fairness.large_bodies import (
+    BODIES_MAX,
+    BODIES_OF_ONE_MAX,
+    LargeBodies,
+)
+from holdfast.entrypoints.api.http.parsing import BODY_BYTES_MAX
+from holdfast.entrypoints.api.http.problems import Problem
 from tests.api.world import SESSION, World
 
 BOUND_SECONDS = 60

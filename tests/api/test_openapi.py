@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.codes import KINDS, ProblemCode
-from holdfast.entrypoints.api.examples import ANSWERS, REQUESTS
-from holdfast.entrypoints.api.openapi import route_codes
-from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.http.codes import KINDS, ProblemCode
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.openapi.document import route_codes
+from holdfast.entrypoints.api.openapi.examples import ANSWERS, REQUESTS
 from holdfast.entrypoints.api.routes import ROUTES
 from tests.api.world import World
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from holdfast.domain.ids import EventId, OrganizationId
-from holdfast.entrypoints.api import app, occupancy_answers, replies
+from holdfast.entrypoints.api import app
 from holdfast.entrypoints.api.app import create_api
-from holdfast.entrypoints.api.fair_calls import Shares
+from holdfast.entrypoints.api.fairness.calls import Shares
+from holdfast.entrypoints.api.http import replies
+from holdfast.entrypoints.api.seats import occupancy_answers
 from holdfast.ports.seats import EventOccupancy
 from tests.api.world import EVENT, NOW, StubSeats, World
 

@@ -10,12 +10,12 @@ import pytest
 
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, SeatId, SessionId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.domain.seat import Seat, SeatPlace
+from holdfast.domain.seats.seat import Seat, SeatPlace
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.seats import SeenSeat
 from holdfast.ports.store import StoreUnavailable
-from holdfast.services import reserving
-from holdfast.services.reserving import SeatFinder, SeatPath
+from holdfast.services.seats import reservation
+from holdfast.services.seats.reservation import SeatFinder, SeatPath
 from tests.api.world import EVENT, ORGANIZATION, SESSION, StubSeats, World
 
 SEAT = SeatId(UUID("0198f1c0-0000-7000-8000-000000000010"))
@@ -70,7 +70,7 @@ def test_what_was_not_found_is_asked_for_again() -> None:
 def test_the_memory_is_bounded_and_forgets_what_was_asked_for_longest_ago(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reserving, "REMEMBERED_MAX", 2)
+    monkeypatch.setattr(reservation, "REMEMBERED_MAX", 2)
     finder = SeatFinder(Seats())
     first, second, third = (path_of(SeatId(uuid4())) for _ in range(3))
     finder.find(first)

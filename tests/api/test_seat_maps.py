@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.domain import refusals
 from holdfast.domain.ids import BlockId, OrganizationId, SessionId
-from holdfast.entrypoints.api import seat_maps
-from holdfast.entrypoints.api.seat_maps import MapWriter, WrittenMap
+from holdfast.entrypoints.api.seats import maps
+from holdfast.entrypoints.api.seats.maps import MapWriter, WrittenMap
 from holdfast.ports.seats import MapBlock, MapRow, MapState, SessionMap
 from tests.api.world import ORGANIZATION, SESSION, StubSeats
 
@@ -74,7 +74,7 @@ def test_a_map_read_while_a_change_was_on_its_way_is_not_believed(seats: Counted
 
 
 def test_only_so_many_are_kept(seats: CountedSeats, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seat_maps, "MAPS_KEPT_MAX", 2)
+    monkeypatch.setattr(maps, "MAPS_KEPT_MAX", 2)
     writer = MapWriter(seats)
     keys = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]
     for key in keys:
@@ -89,7 +89,7 @@ def test_many_small_halls_of_one_do_not_drive_out_anothers(seats: CountedSeats) 
     writer = MapWriter(seats)
     other = OrganizationId(UUID(int=77))
     large = writer.write((other, SESSION))
-    for number in range(seat_maps.MAPS_KEPT_MAX + 1):
+    for number in range(maps.MAPS_KEPT_MAX + 1):
         writer.write((ORGANIZATION, SessionId(UUID(int=number))))
     assert writer.write((other, SESSION)) is large
 
@@ -97,7 +97,7 @@ def test_many_small_halls_of_one_do_not_drive_out_anothers(seats: CountedSeats) 
 def test_the_map_that_was_asked_for_last_is_kept_longest(
     seats: CountedSeats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seat_maps, "MAPS_KEPT_MAX", 2)
+    monkeypatch.setattr(maps, "MAPS_KEPT_MAX", 2)
     writer = MapWriter(seats)
     first, second, third = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]
     known = writer.write(first)

@@ -8,19 +8,25 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from holdfast.adapters.memory.store import MemoryStore
-from holdfast.domain.catalogue_changes import ChangeEvent, CreateTicketType
+from holdfast.domain.catalog.changes import ChangeEvent, CreateTicketType
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId
 from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.holds import SeenHold
 from holdfast.ports.store import Rejected, StoreError, StoreUnavailable
-from holdfast.services import authenticating, reading
-from holdfast.services.authenticating import Authenticator, new_secret_key, secret_hash, stored_key
-from holdfast.services.cataloguing import Cataloguing
-from holdfast.services.placing import repeat_key_text
-from holdfast.services.repeating import repeat_key, request_fingerprint
-from holdfast.services.sealing import seal_of
+from holdfast.services import reads
+from holdfast.services.access import authentication
+from holdfast.services.access.authentication import (
+    Authenticator,
+    new_secret_key,
+    secret_hash,
+    stored_key,
+)
+from holdfast.services.catalog.changes import Cataloguing
+from holdfast.services.holds.placement import repeat_key_text
+from holdfast.services.idempotency.fingerprint import repeat_key, request_fingerprint
+from holdfast.services.idempotency.seal import seal_of
 from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalogue, StubKeys
 
 PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))
@@ -28,7 +34,7 @@ PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES)
 
 class TestKeys:
     @pytest.mark.parametrize("mode", ["test", "live"])
-    def test_a_new_key_is_stored_as_its_hash_only(self, mode: authenticating.Mode) -> None:
+    def test_a_new_key_is_stored_as_its_hash_only(self, mode: authentication.Mode) -> None:
         secret, stored = new_secret_key(mode, "checkout")
         assert secret.startswith(f"hk_{mode}_")
         assert len(secret) >= 8 + 43
@@ -61,7 +67,7 @@ class TestKeys:
     def test_the_memory_is_bounded_and_forgets_who_was_longest_away(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(authenticating, "REMEMBERED_MAX", 2)
+        monkeypatch.setattr(authentication, "REMEMBERED_MAX", 2)
         keys = StubKeys()
         first, second, third = (
             sha256(keys.new_key("holds:read").encode()).digest() for _ in range(3)
@@ -129,8 +135,8 @@ class Away(MemoryStore):
 class TestReading:
     def test_what_is_not_there_and_a_store_that_is_away_are_refusals(self) -> None:
         store = MemoryStore(lambda: datetime.now(UTC))
-        missing = reading.hold(store, ORGANIZATION, HoldId(uuid4()))
-        away = reading.hold(Away(store.clock), ORGANIZATION, HoldId(uuid4()))
+        missing = reads.hold(store, ORGANIZATION, HoldId(uuid4()))
+        away = reads.hold(Away(store.clock), ORGANIZATION, HoldId(uuid4()))
         assert isinstance(missing, Refusal)
         assert isinstance(away, Refusal)
         assert missing.code is RefusalCode.HOLD_NOT_FOUND

@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.ids import OrganizationId
-from holdfast.entrypoints.api import turns
-from holdfast.entrypoints.api.problems import Problem
-from holdfast.entrypoints.api.turns import PAUSE_SECONDS_MAX, TURNS_IN_ROUND_MAX, ReadTurns
+from holdfast.entrypoints.api.fairness import turns
+from holdfast.entrypoints.api.fairness.turns import PAUSE_SECONDS_MAX, TURNS_IN_ROUND_MAX, ReadTurns
+from holdfast.entrypoints.api.http.problems import Problem
 from tests.api.world import World
 
 BUSY, QUIET = (OrganizationId(uuid4()) for _ in range(2))

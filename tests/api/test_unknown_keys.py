@@ -10,11 +10,11 @@ from threading import Event
 import httpx
 import pytest
 
-from holdfast.entrypoints.api import key_lookups, tarpit
+from holdfast.entrypoints.api.access import key_lookups, tarpit
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import Principal
-from holdfast.services import authenticating
-from holdfast.services.authenticating import Authenticator, new_secret_key
+from holdfast.services.access import authentication
+from holdfast.services.access.authentication import Authenticator, new_secret_key
 from tests.api.world import StubKeys, World
 
 LONG_SECONDS = 30.0
@@ -144,7 +144,7 @@ class TestLookups:
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch, bound: str
     ) -> None:
         """Its memory has just run out; a proxy brings it from the same address as the strangers."""
-        monkeypatch.setattr(authenticating, "REMEMBERED_SECONDS", 0.0)
+        monkeypatch.setattr(authentication, "REMEMBERED_SECONDS", 0.0)
         monkeypatch.setattr(key_lookups, bound, 3)
 
         async def scene() -> None:
@@ -171,7 +171,7 @@ class TestMemory:
         hashed = sha256(unknown_key().encode()).digest()
         assert not authenticator.is_unknown(hashed)
         authenticator.find([hashed])
-        now[0] += authenticating.UNKNOWN_SECONDS - 0.1
+        now[0] += authentication.UNKNOWN_SECONDS - 0.1
         assert authenticator.is_unknown(hashed)
         now[0] += 0.1
         assert not authenticator.is_unknown(hashed)
@@ -186,8 +186,8 @@ class TestMemory:
     def test_unknown_keys_push_out_no_valid_one_and_do_not_pile_up(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(authenticating, "REMEMBERED_MAX", 2)
-        monkeypatch.setattr(authenticating, "UNKNOWN_MAX", 5)
+        monkeypatch.setattr(authentication, "REMEMBERED_MAX", 2)
+        monkeypatch.setattr(authentication, "UNKNOWN_MAX", 5)
         keys = StubKeys()
         authenticator = Authenticator(keys)
         valid = sha256(keys.new_key("holds:read").encode()).digest()

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from holdfast.domain.catalogue_changes import ImportSeats
-from holdfast.entrypoints.api.hall_routes import IMPORT_BYTES_MAX
-from holdfast.entrypoints.api.parsing import BODY_BYTES_MAX
+from holdfast.domain.catalog.changes import ImportSeats
+from holdfast.entrypoints.api.catalog.hall_routes import IMPORT_BYTES_MAX
+from holdfast.entrypoints.api.http.parsing import BODY_BYTES_MAX
 from tests.api.world import FLOOR, SESSION, World, hold_body
 
 # Occurs in every input that could be echoed, and must occur in no answer.

@@ -10,13 +10,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.commands import Command, Origin, ReleaseHold
+from holdfast.domain.group.commands import Command, Origin, ReleaseHold
+from holdfast.domain.group.outcomes import Outcome
 from holdfast.domain.ids import HoldId, OrganizationId
-from holdfast.domain.outcomes import Outcome
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.refusals import hold_not_found
-from holdfast.entrypoints.api.turns import ReadTurns
-from holdfast.entrypoints.api.waiting import EngineAnswers, FreshLookups
+from holdfast.entrypoints.api.fairness.answers import EngineAnswers, FreshLookups
+from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.ports.engine import Answer, Render
 
 Key = tuple[OrganizationId, str]

@@ -13,7 +13,8 @@ import httpx
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
-from holdfast.domain.catalogue import (
+from holdfast.domain.catalog.changes import CatalogueChange, CreateEvent
+from holdfast.domain.catalog.model import (
     Block,
     Event,
     Offer,
@@ -23,8 +24,8 @@ from holdfast.domain.catalogue import (
     SessionCatalogue,
     TicketType,
 )
-from holdfast.domain.catalogue_changes import CatalogueChange, CreateEvent
-from holdfast.domain.commands import IdempotencyKey
+from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import (
     ApiKeyId,
     BlockId,
@@ -38,23 +39,22 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
-from holdfast.domain.order import Order
+from holdfast.domain.orders.order import Order
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
-from holdfast.domain.pool import Pool
 from holdfast.domain.values import Money
 from holdfast.engine import Admission
 from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import ALL_SCOPES, Principal
-from holdfast.ports.attempts import FailedAttempt
-from holdfast.ports.audit import AuditEntry, AuditFilter
-from holdfast.ports.catalogue import CatalogueAnswer, CatalogueOutcome
-from holdfast.ports.facts import FactPage, Position
+from holdfast.ports.audit.attempts import FailedAttempt
+from holdfast.ports.audit.reader import AuditEntry, AuditFilter
+from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.facts.log import FactPage, Position
 from holdfast.ports.orders import SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat, SessionMap
 from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
-from holdfast.services.authenticating import new_secret_key
+from holdfast.services.access.authentication import new_secret_key
 from holdfast.services.container import ApiContainer
 from tests.support.patience import PATIENT
 

@@ -8,19 +8,19 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
-from holdfast.adapters.postgres.outbox import PostgresFactLog
+from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
 from holdfast.bootstrap.consuming import consumer_threads
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.commands import Command
-from holdfast.domain.hold import Hold
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Outcome, Placed
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
-from holdfast.domain.order import Order, checkout_id_of
-from holdfast.domain.outcomes import Outcome, Placed
+from holdfast.domain.orders.order import Order, checkout_id_of
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import EmailAddress, Holder
-from holdfast.ports.facts import Message
-from holdfast.services.telling import message_of
+from holdfast.ports.facts.log import Message
+from holdfast.services.facts.envelope import message_of
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.brokers import BrokerAddress

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.ports.facts import Message
+from holdfast.ports.facts.log import Message
 from tests.consuming.mail_server import MailServer
 from tests.consuming.shop import Shop
 from tests.consuming.test_notices import address_of, bought

@@ -9,9 +9,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.inbox import PostgresInbox
-from holdfast.adapters.postgres.reading import Database
-from holdfast.domain.commands import Receipt
+from holdfast.adapters.postgres.facts.inbox import PostgresInbox
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.group.commands import Receipt
 from holdfast.domain.ids import OrganizationId
 from tests.support.auditing import rows
 

@@ -14,7 +14,7 @@ from holdfast.adapters.mail import smtp
 from holdfast.adapters.mail.console import ConsoleNotifier
 from holdfast.adapters.mail.smtp import SmtpNotifier
 from holdfast.domain.values import EmailAddress
-from holdfast.ports.notices import Notice, NoticeDeferred, NoticeFailed, NoticeRefused
+from holdfast.ports.facts.notices import Notice, NoticeDeferred, NoticeFailed, NoticeRefused
 from tests.consuming.mail_server import MailServer
 
 BUYER = "buyer@example.com"

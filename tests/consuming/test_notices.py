@@ -12,17 +12,17 @@ import pytest
 
 from holdfast.adapters.mail import smtp
 from holdfast.adapters.mail.smtp import SmtpNotifier
-from holdfast.adapters.postgres.catalogue import PostgresCatalogue
-from holdfast.adapters.postgres.inbox import PostgresInbox
-from holdfast.adapters.postgres.orders import PostgresOrders
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.facts.inbox import PostgresInbox
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.rabbitmq.connecting import connected
-from holdfast.domain.hold import Hold
-from holdfast.domain.outcomes import Waiting
+from holdfast.domain.group.outcomes import Waiting
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.values import Holder
-from holdfast.ports.deliveries import NOTIFICATIONS, TOO_OFTEN
-from holdfast.ports.facts import Handled, Message
-from holdfast.services.notifying import WARNED_SECONDS_MIN, NoticeSender
+from holdfast.ports.facts.deliveries import NOTIFICATIONS, TOO_OFTEN
+from holdfast.ports.facts.log import Handled, Message
+from holdfast.services.facts.notices import WARNED_SECONDS_MIN, NoticeSender
 from tests.consuming.mail_server import MailServer, Received
 from tests.consuming.shop import Shop, a_buyer, elsewhere
 from tests.contract.venues import a_purchase

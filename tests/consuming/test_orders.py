@@ -9,16 +9,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.adapters.postgres.attempts import PostgresAttempts
-from holdfast.adapters.postgres.orders import PostgresOrders
+from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.order import TICKETS_PER_ORDER_MAX
+from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
-from holdfast.ports.deliveries import TOO_OFTEN
-from holdfast.ports.facts import Handled, Message
-from holdfast.services.taking_orders import OrderTaker, paid_order_of
+from holdfast.ports.facts.deliveries import TOO_OFTEN
+from holdfast.ports.facts.log import Handled, Message
+from holdfast.services.orders.incoming import OrderTaker, paid_order_of
 from tests.consuming.shop import Shop, a_buyer, elsewhere, order_confirmed
 from tests.contract.venues import Plan, a_purchase
 from tests.support.auditing import rows

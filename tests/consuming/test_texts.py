@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.amounts import written
-from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat
 from holdfast.domain.ids import (
     BlockId,
     HoldId,
@@ -18,9 +18,9 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
-from holdfast.domain.order import Attendee, Purchase, make_order
+from holdfast.domain.orders.order import Attendee, Purchase, make_order
 from holdfast.domain.values import EmailAddress, Holder, Money
-from holdfast.services.notice_texts import (
+from holdfast.services.facts.notice_texts import (
     Admissions,
     Occasion,
     confirmation,

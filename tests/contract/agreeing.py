@@ -9,10 +9,10 @@ from uuid import UUID
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from holdfast.domain.commands import Command
+from holdfast.domain.group.commands import Command
+from holdfast.domain.holds.transitions import units_by_pool
 from holdfast.domain.ids import HoldId, PoolId
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.transitions import units_by_pool
 from tests.contract.lines_seen import could_be_promoted, seen_lines
 from tests.contract.seen import HoldSeen
 from tests.contract.sides import Side

@@ -1,6 +1,6 @@
 """Ask the engine, and say what kind of answer is expected."""
 
-from holdfast.domain.commands import (
+from holdfast.domain.group.commands import (
     Command,
     ConvertHolds,
     EmptyCart,
@@ -9,9 +9,7 @@ from holdfast.domain.commands import (
     StartCheckout,
     WarnHolds,
 )
-from holdfast.domain.hold import Hold
-from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import (
+from holdfast.domain.group.outcomes import (
     CartChanged,
     CartEmptied,
     CheckoutStarted,
@@ -23,6 +21,8 @@ from holdfast.domain.outcomes import (
     Waiting,
     Warned,
 )
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer

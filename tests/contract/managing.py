@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.domain.catalogue import EventStatus, Offer, SaleTerms, SessionCatalogue
+from holdfast.domain.catalog.model import EventStatus, Offer, SaleTerms, SessionCatalogue
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.values import Money
 from tests.contract.tables import Connection

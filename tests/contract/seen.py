@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from holdfast.domain.hold import Hold, rounded_up
+from holdfast.domain.holds.hold import Hold, rounded_up
+from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, PoolId, SeatId
-from holdfast.domain.order import Checkout, Order
-from holdfast.domain.pool import Pool
-from holdfast.domain.seat import Seat
+from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.seats.seat import Seat
 from holdfast.ports.store import Store
 from tests.contract.managing import Manager
 from tests.contract.venues import Plan, Venue

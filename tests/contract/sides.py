@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from holdfast.domain.commands import Command
-from holdfast.domain.footprint import Needs, Survey
-from holdfast.domain.hold import Hold
-from holdfast.domain.ids import CheckoutId, HoldId, OrderId
-from holdfast.domain.order import Order
-from holdfast.domain.outcomes import (
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.footprint import Needs, Survey
+from holdfast.domain.group.outcomes import (
     AlreadyConverted,
     CartChanged,
     CartEmptied,
@@ -28,9 +25,12 @@ from holdfast.domain.outcomes import (
     Waiting,
     Warned,
 )
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId
+from holdfast.domain.orders.order import Order
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder, Money
-from holdfast.domain.waiting import Waitlist
+from holdfast.domain.waitlist.queues import Waitlist
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection

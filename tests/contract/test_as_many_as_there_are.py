@@ -4,9 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.hold import Hold
+from holdfast.domain.group.outcomes import Placed
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Placed
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

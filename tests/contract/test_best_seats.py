@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.catalogue import SaleTerms
+from holdfast.domain.catalog.model import SaleTerms
+from holdfast.domain.group.outcomes import Placed
 from holdfast.domain.ids import BlockId, HoldId
-from holdfast.domain.outcomes import Placed
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder
 from holdfast.engine import Admission

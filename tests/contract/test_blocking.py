@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import replace
 from uuid import uuid4
 
-from holdfast.domain.commands import BlockSeats, Command
+from holdfast.domain.group.commands import BlockSeats, Command
+from holdfast.domain.group.outcomes import Placed, SeatsBlocked
 from holdfast.domain.ids import SessionId
-from holdfast.domain.outcomes import Placed, SeatsBlocked
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.domain.hold import HoldStatus
-from holdfast.domain.outcomes import CartEmptied, Placed, Waiting
+from holdfast.domain.group.outcomes import CartEmptied, Placed, Waiting
+from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

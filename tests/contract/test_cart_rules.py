@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.catalogue import EventStatus
-from holdfast.domain.hold import HoldStatus
+from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import EmailAddress, Holder

@@ -6,9 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain import extending, planning
-from holdfast.domain.commands import HOLDS_PER_CHECKOUT_MAX
-from holdfast.domain.hold import Hold
+from holdfast.domain.group import planning
+from holdfast.domain.group.commands import HOLDS_PER_CHECKOUT_MAX
+from holdfast.domain.holds import extension
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
@@ -228,7 +229,7 @@ def test_a_checkout_has_so_many_holds_and_each_of_them_once() -> None:
         venue.convert()
 
 
-@pytest.mark.parametrize("module", [extending, planning])
+@pytest.mark.parametrize("module", [extension, planning])
 def test_what_no_order_could_have_is_refused_before_anybody_pays(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch, module: ModuleType
 ) -> None:
@@ -250,7 +251,7 @@ def test_an_order_may_have_as_many_seats_as_the_limit_says(
     venue = theatre(world)
     holds = [placed(engine, venue.seats(seat)) for seat in ("Stalls A 1", "Stalls A 3")]
     ids = [hold.id for hold in holds]
-    for module in (extending, planning):
+    for module in (extension, planning):
         monkeypatch.setattr(module, "SEATS_PER_ORDER_MAX", 2)
     checkout_id = started(engine, venue.check_out(*ids)).checkout_id
     done = converted(engine, venue.convert(*ids, checkout_id=checkout_id))

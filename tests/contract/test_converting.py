@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import HoldId
-from holdfast.domain.order import TICKETS_PER_ORDER_MAX, Attendee
-from holdfast.domain.outcomes import AlreadyConverted, Converted
+from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX, Attendee
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import EmailAddress

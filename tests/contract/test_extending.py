@@ -5,9 +5,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.hold import Hold
+from holdfast.domain.group.outcomes import Extended
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Extended
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.hold import Hold
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
 from tests.contract.asking import ask, changed, emptied, placed, waiting

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.group.outcomes import Expired, Placed, Released
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
-from holdfast.domain.outcomes import Expired, Placed, Released
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission

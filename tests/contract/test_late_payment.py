@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.domain.hold import Hold
-from holdfast.domain.order import revival_id
-from holdfast.domain.outcomes import AlreadyConverted, Converted
+from holdfast.domain.group.outcomes import AlreadyConverted, Converted
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.orders.order import revival_id
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

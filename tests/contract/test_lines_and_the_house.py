@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.domain.commands import Command
-from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.outcomes import CartChanged
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import CartChanged
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.hold import HoldStatus
+from holdfast.domain.group.outcomes import Placed, Waiting
+from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Placed, Waiting
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
 from holdfast.engine import Admission

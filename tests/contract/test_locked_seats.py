@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdfast.domain.footprint import Footprint, Needs, Resource, ResourceKind, Survey
+from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind, Survey
+from holdfast.domain.group.outcomes import Converted
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.outcomes import Converted
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.engine.group import GroupRunner

@@ -2,9 +2,9 @@
 
 import pytest
 
-from holdfast.domain.footprint import Needs
-from holdfast.domain.hold import Hold
-from holdfast.domain.waiting import LOOK_AHEAD, Waitlist
+from holdfast.domain.group.footprint import Needs
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, promoted, waiting
 from tests.contract.seen import World

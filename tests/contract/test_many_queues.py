@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain import overtaking, promoting, waiting
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import Holder
+from holdfast.domain.waitlist import fairness, promotion, queues
 from holdfast.engine import Admission
 from tests.contract import asking
 from tests.contract.asking import ask, placed, refused
@@ -44,10 +44,10 @@ class Counted:
 
     monkeypatch: pytest.MonkeyPatch
     checks: int = 0
-    _served: Any = field(default=overtaking.can_be_served)
+    _served: Any = field(default=fairness.can_be_served)
 
     def __enter__(self) -> "Counted":
-        for module in (overtaking, promoting):
+        for module in (fairness, promotion):
             self.monkeypatch.setattr(module, "can_be_served", self._count)
         return self
 
@@ -85,7 +85,7 @@ def test_a_release_looks_once_at_each_queue(
 def test_a_session_has_so_many_queues_and_no_more(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "QUEUES_MAX", 3)
+    monkeypatch.setattr(queues, "QUEUES_MAX", 3)
     venue = with_queues(world, 3)
     placed(engine, venue.place(("any", HELD), holder=a_person("holder")))
     fill_queues(engine, venue, 3)

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import replace
 
+from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import AlreadyConverted, Converted
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.adapters.postgres.seat_maps import SeatMaps
-from holdfast.domain import planning
+from holdfast.adapters.postgres.seats.map_cache import SeatMaps
+from holdfast.domain.group import planning
+from holdfast.domain.group.outcomes import Expired, Placed
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Expired, Placed
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.group.outcomes import Placed
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Placed
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.domain.catalogue import EventStatus, SaleTerms
-from holdfast.domain.commands import Command
-from holdfast.domain.outcomes import Placed, Released
+from holdfast.domain.catalog.model import EventStatus, SaleTerms
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Placed, Released
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.catalogue import SaleTerms
-from holdfast.domain.commands import PlaceHold, SeatAsk
-from holdfast.domain.hold import Hold
+from holdfast.domain.catalog.model import SaleTerms
+from holdfast.domain.group.commands import PlaceHold, SeatAsk
+from holdfast.domain.group.outcomes import Placed
+from holdfast.domain.group.planning import needs_of
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId, SeatId, SessionKey
-from holdfast.domain.outcomes import Placed
-from holdfast.domain.planning import needs_of
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission

@@ -15,9 +15,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from holdfast.domain.commands import Command, IdempotencyKey, Receipt
+from holdfast.domain.group.commands import Command, IdempotencyKey, Receipt
 from holdfast.domain.ids import HoldId
-from holdfast.domain.order import Attendee
+from holdfast.domain.orders.order import Attendee
 from holdfast.domain.values import Holder
 from tests.contract.agreeing import Agreeing
 from tests.contract.venues import Venue, a_purchase

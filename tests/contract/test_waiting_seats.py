@@ -3,8 +3,8 @@ waits, and never takes what the first in line needs."""
 
 from dataclasses import replace
 
-from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.outcomes import Converted, Placed
+from holdfast.domain.group.outcomes import Converted, Placed
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.domain.catalogue import EventStatus
-from holdfast.domain.hold import Hold, HoldStatus, rounded_up
+from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.group.outcomes import Waiting
+from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Waiting
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import Holder
-from holdfast.domain.waiting import PROMOTIONS_MAX
+from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
 from tests.contract.asking import (
     answer,

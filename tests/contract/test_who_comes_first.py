@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.domain.hold import Hold
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from uuid_utils.compat import uuid7
 
-from holdfast.domain.catalogue import SaleTerms
-from holdfast.domain.commands import (
+from holdfast.domain.catalog.model import SaleTerms
+from holdfast.domain.group.commands import (
     Ask,
     BlockSeats,
     CartAsk,
@@ -27,7 +27,7 @@ from holdfast.domain.commands import (
     StartCheckout,
     WarnHolds,
 )
-from holdfast.domain.hold import Hold
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import (
     BlockId,
     CheckoutId,
@@ -39,9 +39,9 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
-from holdfast.domain.order import SEED_BYTES, Attendee, Purchase
+from holdfast.domain.orders.order import SEED_BYTES, Attendee, Purchase
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.seat import SeatPlace
+from holdfast.domain.seats.seat import SeatPlace
 from holdfast.domain.values import EmailAddress, Holder, Quantity
 
 ORIGIN = Origin("test", "request-1", "127.0.0.1", "pytest")

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from holdfast.domain.commands import Ask, FillCart, IdempotencyKey, PlaceHold, SeatAsk
+from holdfast.domain.group.commands import Ask, FillCart, IdempotencyKey, PlaceHold, SeatAsk
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder

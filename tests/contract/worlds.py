@@ -11,22 +11,22 @@ from uuid import uuid4
 import psycopg
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.adapters.postgres import statements
-from holdfast.adapters.postgres.orders import PostgresOrders
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.adapters.postgres.rows import hold_from_row, seat_from_row
-from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.catalogue import Offer, SeatBlock, SessionCatalogue
-from holdfast.domain.commands import ConvertHolds
-from holdfast.domain.decide import decide
-from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.hold import Hold
+from holdfast.adapters.postgres.engine import statements
+from holdfast.adapters.postgres.engine.rows import hold_from_row, seat_from_row
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
+from holdfast.domain.catalog.model import Offer, SeatBlock, SessionCatalogue
+from holdfast.domain.group.commands import ConvertHolds
+from holdfast.domain.group.decide import decide
+from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.planning import resources_of
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, PoolId, SeatId
-from holdfast.domain.order import SEED_BYTES, Checkout, Order, Purchase
-from holdfast.domain.planning import resources_of
+from holdfast.domain.orders.order import SEED_BYTES, Checkout, Order, Purchase
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.pool import Pool
-from holdfast.domain.seat import Seat
+from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Money
 from holdfast.ports.paging import PAGE_SIZE_MAX, PageRequest
 from holdfast.ports.store import GroupWrites, Store, Wanted

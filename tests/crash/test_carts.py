@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.engine import Admission
-from holdfast.services.expiring import Reaper
+from holdfast.services.holds.reaper import Reaper
 from tests.crash.points import AFTER_COMMIT, BEFORE_COMMIT, POINTS, await_death, dying_server
 from tests.e2e.owner import Owner
 from tests.support.auditing import assert_sound, rows

@@ -7,7 +7,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from holdfast.domain.waiting import PROMOTIONS_MAX
+from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
 from tests.contract.worlds import PostgresWorld
 from tests.crash.points import AFTER_COMMIT, POINTS, await_death, dying_server

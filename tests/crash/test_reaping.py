@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.hold import Hold
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.holds.hold import Hold
 from holdfast.engine import Admission
-from holdfast.services.expiring import Reaper
+from holdfast.services.holds.reaper import Reaper
 from tests.contract.asking import placed
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld

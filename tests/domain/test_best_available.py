@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.best_available import Search, best_available, count_available, orphans
 from holdfast.domain.ids import BlockId, SeatId
-from holdfast.domain.seat import SeatPlace
-from holdfast.domain.seating import FreeSeats, SeatPlan, Spot, make_plan
+from holdfast.domain.seats.best_available import Search, best_available, count_available, orphans
+from holdfast.domain.seats.seat import SeatPlace
+from holdfast.domain.seats.seat_plan import FreeSeats, SeatPlan, Spot, make_plan
 
 STALLS, BALCONY = BlockId(UUID(int=1)), BlockId(UUID(int=2))
 ALL = frozenset({STALLS, BALCONY})

@@ -5,9 +5,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.cart_items import asks_again, difference, joined_lines
-from holdfast.domain.commands import Ask, CartAsk, SeatAsk
-from holdfast.domain.hold import CartItem, Line, LineSeat, SeatWish
+from holdfast.domain.carts.items import asks_again, difference, joined_lines
+from holdfast.domain.group.commands import Ask, CartAsk, SeatAsk
+from holdfast.domain.holds.hold import CartItem, Line, LineSeat, SeatWish
 from holdfast.domain.ids import BlockId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.values import Quantity
 from tests.domain.test_hold import a_hold

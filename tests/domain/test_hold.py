@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.hold import Hold, HoldStatus, Line, rounded_up, warning_time
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, rounded_up, warning_time
 from holdfast.domain.ids import (
     CheckoutId,
     HoldId,

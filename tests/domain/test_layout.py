@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.arranging import (
+from holdfast.domain.catalog.layout import BlockLayout, Numbering, Point, RowRange, draft_layouts
+from holdfast.domain.catalog.seat_import import (
     SEATS_PER_IMPORT_MAX,
     Arrangement,
     DraftBlock,
@@ -18,9 +19,8 @@ from holdfast.domain.arranging import (
     counted_id,
 )
 from holdfast.domain.ids import BlockId, SeatId
-from holdfast.domain.layout import BlockLayout, Numbering, Point, RowRange, draft_layouts
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.seat import SeatPlace
+from holdfast.domain.seats.seat import SeatPlace
 
 BLOCK = BlockId(UUID(int=1))
 FIRST = SeatId(UUID(int=1 << 100))

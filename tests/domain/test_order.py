@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.ids import HoldId, OrderId
-from holdfast.domain.order import (
+from holdfast.domain.orders.order import (
     SEED_BYTES,
     Attendee,
     Purchase,

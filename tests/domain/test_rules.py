@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.catalogue import SaleTerms
-from holdfast.domain.commands import Origin
+from holdfast.domain.catalog.model import SaleTerms
 from holdfast.domain.facts import fact_payload, iso
-from holdfast.domain.hold import HoldStatus
+from holdfast.domain.group.commands import Origin
+from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.holds.pool import Pool
+from holdfast.domain.holds.transitions import Transition, lapse_moves, pool_moves
 from holdfast.domain.ids import OrganizationId, PoolId
 from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
-from holdfast.domain.pool import Pool
 from holdfast.domain.reference import ALPHABET, reference_of
-from holdfast.domain.transitions import Transition, lapse_moves, pool_moves
 from holdfast.domain.values import InvalidValue
 from tests.domain.test_hold import BEFORE_END, END, a_hold
 

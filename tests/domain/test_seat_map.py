@@ -5,8 +5,14 @@ from itertools import combinations
 from uuid import UUID
 
 from holdfast.domain.ids import BlockId, SeatId
-from holdfast.domain.seat import SeatPlace, SeatStatus
-from holdfast.domain.seating import COMBINATIONS_KEPT_MAX, SeatMap, SeatPlan, SeenSeat, make_plan
+from holdfast.domain.seats.seat import SeatPlace, SeatStatus
+from holdfast.domain.seats.seat_plan import (
+    COMBINATIONS_KEPT_MAX,
+    SeatMap,
+    SeatPlan,
+    SeenSeat,
+    make_plan,
+)
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 BLOCKS = [BlockId(UUID(int=number)) for number in range(1, 9)]

@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.hold import Hold, HoldStatus, Line, LineSeat, Remarks
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat, Remarks
 from holdfast.domain.ids import BlockId, HoldId, OrganizationId, SeatId, SessionId, TicketTypeId
-from holdfast.domain.selection import lost_of_selection
+from holdfast.domain.orders.selection import lost_of_selection
 from holdfast.domain.values import Holder
 
 NOON = datetime(2030, 1, 15, 12, tzinfo=UTC)

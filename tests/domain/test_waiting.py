@@ -7,15 +7,15 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.catalogue import Offer, SessionCatalogue
-from holdfast.domain.hold import Hold, HoldStatus, Line, WaitingPlace
+from holdfast.domain.catalog.model import Offer, SessionCatalogue
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, WaitingPlace
+from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
-from holdfast.domain.ledger import Ledger
-from holdfast.domain.overtaking import Taking, passes
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.pool import Pool
 from holdfast.domain.values import Holder, Money
-from holdfast.domain.waiting import LOOK_AHEAD, Waitlist, line_id_of, place_of, wants_of
+from holdfast.domain.waitlist.fairness import Taking, passes
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist, line_id_of, place_of, wants_of
 
 NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)
 ORGANIZATION, SESSION = OrganizationId(uuid4()), SessionId(uuid4())

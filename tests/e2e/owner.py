@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from holdfast.adapters.postgres.hold_statements import TRY_REAPING
+from holdfast.adapters.postgres.holds.statements import TRY_REAPING
 from tests.support.patience import wait_until
 from tests.support.platform import Json
 

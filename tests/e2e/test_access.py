@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from holdfast.entrypoints.api.route import Route
+from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.ports.access import ALL_SCOPES, Scope
 from tests.e2e.answers import problem_of, without

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.adapters.postgres import orders
-from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.orders import reader
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.paging import PageRequest
 from tests.e2e.answers import first_error, moment, problem_of
@@ -97,7 +97,7 @@ def test_a_page_of_orders_ends_before_it_has_too_many_tickets(
     platform: Platform, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At least one order is on it, however many tickets that one has."""
-    monkeypatch.setattr(orders, "TICKETS_PER_PAGE_MAX", 4)
+    monkeypatch.setattr(reader, "TICKETS_PER_PAGE_MAX", 4)
     sale = platform.on_sale(20)
     for quantity in (1, 2, 3, 5, 1, 3):
         ok(confirmed(platform, held(platform, sale, quantity)))
@@ -108,7 +108,7 @@ def test_a_page_of_orders_ends_before_it_has_too_many_tickets(
         database.open()
         while not pages or after is not None:
             request = PageRequest(size=3, after=after)
-            page = orders.PostgresOrders(database).orders(organization_id, request)
+            page = reader.PostgresOrders(database).orders(organization_id, request)
             pages.append([len(order.tickets) for order in page.items])
             after = page.next
     assert pages == [[3, 1], [5], [3], [2, 1]]

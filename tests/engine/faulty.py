@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from holdfast.adapters.memory import MemoryStore
 from holdfast.adapters.memory.group import MemoryConnection, MemoryGroup
-from holdfast.domain.footprint import Needs, Resource, Survey
-from holdfast.domain.ledger import Ledger
+from holdfast.domain.group.footprint import Needs, Resource, Survey
+from holdfast.domain.group.ledger import Ledger
 from holdfast.ports.store import (
     CommitState,
     CommitToken,

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.domain.commands import Command
-from holdfast.domain.outcomes import Outcome, Placed
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Outcome, Placed
+from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import (

@@ -7,15 +7,15 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.domain.commands import SeatAsk
+from holdfast.domain.group.commands import SeatAsk
+from holdfast.domain.group.outcomes import Placed
 from holdfast.domain.ids import HoldId, SeatId
-from holdfast.domain.outcomes import Placed
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission
-from holdfast.ports.attempts import FailedAttempt
+from holdfast.ports.audit.attempts import FailedAttempt
 from holdfast.ports.store import Rejected, StoreUnavailable
-from holdfast.services import journal as journal_module
-from holdfast.services.journal import Journal
+from holdfast.services.audit import journal as journal_module
+from holdfast.services.audit.journal import Journal
 from tests.contract.venues import STRANGER, Hall, Plan
 from tests.contract.worlds import MemoryWorld
 

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from holdfast.domain.hold import Hold
-from holdfast.domain.outcomes import Converted, Outcome, Placed
+from holdfast.domain.group.outcomes import Converted, Outcome, Placed
+from holdfast.domain.holds.hold import Hold
 from holdfast.engine import Admission, Limits, waiting
 from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
 from holdfast.ports.engine import Answer

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from holdfast.domain.commands import Command
-from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.ledger import Ledger
-from holdfast.domain.outcomes import Decision, NeedsMore
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX, SAME_KEY_WAIT_SECONDS

@@ -5,8 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.commands import Command
-from holdfast.domain.footprint import Footprint, Resource, ResourceKind
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine import waiting
 from holdfast.engine.limits import SEAT_WAIT_SECONDS

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from time import monotonic
 
-from holdfast.domain.commands import Command
-from holdfast.domain.hold import Hold
-from holdfast.domain.outcomes import Converted, Placed
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Converted, Placed
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import WEIGHT_PER_GROUP_MAX
 from holdfast.engine.pending import Pending

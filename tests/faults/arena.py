@@ -6,11 +6,11 @@ from collections.abc import Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
-from holdfast.adapters.postgres.connecting import RECONNECT_PAUSE_SECONDS
-from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.commands import Ask, Origin, PlaceHold, SeatAsk
+from holdfast.adapters.postgres.connections.connection import RECONNECT_PAUSE_SECONDS
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.domain.group.commands import Ask, Origin, PlaceHold, SeatAsk
+from holdfast.domain.group.outcomes import Outcome, Placed
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Outcome, Placed
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer

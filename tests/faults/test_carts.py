@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.domain.outcomes import CartChanged, Released
+from holdfast.domain.group.outcomes import CartChanged, Released
 from tests.contract.asking import placed
 from tests.faults.arena import BOUND_SECONDS, Arena
 from tests.faults.proxy import Fault, Proxy

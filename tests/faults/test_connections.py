@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import watchdog
-from holdfast.adapters.postgres.connecting import RECONNECT_PAUSE_SECONDS
-from holdfast.adapters.postgres.store import PostgresConnection
-from holdfast.domain.outcomes import Placed, SeatsBlocked
+from holdfast.adapters.postgres.connections import watchdog
+from holdfast.adapters.postgres.connections.connection import RECONNECT_PAUSE_SECONDS
+from holdfast.adapters.postgres.engine.store import PostgresConnection
+from holdfast.domain.group.outcomes import Placed, SeatsBlocked
 from holdfast.engine import Limits
 from holdfast.ports.store import CommitState
 from tests.contract.seen import SeatSeen

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import statements
+from holdfast.adapters.postgres.engine import statements
 from holdfast.engine.limits import Limits
 from holdfast.engine.pending import Pending
 from holdfast.engine.queue import FairQueue

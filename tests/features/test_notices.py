@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from pytest_bdd import given, parsers, scenarios, then, when
 
-from holdfast.ports.facts import PARTITIONS, Message
+from holdfast.ports.facts.log import PARTITIONS, Message
 from tests.consuming.mail_server import MailServer, Received
 from tests.features.conftest import TTL_SECONDS
 from tests.features.scene import Scene, scene_on

@@ -12,7 +12,7 @@ from django.test import Client
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.ids import HoldId
-from holdfast.domain.order import revival_id
+from holdfast.domain.orders.order import revival_id
 from tests.pages.sales import Sale, list_of, new_sale, page
 
 

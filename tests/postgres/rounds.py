@@ -8,14 +8,14 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.store import PostgresConnection
-from holdfast.domain.footprint import Resource, ResourceKind, cart_resource
-from holdfast.domain.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace, numbered_lines
+from holdfast.adapters.postgres.engine.store import PostgresConnection
+from holdfast.domain.group.footprint import Resource, ResourceKind, cart_resource
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace, numbered_lines
+from holdfast.domain.holds.transitions import Transition
 from holdfast.domain.ids import CartKey, HoldId, SessionKey
-from holdfast.domain.ledger import Ledger
-from holdfast.domain.transitions import Transition
 from holdfast.domain.values import Holder
-from holdfast.domain.waiting import LOOK_AHEAD, line_id_of
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, line_id_of
 from holdfast.ports.store import Group, GroupWrites, Wanted
 from tests.contract.venues import BUYER, ORIGIN, Venue
 from tests.contract.worlds import PostgresWorld

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.postgres.rows import array, columns, ids_array
+from holdfast.adapters.postgres.engine.rows import array, columns, ids_array
 
 NASTY = ["", " ", "NULL", "null", '"', "\\", "{}", ",", "a,b", "'", "\n\t", "ü€🎫", '\\"', "%s"]
 

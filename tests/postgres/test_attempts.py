@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.adapters.postgres.attempts import PostgresAttempts
-from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
+from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.ids import HoldId
-from holdfast.ports.attempts import FailedAttempt
-from holdfast.services.journal import Journal
+from holdfast.ports.audit.attempts import FailedAttempt
+from holdfast.services.audit.journal import Journal
 from tests.contract.venues import ORIGIN, Venue
 from tests.contract.worlds import PostgresWorld
 

@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.audit_reading import audit_query
+from holdfast.adapters.postgres.audit.reader import audit_query
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
-from holdfast.ports.audit import AuditFilter
+from holdfast.ports.audit.reader import AuditFilter
 from tests.support.databases import DatabaseFactory
 
 ENTRIES = 50_000

@@ -6,10 +6,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.auditing import PostgresBooks, run_check
-from holdfast.adapters.postgres.book_check import BookCheck
-from holdfast.adapters.postgres.book_checks import BOOK_CHECKS
-from holdfast.domain.outcomes import CheckoutStarted, Converted
+from holdfast.adapters.postgres.audit.check import BookCheck
+from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS
+from holdfast.adapters.postgres.audit.integrity import PostgresBooks, run_check
+from holdfast.domain.group.outcomes import CheckoutStarted, Converted
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
 from holdfast.ports.store import StoreUnavailable

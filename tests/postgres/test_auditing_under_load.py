@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.auditing import PostgresBooks, run_check
-from holdfast.adapters.postgres.book_checks import BOOK_CHECKS
-from holdfast.domain.outcomes import Converted, Placed
+from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS
+from holdfast.adapters.postgres.audit.integrity import PostgresBooks, run_check
+from holdfast.domain.group.outcomes import Converted, Placed
 from holdfast.engine import Admission
 from tests.contract.asking import ask
 from tests.contract.venues import Hall, Plan, Venue

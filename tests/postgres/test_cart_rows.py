@@ -8,12 +8,12 @@ import pytest
 from django.core.management import call_command
 from django.db import connections
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.bootstrap.database import OWNER, setup_django
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.commands import EmptyCart
-from holdfast.domain.footprint import Needs
-from holdfast.domain.hold import CartItem, SeatWish
+from holdfast.domain.group.commands import EmptyCart
+from holdfast.domain.group.footprint import Needs
+from holdfast.domain.holds.hold import CartItem, SeatWish
 from holdfast.domain.ids import BlockId
 from holdfast.ports.store import Rejected
 from tests.contract.venues import ORIGIN

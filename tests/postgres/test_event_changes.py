@@ -10,20 +10,20 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import catalogue as catalogue_module
-from holdfast.adapters.postgres import catalogue_statements, decision_barrier
-from holdfast.adapters.postgres.catalogue import PostgresCatalogue
-from holdfast.adapters.postgres.locks import advisory_name
-from holdfast.adapters.postgres.reading import Database
-from holdfast.domain.catalogue import EventStatus
-from holdfast.domain.catalogue_changes import ChangeEvent, SaleChange
-from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.adapters.postgres.catalog import decision_barrier, statements
+from holdfast.adapters.postgres.catalog import store as catalogue_module
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.catalog.changes import ChangeEvent, SaleChange
+from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.outcomes import Placed
 from holdfast.domain.ids import EventId
-from holdfast.domain.outcomes import Placed
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
-from holdfast.ports.catalogue import CatalogueAnswer
+from holdfast.ports.catalog import CatalogueAnswer
 from holdfast.ports.store import StoreError
 from tests.contract.asking import ask, placed, waiting
 from tests.contract.venues import STRANGER, Plan, Venue
@@ -124,8 +124,8 @@ def test_an_event_of_twenty_thousand_sessions_is_cancelled(fresh_database_url: s
 def test_control_an_engine_that_is_not_told_sells_on(
     box: Box, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silent = catalogue_statements.RAISE_VERSIONS_OF_EVENT + " AND false"
-    monkeypatch.setattr(catalogue_statements, "RAISE_VERSIONS_OF_EVENT", silent)
+    silent = statements.RAISE_VERSIONS_OF_EVENT + " AND false"
+    monkeypatch.setattr(statements, "RAISE_VERSIONS_OF_EVENT", silent)
     venue = box.world.venue({"floor": 10}, {"standing": ("floor",)})
     assert isinstance(ask(engine, venue.place(("standing", 1))), Placed)
     box.cancel(venue)

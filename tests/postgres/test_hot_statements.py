@@ -4,12 +4,9 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.adapters.postgres import (
-    connecting,
-    statements,
-    waiting_statements,
-    writing_statements,
-)
+from holdfast.adapters.postgres.connections import connection
+from holdfast.adapters.postgres.engine import statements, write_statements
+from holdfast.adapters.postgres.waitlist import statements as waiting_statements
 from tests.postgres.large import (
     CARTS,
     GROUP,
@@ -58,7 +55,7 @@ def test_ended_holds_are_written_by_key_on_tables_without_statistics(large: Larg
     # Version 2; updated, ending and due now; neither warned, paid for nor cancelled.
     times = (moments, moments, moments, nothing, nothing, nothing, moments)
     ended = ("1", organizations, ids, ["expired"] * count, [2] * count, *times, nothing, nothing)
-    nodes = large.plan(large.engine, writing_statements.UPDATE_HOLDS, ended, measured=True)
+    nodes = large.plan(large.engine, write_statements.UPDATE_HOLDS, ended, measured=True)
     assert all(node["Node Type"] != "Seq Scan" for node in nodes)
 
 
@@ -68,7 +65,7 @@ def test_changed_seats_are_written_by_key_on_tables_without_statistics(large: La
     )
     nothing = [None] * GROUP
     changed = ("1", organizations, ids, ["available"] * GROUP, *[nothing] * 5, [2] * GROUP)
-    nodes = large.plan(large.engine, writing_statements.UPDATE_SEATS, changed, measured=True)
+    nodes = large.plan(large.engine, write_statements.UPDATE_SEATS, changed, measured=True)
     assert {node.get("Index Name") for node in nodes} >= {"seat_pkey"}
     assert touched(nodes) <= GROUP
 
@@ -144,7 +141,7 @@ def test_a_box_offices_open_holds_are_found_without_reading_its_history(
 def test_lapsed_units_are_summed_up_to_the_present_second(large: Large) -> None:
     """One row for each pool, however many seconds nobody has expired."""
     large.engine.execute(statements.DISCARD_PLANS)
-    connecting.begin(large.engine, [large.organization_id])
+    connection.begin(large.engine, [large.organization_id])
     pools = ([large.organization_id], [large.venue.pools["floor"]])
     found = large.engine.execute(statements.LAPSED_UNITS, pools).fetchall()
     now = large.engine.execute(statements.CLOCK).fetchone()
@@ -217,8 +214,8 @@ def test_changed_lines_and_places_are_written_by_key(large: Large) -> None:
     contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP, emails)
     lines, sessions = [UUID(int=1)], [large.venue.session_id]
     writes = {
-        writing_statements.UPDATE_CONTENTS: contents,
-        writing_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
+        write_statements.UPDATE_CONTENTS: contents,
+        write_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
         waiting_statements.DELETE_PLACES: (organizations, ids),
         waiting_statements.DELETE_LINES: (organizations[:1], sessions, lines),
         waiting_statements.SETTLE: (organizations[:1], sessions, [False]),

@@ -5,8 +5,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.adapters.postgres import hold_statements, reading, waiting_statements
-from holdfast.domain.hold import HoldStatus
+from holdfast.adapters.postgres.holds import reader, statements
+from holdfast.adapters.postgres.waitlist import statements as waiting_statements
+from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.values import EmailAddress
 from holdfast.ports.holds import RECENT_HOLDS_MAX, HoldFilter, HoldOrder
@@ -71,7 +72,7 @@ def test_what_a_person_could_pay_for_is_found_without_wading_through_others(
         "statuses": [status.value for status in HoldStatus],
         "limit": RECENT_HOLDS_MAX,
     }
-    query = getattr(hold_statements, f"{kind}_{name}")
+    query = getattr(statements, f"{kind}_{name}")
     nodes = analyzed.plan(analyzed.engine, query, names, measured=True)
     assert nodes[0]["Actual Rows"] > 0
     of_holds = [node for node in nodes if node.get("Relation Name") == "hold"]
@@ -114,7 +115,7 @@ def test_a_place_in_line_is_counted_by_its_index(analyzed: Large) -> None:
 
 @pytest.mark.parametrize("name", ["CART_HOLD", "LIVE_HOLDS_OF_CART"])
 def test_the_holds_of_a_cart_are_found_by_its_name(analyzed: Large, name: str) -> None:
-    query = getattr(hold_statements, name)
+    query = getattr(statements, name)
     used = analyzed.indexes(query, (analyzed.organization_id, "cart7"))
     assert used & {"hold_by_cart", "hold_of_cart"}
     nodes = analyzed.plan(
@@ -137,7 +138,7 @@ def test_a_page_of_any_status_reads_about_a_page(
     analyzed: Large, status: HoldStatus | None, of_session: bool
 ) -> None:
     only = HoldFilter(session_id=analyzed.venue.session_id if of_session else None, status=status)
-    query, parameters = reading.list_query(analyzed.organization_id, only, PageRequest(20))
+    query, parameters = reader.list_query(analyzed.organization_id, only, PageRequest(20))
     nodes = analyzed.plan(analyzed.application, query, parameters, measured=True)
     # Lapsed ones may all be read: there are few where a reaper is at work. Here are 5,000.
     has_lapsed = status in {HoldStatus.EXPIRED, HoldStatus.ACTIVE}
@@ -149,7 +150,7 @@ def test_a_page_in_the_order_of_expiry_reads_about_a_page(
     analyzed: Large, of_session: bool
 ) -> None:
     session_id = analyzed.venue.session_id if of_session else None
-    query, parameters = reading.list_query(
+    query, parameters = reader.list_query(
         analyzed.organization_id,
         HoldFilter(session_id=session_id),
         PageRequest(20),
@@ -165,13 +166,13 @@ def test_an_organization_with_few_holds_does_not_wade_through_those_of_others(
     analyzed: Large,
 ) -> None:
     nobody = OrganizationId(uuid4())
-    query, parameters = reading.list_query(nobody, HoldFilter(), PageRequest(20), HoldOrder.EXPIRY)
+    query, parameters = reader.list_query(nobody, HoldFilter(), PageRequest(20), HoldOrder.EXPIRY)
     nodes = analyzed.plan(analyzed.application, query, parameters, measured=True)
     assert touched(nodes) <= 20
 
 
 def listed(large: Large, **only: Any) -> set[str]:
-    query, parameters = reading.list_query(
+    query, parameters = reader.list_query(
         large.organization_id, HoldFilter(**only), PageRequest(20)
     )
     beside = {"hold_line_pkey", "seat_pkey", "waiting_place_pkey"}
@@ -179,7 +180,7 @@ def listed(large: Large, **only: Any) -> set[str]:
 
 
 def test_one_hold_is_found_by_its_id(analyzed: Large) -> None:
-    used = analyzed.indexes(hold_statements.SELECT_HOLD, (analyzed.organization_id, uuid4()))
+    used = analyzed.indexes(statements.SELECT_HOLD, (analyzed.organization_id, uuid4()))
     assert used == {"hold_pkey", "hold_line_pkey", "seat_pkey", "waiting_place_pkey"}
 
 

@@ -8,16 +8,16 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import connecting
-from holdfast.adapters.postgres.keys import PostgresOrganizations
-from holdfast.adapters.postgres.logins import login_problem
-from holdfast.adapters.postgres.pruning import PostgresPruning
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.adapters.postgres.connections import connection as connecting
+from holdfast.adapters.postgres.connections.logins import login_problem
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.database import migrate, refuse_unsafe_login
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine import Admission
-from holdfast.ports.facts import PARTITIONS
+from holdfast.ports.facts.log import PARTITIONS
 from tests.contract.asking import placed
 from tests.contract.venues import Venue
 from tests.contract.worlds import PostgresWorld

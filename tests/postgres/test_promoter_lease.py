@@ -9,13 +9,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.commands import Command, PromoteWaiting
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.group.commands import Command, PromoteWaiting
+from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import SessionKey
-from holdfast.domain.outcomes import Promoted
 from holdfast.ports.engine import Answer, Render
-from holdfast.services import promoting
-from holdfast.services.promoting import SESSIONS_PER_RUN, Promoter
+from holdfast.services import waitlist
+from holdfast.services.waitlist import SESSIONS_PER_RUN, Promoter
 
 SESSIONS = SESSIONS_PER_RUN + 7
 
@@ -57,7 +57,7 @@ def end_lease(url: str) -> None:
 def test_several_processes_look_at_each_waitlist_once(
     holds: PostgresHolds, fresh_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(promoting, "SWEEP_SECONDS", 0.0)
+    monkeypatch.setattr(waitlist, "SWEEP_SECONDS", 0.0)
     engine = CountingEngine()
     promoters = [Promoter(holds, engine) for _ in range(3)]
     for promoter in promoters:

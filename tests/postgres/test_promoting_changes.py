@@ -5,25 +5,25 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.catalogue import PostgresCatalogue
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.arranging import DraftBlock, DraftSeat, Source
-from holdfast.domain.catalogue import EventStatus
-from holdfast.domain.catalogue_changes import (
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.catalog.changes import (
     CatalogueChange,
     ChangeEvent,
     ChangePool,
     ChangeTicketType,
     SaleChange,
 )
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.catalog.seat_import import DraftBlock, DraftSeat, Source
+from holdfast.domain.group.outcomes import Waiting
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId
-from holdfast.domain.outcomes import Waiting
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.domain.waiting import PROMOTIONS_MAX
+from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
-from holdfast.services.cataloguing import Cataloguing
+from holdfast.services.catalog.changes import Cataloguing
 from tests.contract.asking import ask, placed
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld

@@ -7,18 +7,16 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import (
-    connecting,
-    hold_statements,
-    order_statements,
-    statements,
-)
-from holdfast.adapters.postgres.orders import PostgresOrders
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.commands import IdempotencyKey, Receipt
-from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.order import Order
-from holdfast.domain.outcomes import CheckoutStarted, Converted, Placed, Released
+from holdfast.adapters.postgres.connections import connection as connecting
+from holdfast.adapters.postgres.engine import statements
+from holdfast.adapters.postgres.holds import statements as hold_statements
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.orders import statements as order_statements
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
+from holdfast.domain.group.commands import IdempotencyKey, Receipt
+from holdfast.domain.group.outcomes import CheckoutStarted, Converted, Placed, Released
+from holdfast.domain.holds.hold import Hold, HoldStatus
+from holdfast.domain.orders.order import Order
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.holds import HoldFilter

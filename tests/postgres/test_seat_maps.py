@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import statements
-from holdfast.adapters.postgres.seat_maps import SeatMaps
+from holdfast.adapters.postgres.engine import statements
+from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.domain.ids import BlockId, SessionKey
-from holdfast.domain.seating import Seating
+from holdfast.domain.seats.seat_plan import Seating
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 

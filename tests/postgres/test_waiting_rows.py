@@ -7,10 +7,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.connecting import Link
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.footprint import Holding, Needs, ResourceKind
-from holdfast.domain.hold import Hold
+from holdfast.adapters.postgres.connections.connection import Link
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.group.footprint import Holding, Needs, ResourceKind
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.store import StoreUnavailable, Wanted

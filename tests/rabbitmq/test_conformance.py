@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.adapters.rabbitmq import confirming
 from holdfast.adapters.redis import streams
-from holdfast.ports.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, TOO_OFTEN
-from holdfast.ports.facts import Dead, Handled, Message, Publisher, PublishFailed
+from holdfast.ports.facts.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, TOO_OFTEN
+from holdfast.ports.facts.log import Dead, Handled, Message, Publisher, PublishFailed
 from tests.support.brokers import (
     WAIT_SECONDS_MAX,
     BrokerAddress,

@@ -13,8 +13,8 @@ from holdfast.adapters.redis.facts import ValkeyPublisher
 from holdfast.adapters.redis.trimming import BOUND
 from holdfast.bootstrap.demo import DEMO_VARIABLES, start_services
 from holdfast.bootstrap.settings import load_settings
-from holdfast.ports.deliveries import NOTIFICATIONS
-from holdfast.ports.facts import Message
+from holdfast.ports.facts.deliveries import NOTIFICATIONS
+from holdfast.ports.facts.log import Message
 from tests.support.brokers import (
     BrokerAddress,
     BrokerUnderTest,

@@ -8,8 +8,8 @@ from holdfast.adapters.rabbitmq import publisher as publishing
 from holdfast.adapters.rabbitmq.connecting import connected
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.rabbitmq.topology import FACTS, INBOUND, declare
-from holdfast.ports.deliveries import ORDERS
-from holdfast.ports.facts import Dead, PublishFailed, Unroutable
+from holdfast.ports.facts.deliveries import ORDERS
+from holdfast.ports.facts.log import Dead, PublishFailed, Unroutable
 from tests.support.brokers import BrokerUnderTest, Handling, new_message, running
 from tests.support.patience import wait_until
 from tests.support.rabbit import RabbitBroker

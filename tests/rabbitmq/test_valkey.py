@@ -3,8 +3,8 @@
 from contextlib import closing
 
 from holdfast.adapters.redis import streams
-from holdfast.ports.deliveries import MALFORMED, NOTIFICATIONS, Subscription
-from holdfast.ports.facts import Dead
+from holdfast.ports.facts.deliveries import MALFORMED, NOTIFICATIONS, Subscription
+from holdfast.ports.facts.log import Dead
 from tests.support.brokers import BrokerUnderTest, Handling, new_message, running
 from tests.support.patience import wait_until
 

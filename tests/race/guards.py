@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.adapters.postgres import group as group_module
-from holdfast.adapters.postgres import statements
-from holdfast.adapters.postgres.locks import advisory_name
-from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.adapters.postgres.engine import group as group_module
+from holdfast.adapters.postgres.engine import statements
+from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.engine import Admission
 from holdfast.ports.store import Contended, Wanted
 from tests.contract.worlds import PostgresWorld

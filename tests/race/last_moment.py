@@ -13,14 +13,14 @@ from typing import Any
 
 import psycopg
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.commands import Command
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Expired, Outcome, Placed
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Expired, Outcome, Placed
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer, Render
 from holdfast.ports.store import StoreUnavailable
-from holdfast.services.expiring import Reaper
+from holdfast.services.holds.reaper import Reaper
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import rows

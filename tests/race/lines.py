@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.commands import (
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.group.commands import (
     CartAsk,
     Command,
     EmptyCart,
@@ -15,13 +15,13 @@ from holdfast.domain.commands import (
     PlaceHold,
     RenewCart,
 )
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Outcome, Placed, Waiting
 from holdfast.domain.policy import WAITING_PLACES_MAX, HoldPolicy
 from holdfast.domain.values import Holder
 from holdfast.engine import Admission
-from holdfast.services.promoting import Promoter
+from holdfast.services.waitlist import Promoter
 from tests.contract.asking import ask
 from tests.contract.venues import BUYER, ORIGIN, Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.bootstrap.duties import Duty, DutyThread
-from holdfast.domain.hold import Hold, HoldStatus
-from holdfast.domain.outcomes import Placed
+from holdfast.domain.group.outcomes import Placed
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission, Limits
-from holdfast.services.expiring import HOLDS_PER_RUN, Reaper
-from holdfast.services.sweeping import sweep
+from holdfast.services.holds.reaper import HOLDS_PER_RUN, Reaper
+from holdfast.services.holds.sweep import sweep
 from tests.contract.venues import Plan, Venue
 from tests.contract.worlds import PostgresWorld
 

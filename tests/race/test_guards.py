@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.outcomes import Placed
+from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.outcomes import Placed
 from holdfast.engine import Admission
 from tests.contract.worlds import PostgresWorld
 from tests.race.guards import (

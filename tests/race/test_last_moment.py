@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import statements
-from holdfast.domain.commands import Command
+from holdfast.adapters.postgres.engine import statements
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Converted, Extended, Outcome
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Converted, Extended, Outcome
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from tests.contract.venues import Venue
 from tests.race.guards import ROUNDS_MAX, TwoEngines, without

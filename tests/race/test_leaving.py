@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
-from holdfast.domain.hold import Hold
-from holdfast.domain.outcomes import CartChanged, Expired, Outcome, Released, Waiting
+from holdfast.domain.group.outcomes import CartChanged, Expired, Outcome, Released, Waiting
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.refusal_codes import Refusal
 from tests.contract.asking import ask
 from tests.race.guards import TwoEngines

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.bootstrap.duties import Duty, DutyThread
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
-from holdfast.services.expiring import Reaper
+from holdfast.services.holds.reaper import Reaper
 from tests.contract.asking import placed
 from tests.contract.venues import Plan
 from tests.contract.worlds import PostgresWorld

@@ -5,9 +5,9 @@ from math import ceil
 
 import pytest
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.waiting import PROMOTIONS_MAX
-from holdfast.services.expiring import Reaper
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
+from holdfast.services.holds.reaper import Reaper
 from tests.race.guards import TwoEngines
 from tests.race.lines import (
     ANSWER_SECONDS,

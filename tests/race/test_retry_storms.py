@@ -8,8 +8,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.domain import planning
-from holdfast.domain.commands import Command, IdempotencyKey
+from holdfast.domain.group import planning
+from holdfast.domain.group.commands import Command, IdempotencyKey
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from holdfast.domain.outcomes import Outcome, Placed, Released
+from holdfast.domain.group.outcomes import Outcome, Placed, Released
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 from tests.contract.venues import Hall, Plan

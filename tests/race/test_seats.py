@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.domain.footprint import Resource, ResourceKind
-from holdfast.domain.hold import Hold
-from holdfast.domain.outcomes import Outcome, Placed
+from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.outcomes import Outcome, Placed
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder
 from tests.contract.venues import Hall, Plan, Venue

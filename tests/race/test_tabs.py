@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.domain.footprint import ResourceKind
-from holdfast.domain.outcomes import CartChanged, Placed
+from holdfast.domain.group.footprint import ResourceKind
+from holdfast.domain.group.outcomes import CartChanged, Placed
 from tests.contract.asking import placed
 from tests.contract.venues import Hall, Plan, Venue
 from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, unlocked

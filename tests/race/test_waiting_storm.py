@@ -4,8 +4,8 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain import fitting, placing
-from holdfast.domain.hold import Hold
+from holdfast.domain.holds import capacity, placement
+from holdfast.domain.holds.hold import Hold
 from tests.race.guards import TwoEngines
 from tests.race.waiting_storm import WaitingStorm
 from tests.support.auditing import assert_sound
@@ -35,8 +35,8 @@ def test_control_without_the_rule_of_the_line_somebody_is_passed(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same storm, and whoever comes along takes what is free."""
-    monkeypatch.setattr(fitting, "passes", lambda *_: ())
-    monkeypatch.setattr(placing, "is_behind_a_line", lambda *_: False)
+    monkeypatch.setattr(capacity, "passes", lambda *_: ())
+    monkeypatch.setattr(placement, "is_behind_a_line", lambda *_: False)
     storm = WaitingStorm(two_engines, seed=20261116)
     storm.rage(BURSTS)
     with pytest.raises(AssertionError, match="what others wait for"):

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.domain import fitting, placing
-from holdfast.domain.outcomes import Outcome, Placed, Waiting
+from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
+from holdfast.domain.holds import capacity, placement
 from holdfast.engine import verdicts
 from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, without
 from tests.race.lines import HOUSES, at_once, promoter_of, sold_out
@@ -83,8 +83,8 @@ def test_control_without_promotion_in_the_transaction_and_the_rule_of_the_line(
 ) -> None:
     """As where a job comes by later to see who waits."""
     monkeypatch.setattr(verdicts, "settle", nobody_served)
-    monkeypatch.setattr(fitting, "passes", nobody_passed)
-    monkeypatch.setattr(placing, "is_behind_a_line", lambda *_: False)
+    monkeypatch.setattr(capacity, "passes", nobody_passed)
+    monkeypatch.setattr(placement, "is_behind_a_line", lambda *_: False)
     rounds = newcomers(two_engines, house, ROUNDS_MAX)
     assert any(isinstance(came, Placed) for _, came in rounds)
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.domain.commands import Command, Origin, PromoteWaiting
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.domain.group.commands import Command, Origin, PromoteWaiting
+from holdfast.domain.group.outcomes import CartChanged, Placed, Waiting
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import CartChanged, Placed, Waiting
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import StoreUnavailable
-from holdfast.services.expiring import Reaper
-from holdfast.services.promoting import Promoter
+from holdfast.services.holds.reaper import Reaper
+from holdfast.services.waitlist import Promoter
 from tests.contract.venues import Plan, Venue
 from tests.race.guards import TwoEngines
 from tests.race.lines import ANSWER_SECONDS, empty, fill, renew, run_to_the_end, somebody

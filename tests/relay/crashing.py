@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
-from holdfast.adapters.postgres.outbox import PostgresOutbox
-from holdfast.ports.facts import (
+from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
+from holdfast.ports.facts.log import (
     ClaimedPartition,
     Message,
     Outbox,
@@ -16,7 +16,7 @@ from holdfast.ports.facts import (
     RelayLag,
     StoredFact,
 )
-from holdfast.services.relaying import Relay
+from holdfast.services.facts.relay import Relay
 from tests.support.brokers import BrokerAddress
 
 

@@ -9,14 +9,14 @@ from uuid import UUID
 
 import psycopg
 
-from holdfast.adapters.postgres.outbox import PostgresOutbox
-from holdfast.domain.commands import Command
+from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Placed, Released
 from holdfast.domain.ids import HoldId
-from holdfast.domain.outcomes import Placed, Released
 from holdfast.domain.policy import HoldPolicy
 from holdfast.engine import Admission
-from holdfast.ports.facts import Message, Publisher
-from holdfast.services.relaying import Relay
+from holdfast.ports.facts.log import Message, Publisher
+from holdfast.services.facts.relay import Relay
 from tests.contract.asking import render_plainly
 from tests.contract.tables import Connection
 from tests.contract.venues import Hall, Plan, Venue

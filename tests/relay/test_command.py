@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.ports.facts import PARTITIONS
+from holdfast.ports.facts.log import PARTITIONS
 from tests.relay.restoring import migrated, pretend_to_be_restored
 from tests.relay.stage import Stage
 from tests.support.brokers import BrokerUnderTest

@@ -10,13 +10,13 @@ from uuid import uuid4
 import pytest
 from jsonschema import Draft202012Validator
 
-from holdfast.domain.hold import Hold
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.transitions import FactType
 from holdfast.domain.policy import HoldPolicy
-from holdfast.domain.transitions import FactType
 from holdfast.domain.values import Holder
-from holdfast.ports.facts import Message
-from holdfast.services.taking_orders import paid_order_of
-from holdfast.services.telling import SCHEMA
+from holdfast.ports.facts.log import Message
+from holdfast.services.facts.envelope import SCHEMA
+from holdfast.services.orders.incoming import paid_order_of
 from tests.contract.asking import (
     changed,
     converted,

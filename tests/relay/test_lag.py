@@ -4,8 +4,8 @@ import psycopg
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from holdfast.ports.facts import PublishFailed
-from holdfast.services.relaying import Relay
+from holdfast.ports.facts.log import PublishFailed
+from holdfast.services.facts.relay import Relay
 from tests.relay.stage import Listed, Stage
 
 

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.outbox import PostgresOutbox
-from holdfast.ports.facts import (
+from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
+from holdfast.ports.facts.log import (
     PARTITIONS,
     ClaimedPartition,
     Message,
@@ -19,7 +19,7 @@ from holdfast.ports.facts import (
     StoredFact,
 )
 from holdfast.ports.store import StoreUnavailable
-from holdfast.services.relaying import AFTER_STORE_ERROR_SECONDS, Relay
+from holdfast.services.facts.relay import AFTER_STORE_ERROR_SECONDS, Relay
 from tests.relay.stage import Listed, Stage, write_fact
 from tests.support.patience import wait_until
 
@@ -57,7 +57,7 @@ def test_large_facts_go_in_small_batches(stage: Stage) -> None:
 def test_a_fact_that_is_larger_than_a_batch_goes_alone(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.adapters.postgres.outbox.BATCH_BYTES", 1)
+    monkeypatch.setattr("holdfast.adapters.postgres.facts.outbox.BATCH_BYTES", 1)
     stage.place_and_release(5)
     published = Listed([], _refuse_more_than_one)
     stage.relay_all(published)

@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 from holdfast.domain.values import JsonValue
-from holdfast.ports.facts import Position, StoredFact
-from holdfast.services.telling import message_of
+from holdfast.ports.facts.log import Position, StoredFact
+from holdfast.services.facts.envelope import message_of
 
 ORGANIZATION = "0198f1c0-0a10-7a00-8b00-5d2c1e9f0001"
 HOLD = "0198f1c2-7b1e-7c3a-9d52-3f8a6f0c0006"

@@ -9,13 +9,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres import outbox_statements as sql
-from holdfast.adapters.postgres.connecting import begin, configure_reader, connect
-from holdfast.adapters.postgres.outbox import BATCH_BYTES, PostgresFactLog, PostgresOutbox
-from holdfast.adapters.postgres.reading import Database
-from holdfast.adapters.postgres.watchdog import Watchdog
+from holdfast.adapters.postgres.connections.connection import begin, configure_reader, connect
+from holdfast.adapters.postgres.connections.watchdog import Watchdog
+from holdfast.adapters.postgres.facts import statements as sql
+from holdfast.adapters.postgres.facts.outbox import BATCH_BYTES, PostgresFactLog, PostgresOutbox
+from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.ids import OrganizationId
-from holdfast.ports.facts import PARTITIONS, Position, PublishFailed, RelayLag
+from holdfast.ports.facts.log import PARTITIONS, Position, PublishFailed, RelayLag
 from holdfast.ports.store import StoreUnavailable
 from tests.contract.asking import ask, placed
 from tests.contract.tables import Connection

@@ -11,19 +11,19 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.adapters.postgres.inbox import PostgresInbox
-from holdfast.adapters.postgres.outbox import PostgresOutbox
-from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.facts.inbox import PostgresInbox
+from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
+from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.rabbitmq.connecting import Channel, connected
 from holdfast.adapters.rabbitmq.messages import from_raw
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.rabbitmq.topology import FACTS, declare
-from holdfast.domain.commands import Receipt
+from holdfast.domain.group.commands import Receipt
 from holdfast.domain.ids import HoldId
-from holdfast.ports.deliveries import PAUSE_SECONDS_MAX
-from holdfast.ports.facts import PARTITIONS, Message, Publisher, PublishFailed, Unroutable
-from holdfast.services import relaying
-from holdfast.services.relaying import AFTER_STORE_ERROR_SECONDS, BATCH, IDLE_SECONDS
+from holdfast.ports.facts.deliveries import PAUSE_SECONDS_MAX
+from holdfast.ports.facts.log import PARTITIONS, Message, Publisher, PublishFailed, Unroutable
+from holdfast.services.facts import relay as relaying
+from holdfast.services.facts.relay import AFTER_STORE_ERROR_SECONDS, BATCH, IDLE_SECONDS
 from tests.relay.stage import Listed, Stage
 from tests.support.brokers import BrokerUnderTest
 from tests.support.patience import wait_until

@@ -11,13 +11,13 @@ import psycopg
 import pytest
 
 from holdfast.adapters.embedded import EmbeddedPostgres
-from holdfast.adapters.postgres.auditing import PostgresBooks
-from holdfast.adapters.postgres.outbox import PostgresFactLog, PostgresOutbox
-from holdfast.adapters.postgres.reading import Database
-from holdfast.adapters.postgres.seat_reading import PostgresSeats
+from holdfast.adapters.postgres.audit.integrity import PostgresBooks
+from holdfast.adapters.postgres.facts.outbox import PostgresFactLog, PostgresOutbox
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.domain.ids import HoldId
-from holdfast.ports.facts import PARTITIONS, LogAhead, Position, StoredFact
-from holdfast.services.relaying import AFTER_STORE_ERROR_SECONDS
+from holdfast.ports.facts.log import PARTITIONS, LogAhead, Position, StoredFact
+from holdfast.services.facts.relay import AFTER_STORE_ERROR_SECONDS
 from tests.contract.asking import ask, placed
 from tests.contract.venues import Venue
 from tests.relay.restoring import (

@@ -7,7 +7,7 @@ from django.db import connections
 
 from holdfast.bootstrap.database import OWNER, setup_django
 from holdfast.bootstrap.settings import Settings
-from holdfast.ports.facts import PARTITIONS
+from holdfast.ports.facts.log import PARTITIONS
 from tests.relay.restoring import migrated
 
 OLD_FACTS = """

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 
-from holdfast.adapters.postgres.auditing import PostgresBooks
+from holdfast.adapters.postgres.audit.integrity import PostgresBooks
 
 # Many tests keep the reaper away: how timely it is, they do not ask.
 NO_HURRY_SECONDS = 10 * 365 * 86_400

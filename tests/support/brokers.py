@@ -20,15 +20,15 @@ from holdfast.adapters.rabbitmq.topology import FACTS_QUEUE, INBOUND, declare
 from holdfast.adapters.redis import streams
 from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
 from holdfast.adapters.redis.facts import ValkeyConsumer, ValkeyPublisher
-from holdfast.ports.deliveries import (
+from holdfast.ports.facts.deliveries import (
     NOTIFICATIONS,
     ORDERS,
     Consumer,
     DeadLetters,
     Subscription,
 )
-from holdfast.ports.deliveries import PATIENCE_SECONDS as BROKER_PATIENCE_SECONDS
-from holdfast.ports.facts import Dead, Handled, Handler, Message, Publisher, PublishFailed
+from holdfast.ports.facts.deliveries import PATIENCE_SECONDS as BROKER_PATIENCE_SECONDS
+from holdfast.ports.facts.log import Dead, Handled, Handler, Message, Publisher, PublishFailed
 from tests.support.patience import PATIENCE_SECONDS, wait_until
 from tests.support.rabbit import RabbitBroker
 

@@ -8,9 +8,9 @@ from uuid import uuid4
 import httpx
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.keys import PostgresOrganizations
+from holdfast.adapters.postgres.access.keys import PostgresOrganizations
 from holdfast.domain.ids import OrganizationId
-from holdfast.services.authenticating import new_secret_key
+from holdfast.services.access.authentication import new_secret_key
 
 Json = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """Holds that have lapsed, and what became of them."""
 
-from holdfast.domain.outcomes import Placed
+from holdfast.domain.group.outcomes import Placed
 from holdfast.engine import Admission
 from tests.contract.asking import render_plainly
 from tests.contract.venues import Venue

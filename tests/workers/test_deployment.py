@@ -14,8 +14,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.logins import login_problem
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.connections.logins import login_problem
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.entrypoints.cli.main import parser
 from tests.support.databases import DatabaseFactory
 from tests.workers.commands import environment_of

@@ -14,20 +14,22 @@ from structlog.testing import capture_logs
 from holdfast.bootstrap.background import planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.commands import DUE_BATCH_MAX, Command, ExpireHolds, WarnHolds
+from holdfast.domain.group.commands import DUE_BATCH_MAX, Command, ExpireHolds, WarnHolds
+from holdfast.domain.group.outcomes import Expired, Warned
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
-from holdfast.domain.outcomes import Expired, Warned
 from holdfast.domain.refusals import service_unavailable
-from holdfast.ports.books import Checked
+from holdfast.ports.audit.books import Checked
 from holdfast.ports.engine import Answer, Render
-from holdfast.ports.facts import PARTITIONS
+from holdfast.ports.facts.log import PARTITIONS
 from holdfast.ports.holds import DueHold
 from holdfast.ports.store import StoreError, StoreUnavailable
-from holdfast.services import expiring, pruning, sweeping
-from holdfast.services.auditing import BookAudit
-from holdfast.services.expiring import AFTER_DUE_SECONDS, HOLDS_PER_RUN, Reaper
-from holdfast.services.pruning import Keeping, Pruned, Pruner
-from holdfast.services.sweeping import Swept, sweep
+from holdfast.services import pruner as pruning
+from holdfast.services.audit.integrity import BookAudit
+from holdfast.services.holds import reaper as expiring
+from holdfast.services.holds import sweep as sweeping
+from holdfast.services.holds.reaper import AFTER_DUE_SECONDS, HOLDS_PER_RUN, Reaper
+from holdfast.services.holds.sweep import Swept, sweep
+from holdfast.services.pruner import Keeping, Pruned, Pruner
 
 
 @dataclass

@@ -8,15 +8,15 @@ from uuid import UUID, uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.domain.commands import Command, PromoteWaiting
+from holdfast.domain.group.commands import Command, PromoteWaiting
+from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import OrganizationId, SessionId, SessionKey
-from holdfast.domain.outcomes import Promoted
 from holdfast.domain.refusals import service_unavailable
 from holdfast.ports.engine import Answer, Render
 from holdfast.ports.holds import PromoterTurn
 from holdfast.ports.store import StoreUnavailable
-from holdfast.services import promoting
-from holdfast.services.promoting import SESSIONS_PER_RUN, Promoter
+from holdfast.services import waitlist
+from holdfast.services.waitlist import SESSIONS_PER_RUN, Promoter
 
 PAUSE = 0.5
 
@@ -137,7 +137,7 @@ def test_a_promoter_without_the_lease_does_nothing() -> None:
 def test_a_session_that_is_not_answered_is_not_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(promoting, "TURN_SECONDS", 0.01)
+    monkeypatch.setattr(waitlist, "TURN_SECONDS", 0.01)
     sessions = some_sessions(2)
     engine = StubEngine(hangs=True)
     promoter = Promoter(StubLines(sessions), engine)

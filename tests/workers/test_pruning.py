@@ -6,11 +6,11 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.pruning import PostgresPruning
-from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.engine import Admission
-from holdfast.ports.facts import PARTITIONS
-from holdfast.services.pruning import Keeping, Pruned, Pruner
+from holdfast.ports.facts.log import PARTITIONS
+from holdfast.services.pruner import Keeping, Pruned, Pruner
 from tests.contract.asking import ask, placed
 from tests.contract.venues import Venue
 from tests.contract.worlds import PostgresWorld

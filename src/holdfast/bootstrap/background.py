@@ -6,7 +6,7 @@ from holdfast.bootstrap.duties import Duty
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.relaying import relay_duty
 from holdfast.bootstrap.settings import Settings
-from holdfast.services.auditing import BookAudit
+from holdfast.services.audit.integrity import BookAudit
 
 PRUNER_SECONDS = 60.0
 JOURNAL_SECONDS = 1.0

@@ -11,11 +11,11 @@ import structlog
 
 from holdfast.adapters.mail.console import ConsoleNotifier
 from holdfast.adapters.mail.smtp import MailServer, SmtpNotifier
-from holdfast.adapters.postgres.attempts import PostgresAttempts
-from holdfast.adapters.postgres.catalogue import PostgresCatalogue
-from holdfast.adapters.postgres.inbox import PostgresInbox
-from holdfast.adapters.postgres.orders import PostgresOrders
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
+from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.facts.inbox import PostgresInbox
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
 from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
 from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
@@ -25,12 +25,18 @@ from holdfast.bootstrap.background import JOURNAL_SECONDS
 from holdfast.bootstrap.duties import Duty, DutyThread
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.ports.deliveries import NOTIFICATIONS, ORDERS, Consumer, DeadLetters, Subscription
 from holdfast.ports.engine import Submit
-from holdfast.ports.facts import Handled, Handler, Message
-from holdfast.ports.notices import Notifier
-from holdfast.services.notifying import NoticeSender
-from holdfast.services.taking_orders import OrderTaker
+from holdfast.ports.facts.deliveries import (
+    NOTIFICATIONS,
+    ORDERS,
+    Consumer,
+    DeadLetters,
+    Subscription,
+)
+from holdfast.ports.facts.log import Handled, Handler, Message
+from holdfast.ports.facts.notices import Notifier
+from holdfast.services.facts.notices import NoticeSender
+from holdfast.services.orders.incoming import OrderTaker
 
 AFTER_ERROR_SECONDS = 1.0
 # Whoever stops may be in the middle of a mail.

@@ -20,9 +20,9 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.adapters.postgres.connecting import OWNER_AT_WORK
-from holdfast.adapters.postgres.logins import login_problem
-from holdfast.adapters.postgres.rebasing import rebase_log
+from holdfast.adapters.postgres.connections.connection import OWNER_AT_WORK
+from holdfast.adapters.postgres.connections.logins import login_problem
+from holdfast.adapters.postgres.facts.rebase import rebase_log
 from holdfast.bootstrap.settings import Settings, SettingsError
 
 OWNER = "owner"

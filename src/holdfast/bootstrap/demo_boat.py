@@ -13,16 +13,16 @@ from uuid import UUID, uuid5
 
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.catalogue import PostgresCatalogue
-from holdfast.adapters.postgres.store import PostgresStore
-from holdfast.domain.catalogue_changes import (
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.domain.catalog.changes import (
     CatalogueChange,
     CreatePool,
     CreateSession,
     CreateTicketType,
 )
-from holdfast.domain.commands import Ask, CartAsk, FillCart, Origin
-from holdfast.domain.hold import Remarks
+from holdfast.domain.group.commands import Ask, CartAsk, FillCart, Origin
+from holdfast.domain.holds.hold import Remarks
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import DAY_SECONDS, PolicyOverride
 from holdfast.domain.values import EmailAddress, Holder, Quantity

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import cos, sin
 from string import ascii_uppercase
 
-from holdfast.domain.arranging import DraftSeat, Source
+from holdfast.domain.catalog.seat_import import DraftSeat, Source
 
 _ROW_DISTANCE = 1.1
 # The seats that people are shown first: so many in the middle of each of these rows.

@@ -1,19 +1,19 @@
 """The engine with its store, the readers and the duties that need them: what every process has that
 changes holds, a server as well as a worker."""
 
-from holdfast.adapters.postgres.attempts import PostgresAttempts
-from holdfast.adapters.postgres.auditing import PostgresBooks
-from holdfast.adapters.postgres.pruning import PostgresPruning
-from holdfast.adapters.postgres.reading import Database, PostgresHolds
-from holdfast.adapters.postgres.store import PostgresStore
+from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
+from holdfast.adapters.postgres.audit.integrity import PostgresBooks
+from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.logs import written_at_once
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.engine import Admission, Limits
-from holdfast.services.auditing import BookAudit
-from holdfast.services.expiring import Reaper
-from holdfast.services.journal import Journal
-from holdfast.services.promoting import Promoter
-from holdfast.services.pruning import Keeping, Pruner
+from holdfast.services.audit.integrity import BookAudit
+from holdfast.services.audit.journal import Journal
+from holdfast.services.holds.reaper import Reaper
+from holdfast.services.pruner import Keeping, Pruner
+from holdfast.services.waitlist import Promoter
 
 SECONDS_PER_HOUR = 3_600
 SECONDS_PER_DAY = 86_400

@@ -7,13 +7,13 @@ from threading import Event
 
 import structlog
 
-from holdfast.adapters.postgres.outbox import PostgresOutbox
+from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.redis.facts import ValkeyPublisher
 from holdfast.bootstrap.duties import Duty
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.ports.facts import Publisher, RelayCursor, RelayLag
-from holdfast.services.relaying import Relay
+from holdfast.ports.facts.log import Publisher, RelayCursor, RelayLag
+from holdfast.services.facts.relay import Relay
 
 NO_QUEUE = "none"
 # The stream is for those who read along: what is older is in the log that can be polled.

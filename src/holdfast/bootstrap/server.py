@@ -3,15 +3,15 @@
 import secrets
 
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
-from holdfast.adapters.postgres.audit_reading import PostgresAudit
-from holdfast.adapters.postgres.catalogue import PostgresCatalogue
-from holdfast.adapters.postgres.health import DatabaseDependency
-from holdfast.adapters.postgres.keys import PostgresKeys
-from holdfast.adapters.postgres.orders import PostgresOrders
-from holdfast.adapters.postgres.outbox import PostgresFactLog
-from holdfast.adapters.postgres.reading import Database
-from holdfast.adapters.postgres.seat_reading import PostgresSeats
-from holdfast.adapters.postgres.statistics import PostgresStatistics
+from holdfast.adapters.postgres.access.keys import PostgresKeys
+from holdfast.adapters.postgres.audit.reader import PostgresAudit
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.connections.health import DatabaseDependency
+from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
+from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.adapters.redis.health import RedisDependency
 from holdfast.bootstrap.background import planned_duties
 from holdfast.bootstrap.consuming import ConsumerThread, consumer_threads

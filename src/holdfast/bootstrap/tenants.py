@@ -6,15 +6,13 @@ from uuid import UUID, uuid5
 
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.catalogue import PostgresCatalogue
-from holdfast.adapters.postgres.keys import PostgresOrganizations
-from holdfast.adapters.postgres.reading import Database
+from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.demo_boat import Step, boat_steps, fill_boat
 from holdfast.bootstrap.demo_hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.domain.arranging import DraftBlock, Source, countable_id, counted_id
-from holdfast.domain.catalogue import BlockPrice
-from holdfast.domain.catalogue_changes import (
+from holdfast.domain.catalog.changes import (
     CreateBlock,
     CreateEvent,
     CreatePool,
@@ -23,10 +21,12 @@ from holdfast.domain.catalogue_changes import (
     DraftedBlock,
     ImportSeats,
 )
+from holdfast.domain.catalog.model import BlockPrice
+from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.services.authenticating import new_secret_key, stored_key
+from holdfast.services.access.authentication import new_secret_key, stored_key
 
 # Fixed ids make loading the demo twice harmless, on any database.
 _DEMO = UUID("0d3f0000-0000-4000-8000-000000000000")

@@ -6,10 +6,10 @@ from threading import Event, Thread
 
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.hold import Hold
-from holdfast.ports.books import Checked
+from holdfast.domain.holds.hold import Hold
+from holdfast.ports.audit.books import Checked
 from holdfast.ports.holds import DueHold
-from holdfast.services.sweeping import Report, Swept, sweep
+from holdfast.services.holds.sweep import Report, Swept, sweep
 
 LOOKED_AT_MAX = 100_000
 

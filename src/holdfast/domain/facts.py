@@ -7,13 +7,13 @@ from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
 
-from holdfast.domain.commands import Origin
-from holdfast.domain.hold import Hold, HoldStatus, Line
+from holdfast.domain.group.commands import Origin
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line
+from holdfast.domain.holds.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
-from holdfast.domain.order import Order, Ticket
-from holdfast.domain.seat import SeatStatus
+from holdfast.domain.orders.order import Order, Ticket
+from holdfast.domain.seats.seat import SeatStatus
 from holdfast.domain.slices import giving_way
-from holdfast.domain.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.values import JsonValue
 
 

@@ -9,10 +9,10 @@ from concurrent.futures import Future
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.commands import Command
+from holdfast.domain.group.commands import Command
+from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.ids import SeatId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.transitions import SeatTransition, Transition
 from holdfast.engine.group import GroupResult, GroupRunner
 from holdfast.engine.limits import Limits
 from holdfast.engine.pending import Pending

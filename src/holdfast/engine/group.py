@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.footprint import (
+from holdfast.domain.group.footprint import (
     Footprint,
     Needs,
     Proposal,
@@ -22,11 +22,11 @@ from holdfast.domain.footprint import (
     ResourceKind,
     Survey,
 )
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.planning import GroupPlan, needs_of
 from holdfast.domain.ids import OrganizationId, SessionId
-from holdfast.domain.ledger import Ledger
-from holdfast.domain.planning import GroupPlan, needs_of
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.waiting import LOOK_AHEAD
+from holdfast.domain.waitlist.queues import LOOK_AHEAD
 from holdfast.engine.limits import (
     ATTEMPTS_MAX,
     FRUITLESS_ROUNDS_MAX,

@@ -11,7 +11,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
-from holdfast.domain.commands import DUE_BATCH_MAX, ExpireHolds, PromoteWaiting, WarnHolds
+from holdfast.domain.group.commands import DUE_BATCH_MAX, ExpireHolds, PromoteWaiting, WarnHolds
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine.pending import Pending
 

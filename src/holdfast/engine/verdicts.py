@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.commands import Command, IdempotencyKey, PromoteWaiting
-from holdfast.domain.decide import decide
-from holdfast.domain.footprint import Resource
-from holdfast.domain.ledger import Ledger, RecordedAnswer
-from holdfast.domain.order import Checkout, Order
-from holdfast.domain.outcomes import (
+from holdfast.domain.group.commands import Command, IdempotencyKey, PromoteWaiting
+from holdfast.domain.group.decide import decide
+from holdfast.domain.group.footprint import Resource
+from holdfast.domain.group.ledger import Ledger, RecordedAnswer
+from holdfast.domain.group.outcomes import (
     AlreadyConverted,
     CartChanged,
     Decision,
@@ -20,10 +19,11 @@ from holdfast.domain.outcomes import (
     Promoted,
     Waiting,
 )
-from holdfast.domain.promoting import settle
+from holdfast.domain.holds.transitions import FactType, SeatTransition, Transition
+from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.transitions import FactType, SeatTransition, Transition
-from holdfast.domain.waiting import Waitlist
+from holdfast.domain.waitlist.promotion import settle
+from holdfast.domain.waitlist.queues import Waitlist
 from holdfast.engine.pending import Pending
 from holdfast.ports.engine import Answer
 

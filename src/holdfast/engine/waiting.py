@@ -21,8 +21,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from holdfast.domain.commands import FillCart, PlaceHold, RenewCart
-from holdfast.domain.footprint import Footprint, Resource, ResourceKind
+from holdfast.domain.group.commands import FillCart, PlaceHold, RenewCart
+from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine.limits import POLL_SECONDS, SEAT_WAIT_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
 from holdfast.engine.pending import Pending

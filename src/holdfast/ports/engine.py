@@ -5,10 +5,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.domain.commands import Command
-from holdfast.domain.outcomes import Outcome
+from holdfast.domain.group.commands import Command
+from holdfast.domain.group.outcomes import Outcome
+from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.transitions import SeatTransition, Transition
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from math import ceil
 from typing import Protocol
 from uuid import UUID
 
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.paging import Page, PageRequest

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.domain.hold import Hold
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
-from holdfast.domain.order import Checkout, Order
+from holdfast.domain.orders.order import Checkout, Order
 from holdfast.ports.paging import Page, PageRequest
 
 # As many as one order may have.

@@ -6,9 +6,9 @@ from datetime import datetime
 from math import inf
 from typing import NamedTuple, Protocol
 
-from holdfast.domain.catalogue import PoolState
+from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, SeatId, SessionId
-from holdfast.domain.seat import Seat, SeatStatus
+from holdfast.domain.seats.seat import Seat, SeatStatus
 
 # Beyond so many the whole map is shorter, and is written once for all who ask.
 CHANGES_MAX = 2_000

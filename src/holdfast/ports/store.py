@@ -7,7 +7,6 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from holdfast.domain.commands import IdempotencyKey, Receipt
 from holdfast.domain.facts import (
     AuditRecord,
     Fact,
@@ -17,8 +16,11 @@ from holdfast.domain.facts import (
     seat_audit,
     seat_fact,
 )
-from holdfast.domain.footprint import Holding, Needs, Resource, Survey
-from holdfast.domain.hold import Hold
+from holdfast.domain.group.commands import IdempotencyKey, Receipt
+from holdfast.domain.group.footprint import Holding, Needs, Resource, Survey
+from holdfast.domain.group.ledger import Ledger, RecordedAnswer
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.ids import (
     CartKey,
     EventId,
@@ -28,10 +30,8 @@ from holdfast.domain.ids import (
     SessionId,
     SessionKey,
 )
-from holdfast.domain.ledger import Ledger, RecordedAnswer
-from holdfast.domain.order import Checkout, Order
-from holdfast.domain.seat import Seat
-from holdfast.domain.transitions import SeatTransition, Transition
+from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.seats.seat import Seat
 
 # StoreError
 # |-- StoreUnavailable   cannot be reached or cannot serve; nothing was committed

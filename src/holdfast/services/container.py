@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from holdfast.ports.access import KeyDirectory
-from holdfast.ports.attempts import AttemptJournal
-from holdfast.ports.audit import AuditReader
-from holdfast.ports.catalogue import CatalogueStore
+from holdfast.ports.audit.attempts import AttemptJournal
+from holdfast.ports.audit.reader import AuditReader
+from holdfast.ports.catalog import CatalogueStore
 from holdfast.ports.engine import Submit
-from holdfast.ports.facts import FactLog
+from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import DemoTill, PaymentProvider

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Any
 
 from holdfast.adapters.mail.smtp import SmtpNotifier
-from holdfast.services.notifying import NoticeSender
-from holdfast.services.taking_orders import OrderTaker
+from holdfast.services.facts.notices import NoticeSender
+from holdfast.services.orders.incoming import OrderTaker
 
 POINTS: dict[str, tuple[type, str, bool]] = {
     "before the order": (OrderTaker, "handle", False),

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from holdfast.adapters.postgres import group
-from holdfast.adapters.postgres.group import PostgresGroup
-from holdfast.adapters.postgres.group_writing import write_group
+from holdfast.adapters.postgres.engine import group
+from holdfast.adapters.postgres.engine.group import PostgresGroup
+from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.engine.group import GroupRunner
-from holdfast.services.expiring import Reaper
+from holdfast.services.holds.reaper import Reaper
 
 COMMAND, POINT = os.environ["DIE_WITH"], os.environ["DIE"]
 _at_hand = threading.local()

@@ -5,9 +5,9 @@ PYTHONPATH."""
 import os
 from uuid import uuid4
 
-from holdfast.adapters.postgres import group, statements
-from holdfast.adapters.postgres.locks import advisory_name
-from holdfast.domain.footprint import Resource, ResourceKind
+from holdfast.adapters.postgres.engine import group, statements
+from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.domain.group.footprint import Resource, ResourceKind
 
 statements.CLOCK += ", pg_sleep(0.02)"
 

@@ -3,7 +3,7 @@
 import sys
 from typing import TextIO
 
-from holdfast.ports.notices import Notice
+from holdfast.ports.facts.notices import Notice
 
 _WIDTH = 72
 

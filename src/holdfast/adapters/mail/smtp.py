@@ -9,7 +9,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime, localtime
 from urllib.parse import unquote, urlsplit
 
-from holdfast.ports.notices import Notice, NoticeDeferred, NoticeFailed, NoticeRefused
+from holdfast.ports.facts.notices import Notice, NoticeDeferred, NoticeFailed, NoticeRefused
 
 # For each answer of the server; a mail takes about ten of them.
 ANSWER_SECONDS_MAX = 5.0

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from holdfast.domain.catalogue import SessionCatalogue
-from holdfast.domain.commands import Receipt
+from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.facts import AuditRecord, Fact
-from holdfast.domain.footprint import Resource
-from holdfast.domain.hold import Hold, HoldStatus
+from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.footprint import Resource
+from holdfast.domain.group.ledger import RecordedAnswer
+from holdfast.domain.holds.hold import Hold, HoldStatus
+from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import (
     CartKey,
     CheckoutId,
@@ -26,12 +28,10 @@ from holdfast.domain.ids import (
     SessionId,
     SessionKey,
 )
-from holdfast.domain.ledger import RecordedAnswer
-from holdfast.domain.order import Checkout, Order
-from holdfast.domain.pool import Pool
-from holdfast.domain.seat import Seat
+from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Holder
-from holdfast.domain.waiting import WaitingLine, Waitlist, place_of
+from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, place_of
 from holdfast.ports.holds import (
     RECENT_HOLDS_MAX,
     DueHold,

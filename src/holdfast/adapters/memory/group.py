@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from holdfast.adapters.memory.books import MemoryBooks
-from holdfast.domain.footprint import (
+from holdfast.domain.group.footprint import (
     Needs,
     Resource,
     ResourceKind,
@@ -14,14 +14,14 @@ from holdfast.domain.footprint import (
     seats_to_survey,
     waitlists_to_survey,
 )
-from holdfast.domain.hold import Hold
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.eviction import EVICTIONS_MAX
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.transitions import lapse_moves, pool_moves
 from holdfast.domain.ids import HoldId, PoolId, SeatId, SessionId, SessionKey
-from holdfast.domain.ledger import Ledger
 from holdfast.domain.reference import reference_of
-from holdfast.domain.room import EVICTIONS_MAX
-from holdfast.domain.seating import Seating, SeatMap, SeenSeat, make_plan
-from holdfast.domain.transitions import lapse_moves, pool_moves
-from holdfast.domain.waiting import LOOK_AHEAD, Waitlist
+from holdfast.domain.seats.seat_plan import Seating, SeatMap, SeenSeat, make_plan
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Wanted
 
 LOCK_TIMEOUT_SECONDS = 0.25

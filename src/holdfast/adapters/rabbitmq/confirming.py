@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.adapters.rabbitmq.connecting import Channel, Connection
 from holdfast.adapters.rabbitmq.messages import RawMessage
-from holdfast.ports.facts import PublishFailed, Unroutable
+from holdfast.ports.facts.log import PublishFailed, Unroutable
 
 CONFIRM_SECONDS_MAX = 15.0
 

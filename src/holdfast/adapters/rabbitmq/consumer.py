@@ -17,8 +17,8 @@ from holdfast.adapters.rabbitmq.messages import (
     to_raw,
 )
 from holdfast.adapters.rabbitmq.topology import DEAD, DEFAULT_EXCHANGE, declare
-from holdfast.ports.deliveries import PATIENCE_SECONDS, handle_until_settled, pause_seconds
-from holdfast.ports.facts import Dead, Handled, Handler, Message, PublishFailed
+from holdfast.ports.facts.deliveries import PATIENCE_SECONDS, handle_until_settled, pause_seconds
+from holdfast.ports.facts.log import Dead, Handled, Handler, Message, PublishFailed
 
 # A lost connection counts as a delivery of everything that was on its way: let that be only the
 # message that is being handled, not innocent ones behind it.

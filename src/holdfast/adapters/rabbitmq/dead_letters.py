@@ -9,7 +9,7 @@ from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
 from holdfast.adapters.rabbitmq.connecting import BROKER_ERRORS, Channel, connected
 from holdfast.adapters.rabbitmq.messages import RawMessage, dead_letter_from_raw, to_raw
 from holdfast.adapters.rabbitmq.topology import DEAD_LETTERS, DEFAULT_EXCHANGE, declare
-from holdfast.ports.facts import DeadLetter, PublishFailed
+from holdfast.ports.facts.log import DeadLetter, PublishFailed
 
 RETURN_SECONDS_MAX, LOOK_EVERY_SECONDS = 1.0, 0.02
 

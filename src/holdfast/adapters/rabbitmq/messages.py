@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.adapters.rabbitmq.connecting import Channel
-from holdfast.ports.deliveries import TOO_OFTEN, message_id
-from holdfast.ports.facts import DeadLetter, Message
+from holdfast.ports.facts.deliveries import TOO_OFTEN, message_id
+from holdfast.ports.facts.log import DeadLetter, Message
 
 PERSISTENT = 2
 # The broker's headers and our own notes begin like this; they are no part of the message.

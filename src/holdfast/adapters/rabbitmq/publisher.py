@@ -13,7 +13,7 @@ from holdfast.adapters.rabbitmq.connecting import (
 )
 from holdfast.adapters.rabbitmq.messages import to_raw
 from holdfast.adapters.rabbitmq.topology import FACTS, FACTS_QUEUE, declare
-from holdfast.ports.facts import Message, PublishFailed, Unroutable
+from holdfast.ports.facts.log import Message, PublishFailed, Unroutable
 
 
 class RabbitPublisher:

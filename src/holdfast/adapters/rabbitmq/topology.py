@@ -3,7 +3,7 @@
 from typing import Any
 
 from holdfast.adapters.rabbitmq.connecting import Channel
-from holdfast.ports.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, Subscription
+from holdfast.ports.facts.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, Subscription
 
 FACTS = "holdfast.facts"  # the exchange of everything that happened, by type
 INBOUND = "holdfast.inbound"  # where others send us what happened with them

@@ -18,8 +18,8 @@ from holdfast.adapters.redis.streams import (
     from_fields,
     to_fields,
 )
-from holdfast.ports.deliveries import message_id
-from holdfast.ports.facts import DeadLetter, Message, PublishFailed
+from holdfast.ports.facts.deliveries import message_id
+from holdfast.ports.facts.log import DeadLetter, Message, PublishFailed
 
 PAGE_SIZE = 100
 # Both or neither, and once even if two people ask for it at the same time.

@@ -24,7 +24,7 @@ from holdfast.adapters.redis.streams import (
     to_fields,
 )
 from holdfast.adapters.redis.trimming import trim
-from holdfast.ports.deliveries import (
+from holdfast.ports.facts.deliveries import (
     DELIVERIES_MAX,
     MALFORMED,
     PATIENCE_SECONDS,
@@ -32,7 +32,7 @@ from holdfast.ports.deliveries import (
     handle_until_settled,
     pause_seconds,
 )
-from holdfast.ports.facts import Dead, Handled, Handler, Message, PublishFailed
+from holdfast.ports.facts.log import Dead, Handled, Handler, Message, PublishFailed
 
 # So many are read at once; they are handled one by one.
 READ_COUNT = 16

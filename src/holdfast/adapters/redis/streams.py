@@ -8,8 +8,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from holdfast.ports.deliveries import message_id
-from holdfast.ports.facts import Message
+from holdfast.ports.facts.deliveries import message_id
+from holdfast.ports.facts.log import Message
 
 # The braces keep a stream and its dead letters on one node of a cluster.
 FACTS = "holdfast:{facts}"

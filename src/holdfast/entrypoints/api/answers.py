@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from holdfast.domain import catalogue
+from holdfast.domain.catalog import model
 from holdfast.domain.policy import PolicyOverride
 from holdfast.entrypoints.api.structs import Moment
 
@@ -42,7 +42,7 @@ class EventAnswer(AnswerShape, frozen=True):
     id: UUID
     name: str
     currency: str
-    status: catalogue.EventStatus
+    status: model.EventStatus
     sale_starts_at: Moment | None
     sale_ends_at: Moment | None
     hold_policy: PolicyAnswer
@@ -102,7 +102,7 @@ class AvailabilityAnswer(AnswerShape, frozen=True):
 
     session_id: UUID
     event_id: UUID
-    event_status: catalogue.EventStatus
+    event_status: model.EventStatus
     on_sale: bool
     at: Moment
     ticket_types: list[TicketTypeAvailabilityAnswer]
@@ -132,7 +132,7 @@ class TicketTypePage(PageAnswer[TicketTypeAnswer], frozen=True):
     """Ticket types, newest first."""
 
 
-def event_answer(event: catalogue.Event) -> EventAnswer:
+def event_answer(event: model.Event) -> EventAnswer:
     return EventAnswer(
         id=event.id,
         name=event.name,
@@ -146,7 +146,7 @@ def event_answer(event: catalogue.Event) -> EventAnswer:
     )
 
 
-def session_answer(session: catalogue.Session) -> SessionAnswer:
+def session_answer(session: model.Session) -> SessionAnswer:
     return SessionAnswer(
         id=session.id,
         event_id=session.event_id,
@@ -157,7 +157,7 @@ def session_answer(session: catalogue.Session) -> SessionAnswer:
     )
 
 
-def pool_answer(pool: catalogue.PoolState) -> PoolAnswer:
+def pool_answer(pool: model.PoolState) -> PoolAnswer:
     return PoolAnswer(
         id=pool.id,
         session_id=pool.session_id,
@@ -169,7 +169,7 @@ def pool_answer(pool: catalogue.PoolState) -> PoolAnswer:
     )
 
 
-def ticket_type_answer(ticket_type: catalogue.TicketType) -> TicketTypeAnswer:
+def ticket_type_answer(ticket_type: model.TicketType) -> TicketTypeAnswer:
     return TicketTypeAnswer(
         id=ticket_type.id,
         session_id=ticket_type.session_id,
@@ -184,7 +184,7 @@ def ticket_type_answer(ticket_type: catalogue.TicketType) -> TicketTypeAnswer:
     )
 
 
-def availability_answer(availability: catalogue.SessionAvailability) -> AvailabilityAnswer:
+def availability_answer(availability: model.SessionAvailability) -> AvailabilityAnswer:
     ticket_types = [
         TicketTypeAvailabilityAnswer(
             ticket_type_id=each.ticket_type_id,

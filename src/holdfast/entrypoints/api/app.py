@@ -4,30 +4,30 @@ from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
-from holdfast.entrypoints.api.authentication import Bearer
-from holdfast.entrypoints.api.context import Context
-from holdfast.entrypoints.api.demo_routes import DEMO_ROUTES
-from holdfast.entrypoints.api.docs import documents
-from holdfast.entrypoints.api.fair_calls import IMPORTS, LARGE_READS, READS, FairCalls
-from holdfast.entrypoints.api.key_lookups import KeyLookups
-from holdfast.entrypoints.api.middleware import Edge
-from holdfast.entrypoints.api.occupancy_answers import written_occupancy
-from holdfast.entrypoints.api.routes import ROUTES
-from holdfast.entrypoints.api.routing import Router
-from holdfast.entrypoints.api.seat_maps import MapWriter, size_of_map
-from holdfast.entrypoints.api.tarpit import Tarpit
-from holdfast.entrypoints.api.turns import ReadTurns
-from holdfast.entrypoints.api.waiting import (
+from holdfast.entrypoints.api.access.authentication import Bearer
+from holdfast.entrypoints.api.access.key_lookups import KeyLookups
+from holdfast.entrypoints.api.access.tarpit import Tarpit
+from holdfast.entrypoints.api.fairness.answers import (
     GRACE_SECONDS,
     EngineAnswers,
     FreshLookups,
     SharedLookups,
 )
-from holdfast.services.authenticating import Authenticator
-from holdfast.services.checking_out import Cashier
+from holdfast.entrypoints.api.fairness.calls import IMPORTS, LARGE_READS, READS, FairCalls
+from holdfast.entrypoints.api.fairness.turns import ReadTurns
+from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.middleware import Edge
+from holdfast.entrypoints.api.http.routing import Router
+from holdfast.entrypoints.api.openapi.page import documents
+from holdfast.entrypoints.api.orders.demo_routes import DEMO_ROUTES
+from holdfast.entrypoints.api.routes import ROUTES
+from holdfast.entrypoints.api.seats.maps import MapWriter, size_of_map
+from holdfast.entrypoints.api.seats.occupancy_answers import written_occupancy
+from holdfast.services.access.authentication import Authenticator
 from holdfast.services.container import ApiContainer
-from holdfast.services.counting import SaleCounter
-from holdfast.services.reserving import SeatFinder
+from holdfast.services.holds.statistics import SaleCounter
+from holdfast.services.orders.checkout import Cashier
+from holdfast.services.seats.reservation import SeatFinder
 
 
 class Api:

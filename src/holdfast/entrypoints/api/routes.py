@@ -5,8 +5,7 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api import catalogue_handlers as catalogue
-from holdfast.entrypoints.api import handlers, hold_structs, structs
+from holdfast.entrypoints.api import structs
 from holdfast.entrypoints.api.answers import (
     AvailabilityAnswer,
     EventAnswer,
@@ -18,15 +17,18 @@ from holdfast.entrypoints.api.answers import (
     TicketTypeAnswer,
     TicketTypePage,
 )
-from holdfast.entrypoints.api.audit_routes import AUDIT_ROUTES
-from holdfast.entrypoints.api.cart_routes import CART_ROUTES, OF_WAITING
-from holdfast.entrypoints.api.codes import ProblemCode
-from holdfast.entrypoints.api.fact_routes import FACT_ROUTES
-from holdfast.entrypoints.api.hall_routes import HALL_ROUTES
-from holdfast.entrypoints.api.hold_answers import HoldAnswer, HoldPage
-from holdfast.entrypoints.api.order_routes import ORDER_ROUTES
-from holdfast.entrypoints.api.route import Route
-from holdfast.entrypoints.api.seat_routes import OF_EVENT, OF_SALE, OF_SEATS, SEAT_ROUTES
+from holdfast.entrypoints.api.audit.routes import AUDIT_ROUTES
+from holdfast.entrypoints.api.carts.routes import CART_ROUTES, OF_WAITING
+from holdfast.entrypoints.api.catalog import handlers as catalogue
+from holdfast.entrypoints.api.catalog.hall_routes import HALL_ROUTES
+from holdfast.entrypoints.api.facts.routes import FACT_ROUTES
+from holdfast.entrypoints.api.holds import handlers
+from holdfast.entrypoints.api.holds import structs as hold_structs
+from holdfast.entrypoints.api.holds.answers import HoldAnswer, HoldPage
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.orders.routes import ORDER_ROUTES
+from holdfast.entrypoints.api.seats.routes import OF_EVENT, OF_SALE, OF_SEATS, SEAT_ROUTES
 from holdfast.ports.access import Scope
 
 _C = RefusalCode

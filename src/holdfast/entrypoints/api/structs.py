@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.catalog.model import EventStatus
 from holdfast.domain.ids import EventId, PoolId, SessionId
 from holdfast.domain.policy import POLICY_BOUNDS, TTL_SECONDS_DEFAULT
 from holdfast.domain.values import (
@@ -16,7 +16,7 @@ from holdfast.domain.values import (
     QUANTITY_MAX,
     USER_ID_LENGTH_MAX,
 )
-from holdfast.entrypoints.api.codes import ProblemCode
+from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.ports.paging import PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX
 
 NAME_LENGTH_MAX = 200

@@ -6,7 +6,7 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.bootstrap.worker import checked_books
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
-from holdfast.ports.books import Checked
+from holdfast.ports.audit.books import Checked
 from holdfast.ports.store import StoreError
 
 

@@ -8,8 +8,8 @@ from holdfast.bootstrap.logs import redact_addresses
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
-from holdfast.ports.deliveries import DeadLetters
-from holdfast.ports.facts import DeadLetter, PublishFailed
+from holdfast.ports.facts.deliveries import DeadLetters
+from holdfast.ports.facts.log import DeadLetter, PublishFailed
 
 SHOWN_MAX = 100
 BODY_LENGTH_MAX = 2_000

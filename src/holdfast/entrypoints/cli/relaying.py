@@ -8,7 +8,7 @@ from holdfast.bootstrap.relaying import relay_status, run_relay
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
-from holdfast.ports.facts import LogAhead
+from holdfast.ports.facts.log import LogAhead
 from holdfast.ports.store import StoreError
 
 

@@ -9,7 +9,7 @@ from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker, started_worker
 from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.output import say
 from holdfast.ports.store import StoreError
-from holdfast.services.sweeping import Swept
+from holdfast.services.holds.sweep import Swept
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -41,7 +41,7 @@ from holdfast.adapters.postgres.models import (
     TicketTypePool,
     Waitlist,
 )
-from holdfast.domain.catalogue import EventStatus
+from holdfast.domain.catalog.model import EventStatus
 
 POLICY = (
     ("ttl_seconds", "quantity_max"),

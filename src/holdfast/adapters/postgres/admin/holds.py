@@ -44,9 +44,9 @@ from holdfast.adapters.postgres.models import (
     Order,
     Waitlist,
 )
-from holdfast.domain.hold import HoldStatus
+from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId
-from holdfast.domain.order import revival_id
+from holdfast.domain.orders.order import revival_id
 
 _COLOUR_OF_STATUS = {
     HoldStatus.WAITING.value: "primary",

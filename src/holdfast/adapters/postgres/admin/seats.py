@@ -34,7 +34,7 @@ from holdfast.adapters.postgres.models import (
     Session,
     TicketType,
 )
-from holdfast.domain.seat import SeatStatus
+from holdfast.domain.seats.seat import SeatStatus
 
 BLOCKS_OFFERED_MAX = 100
 

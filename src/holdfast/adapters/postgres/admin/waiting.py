@@ -25,7 +25,7 @@ from holdfast.adapters.postgres.admin.looking import (
     table,
 )
 from holdfast.adapters.postgres.models import Block, Hold, Pool, WaitingLine, WaitingPlace, Waitlist
-from holdfast.domain.hold import HoldStatus
+from holdfast.domain.holds.hold import HoldStatus
 
 LINES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50

@@ -1,0 +1,321 @@
+"""The checks of the books: each query finds what must not exist.
+
+They read whole tables, so each is one pass that sorts or hashes, never a look-up per row. Only the
+facts may be incomplete: the pruner deletes those that are old enough. The audit, which nobody can
+delete from, says what there must have been.
+"""
+
+from holdfast.adapters.postgres.audit.check import BookCheck
+from holdfast.adapters.postgres.waitlist.checks import WAITING_CHECKS
+
+# Facts are kept for at least a day, so a younger one is never missing.
+_MAY_BE_PRUNED = """({at} < transaction_timestamp() - interval '1 day'
+            AND (SELECT xid > '0'::xid8 FROM fact_horizon))"""
+
+_COUNTERS = """
+WITH counted AS (
+    SELECT l.organization_id, drawn.pool_id,
+        coalesce(sum(l.quantity) FILTER (WHERE h.status = 'active'), 0) AS held,
+        coalesce(sum(l.quantity) FILTER (WHERE h.status = 'converted'), 0) AS sold
+    FROM hold h
+    JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+        AND l.removed_version IS NULL
+    CROSS JOIN unnest(l.pool_ids) AS drawn (pool_id)
+    WHERE h.status IN ('active', 'converted')
+    GROUP BY l.organization_id, drawn.pool_id
+)
+SELECT coalesce(p.id, c.pool_id) AS pool_id, p.held, c.held AS held_by_holds, p.sold,
+    c.sold AS sold_by_holds
+FROM pool p FULL JOIN counted c ON c.organization_id = p.organization_id AND c.pool_id = p.id
+WHERE p.id IS NULL OR p.held <> coalesce(c.held, 0) OR p.sold <> coalesce(c.sold, 0)
+"""
+
+_LAPSES = """
+WITH counted AS (
+    SELECT l.organization_id, drawn.pool_id, h.expires_at, sum(l.quantity) AS units
+    FROM hold h
+    JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+        AND l.removed_version IS NULL
+    CROSS JOIN unnest(l.pool_ids) AS drawn (pool_id)
+    WHERE h.status = 'active'
+    GROUP BY l.organization_id, drawn.pool_id, h.expires_at
+)
+SELECT coalesce(b.pool_id, c.pool_id) AS pool_id, coalesce(b.lapses_at, c.expires_at) AS second,
+    b.units, c.units AS units_of_holds
+FROM pool_lapse b FULL JOIN counted c ON c.organization_id = b.organization_id
+    AND c.pool_id = b.pool_id AND c.expires_at = b.lapses_at
+WHERE coalesce(b.units, 0) <> coalesce(c.units, 0)
+"""
+
+_SUMS = """
+SELECT h.id AS hold_id, h.quantity, h.total_minor FROM hold h
+LEFT JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+    AND l.removed_version IS NULL
+GROUP BY h.organization_id, h.id
+HAVING h.quantity <> coalesce(sum(l.quantity), 0)
+    OR h.total_minor <> coalesce(sum(l.quantity * l.unit_price_minor), 0)
+"""
+
+_AUDIT_PER_VERSION = """
+SELECT h.id AS hold_id, h.version, count(a.seq) AS audit_rows FROM hold h
+LEFT JOIN audit a ON a.organization_id = h.organization_id AND a.hold_id = h.id
+    AND a.seat_id IS NULL AND a.new ? 'version'
+GROUP BY h.organization_id, h.id
+HAVING count(a.seq) <> h.version OR count(DISTINCT a.new ->> 'version') <> h.version
+    OR max((a.new ->> 'version')::integer) <> h.version
+"""
+
+_FACT_PER_VERSION = f"""
+WITH told AS (
+    SELECT organization_id, hold_id, version, type FROM outbox
+    WHERE seat_id IS NULL AND type <> 'order.confirmed'
+), written AS (
+    SELECT organization_id, hold_id, (new ->> 'version')::integer AS version, action, at
+    FROM audit WHERE hold_id IS NOT NULL AND seat_id IS NULL AND new ? 'version'
+)
+SELECT coalesce(w.hold_id, t.hold_id) AS hold_id, coalesce(w.version, t.version) AS version,
+    w.action, t.type AS fact
+FROM written w FULL JOIN told t ON t.organization_id = w.organization_id
+    AND t.hold_id = w.hold_id AND t.version = w.version AND t.type = w.action
+WHERE w.hold_id IS NULL OR (t.hold_id IS NULL AND NOT {_MAY_BE_PRUNED.format(at="w.at")})
+"""  # noqa: S608
+
+_FACTS_IN_ORDER = """
+SELECT hold_id, version, earlier FROM (
+    SELECT hold_id, version,
+        lag(version) OVER (PARTITION BY organization_id, hold_id ORDER BY xid, seq) AS earlier
+    FROM outbox WHERE hold_id IS NOT NULL
+) AS told
+WHERE earlier > version
+"""
+
+# A seat that goes from one line of its hold to another stays held, and nothing is told of it.
+_SEAT_FACTS = f"""
+WITH told AS (
+    SELECT organization_id, hold_id, seat_id, version, type FROM outbox
+    WHERE hold_id IS NOT NULL AND seat_id IS NOT NULL
+), seat_line AS (
+    SELECT organization_id, hold_id, seat_id, added_version, removed_version,
+        lag(removed_version) OVER seat_of_hold AS removed_before,
+        lead(added_version) OVER seat_of_hold AS added_after
+    FROM hold_line WHERE seat_id IS NOT NULL
+    WINDOW seat_of_hold AS (PARTITION BY organization_id, hold_id, seat_id ORDER BY added_version)
+), happened AS (
+    SELECT l.organization_id, l.hold_id, l.seat_id, fact.version, fact.type, fact.at
+    FROM hold h
+    JOIN seat_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+    CROSS JOIN LATERAL (VALUES
+        (l.added_version, 'seat.held', l.removed_before IS DISTINCT FROM l.added_version,
+         h.held_at),
+        (l.removed_version, 'seat.released', l.removed_version IS NOT NULL
+            AND l.added_after IS DISTINCT FROM l.removed_version, h.held_at),
+        (h.version, CASE h.status WHEN 'converted' THEN 'seat.sold' ELSE 'seat.released' END,
+         l.removed_version IS NULL AND h.status <> 'active', h.updated_at)
+    ) AS fact (version, type, has_happened, at)
+    WHERE fact.has_happened
+)
+SELECT coalesce(e.hold_id, t.hold_id) AS hold_id, coalesce(e.seat_id, t.seat_id) AS seat_id,
+    e.type AS happened, t.type AS fact
+FROM happened e FULL JOIN told t ON t.organization_id = e.organization_id
+    AND t.hold_id = e.hold_id AND t.seat_id = e.seat_id AND t.version = e.version
+    AND t.type = e.type
+WHERE e.hold_id IS NULL OR (t.hold_id IS NULL AND NOT {_MAY_BE_PRUNED.format(at="e.at")})
+"""  # noqa: S608
+
+_BLOCKED_AS_WRITTEN = """
+SELECT s.id AS seat_id, s.status FROM seat s LEFT JOIN audit a
+    ON a.organization_id = s.organization_id AND a.seat_id = s.id AND a.hold_id IS NULL
+GROUP BY s.organization_id, s.id
+HAVING count(*) FILTER (WHERE a.action = 'seat.blocked')
+    - count(*) FILTER (WHERE a.action = 'seat.unblocked')
+    <> CASE s.status WHEN 'blocked' THEN 1 ELSE 0 END
+"""
+
+_BLOCKING_FACTS = f"""
+WITH told AS (
+    SELECT organization_id, seat_id, version, type FROM outbox WHERE hold_id IS NULL
+), written AS (
+    SELECT organization_id, seat_id, (new ->> 'version')::integer AS version, action, at
+    FROM audit WHERE hold_id IS NULL AND new ? 'version'
+)
+SELECT coalesce(w.seat_id, t.seat_id) AS seat_id, w.action, t.type AS fact
+FROM written w FULL JOIN told t ON t.organization_id = w.organization_id
+    AND t.seat_id = w.seat_id AND t.version = w.version AND t.type = w.action
+WHERE w.seat_id IS NULL OR (t.seat_id IS NULL AND NOT {_MAY_BE_PRUNED.format(at="w.at")})
+"""  # noqa: S608
+
+_ORDER_FACTS = f"""
+SELECT o.id AS order_id, count(f.seq) AS facts FROM purchase_order o
+LEFT JOIN outbox f ON f.organization_id = o.organization_id AND f.hold_id = o.hold_ids[1]
+    AND f.type = 'order.confirmed'
+WHERE NOT {_MAY_BE_PRUNED.format(at="o.created_at")}
+GROUP BY o.organization_id, o.id
+HAVING count(f.seq) <> 1
+"""  # noqa: S608
+
+_HELD_SEATS = """
+SELECT l.seat_id, l.hold_id FROM hold h
+JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+LEFT JOIN seat s ON s.organization_id = l.organization_id AND s.id = l.seat_id
+    AND s.session_id = h.session_id
+WHERE h.status = 'active' AND l.seat_id IS NOT NULL AND l.removed_version IS NULL
+    AND (s.status, s.hold_id, s.held_until) IS DISTINCT FROM ('held', h.id, h.expires_at)
+"""
+
+_SEATS_HELD_BY_NOBODY = """
+SELECT s.id AS seat_id, s.hold_id FROM seat s WHERE s.status = 'held' AND NOT EXISTS (
+    SELECT FROM hold h
+    JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+    WHERE h.organization_id = s.organization_id AND h.id = s.hold_id
+        AND h.status = 'active' AND l.seat_id = s.id AND l.removed_version IS NULL)
+"""
+
+_SEATS_TAKEN_TWICE = """
+SELECT l.seat_id, count(*) AS holds FROM hold h
+JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+WHERE h.status IN ('active', 'converted') AND l.seat_id IS NOT NULL
+    AND l.removed_version IS NULL
+GROUP BY l.organization_id, l.seat_id HAVING count(*) > 1
+"""
+
+_FULL_BLOCKS = """
+SELECT b.id AS block_id, p.total, count(*) AS taken FROM block b
+JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
+JOIN seat s ON s.organization_id = b.organization_id AND s.block_id = b.id
+WHERE s.hold_id IS NOT NULL
+GROUP BY b.organization_id, b.id, p.total HAVING count(*) > p.total
+"""
+
+# A sold seat that is blocked remembers its hold, and stays sold.
+_SOLD_SEATS = """
+WITH sold AS (
+    SELECT organization_id, id, hold_id FROM seat
+    WHERE status = 'sold' OR (status = 'blocked' AND hold_id IS NOT NULL)
+), ticketed AS (
+    SELECT organization_id, seat_id, hold_id FROM ticket WHERE seat_id IS NOT NULL
+)
+SELECT coalesce(s.id, t.seat_id) AS seat_id, coalesce(s.hold_id, t.hold_id) AS hold_id
+FROM sold s FULL JOIN ticketed t ON t.organization_id = s.organization_id
+    AND t.seat_id = s.id AND t.hold_id = s.hold_id
+WHERE s.id IS NULL OR t.seat_id IS NULL
+"""
+
+_HELD_AND_SOLD = """
+SELECT s.id AS seat_id, s.hold_id, t.order_id FROM seat s
+JOIN ticket t ON t.organization_id = s.organization_id AND t.seat_id = s.id
+WHERE s.status = 'held'
+"""
+
+_PAID_HOLDS = """
+SELECT h.id AS hold_id, h.status, h.order_id FROM hold h
+LEFT JOIN purchase_order o ON o.organization_id = h.organization_id AND o.id = h.order_id
+    AND h.id = ANY (o.hold_ids)
+WHERE CASE h.status WHEN 'converted' THEN o.id IS NULL ELSE h.order_id IS NOT NULL END
+"""
+
+_ORDERED_HOLDS = """
+SELECT o.id AS order_id, named.hold_id FROM purchase_order o
+CROSS JOIN unnest(o.hold_ids) AS named (hold_id)
+LEFT JOIN hold h ON h.organization_id = o.organization_id AND h.id = named.hold_id
+WHERE (h.status, h.order_id) IS DISTINCT FROM ('converted', o.id)
+"""
+
+_TICKETS = """
+WITH bought AS (
+    SELECT l.organization_id, h.order_id, l.hold_id, h.session_id, l.ticket_type_id, l.seat_id,
+        l.unit_price_minor, sum(l.quantity) AS tickets
+    FROM hold h
+    JOIN hold_line l ON l.organization_id = h.organization_id AND l.hold_id = h.id
+    WHERE h.status = 'converted' AND l.removed_version IS NULL GROUP BY 1, 2, 3, 4, 5, 6, 7
+), made AS (
+    SELECT organization_id, order_id, hold_id, session_id, ticket_type_id, seat_id,
+        unit_price_minor, count(*) AS tickets
+    FROM ticket GROUP BY 1, 2, 3, 4, 5, 6, 7
+)
+(TABLE bought EXCEPT TABLE made) UNION ALL (TABLE made EXCEPT TABLE bought)
+"""
+
+_TOTALS = """
+SELECT o.id AS order_id, o.total_minor, sum(t.unit_price_minor) AS price_of_tickets
+FROM purchase_order o
+LEFT JOIN ticket t ON t.organization_id = o.organization_id AND t.order_id = o.id
+GROUP BY o.organization_id, o.id
+HAVING o.total_minor <> coalesce(sum(t.unit_price_minor), 0)
+"""
+
+_REVIVED = """
+SELECT h.id AS hold_id, h.revives FROM hold h
+LEFT JOIN hold late ON late.organization_id = h.organization_id AND late.id = h.revives
+WHERE h.revives IS NOT NULL AND (h.status, late.status, late.session_id, late.quantity)
+    IS DISTINCT FROM ('converted', 'expired', h.session_id, h.quantity)
+"""
+
+# A hold that stands for a lapsed one is in the checkout under that one's id.
+_CHECKOUTS = """
+SELECT h.id AS hold_id, h.checkout_id FROM hold h
+LEFT JOIN checkout c ON c.organization_id = h.organization_id AND c.id = h.checkout_id
+WHERE h.checkout_id IS NOT NULL
+    AND (coalesce(h.revives, h.id) = ANY (c.hold_ids)) IS NOT TRUE
+"""
+
+_ORPHANS = """
+SELECT id AS hold_id, expires_at FROM hold
+WHERE status IN ('waiting', 'active')
+    AND expires_at < transaction_timestamp() - make_interval(secs => %(grace_seconds)s)
+"""
+
+_DUE = """
+SELECT id AS hold_id, status, due_at FROM hold
+WHERE due_at <> coalesce(warn_at, expires_at) OR (status <> 'active' AND warn_at IS NOT NULL)
+"""
+
+# After a restore into another PostgreSQL, until it is migrated.
+_AHEAD = """
+SELECT newest.kept_in, newest.xid::text AS position FROM (
+    SELECT 'outbox', max(xid) FROM outbox
+    UNION ALL SELECT 'relay_cursor', max(xid) FROM relay_cursor
+    UNION ALL SELECT 'fact_horizon', max(xid) FROM fact_horizon
+    UNION ALL SELECT 'hold', max(changed_xid) FROM hold
+    UNION ALL SELECT 'seat', greatest(max(changed_xid), max(told_xid)) FROM seat
+) AS newest (kept_in, xid)
+WHERE newest.xid >= pg_snapshot_xmax(pg_current_snapshot())
+"""
+
+BOOK_CHECKS = (
+    BookCheck("a live hold that is long past its end", "hold", _ORPHANS),
+    BookCheck("a pool whose held and sold units are not those of its holds", "pool", _COUNTERS),
+    BookCheck("a second of a pool whose units are not those that lapse in it", "pool", _LAPSES),
+    BookCheck(
+        "an oversold pool", "pool", "SELECT id AS pool_id FROM pool WHERE held + sold > total"
+    ),
+    BookCheck("a hold whose quantity or total is not that of its lines", "hold", _SUMS),
+    BookCheck(
+        "a hold that is due at another time than its warning or its end, or after it", "hold", _DUE
+    ),
+    BookCheck(
+        "a line of a seat that is not one",
+        "hold_line",
+        "SELECT hold_id, seat_id FROM hold_line WHERE seat_id IS NOT NULL AND quantity <> 1",
+    ),
+    BookCheck("a seat of a live hold that is not held by it until its end", "seat", _HELD_SEATS),
+    BookCheck("a held seat that is no line of a live hold", "seat", _SEATS_HELD_BY_NOBODY),
+    BookCheck("a seat in two live or paid holds", "hold_line", _SEATS_TAKEN_TWICE),
+    BookCheck("a seat that is held and has a ticket", "seat", _HELD_AND_SOLD),
+    BookCheck("a sold seat without its ticket, or the other way round", "seat", _SOLD_SEATS),
+    BookCheck("more people on the seats of a block than its capacity", "seat", _FULL_BLOCKS),
+    BookCheck("a paid hold without its order, or an unpaid one with one", "hold", _PAID_HOLDS),
+    BookCheck("an order of a hold that it has not paid", "purchase_order", _ORDERED_HOLDS),
+    BookCheck("tickets that are not the units of a paid hold", "ticket", _TICKETS),
+    BookCheck("an order whose total is not that of its tickets", "purchase_order", _TOTALS),
+    BookCheck("a revived hold without its expired one", "hold", _REVIVED),
+    BookCheck("a hold that is not in its checkout", "hold", _CHECKOUTS),
+    BookCheck("a hold without exactly one audit row per version", "audit", _AUDIT_PER_VERSION),
+    BookCheck("a hold without exactly one fact per version", "outbox", _FACT_PER_VERSION),
+    BookCheck("facts of a hold in another order than its versions", "outbox", _FACTS_IN_ORDER),
+    BookCheck("a seat without one fact of its taking and one of its end", "outbox", _SEAT_FACTS),
+    BookCheck("a seat that was not blocked as often as written", "seat", _BLOCKED_AS_WRITTEN),
+    BookCheck("a blocked or unblocked seat without its fact", "outbox", _BLOCKING_FACTS),
+    BookCheck("an order without exactly one fact", "purchase_order", _ORDER_FACTS),
+    BookCheck("a position from the future", "outbox", _AHEAD),
+    *WAITING_CHECKS,
+)

@@ -1,0 +1,90 @@
+"""Reading the audit. It is large and only ever grows, so every question goes through an index."""
+
+from typing import Any
+
+from holdfast.adapters.postgres.engine.rows import Row
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.ports.audit.reader import AuditEntry, AuditFilter
+
+_COLUMNS = """
+a.seq, a.at, a.action, a.hold_id, a.seat_id, a.actor, a.request_id, host(a.ip), a.user_agent,
+a.old, a.new"""
+
+# The newest of an organization: its primary key, read backwards.
+_NEWEST = f"""
+SELECT {_COLUMNS} FROM audit a WHERE {{conditions}}
+ORDER BY a.seq DESC LIMIT %(limit)s
+"""  # noqa: S608
+
+# The rows of a hold or a seat are looked up first and put in order then. Left to itself the
+# database may read backwards from the newest row until it has found enough: of an old seat, all.
+_OF_ONE = f"""
+WITH of_one AS MATERIALIZED (
+    SELECT a.* FROM audit a
+    WHERE a.organization_id = %(organization_id)s AND a.{{column}} = %({{column}})s
+)
+SELECT {_COLUMNS} FROM of_one a WHERE {{conditions}}
+ORDER BY a.seq DESC LIMIT %(limit)s
+"""  # noqa: S608
+
+_CONDITIONS = {
+    "hold_id": "a.hold_id = %(hold_id)s",
+    "seat_id": "a.seat_id = %(seat_id)s",
+    "action": "a.action = %(action)s",
+    "actor": "a.actor = %(actor)s",
+    "since": "a.at >= %(since)s",
+    "until": "a.at < %(until)s",
+    "before": "a.seq < %(before)s",
+}
+
+
+class PostgresAudit:
+    """Implements AuditReader."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def entries(
+        self,
+        organization_id: OrganizationId,
+        only: AuditFilter,
+        limit: int,
+        before: int | None = None,
+    ) -> tuple[AuditEntry, ...]:
+        query, names = audit_query(organization_id, only, limit, before)
+        with self._database.transaction(organization_id) as connection:
+            return tuple(_entry(row) for row in connection.execute(query, names))
+
+
+def audit_query(
+    organization_id: OrganizationId, only: AuditFilter, limit: int, before: int | None
+) -> tuple[str, dict[str, Any]]:
+    """Only the conditions that are asked for, so that each combination finds its index."""
+    asked = {
+        "hold_id": only.hold_id,
+        "seat_id": only.seat_id,
+        "action": only.action,
+        "actor": only.actor,
+        "since": only.since,
+        "until": only.until,
+        "before": before,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    conditions = ["a.organization_id = %(organization_id)s", *(_CONDITIONS[name] for name in given)]
+    column = next((name for name in ("hold_id", "seat_id") if name in given), None)
+    query = _NEWEST if column is None else _OF_ONE
+    names = {"organization_id": organization_id, "limit": limit, **given}
+    return query.format(conditions=" AND ".join(conditions), column=column), names
+
+
+def _entry(row: Row) -> AuditEntry:
+    seq, at, action, hold_id, seat_id, *rest = row
+    return AuditEntry(
+        seq,
+        at,
+        action,
+        None if hold_id is None else HoldId(hold_id),
+        None if seat_id is None else SeatId(seat_id),
+        *rest,
+    )

@@ -1,0 +1,1 @@
+"""The catalog: its tables, changes and cache."""

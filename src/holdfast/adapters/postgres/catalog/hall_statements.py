@@ -1,0 +1,120 @@
+"""The SQL of blocks and of importing seats, and its rows as values."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from holdfast.adapters.postgres.catalog.statements import Table, live_units
+from holdfast.domain.catalog.model import Block, BlockPrice
+from holdfast.domain.ids import BlockId, SessionId, TicketTypeId
+
+Row = tuple[Any, ...]
+
+# How many seats a block has is asked for besides, once for all blocks that are shown.
+BLOCKS = Table("""
+SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.rank, p.total, x.capacity_pool_id,
+    (SELECT json_agg(json_build_array(c.ticket_type_id, c.price_minor) ORDER BY c.rank)
+     FROM block_price c WHERE c.organization_id = x.organization_id AND c.block_id = x.id)
+FROM block x
+LEFT JOIN pool p ON p.organization_id = x.organization_id AND p.id = x.capacity_pool_id""")
+
+# Seats are found by their session: an index by block would have to be written with every hold.
+SEATS_OF_BLOCKS = """
+SELECT block_id, count(*)
+FROM seat
+WHERE organization_id = %s AND session_id = ANY (%s) AND block_id = ANY (%s)
+GROUP BY block_id
+"""
+
+# One look at all seats of a session. Those of lapsed holds are free; one that was sold stays sold
+# when an operator has blocked it since.
+BLOCK_AVAILABILITY = f"""
+SELECT coalesce(seats.total, 0), coalesce(seats.held, 0), coalesce(seats.sold, 0),
+    coalesce(seats.free, 0), p.total - ({live_units("p")}) - p.sold,
+    (SELECT array_agg(c.ticket_type_id) FROM block_price c
+     WHERE c.organization_id = b.organization_id AND c.block_id = b.id)
+FROM block b
+LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id
+LEFT JOIN (
+    SELECT block_id, count(*) AS total,
+        count(*) FILTER (WHERE status = 'held' AND held_until > statement_timestamp()) AS held,
+        count(*) FILTER (WHERE status = 'sold' OR status = 'blocked' AND hold_id IS NOT NULL)
+            AS sold,
+        count(*) FILTER (WHERE status = 'available'
+            OR status = 'held' AND held_until <= statement_timestamp()) AS free
+    FROM seat
+    WHERE organization_id = %(organization_id)s AND session_id = %(session_id)s
+    GROUP BY block_id
+) seats ON seats.block_id = b.id
+WHERE b.organization_id = %(organization_id)s AND b.session_id = %(session_id)s
+"""  # noqa: S608
+
+BLOCK_OF_NAME = """
+SELECT id FROM block WHERE organization_id = %s AND session_id = %s AND name = %s
+"""
+NEXT_RANK = """
+SELECT coalesce(max(rank) + 1, 0) FROM block WHERE organization_id = %s AND session_id = %s
+"""
+INSERT_BLOCK = """
+INSERT INTO block (organization_id, id, session_id, name, rank, capacity_pool_id)
+VALUES (%s, %s, %s, %s, %s, %s)
+"""
+CHANGE_BLOCK = """
+UPDATE block SET name = coalesce(%s, name), rank = coalesce(%s, rank),
+    updated_at = statement_timestamp()
+WHERE organization_id = %s AND id = %s
+"""
+COUNT_BLOCK_IN = """
+UPDATE block SET capacity_pool_id = %s WHERE organization_id = %s AND id = %s
+"""
+# Lapsed holds count: they were made without the capacity, and give nothing back to it.
+SEATS_IN_USE = """
+SELECT count(*) FROM seat
+WHERE organization_id = %s AND session_id = %s AND block_id = %s AND hold_id IS NOT NULL
+"""
+SEATED_TYPES_IN_SESSION = """
+SELECT count(*) FROM ticket_type
+WHERE organization_id = %s AND session_id = %s AND is_seated AND id = ANY (%s)
+"""
+CLEAR_PRICES = "DELETE FROM block_price WHERE organization_id = %s AND block_id = %s"
+INSERT_PRICES = """
+INSERT INTO block_price (organization_id, block_id, ticket_type_id, rank, price_minor)
+SELECT %s, %s, ticket_type_id, position, price_minor
+FROM unnest(%s::uuid[], %s::bigint[])
+    WITH ORDINALITY AS sold (ticket_type_id, price_minor, position)
+"""
+
+# Tens of thousands of rows take longer than anything else that we do in one statement.
+IMPORT_PATIENCE = "SET LOCAL statement_timeout = '{milliseconds}ms'"
+BLOCKS_OF_NAMES = """
+SELECT name, id FROM block WHERE organization_id = %s AND session_id = %s AND name = ANY (%s)
+"""
+KNOWN_SEATS = """
+SELECT block_id, row_name, row_rank, number, position
+FROM seat WHERE organization_id = %s AND session_id = %s AND block_id = ANY (%s)
+"""
+# Not COPY, which row-level security does not allow.
+INSERT_SEATS = """
+INSERT INTO seat (organization_id, session_id, id, block_id, row_name, row_rank, number, position,
+    x, y, is_accessible, is_companion, is_restricted_view)
+SELECT %s, %s, seats.*
+FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::text[], %s::integer[],
+    %s::real[], %s::real[], %s::boolean[], %s::boolean[], %s::boolean[]) AS seats
+"""
+
+
+def block_from_row(row: Row, seats: Mapping[UUID, int]) -> Block:
+    id_, created_at, updated_at, session_id, name, rank, capacity, _, prices = row
+    return Block(
+        id=BlockId(id_),
+        session_id=SessionId(session_id),
+        name=name,
+        rank=rank,
+        capacity=capacity,
+        seats=seats.get(id_, 0),
+        prices=tuple(
+            BlockPrice(TicketTypeId(UUID(type_id)), price) for type_id, price in prices or ()
+        ),
+        created_at=created_at,
+        updated_at=updated_at,
+    )

@@ -1,0 +1,72 @@
+"""What every change of the catalogue needs: the locks, and the records as they are."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from holdfast.adapters.postgres.catalog import statements as sql
+from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.domain import refusals
+from holdfast.domain.catalog.changes import CreatePool
+from holdfast.domain.catalog.model import Event, PoolState, Session, TicketType
+from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.catalog import CatalogueOutcome
+
+
+def lock_sessions(
+    connection: Connection, organization_id: OrganizationId, session_ids: Sequence[UUID]
+) -> None:
+    for session_id in session_ids:
+        resource = Resource(ResourceKind.SESSION, organization_id, session_id)
+        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
+
+
+def event_record(connection: Connection, organization_id: UUID, event_id: UUID) -> Event | None:
+    row = connection.execute(sql.EVENTS.one, (organization_id, event_id)).fetchone()
+    return sql.event_from_row(row) if row else None
+
+
+def session_record(connection: Connection, organization_id: UUID, id_: UUID) -> Session | None:
+    row = connection.execute(sql.SESSIONS.one, (organization_id, id_)).fetchone()
+    return sql.session_from_row(row) if row else None
+
+
+def pool_record(connection: Connection, organization_id: UUID, pool_id: UUID) -> PoolState | None:
+    row = connection.execute(sql.POOLS.one, (organization_id, pool_id)).fetchone()
+    return sql.pool_from_row(row) if row else None
+
+
+def ticket_type_record(
+    connection: Connection, organization_id: UUID, id_: UUID
+) -> TicketType | None:
+    row = connection.execute(sql.TICKET_TYPES.one, (organization_id, id_)).fetchone()
+    return sql.ticket_type_from_row(row) if row else None
+
+
+def found(record: CatalogueOutcome | None) -> CatalogueOutcome:
+    assert record is not None
+    return record
+
+
+def insert_pool(connection: Connection, pool: CreatePool) -> None:
+    values = (pool.organization_id, pool.pool_id, pool.session_id, pool.name, pool.total)
+    connection.execute(sql.INSERT_POOL, values)
+
+
+def resize_pool(
+    connection: Connection,
+    organization_id: OrganizationId,
+    pool_id: UUID,
+    name: str | None,
+    total: int | None,
+) -> Refusal | None:
+    """Under the lock of its session."""
+    row = connection.execute(sql.LOCK_POOL, (organization_id, pool_id)).fetchone()
+    assert row is not None
+    if total is not None and total < row[0]:
+        # Lapsed holds count until the reaper has written them off: a moment later it may fit.
+        return refusals.capacity_in_use(row[0])
+    connection.execute(sql.CHANGE_POOL, (name, total, organization_id, pool_id))
+    return None

@@ -1,0 +1,250 @@
+"""The SQL of the catalogue, and its rows as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from holdfast.adapters.postgres.engine.statements import policy_of
+from holdfast.domain.catalog.model import (
+    Event,
+    EventStatus,
+    PoolState,
+    SaleTerms,
+    Session,
+    TicketType,
+)
+from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
+from holdfast.domain.values import Money
+from holdfast.ports.paging import PageRequest
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A query whose first two columns are id and created_at, the order of the pages."""
+
+    select: str
+
+    @property
+    def one(self) -> str:
+        return f"{self.select} WHERE x.organization_id = %s AND x.id = %s"
+
+    def listed(
+        self, organization_id: OrganizationId, only: Mapping[str, UUID | None], page: PageRequest
+    ) -> tuple[str, dict[str, Any]]:
+        conditions = ["x.organization_id = %(organization_id)s"]
+        parameters: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
+        for column, value in only.items():
+            if value is not None:
+                conditions.append(f"x.{column} = %({column})s")
+                parameters[column] = value
+        if page.after is not None:
+            conditions.append("(x.created_at, x.id) < (%(after_created_at)s, %(after_id)s)")
+            parameters |= {"after_created_at": page.after.at, "after_id": page.after.id}
+        query = (
+            f"{self.select} WHERE {' AND '.join(conditions)}"
+            " ORDER BY x.created_at DESC, x.id DESC LIMIT %(limit)s"
+        )
+        return query, parameters
+
+
+EVENTS = Table(f"""
+SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
+    x.sale_ends_at, {policy_of("x")}
+FROM event x""")  # noqa: S608
+
+SESSIONS = Table("""
+SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at
+FROM session x""")
+
+
+def live_units(pool: str) -> str:
+    """The units that live holds of a pool occupy: lapsed ones are free."""
+    return f"""{pool}.held - coalesce((
+    SELECT sum(b.units) FROM pool_lapse b
+    WHERE b.organization_id = {pool}.organization_id AND b.pool_id = {pool}.id
+        AND b.lapses_at <= statement_timestamp()), 0)::integer"""  # noqa: S608
+
+
+POOLS = Table(f"""
+SELECT x.id, x.created_at, x.session_id, x.name, x.total, {live_units("x")}, x.sold
+FROM pool x""")  # noqa: S608
+
+TICKET_TYPES = Table(f"""
+SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.price_minor, e.currency,
+    x.is_seated,
+    (SELECT array_agg(d.pool_id ORDER BY d.pool_id) FROM ticket_type_pool d
+     WHERE d.organization_id = x.organization_id AND d.ticket_type_id = x.id),
+    {policy_of("x")}
+FROM ticket_type x
+JOIN session s ON s.organization_id = x.organization_id AND s.id = x.session_id
+JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""")  # noqa: S608
+
+SESSION_EVENT = """
+SELECT e.id, statement_timestamp(), e.status, e.sale_starts_at, e.sale_ends_at
+FROM session s JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
+WHERE s.organization_id = %(organization_id)s AND s.id = %(session_id)s
+"""
+
+# One row per ticket type and pool; the pool with the least left is what the buyer gets to see. A
+# seated ticket type may have none.
+AVAILABILITY = f"""
+SELECT t.id, t.name, t.price_minor, e.currency, t.is_seated, p.total, {live_units("p")}, p.sold
+FROM ticket_type t
+JOIN session s ON s.organization_id = t.organization_id AND s.id = t.session_id
+JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
+LEFT JOIN ticket_type_pool d ON d.organization_id = t.organization_id AND d.ticket_type_id = t.id
+LEFT JOIN pool p ON p.organization_id = d.organization_id AND p.id = d.pool_id
+WHERE t.organization_id = %(organization_id)s AND t.session_id = %(session_id)s
+ORDER BY t.created_at, t.id
+"""  # noqa: S608
+
+RECORDED_ANSWER = """
+SELECT fingerprint, body FROM idempotency WHERE organization_id = %s AND digest = %s
+"""
+RECORD_ANSWER = """
+INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
+VALUES (%s, %s, %s, %s, statement_timestamp())
+"""
+
+# Catalogue changes may wait longer for their locks than holds do.
+PATIENCE = "SET LOCAL lock_timeout = '2s'"
+LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
+
+# The fields of a policy, as a list of columns, of values to insert and of values to set.
+_POLICY = ", ".join(POLICY_FIELDS)
+_POLICY_VALUES = ", ".join("%s" for _ in POLICY_FIELDS)
+_SET_POLICY = ", ".join(f"{field} = %s" for field in POLICY_FIELDS)
+
+INSERT_EVENT = f"""
+INSERT INTO event (organization_id, id, name, currency, {_POLICY}, status, sale_starts_at,
+    sale_ends_at)
+VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s)
+"""  # noqa: S608
+# Two changes of one event come one after the other, and no session is added meanwhile: the foreign
+# key of a new one waits for this.
+LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
+RENAME_EVENT = """
+UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
+WHERE organization_id = %s AND id = %s
+"""
+CHANGE_EVENT_TERMS = f"""
+UPDATE event SET {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s
+WHERE organization_id = %s AND id = %s
+"""  # noqa: S608
+SESSIONS_OF_EVENT = """
+SELECT id FROM session WHERE organization_id = %s AND event_id = %s
+"""
+# The sessions of an event where somebody is on the waitlist.
+WAITED_FOR_SESSIONS = """
+SELECT s.id FROM session s
+WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (
+    SELECT FROM waiting_line l
+    WHERE l.organization_id = s.organization_id AND l.session_id = s.id)
+ORDER BY s.id
+"""
+# The transactions that hold any of these locks, shared. PostgreSQL shows the two halves of a name.
+GROUPS_DECIDING = """
+SELECT DISTINCT l.virtualtransaction
+FROM pg_locks l
+JOIN unnest(%s::bigint[]) AS wanted (name)
+    ON l.classid::bigint = (wanted.name >> 32) & 4294967295
+    AND l.objid::bigint = wanted.name & 4294967295
+WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ShareLock' AND l.granted
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+INSERT_SESSION = """
+INSERT INTO session (organization_id, id, event_id, name, starts_at) VALUES (%s, %s, %s, %s, %s)
+"""
+CHANGE_SESSION = """
+UPDATE session SET name = coalesce(%s, name), starts_at = coalesce(%s, starts_at),
+    updated_at = statement_timestamp()
+WHERE organization_id = %s AND id = %s
+"""
+# The engine's copies of these sessions are out of date from here on.
+RAISE_VERSIONS = """
+UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = ANY (%s)
+"""
+RAISE_VERSIONS_OF_EVENT = """
+UPDATE session SET version = version + 1 WHERE organization_id = %s AND event_id = %s
+"""
+# Once more, for what was cached meanwhile: the first party of a waitlist raises no version, and one
+# that was joining on the old terms has not been seen by those who read the new ones at once.
+RAISE_VERSIONS_OF_WAITED = """
+UPDATE session s SET version = s.version + 1
+WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (
+    SELECT FROM waiting_line l
+    WHERE l.organization_id = s.organization_id AND l.session_id = s.id)
+"""
+INSERT_POOL = """
+INSERT INTO pool (organization_id, id, session_id, name, total) VALUES (%s, %s, %s, %s, %s)
+"""
+LOCK_POOL = """
+SELECT held + sold FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE
+"""
+CHANGE_POOL = """
+UPDATE pool SET name = coalesce(%s, name), total = coalesce(%s, total)
+WHERE organization_id = %s AND id = %s
+"""
+POOLS_IN_SESSION = """
+SELECT count(*) FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
+"""
+INSERT_TICKET_TYPE = f"""
+INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated, {_POLICY})
+VALUES (%s, %s, %s, %s, %s, %s, {_POLICY_VALUES})
+"""  # noqa: S608
+CHANGE_TICKET_TYPE = """
+UPDATE ticket_type SET name = coalesce(%s, name), price_minor = coalesce(%s, price_minor),
+    updated_at = statement_timestamp()
+WHERE organization_id = %s AND id = %s
+"""
+CHANGE_TICKET_TYPE_POLICY = f"""
+UPDATE ticket_type SET {_SET_POLICY} WHERE organization_id = %s AND id = %s
+"""  # noqa: S608
+# Whoever waits stands in the line of the pools that the type drew from when they came.
+IS_WAITED_FOR = """
+SELECT EXISTS (
+    SELECT FROM waiting_place p
+    JOIN hold_line l ON l.organization_id = p.organization_id AND l.hold_id = p.hold_id
+    WHERE p.organization_id = %s AND p.session_id = %s AND l.ticket_type_id = %s
+        AND l.removed_version IS NULL)
+"""
+CLEAR_POOLS = "DELETE FROM ticket_type_pool WHERE organization_id = %s AND ticket_type_id = %s"
+DRAW_FROM_POOLS = """
+INSERT INTO ticket_type_pool (organization_id, ticket_type_id, pool_id)
+SELECT %s, %s, unnest(%s::uuid[])
+"""
+
+
+def event_from_row(row: Row) -> Event:
+    id_, created_at, updated_at, name, currency, status, starts_at, ends_at, *policy = row
+    sale = SaleTerms(EventStatus(status), starts_at, ends_at)
+    override = PolicyOverride(*policy)
+    return Event(EventId(id_), name, currency, override, created_at, updated_at, sale)
+
+
+def session_from_row(row: Row) -> Session:
+    id_, created_at, updated_at, event_id, name, starts_at = row
+    return Session(SessionId(id_), EventId(event_id), name, starts_at, created_at, updated_at)
+
+
+def pool_from_row(row: Row) -> PoolState:
+    id_, _, session_id, name, total, held, sold = row
+    return PoolState(PoolId(id_), SessionId(session_id), name, total, held, sold)
+
+
+def ticket_type_from_row(row: Row) -> TicketType:
+    return TicketType(
+        id=TicketTypeId(row[0]),
+        created_at=row[1],
+        updated_at=row[2],
+        session_id=SessionId(row[3]),
+        name=row[4],
+        price=Money(row[5], row[6]),
+        is_seated=row[7],
+        pool_ids=tuple(map(PoolId, row[8] or ())),
+        policy=PolicyOverride(*row[9:]),
+    )

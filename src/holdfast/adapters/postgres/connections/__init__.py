@@ -1,0 +1,1 @@
+"""Connections: what errors mean, the watchdog, health and logins."""

@@ -1,0 +1,177 @@
+"""Connections to PostgreSQL, and what its errors mean to us."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg import errors
+from psycopg.types.json import set_json_loads
+
+from holdfast.adapters.postgres.connections.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
+from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.domain.ids import OrganizationId
+from holdfast.ports.store import Contended, Rejected, StoreError, StoreUnavailable
+
+CONNECT_TIMEOUT_SECONDS = 2
+# After a failed attempt, fail at once for this long: a crowd need not wait for it one by one.
+RECONNECT_PAUSE_SECONDS = 0.25
+# A plan made while a table was small may be wrong when it has grown, and statistics come late. The
+# planner sees the size at once, so plans are made anew this often.
+PLANS_KEPT_SECONDS = 1.0
+LOCK_TIMEOUT_MS = 250
+# A little before the watchdog cuts the connection: an error leaves it whole.
+STATEMENT_TIMEOUT_MS = int(EXCHANGE_TIMEOUT_SECONDS * 750)
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+# Everything runs as the role that row-level security applies to. A transaction that this process
+# leaves open (stopped, swapped out) must not keep its locks for ever.
+_SESSION_SETTINGS = f"""
+SET ROLE holdfast_app;
+SET TIME ZONE 'UTC';
+SET statement_timeout = '{STATEMENT_TIMEOUT_MS}ms';
+SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';
+SET idle_in_transaction_session_timeout = '10s';
+"""
+
+# The owner is bound by row-level security like everybody else, until it says that it is at work.
+OWNER_AT_WORK = "SET holdfast.owner = 'on'"
+
+# The engine looks up by key and nothing else: a sequential scan is never right, not even on a
+# fresh table without statistics, and planning anew for each group costs more than it gains.
+_ENGINE_SETTINGS = """
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET jit = off;
+"""
+
+
+# How every connection is made: autocommit, so that BEGIN and COMMIT are ours to send, and a peer
+# that has vanished without a word is noticed by the kernel too.
+CONNECTION_OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+
+
+def connect(url: str, application_name: str, watchdog: Watchdog) -> Connection:
+    """A connection for the engine. Whatever is wrong here, nothing was committed by it."""
+    try:
+        connection = psycopg.connect(url, application_name=application_name, **CONNECTION_OPTIONS)
+        try:
+            with watchdog.limit(connection):
+                connection.execute(_SESSION_SETTINGS + _ENGINE_SETTINGS)
+        except BaseException:
+            connection.close()
+            raise
+    except psycopg.Error as error:
+        raise StoreUnavailable(_reason(error)) from error
+    connection.prepare_threshold = 0
+    set_json_loads(msgspec.json.decode, connection)
+    return connection
+
+
+def configure_reader(connection: Connection) -> None:
+    """For the pool of the readers."""
+    connection.execute(_SESSION_SETTINGS)
+    set_json_loads(msgspec.json.decode, connection)
+
+
+def translated(error: psycopg.Error) -> StoreError:
+    """What an error means: try again, not now, or never like this."""
+    state = error.sqlstate
+    if isinstance(
+        error, errors.SerializationFailure | errors.DeadlockDetected | errors.LockNotAvailable
+    ):
+        return Contended(_reason(error))
+    if state is None:
+        # The driver itself: a value that it will not send, or a connection that is gone.
+        is_value = isinstance(error, psycopg.DataError | psycopg.ProgrammingError)
+        return Rejected(_reason(error)) if is_value else StoreUnavailable(_reason(error))
+    if state[:2] in {"08", "25", "53", "57", "58", "XX"}:
+        return StoreUnavailable(_reason(error))
+    return Rejected(_reason(error))
+
+
+def _reason(error: psycopg.Error) -> str:
+    """For the log: the kind of error, not its text, which may quote values and hosts."""
+    return f"{type(error).__name__} {error.sqlstate or ''}".strip()
+
+
+def begin(connection: Connection, organizations: Iterable[OrganizationId]) -> None:
+    """Open a transaction that sees these organizations and no other."""
+    connection.execute(sql.BEGIN)
+    named = "{" + ",".join(sorted(map(str, organizations))) + "}"
+    connection.execute(sql.SET_ORGANIZATIONS, (named,))
+
+
+class Link:
+    """One thread's connection: made when it is first needed, and anew after a loss."""
+
+    def __init__(self, url: str, watchdog: Watchdog) -> None:
+        self._url = url
+        self._watchdog = watchdog
+        self._connection: Connection | None = None
+        self._not_before = 0.0
+        self._planned_at = 0.0
+
+    @contextmanager
+    def exchange(self) -> Iterator[Connection]:
+        """A connection that is watched. After any error it is clean again, or gone: an open
+        transaction or a broken pipeline would break the next group too."""
+        connection = self._open()
+        try:
+            with self._watchdog.limit(connection):
+                self._discard_old_plans(connection)
+                yield connection
+        except psycopg.Error as error:
+            self.clean()
+            raise translated(error) from error
+        except BaseException:
+            self.clean()
+            raise
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            if time.monotonic() < self._not_before:
+                raise StoreUnavailable("no connection")
+            try:
+                self._connection = connect(self._url, "holdfast engine", self._watchdog)
+            except StoreError:
+                self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
+                raise
+        return self._connection
+
+    def _discard_old_plans(self, connection: Connection) -> None:
+        now = time.monotonic()
+        if now - self._planned_at > PLANS_KEPT_SECONDS:
+            self._planned_at = now
+            connection.execute(sql.DISCARD_PLANS)
+
+    def clean(self) -> None:
+        """Roll back; where even that fails, drop the connection."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if not connection.closed:
+                with self._watchdog.limit(connection, 1.0):
+                    connection.execute(sql.ROLLBACK)
+        except psycopg.Error:
+            connection.close()
+        if connection.closed:
+            self._connection = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

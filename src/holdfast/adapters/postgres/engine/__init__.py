@@ -1,0 +1,1 @@
+"""The engine's store: one transaction per group."""

@@ -1,0 +1,317 @@
+"""One group's transaction: one round trip locks and reads, one writes and commits."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.postgres.catalog.cache import OfferCache
+from holdfast.adapters.postgres.connections.connection import Connection, Link, begin
+from holdfast.adapters.postgres.engine import rows
+from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.adapters.postgres.engine.references import ReferenceNumbers
+from holdfast.adapters.postgres.engine.writes import write_group
+from holdfast.adapters.postgres.seats.map_cache import SeatMaps
+from holdfast.adapters.postgres.waitlist import statements as waiting_sql
+from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
+from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
+from holdfast.domain.group.ledger import Ledger, RecordedAnswer
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.pool import Pool
+from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
+from holdfast.domain.seats.seat_plan import Seating
+from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
+
+_WAITED_FOR = {
+    ResourceKind.WAITLIST: sql.AWAIT_WAITLIST,
+    ResourceKind.POOL: sql.AWAIT_POOL,
+    ResourceKind.SEAT: sql.AWAIT_SEAT,
+    ResourceKind.HOLD: sql.AWAIT_HOLD,
+}
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+_A_SECOND = timedelta(seconds=1)
+
+
+class Memories(NamedTuple):
+    """What the lanes of a process remember together."""
+
+    offers: OfferCache
+    seat_maps: SeatMaps
+    lined: LinedSessions
+
+
+class PostgresGroup:
+    def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
+        self._link = link
+        self._offers, self._seat_maps, self._lined = memories
+        self._references = references
+        self._transaction_id = 0
+        self._position = 0  # in the log of facts
+        self.is_over = True  # until a transaction is open, there is nothing to roll back
+
+    def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
+        ordered = sorted(wanted.resources, key=lock_order)
+        organizations = {resource.organization_id for resource in ordered}
+        self.is_over = False
+        with self._link.exchange() as connection:
+            with connection.pipeline():
+                begin(connection, organizations)
+                if wait_for is not None and wait_for.kind in _WAITED_FOR:
+                    connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
+                reading = Reading(connection, ordered, wanted)
+            ledger = reading.ledger()
+            self._transaction_id = reading.transaction_id
+            self._position = reading.position
+            self._lined.saw(ledger.waitlists.values())
+            self._check_versions(connection, ledger, reading.session_versions())
+            ledger.seatings = self._seatings(connection, ledger, wanted)
+            for key in wanted.new_holds:
+                ledger.references[key] = self._references.take(connection)
+        return ledger
+
+    def _seatings(
+        self, connection: Connection, ledger: Ledger, wanted: Wanted
+    ) -> dict[SessionKey, Seating]:
+        """Where there is a waitlist, only its lock's owner changes a seat: what is seen now is so.
+        The look ahead may have been before somebody else's change. This look is for the group
+        alone: its transaction has an id, so its snapshot is not kept."""
+        seatings = {}
+        for key in wanted.seatings & ledger.waitlists.keys():
+            blocks = ledger.sessions[key].blocks
+            ranks = {block_id: block.rank for block_id, block in blocks.items()}
+            seating = self._seat_maps.follow(connection, key, ranks)
+            if seating is not None:
+                seatings[key] = seating
+        return seatings
+
+    def _check_versions(
+        self, connection: Connection, ledger: Ledger, versions: dict[SessionKey, int]
+    ) -> None:
+        """What we know of a session counts if its version is still the one in the table."""
+        known = self._offers.known(versions)
+        stale = [
+            key
+            for key, version in versions.items()
+            if key not in known or known[key].version != version
+        ]
+        ledger.sessions = known | self._offers.load(connection, stale)
+
+    def write_and_commit(self, writes: GroupWrites) -> None:
+        commit: Cursor | None = None
+        with self._link.exchange() as connection:
+            try:
+                with connection.pipeline():
+                    write_group(connection, writes, str(self._position))
+                    commit = connection.execute(sql.COMMIT)
+            except psycopg.Error as error:
+                if connection.closed or not _is_certainly_rolled_back(error):
+                    raise CommitUnknown(self._token(writes)) from None
+                raise
+            # After an error that somebody swallowed, COMMIT answers ROLLBACK and raises nothing.
+            if commit.statusmessage != "COMMIT":
+                raise Rejected(f"COMMIT answered {commit.statusmessage}")
+            self.is_over = True
+        self._lined.saw(writes.ledger.waitlists.values())
+
+    def _token(self, writes: GroupWrites) -> CommitToken:
+        return CommitToken(self._transaction_id, writes.witness())
+
+
+def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
+    """A plain ERROR of the server ends the transaction before its COMMIT, and so does a value that
+    the driver refuses to send. Whatever ends the session (FATAL, PANIC, silence) may have come
+    after it."""
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.DataError | psycopg.ProgrammingError)
+    return error.diag.severity_nonlocalized == "ERROR"
+
+
+class Reading:
+    """The statements of the first round trip, sent together; their results, read afterwards."""
+
+    def __init__(self, connection: Connection, ordered: Sequence[Resource], wanted: Wanted) -> None:
+        self._connection = connection
+        self._advisory = [resource for resource in ordered if not resource.kind.is_row]
+        self._waitlists = _of_kind(ordered, ResourceKind.WAITLIST)
+        self._pools = _of_kind(ordered, ResourceKind.POOL)
+        self._seats = _of_kind(ordered, ResourceKind.SEAT)
+        self._holds = _of_kind(ordered, ResourceKind.HOLD)
+        self._wanted = wanted
+        self._known = wanted.known
+        names = [advisory_name(resource) for resource in self._advisory]
+        shared = [resource.kind is ResourceKind.SESSION for resource in self._advisory]
+        self._got = connection.execute(
+            sql.TRY_ADVISORY_LOCKS, (rows.array(names), rows.array(shared))
+        )
+        self._waitlist_rows = self._send(sql.LOCK_WAITLISTS, self._waitlists)
+        self._pool_rows = self._send(sql.LOCK_POOLS, self._pools)
+        self._seat_rows = self._send(sql.LOCK_SEATS, self._seats)
+        self._hold_rows = self._send(sql.LOCK_HOLDS, self._holds)
+        self._send_reads(ordered)
+        self._clock = connection.execute(sql.CLOCK)
+
+    def _send(self, statement: str, resources: Sequence[Resource]) -> Cursor | None:
+        """Nothing is sent for nothing."""
+        return self._connection.execute(statement, _names(resources)) if resources else None
+
+    def _send_reads(self, ordered: Sequence[Resource]) -> None:
+        """What is read when the locks are held."""
+        connection, wanted = self._connection, self._wanted
+        unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
+        self._existing = self._send(sql.EXISTING_HOLDS, unseen)
+        self._lines = (
+            SentLines(connection, _session_keys(self._waitlists), wanted.look_ahead)
+            if self._waitlists
+            else None
+        )
+        self._holdings = _send_holdings(connection, wanted.holdings)
+        self._versions = self._send(sql.SESSION_VERSIONS, _of_kind(ordered, ResourceKind.SESSION))
+        self._lapsed = self._send(sql.LAPSED_UNITS, self._pools)
+        keys = _of_kind(ordered, ResourceKind.IDEMPOTENCY_KEY)
+        self._answers = self._send(sql.RECORDED_ANSWERS, keys)
+        self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
+        payments = rows.columns(wanted.payments) if wanted.payments else None
+        self._paid = connection.execute(sql.PAID_ORDERS, payments) if payments else None
+        carts = rows.columns(wanted.carts) if wanted.carts else None
+        self._carts = connection.execute(waiting_sql.NEWEST_OF_CARTS, carts) if carts else None
+
+    def ledger(self) -> Ledger:
+        clock = self._clock.fetchone()
+        assert clock is not None
+        ledger = Ledger(now=clock[0])
+        self.transaction_id: int = clock[1]
+        self.position = self.transaction_id
+        for organization_id, pool_id, total, held, sold in self._pool_rows or ():
+            ledger.pools[pool_id] = Pool(organization_id, pool_id, total, held, sold)
+        for pool_id, second, units, next_units in self._lapsed or ():
+            ledger.lapse[pool_id] = {second: units, second + _A_SECOND: next_units}
+        for row in self._seat_rows or ():
+            seat = rows.seat_from_row(row)
+            ledger.seats[seat.id] = seat
+            self.position = max(self.position, row[-1])
+        for hold in self._locked_holds():
+            ledger.holds[hold.key] = hold
+        self._read_holdings(ledger)
+        self._read_waitlists(ledger)
+        for organization_id, digest, fingerprint, body in self._answers or ():
+            ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
+        for organization_id, consumer, event_id in self._receipts or ():
+            ledger.receipts.add((organization_id, Receipt(consumer, event_id)))
+        for organization_id, reference, order_id in self._paid or ():
+            ledger.paid[organization_id, reference] = order_id
+        ledger.carts.update(dict.fromkeys(self._wanted.carts))
+        for organization_id, cart, hold_id in self._carts or ():
+            ledger.carts[organization_id, cart] = (organization_id, hold_id)
+        ledger.skipped = self._skipped(ledger)
+        return ledger
+
+    def _read_holdings(self, ledger: Ledger) -> None:
+        found: dict[tuple[SessionKey, UUID], list[Hold]] = {
+            (holding.session_key, holding.holder.key): [] for holding in self._wanted.holdings
+        }
+        for hold in (rows.hold_from_row(row) for cursor in self._holdings for row in cursor):
+            # The database and we may see an address as the same that the other does not.
+            found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
+        ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
+
+    def _read_waitlists(self, ledger: Ledger) -> None:
+        if self._lines is None:
+            return
+        is_settled: dict[SessionKey, bool] = {
+            (organization_id, session_id): value
+            for organization_id, session_id, value in self._waitlist_rows or ()
+        }
+        waitlists = self._lines.waitlists(is_settled)
+        ledger.waitlists = {key: waitlists[key] for key in is_settled}
+        self.position = max(self.position, self._lines.position)
+
+    def _locked_holds(self) -> Iterator[Hold]:
+        """As the look ahead saw them; those that have changed since are read anew."""
+        changed = []
+        for organization_id, hold_id, version, xid in self._hold_rows or ():
+            self.position = max(self.position, xid)
+            hold = self._known.get((organization_id, hold_id))
+            if hold is not None and hold.version == version:
+                yield hold
+            else:
+                changed.append((organization_id, hold_id))
+        if changed:
+            columns = rows.columns(changed)
+            yield from map(rows.hold_from_row, self._connection.execute(sql.SURVEY_HOLDS, columns))
+
+    def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
+        skipped = [
+            resource
+            for resource, (is_mine,) in zip(self._advisory, self._got, strict=True)
+            if not is_mine
+        ]
+        skipped += [each for each in self._waitlists if each[1:] not in ledger.waitlists]
+        skipped += [pool for pool in self._pools if PoolId(pool.name) not in ledger.pools]
+        skipped += self._skipped_seats(ledger)
+        existing = set(self._existing or ())
+        skipped += [
+            hold
+            for hold in self._holds
+            if hold[1:] not in ledger.holds and (hold[1:] in self._known or hold[1:] in existing)
+        ]
+        return frozenset(skipped)
+
+    def _skipped_seats(self, ledger: Ledger) -> list[Resource]:
+        """A seat that is missing is locked, or it does not exist. The second is rare, so it is
+        asked for only then."""
+        missing = [seat for seat in self._seats if SeatId(seat.name) not in ledger.seats]
+        if not missing:
+            return []
+        existing = set(self._connection.execute(sql.EXISTING_SEATS, _names(missing)))
+        return [seat for seat in missing if seat[1:] in existing]
+
+    def session_versions(self) -> dict[SessionKey, int]:
+        return {
+            (OrganizationId(organization_id), SessionId(session_id)): version
+            for organization_id, session_id, version in self._versions or ()
+        }
+
+
+def _send_holdings(connection: Connection, holdings: Sequence[Holding]) -> list[Cursor]:
+    """One question for those with a user id, one for the others; nobody is asked for twice."""
+    users: set[tuple[OrganizationId, SessionId, str]] = set()
+    addresses: set[tuple[OrganizationId, SessionId, str]] = set()
+    for (organization_id, session_id), holder in holdings:
+        if holder.user_id is not None:
+            users.add((organization_id, session_id, holder.user_id))
+        elif holder.email is not None:
+            addresses.add((organization_id, session_id, holder.email.normalized))
+    questions = ((sql.HOLDINGS_BY_USER, users), (sql.HOLDINGS_BY_EMAIL, addresses))
+    return [
+        connection.execute(statement, rows.columns(wanted))
+        for statement, wanted in questions
+        if wanted
+    ]
+
+
+def _read_receipts(connection: Connection, wanted: Wanted) -> Cursor:
+    return connection.execute(sql.RECEIPTS, rows.columns(map(_receipt_row, wanted.receipts)))
+
+
+def _receipt_row(taken_in: tuple[OrganizationId, Receipt]) -> rows.Row:
+    organization_id, receipt = taken_in
+    return (organization_id, receipt.consumer, receipt.event_id)
+
+
+def _session_keys(waitlists: Sequence[Resource]) -> list[SessionKey]:
+    return [(resource.organization_id, SessionId(resource.name)) for resource in waitlists]
+
+
+def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource]:
+    return [resource for resource in resources if resource.kind is kind]
+
+
+def _names(resources: Sequence[Resource]) -> tuple[str, str]:
+    return (
+        rows.array([resource.organization_id for resource in resources]),
+        rows.array([resource.name for resource in resources]),
+    )

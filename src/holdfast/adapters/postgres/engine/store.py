@@ -1,0 +1,118 @@
+"""The engine's store on PostgreSQL."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg
+
+from holdfast.adapters.postgres.catalog.cache import OfferCache
+from holdfast.adapters.postgres.connections.connection import Connection, Link, begin
+from holdfast.adapters.postgres.connections.watchdog import Watchdog
+from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup
+from holdfast.adapters.postgres.engine.references import ReferenceNumbers
+from holdfast.adapters.postgres.engine.survey import Surveyor, organizations_of
+from holdfast.adapters.postgres.seats.map_cache import SeatMaps
+from holdfast.adapters.postgres.waitlist.rows import LinedSessions
+from holdfast.domain.group.footprint import Needs, Survey
+from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
+
+# How long to go on asking about a transaction that was lost in COMMIT.
+RESOLVE_SECONDS = 3.0
+RESOLVE_PAUSE_SECONDS = 0.05
+
+
+class PostgresStore:
+    """Shared by the lanes of one process; each lane has a connection of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._offers = OfferCache()
+        self._seat_maps = SeatMaps()
+        self._lined = LinedSessions()
+        self._watchdog = Watchdog()
+
+    def connect(self) -> "PostgresConnection":
+        link = Link(self._url, self._watchdog)
+        return PostgresConnection(link, self._offers, self._seat_maps, self._lined)
+
+
+class PostgresConnection:
+    def __init__(
+        self, link: Link, offers: OfferCache, seat_maps: SeatMaps, lined: LinedSessions
+    ) -> None:
+        self._link = link
+        self._memories = Memories(offers, seat_maps, lined)
+        self._surveyor = Surveyor(offers, seat_maps, lined)
+        self._references = ReferenceNumbers()
+
+    def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
+        """Costs nothing where all that is needed is the catalogue of a session that is known."""
+        known = self._surveyor.known(needs)
+        if known is not None:
+            return known
+        with self._link.exchange() as connection:
+            begin(connection, organizations_of(needs))
+            survey = self._surveyor.look(connection, needs, is_patient=is_patient)
+            connection.execute(sql.COMMIT)
+        return survey
+
+    @contextmanager
+    def group(self) -> Iterator[PostgresGroup]:
+        """A group that has nothing to write ends with COMMIT as well: after a ROLLBACK psycopg
+        forgets every prepared statement."""
+        group = PostgresGroup(self._link, self._memories, self._references)
+        try:
+            yield group
+        except BaseException:
+            self._link.clean()
+            raise
+        if not group.is_over:
+            with self._link.exchange() as connection:
+                connection.execute(sql.COMMIT)
+
+    def resolve(self, token: CommitToken) -> CommitState:
+        """Ask the server until it knows, for a bounded time."""
+        give_up_at = time.monotonic() + RESOLVE_SECONDS
+        while time.monotonic() < give_up_at:
+            with suppress(StoreUnavailable):
+                state = self._ask(token)
+                if state is not CommitState.UNKNOWN:
+                    return state
+            time.sleep(RESOLVE_PAUSE_SECONDS)
+        return CommitState.UNKNOWN
+
+    def _ask(self, token: CommitToken) -> CommitState:
+        with self._link.exchange() as connection:
+            try:
+                row = connection.execute(
+                    sql.TRANSACTION_STATUS, (str(token.transaction_id),)
+                ).fetchone()
+            except psycopg.errors.InvalidParameterValue:
+                # "In the future": the server crashed and forgot the number. It never committed.
+                return CommitState.NOT_COMMITTED
+            status = row[0] if row else None
+            if status == "aborted":
+                return CommitState.NOT_COMMITTED
+            if status != "committed":
+                return CommitState.UNKNOWN  # still running, or too long ago
+            return _witnessed(connection, token)
+
+    def close(self) -> None:
+        self._link.close()
+
+
+def _witnessed(connection: Connection, token: CommitToken) -> CommitState:
+    """The number alone does not prove it: a server that crashed hands it out again."""
+    if token.witness is None:
+        # Only refusals were recorded. Deciding them anew does no harm.
+        return CommitState.NOT_COMMITTED
+    witness = token.witness
+    query = sql.WITNESS if witness.is_hold else sql.SEAT_WITNESS
+    begin(connection, [witness.organization_id])
+    row = connection.execute(
+        query, (witness.version, witness.organization_id, witness.id)
+    ).fetchone()
+    connection.execute(sql.COMMIT)
+    return CommitState.COMMITTED if row and row[0] else CommitState.NOT_COMMITTED

@@ -1,0 +1,151 @@
+"""The unlocked look ahead: what a group may need, as it seems to be."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from holdfast.adapters.postgres.catalog.cache import OfferCache
+from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.adapters.postgres.engine.rows import columns, hold_from_row
+from holdfast.adapters.postgres.seats.map_cache import SeatMaps
+from holdfast.adapters.postgres.waitlist import statements as waiting_sql
+from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.footprint import (
+    Needs,
+    SeatNeeds,
+    Survey,
+    seats_to_survey,
+    waitlists_to_survey,
+)
+from holdfast.domain.holds.eviction import EVICTIONS_MAX
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import (
+    BlockId,
+    CartKey,
+    HoldKey,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionKey,
+)
+from holdfast.domain.seats.seat_plan import Seating
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
+
+# Whether a waitlist is settled matters to those only who have locked it.
+_UNTOLD: dict[SessionKey, bool] = {}
+
+
+def organizations_of(needs: Needs) -> set[OrganizationId]:
+    organizations = {key[0] for key in needs.sessions | needs.holds | needs.waitlists}
+    return organizations | {command.organization_id for command in needs.carts}
+
+
+class Surveyor:
+    def __init__(self, offers: OfferCache, seat_maps: SeatMaps, lined: LinedSessions) -> None:
+        self._offers = offers
+        self._seat_maps = seat_maps
+        self._lined = lined
+
+    def known(self, needs: Needs) -> Survey | None:
+        """What needs no look at all, if that is enough."""
+        sessions = self._offers.known(needs.sessions)
+        seen = Survey(sessions=sessions, lined=self._lined.among(sessions))
+        is_enough = len(sessions) == len(needs.sessions) and not _is_more_needed(needs, seen)
+        return seen if is_enough else None
+
+    def look(self, connection: Connection, needs: Needs, *, is_patient: bool) -> Survey:
+        """Within the caller's transaction. One thing leads to the other: holds to their sessions,
+        those to who waits there, and that to the seats that somebody waits for."""
+        holds, carts = _holds(connection, needs), _carts(connection, needs)
+        keys = needs.sessions | needs.waitlists
+        keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}
+        sessions = self._offers.known(keys)
+        sessions |= self._offers.load(connection, [key for key in keys if key not in sessions])
+        lapsed = {
+            pool_id: _lapsed(connection, session_key, pool_id)
+            for session_key, pool_id in needs.lapsed
+        }
+        seen = Survey(sessions, holds, lapsed, carts=carts, lined=self._lined.among(sessions))
+        seen = replace(seen, waitlists=_waitlists(connection, waitlists_to_survey(needs, seen)))
+        seats = seats_to_survey(needs, seen)
+        seatings = self._seatings(connection, seats, sessions, is_patient)
+        return replace(
+            seen,
+            seatings=seatings,
+            blocks_of=_blocks_of(connection, seats),
+            unread=seats.seatings - seatings.keys(),
+        )
+
+    def _seatings(
+        self,
+        connection: Connection,
+        needs: SeatNeeds,
+        sessions: dict[SessionKey, SessionCatalogue],
+        is_patient: bool,
+    ) -> dict[SessionKey, Seating]:
+        seatings = {}
+        for key in sorted(needs.seatings):
+            ranks = {block_id: block.rank for block_id, block in sessions[key].blocks.items()}
+            seating = self._seat_maps.follow(connection, key, ranks)
+            if seating is None and is_patient:
+                seating = self._seat_maps.load(connection, key, ranks)
+            if seating is not None:
+                seatings[key] = seating
+        return seatings
+
+
+def _is_more_needed(needs: Needs, seen: Survey) -> bool:
+    if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
+        return True
+    seats = seats_to_survey(needs, seen)
+    return bool(seats.seatings or seats.blocks_of or waitlists_to_survey(needs, seen))
+
+
+def _waitlists(connection: Connection, keys: frozenset[SessionKey]) -> dict[SessionKey, Waitlist]:
+    if not keys:
+        return {}
+    with connection.pipeline():
+        lines = SentLines(connection, sorted(keys), LOOK_AHEAD)
+    return lines.waitlists(_UNTOLD)
+
+
+def _carts(connection: Connection, needs: Needs) -> dict[CartKey, Hold]:
+    if not needs.carts:
+        return {}
+    wanted = columns({command.cart_key for command in needs.carts})
+    found = map(hold_from_row, connection.execute(waiting_sql.SURVEY_CARTS, wanted))
+    return {(hold.organization_id, hold.cart): hold for hold in found if hold.cart is not None}
+
+
+def _holds(connection: Connection, needs: Needs) -> dict[HoldKey, Hold]:
+    if not needs.holds:
+        return {}
+    keys = list(needs.holds)
+    wanted = ([key[0] for key in keys], [key[1] for key in keys])
+    found = map(hold_from_row, connection.execute(sql.SURVEY_HOLDS, wanted))
+    return {hold.key: hold for hold in found}
+
+
+def _blocks_of(connection: Connection, needs: SeatNeeds) -> dict[SeatId, BlockId]:
+    if not needs.blocks_of:
+        return {}
+    wanted = (
+        [session_key[0] for session_key, _ in needs.blocks_of],
+        [seat_id for _, seat_id in needs.blocks_of],
+    )
+    return dict(connection.execute(sql.BLOCKS_OF_SEATS, wanted).fetchall())
+
+
+def _lapsed(
+    connection: Connection, session_key: tuple[Any, UUID], pool_id: PoolId
+) -> tuple[Hold, ...]:
+    organization_id, session_id = session_key
+    parameters = {
+        "organization_id": organization_id,
+        "session_id": session_id,
+        "pool_id": pool_id,
+        "limit": EVICTIONS_MAX,
+    }
+    return tuple(map(hold_from_row, connection.execute(sql.SURVEY_LAPSED, parameters)))

@@ -1,0 +1,186 @@
+"""The log of facts: for the relay partition by partition, and for those who poll it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from uuid import UUID
+
+import psycopg
+
+from holdfast.adapters.postgres.connections.connection import Connection, connect, translated
+from holdfast.adapters.postgres.connections.watchdog import Watchdog
+from holdfast.adapters.postgres.engine.rows import Row
+from holdfast.adapters.postgres.facts import statements as sql
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.values import EmailAddress, Holder
+from holdfast.ports.facts.log import (
+    PARTITIONS,
+    FactPage,
+    LogAhead,
+    Position,
+    RelayCursor,
+    RelayLag,
+    StoredFact,
+)
+from holdfast.ports.store import StoreUnavailable
+
+# Locks of two numbers never meet those of one, which is what all others here have.
+CLAIM_LOCKS = 0x0B0C5
+LAG_COUNTED_MAX = 1_000  # of each partition
+# Of the payloads of a batch, as they are stored: compressed, so about 4 MB are sent.
+BATCH_BYTES = 2_500_000
+BEGINNING = Position(0, 0)
+
+
+class PostgresOutbox:
+    """Implements Outbox, on one connection of its own, for one thread. It is made when it is first
+    needed, and anew after a loss; with it go the claims. No transaction stays open: publishing
+    takes its time."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._watchdog = Watchdog()
+        self._line: _Line | None = None
+        self._with_cursor: set[int] = set()
+
+    @contextmanager
+    def claim(self, partition: int) -> Iterator["_ClaimedPartition | None"]:
+        line = self._connected()
+        ((is_ours,),) = line.ask(sql.CLAIM, CLAIM_LOCKS, partition)
+        if not is_ours:
+            yield None
+            return
+        claimed = _ClaimedPartition(line, partition)
+        try:
+            if partition not in self._with_cursor:
+                # Where there is no cursor, facts are pruned unrelayed: there may be no relay.
+                claimed.published(BEGINNING)
+                self._with_cursor.add(partition)
+            yield claimed
+        finally:
+            if not line.is_lost:
+                line.ask(sql.UNCLAIM, CLAIM_LOCKS, partition)
+
+    def lag(self) -> RelayLag:
+        (row,) = self._connected().ask(sql.LAG, PARTITIONS, LAG_COUNTED_MAX)
+        waiting, oldest_seconds, is_ahead = row
+        if is_ahead:
+            raise LogAhead("positions of another database")
+        return RelayLag(waiting, oldest_seconds)
+
+    def cursors(self) -> tuple[RelayCursor, ...]:
+        rows = self._connected().ask(sql.CURSORS)
+        return tuple(RelayCursor(row[0], Position(int(row[1]), row[2]), row[3]) for row in rows)
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _connected(self) -> "_Line":
+        if self._line is None or self._line.is_lost:
+            connection = connect(self._url, "holdfast relay", self._watchdog)
+            self._line = _Line(connection, self._watchdog)
+        return self._line
+
+
+class _Line:
+    """A connection that is never replaced, for a new one would be without the claims. Whatever goes
+    wrong ends it."""
+
+    def __init__(self, connection: Connection, watchdog: Watchdog) -> None:
+        self._connection = connection
+        self._watchdog = watchdog
+
+    @property
+    def is_lost(self) -> bool:
+        return self._connection.closed
+
+    def ask(self, query: str, *parameters: object) -> list[Row]:
+        if self.is_lost:
+            raise StoreUnavailable("the connection of the claim is lost")
+        try:
+            with self._watchdog.limit(self._connection):
+                cursor = self._connection.execute(query, parameters)
+            # All of it is here. To make rows of it takes our time, not the server's.
+            return cursor.fetchall()
+        except BaseException as error:
+            self.close()
+            if isinstance(error, psycopg.Error):
+                raise translated(error) from error
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class _ClaimedPartition:
+    """Implements ClaimedPartition."""
+
+    def __init__(self, line: _Line, partition: int) -> None:
+        self._line = line
+        self._partition = partition
+
+    def unpublished(self, limit: int) -> tuple[StoredFact, ...]:
+        rows = self._line.ask(sql.UNPUBLISHED, self._partition, limit, BATCH_BYTES)
+        return tuple(_stored_fact(row[:10], _holder_key(*row[10:])) for row in rows)
+
+    def published(self, up_to: Position) -> None:
+        self._line.ask(sql.PUBLISHED, self._partition, str(up_to.xid), up_to.seq)
+
+
+class PostgresFactLog:
+    """Implements FactLog. Whose holds they are is left out: those who poll know it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def facts(
+        self, organization_id: OrganizationId, after: Position | None, limit: int
+    ) -> FactPage:
+        since = after or BEGINNING
+        names = {
+            "organization_id": organization_id,
+            "xid": str(since.xid),
+            "seq": since.seq,
+            "limit": limit + 1,
+        }
+        with self._database.transaction(organization_id) as connection:
+            connection.execute(sql.BY_INDEX)
+            rows = connection.execute(sql.FACTS, names).fetchall()
+        frontier = Position(int(rows[0][0]), 0)
+        horizon = Position(int(rows[0][1]), rows[0][2])
+        found = [_stored_fact(row[3:], None) for row in rows if row[3] is not None]
+        found.sort(key=attrgetter("position"))
+        items, has_more = tuple(found[:limit]), len(found) > limit
+        return FactPage(
+            items,
+            # Whoever has seen all of it goes on where later facts begin, so that a quiet time does
+            # not leave them behind what is pruned.
+            items[-1].position if has_more else frontier,
+            has_more,
+            # Nobody was ever given a position beyond the frontier, other than by another database.
+            is_gone=after is not None and not horizon <= after <= frontier,
+        )
+
+
+def _stored_fact(row: Row, holder_key: UUID | None) -> StoredFact:
+    return StoredFact(
+        organization_id=row[0],
+        position=Position(int(row[1]), row[2]),
+        event_id=row[3],
+        type=row[4],
+        occurred_at=row[5],
+        hold_id=row[6],
+        seat_id=row[7],
+        version=row[8],
+        payload=row[9],
+        holder_key=holder_key,
+    )
+
+
+def _holder_key(email: str | None, user_id: str | None) -> UUID | None:
+    if email is None and user_id is None:
+        return None
+    return Holder(None if email is None else EmailAddress(email), user_id).key

@@ -1,0 +1,1 @@
+"""Holds: reading, writing and counting them."""

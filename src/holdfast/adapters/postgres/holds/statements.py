@@ -1,0 +1,116 @@
+"""The SQL that shows holds, and what the background duties ask."""
+
+from holdfast.adapters.postgres.engine.statements import HOLD_COLUMNS
+
+# One clock for the filter and for what is shown.
+SELECT_HOLD = f"""
+SELECT {HOLD_COLUMNS}, statement_timestamp()
+FROM hold h WHERE h.organization_id = %s AND h.id = %s
+"""  # noqa: S608
+
+# The newest hold of a cart.
+CART_HOLD = f"""
+SELECT {HOLD_COLUMNS}, statement_timestamp()
+FROM hold h WHERE h.organization_id = %s AND h.cart_token = %s AND h.is_cart
+ORDER BY h.status IN ('waiting', 'active') DESC, h.created_at DESC, h.id DESC LIMIT 1
+"""  # noqa: S608
+# All that carries the name of a cart and could be paid for, oldest first.
+LIVE_HOLDS_OF_CART = f"""
+SELECT {HOLD_COLUMNS} FROM hold h
+WHERE h.organization_id = %s AND h.cart_token = %s AND h.status = 'active'
+    AND h.expires_at > statement_timestamp()
+ORDER BY h.created_at, h.id
+"""  # noqa: S608
+
+# What a person holds of an event and could pay for, oldest first. The index knows the open holds by
+# the condition that names both statuses.
+_LIVE_OF_EVENT = f"""
+SELECT {HOLD_COLUMNS}
+FROM session s
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = s.organization_id AND session_id = s.id AND {{of_holder}}
+        AND status IN ('waiting', 'active') AND expires_at > statement_timestamp()
+        AND status = 'active'
+    OFFSET 0
+) h
+WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
+ORDER BY h.created_at, h.id
+"""  # noqa: S608
+_OF_USER = "user_id = %(user_id)s"
+_OF_EMAIL = "email_key = %(email)s AND user_id IS NULL"
+LIVE_HOLDS_BY_USER = _LIVE_OF_EVENT.format(of_holder=_OF_USER)
+LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder=_OF_EMAIL)
+
+# What a person had of an event lately, whatever became of it. Every status is named: the index has
+# it before the time.
+_RECENT_OF_EVENT = f"""
+SELECT {HOLD_COLUMNS}, statement_timestamp()
+FROM session s
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = s.organization_id AND session_id = s.id AND {{of_holder}}
+        AND status = ANY (%(statuses)s)
+        AND expires_at > coalesce(%(since)s, statement_timestamp() - interval '1 day')
+    OFFSET 0
+) h
+WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
+ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s
+"""  # noqa: S608
+RECENT_HOLDS_BY_USER = _RECENT_OF_EVENT.format(of_holder=_OF_USER)
+RECENT_HOLDS_BY_EMAIL = _RECENT_OF_EVENT.format(of_holder=_OF_EMAIL)
+
+# A page is merged from parts, one per status: each is read in the order of an index and stops at
+# the size of the page.
+LIST_HOLDS = f"""
+SELECT {HOLD_COLUMNS}, statement_timestamp()
+FROM ({{parts}}) h ORDER BY {{order}} LIMIT %(limit)s
+"""  # noqa: S608
+LIST_PART = "(SELECT * FROM {source} h WHERE {conditions} ORDER BY {order} LIMIT %(limit)s)"
+NEWEST_FIRST = "h.created_at DESC, h.id DESC"
+NEXT_TO_EXPIRE_FIRST = "h.expires_at, h.id"
+# Lapsed holds are found by the time that they are due, for there are few: the live ones would be in
+# the way.
+LAPSED = """(
+    SELECT * FROM hold
+    WHERE organization_id = %(organization_id)s AND status IN ('waiting', 'active')
+        AND due_at <= statement_timestamp() AND expires_at <= statement_timestamp()
+    OFFSET 0)"""
+# The next to expire of every session of an organization: among them are the next of all.
+LIVE_OF_EVERY_SESSION = """(
+    SELECT h.* FROM session s
+    CROSS JOIN LATERAL (
+        SELECT * FROM hold
+        WHERE organization_id = s.organization_id AND session_id = s.id AND status = 'active'
+            AND expires_at > statement_timestamp() AND {after}
+        ORDER BY expires_at, id LIMIT %(limit)s
+    ) h
+    WHERE s.organization_id = %(organization_id)s)"""
+
+DUE_HOLDS = """
+SELECT organization_id, session_id, id, is_lapsed, quantity
+FROM holdfast_due_holds(%s, %s::uuid[])
+"""
+# Locks of two numbers never meet those of one, which the engine takes.
+TRY_REAPING = "SELECT pg_try_advisory_xact_lock(46337, 0)"
+REAPING_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+# The lease is written only when half of it is over, or when it was somebody else's.
+PROMOTER_TURN = """
+SELECT after_organization, after_session, sweep_due_at <= statement_timestamp() FROM promoter_lease
+WHERE holder = %(promoter)s
+    AND held_until > statement_timestamp() + make_interval(secs => %(seconds)s / 2)
+"""
+TAKE_PROMOTER_LEASE = """
+UPDATE promoter_lease SET holder = %(promoter)s,
+    held_until = statement_timestamp() + make_interval(secs => %(seconds)s)
+WHERE holder = %(promoter)s OR held_until <= statement_timestamp()
+RETURNING after_organization, after_session, sweep_due_at <= statement_timestamp()
+"""
+SWEPT = """
+UPDATE promoter_lease SET after_organization = %s, after_session = %s,
+    sweep_due_at = statement_timestamp() + make_interval(secs => %s)
+WHERE holder = %s
+"""
+UNSETTLED_SESSIONS = "SELECT organization_id, session_id FROM holdfast_unsettled_sessions(%s)"
+WAITING_SESSIONS = "SELECT organization_id, session_id FROM holdfast_waiting_sessions(%s, %s, %s)"
+SECONDS_UNTIL_DUE = "SELECT holdfast_seconds_until_due()"

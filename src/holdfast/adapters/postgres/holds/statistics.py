@@ -1,0 +1,154 @@
+"""Counting what became of holds. It reads every hold of some hours, so it has more time than other
+readers; the index by creation (or by session) keeps it to those. Everything is counted by the hour
+in which the hold was made, so that one count answers for any number of hours."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.ports.statistics import SaleHistory, SaleHour
+
+SECONDS_MAX = 8.0
+
+# With so much memory the holders of a large sale are hashed, not sorted: half the time.
+_PATIENCE = f"""
+SET LOCAL statement_timeout = '{int(SECONDS_MAX * 750)}ms';
+SET LOCAL work_mem = '32MB'"""
+
+# Every status is named: the index has it before the time.
+_OF_WINDOW = """
+h.organization_id = %(organization_id)s AND h.status = ANY (%(statuses)s)
+    AND h.created_at > statement_timestamp() - %(window)s {of_session}"""
+# Whoever only waited never held anything.
+_HELD_OF_WINDOW = f"{_OF_WINDOW} AND h.held_at IS NOT NULL"
+_OF_SESSION = "AND h.session_id = %(session_id)s"
+
+# How many whole hours ago it was made.
+_HOUR = "floor(extract(epoch FROM statement_timestamp() - h.created_at) / 3600)::integer"
+
+# A hold whose time is up has expired, whether or not that is written down. Who has paid went to the
+# checkout, by whatever way.
+_COUNTS = """
+SELECT hour, extract(epoch FROM min(held_at))::float8, count(held_at),
+    count(held_at) FILTER (WHERE is_expired),
+    count(*) FILTER (WHERE status = 'converted'),
+    count(held_at) FILTER (WHERE status = 'cancelled'),
+    count(*) FILTER (WHERE held_at > created_at),
+    count(*) FILTER (WHERE held_at IS NULL AND (is_expired OR status = 'cancelled')),
+    coalesce(extract(epoch FROM sum(held_at - created_at) FILTER (WHERE held_at > created_at)),
+        0)::float8,
+    count(*) FILTER (WHERE status = 'converted' OR checkout_id IS NOT NULL),
+    count(*) FILTER (WHERE checkout_id IS NOT NULL AND (is_expired OR status = 'cancelled'))
+FROM (
+    SELECT {hour} AS hour, h.status, h.created_at, h.held_at, h.checkout_id, h.status = 'expired' OR
+        (h.status IN ('waiting', 'active') AND h.expires_at <= statement_timestamp()) AS is_expired
+    FROM hold h WHERE {of_window}
+) made
+GROUP BY hour"""
+
+# Each holder in the hour of its newest hold: within any hours up to now it is counted once.
+_HOLDERS = """
+SELECT hour, count(*) FROM (
+    SELECT min({hour}) AS hour FROM hold h WHERE {held_of_window} GROUP BY h.email_key, h.user_id
+) who
+GROUP BY hour"""
+
+# The hold that the cart had just before ran out of its time.
+_RENEWED = """
+SELECT {hour} AS hour, count(*) FROM hold h
+CROSS JOIN LATERAL (
+    SELECT b.status, b.held_at FROM hold b
+    WHERE b.organization_id = h.organization_id AND b.cart_token = h.cart_token AND b.is_cart
+        AND (b.created_at, b.id) < (h.created_at, h.id)
+    ORDER BY b.created_at DESC, b.id DESC LIMIT 1
+) before
+WHERE {held_of_window} AND h.is_cart AND before.status = 'expired'
+    AND before.held_at IS NOT NULL
+GROUP BY hour"""
+
+# A promotion exchanges lines too: wishes for seats. That is no change of mind.
+_CHANGED = """
+SELECT {hour} AS hour, count(*) FROM hold h
+WHERE {held_of_window} AND h.is_cart AND h.version > 1 AND EXISTS (
+    SELECT FROM hold_line l
+    WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND (
+        (l.removed_version IS NOT NULL AND l.wish_accessible IS NULL)
+        OR (l.added_version > 1 AND (l.seat_id IS NULL OR h.held_at = h.created_at))))
+GROUP BY hour"""
+
+_WAITING = """
+SELECT count(*) FROM hold h
+WHERE h.organization_id = %(organization_id)s AND h.status = 'waiting'
+    AND h.expires_at > statement_timestamp() {of_session}"""
+
+
+# One statement, so that all of it is of one moment.
+_HISTORY = """
+SELECT statement_timestamp(), ({waiting}),
+    (SELECT json_agg(to_json(made)) FROM ({counts}) made (hour, first_at, holds, expired, converted,
+        cancelled, promoted, left_line, waited_seconds, at_checkout, abandoned)),
+    (SELECT json_object_agg(hour, count) FROM ({holders}) who),
+    (SELECT json_object_agg(hour, count) FROM ({renewed}) again),
+    (SELECT json_object_agg(hour, count) FROM ({changed}) other)"""
+
+
+class PostgresStatistics:
+    """Implements SaleStatisticsReader."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def history(
+        self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
+    ) -> SaleHistory:
+        names: dict[str, Any] = {
+            "organization_id": organization_id,
+            "session_id": session_id,
+            "window": timedelta(hours=hours),
+            "statuses": [status.value for status in HoldStatus],
+        }
+        query = history_query(of_session=session_id is not None)
+        with self._database.transaction(organization_id, seconds=SECONDS_MAX) as connection:
+            connection.execute(_PATIENCE)
+            row = connection.execute(query, names).fetchone()
+        assert row is not None
+        return _history(*row)
+
+
+def history_query(*, of_session: bool) -> str:
+    narrowed = _OF_SESSION if of_session else ""
+    names = {
+        "of_window": _OF_WINDOW.format(of_session=narrowed),
+        "held_of_window": _HELD_OF_WINDOW.format(of_session=narrowed),
+        "of_session": narrowed,
+        "hour": _HOUR,
+    }
+    return _HISTORY.format(
+        counts=_COUNTS.format(**names),
+        holders=_HOLDERS.format(**names),
+        renewed=_RENEWED.format(**names),
+        changed=_CHANGED.format(**names),
+        waiting=_WAITING.format(**names),
+    )
+
+
+def _history(
+    at: datetime,
+    waiting: int,
+    counts: list[dict[str, Any]] | None,
+    *by_hour: dict[str, int] | None,
+) -> SaleHistory:
+    holders, renewed, changed = (each or {} for each in by_hour)
+    hours = {}
+    for counted in counts or ():
+        hour, first = counted.pop("hour"), counted.pop("first_at")
+        hours[hour] = SaleHour(
+            first_at=None if first is None else datetime.fromtimestamp(first, UTC),
+            holders=holders.get(str(hour), 0),
+            renewed=renewed.get(str(hour), 0),
+            changed=changed.get(str(hour), 0),
+            **counted,
+        )
+    return SaleHistory(at, waiting, hours)

@@ -1,0 +1,80 @@
+"""Holds and their lines, as a group leaves them."""
+
+from collections.abc import Collection, Sequence
+
+from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.engine import rows
+from holdfast.adapters.postgres.engine import write_statements as sql
+from holdfast.domain.holds.hold import Hold, Line
+from holdfast.domain.holds.transitions import FactType, Transition
+from holdfast.domain.ids import HoldKey
+from holdfast.ports.store import GroupWrites
+
+
+def write_holds(connection: Connection, writes: GroupWrites, position: str) -> None:
+    """What ends comes before what begins: a cart may let go of one hold and get another in the same
+    group. For the same reason a new hold is inserted as the group leaves it."""
+    now = writes.ledger.now
+    changed = writes.changed_holds()
+    new = {
+        each.after.key: changed.get(each.after.key, each.after)
+        for each in writes.transitions
+        if each.before is None
+    }
+    _update(connection, [hold for key, hold in changed.items() if key not in new], writes, position)
+    if new:
+        columns = rows.columns(map(rows.new_hold_row, new.values()))
+        connection.execute(sql.INSERT_HOLDS, (now, now, position, *columns))
+    _update(connection, [hold for key, hold in changed.items() if key in new], writes, position)
+    _write_lines(connection, writes.transitions)
+
+
+def _update(
+    connection: Connection, holds: Collection[Hold], writes: GroupWrites, position: str
+) -> None:
+    if not holds:
+        return
+    contents = _with_other_contents(writes.transitions)
+    other = [rows.contents_row(hold) for hold in holds if hold.key in contents]
+    if other:
+        connection.execute(sql.UPDATE_CONTENTS, rows.columns(other))
+    changed = rows.columns(map(rows.changed_hold_row, holds))
+    connection.execute(sql.UPDATE_HOLDS, (position, *changed))
+
+
+def _with_other_contents(transitions: Sequence[Transition]) -> set[HoldKey]:
+    return {
+        each.after.key
+        for each in transitions
+        if each.changes_lines or each.fact_type is FactType.HOLD_PROMOTED
+    }
+
+
+def _write_lines(connection: Connection, transitions: Sequence[Transition]) -> None:
+    """A line may be added and removed again in the same group."""
+    plain: list[rows.Row] = []
+    with_more: list[rows.Row] = []
+    removed: list[rows.Row] = []
+    for transition in transitions:
+        hold = transition.after
+        if transition.before is not None and not transition.changes_lines:
+            continue
+        for line in transition.added_lines():
+            if _is_plain(hold, line):
+                plain.append(rows.line_row(hold, line))
+            else:
+                with_more.append(rows.line_row_with_more(hold, line))
+        removed += (
+            (hold.organization_id, hold.id, line.number, hold.version)
+            for line in transition.removed_lines()
+        )
+    if plain:
+        connection.execute(sql.INSERT_LINES, rows.columns(plain))
+    if with_more:
+        connection.execute(sql.INSERT_LINES_WITH_MORE, rows.columns(with_more))
+    if removed:
+        connection.execute(sql.REMOVE_LINES, rows.columns(removed))
+
+
+def _is_plain(hold: Hold, line: Line) -> bool:
+    return hold.version == 1 and line.item is None and line.wish is None

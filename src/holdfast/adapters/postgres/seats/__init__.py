@@ -1,0 +1,1 @@
+"""Seats: the map cache, reading them, and drawing a hall."""

@@ -1,0 +1,127 @@
+"""The seats of sessions, kept in memory and followed from one look to the next. It is a hint for
+best-available: what is proposed from it is checked under lock."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.domain.ids import BlockId, SessionKey
+from holdfast.domain.seats.seat import SeatPlace, SeatStatus
+from holdfast.domain.seats.seat_plan import Seating, SeatMap, SeenSeat, make_plan
+
+SEATS_KEPT_MAX = 500_000
+
+Ranks = Mapping[BlockId, int]
+
+
+class _Changes(NamedTuple):
+    """What has changed between two snapshots. `until` is None where nothing has, or where that
+    snapshot must not be kept."""
+
+    since: str
+    until: str | None
+    seats: list[SeenSeat]
+    now: datetime
+    server_started_at: datetime
+
+
+@dataclass(slots=True)
+class _Followed:
+    """`snapshot` is the last one that was looked at: what it could not see is new. A server that
+    was started anew may be another one, which counts its transactions differently."""
+
+    seats: SeatMap
+    ranks: Ranks
+    server_started_at: datetime
+    snapshot: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def covers(self, changes: _Changes) -> bool:
+        is_same_server = changes.server_started_at == self.server_started_at
+        return is_same_server and all(seat.id in self.seats.plan.spots for seat in changes.seats)
+
+    def seating(self, changes: _Changes) -> Seating:
+        """The seats with these changes. They are remembered only if the map is still as it was when
+        they were read: otherwise they may be older than what another lane has seen meanwhile."""
+        with self.lock:
+            if changes.until is None or changes.since != self.snapshot:
+                return self.seats.seating(changes.now, changes.seats)
+            for seat in changes.seats:
+                self.seats.saw(seat)
+            self.snapshot = changes.until
+            return self.seats.seating(changes.now)
+
+
+class SeatMaps:
+    """Shared by the lanes of a process. The least recently used session is forgotten first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._followed: OrderedDict[SessionKey, _Followed] = OrderedDict()
+
+    def follow(self, connection: Connection, key: SessionKey, ranks: Ranks) -> Seating | None:
+        """The seats as they are now, or None where they have to be loaded (again): they were not
+        read yet, there are new ones, or the order of the blocks has changed. No lock is held while
+        the database is asked: other lanes follow the same session."""
+        with self._lock:
+            followed = self._followed.get(key)
+            if followed is None or followed.ranks != ranks:
+                return None
+            self._followed.move_to_end(key)
+        changes = _changes(connection, key, followed.snapshot)
+        if followed.covers(changes):
+            return followed.seating(changes)
+        self._forget(key, followed)
+        return None
+
+    def load(self, connection: Connection, key: SessionKey, ranks: Ranks) -> Seating:
+        """Read all seats within the caller's transaction. It takes a while, and nobody else waits
+        for it."""
+        seen = connection.execute(sql.SNAPSHOT).fetchone()
+        assert seen is not None
+        snapshot, now, server_started_at = seen
+        seats = _load(connection, key, ranks)
+        if snapshot is not None:
+            self._keep(key, _Followed(seats, ranks, server_started_at, snapshot))
+        return seats.seating(now)
+
+    def _keep(self, key: SessionKey, followed: _Followed) -> None:
+        with self._lock:
+            self._followed[key] = followed
+            self._followed.move_to_end(key)
+            kept = sum(len(each.seats.plan.spots) for each in self._followed.values())
+            while kept > SEATS_KEPT_MAX and len(self._followed) > 1:
+                _, forgotten = self._followed.popitem(last=False)
+                kept -= len(forgotten.seats.plan.spots)
+
+    def _forget(self, key: SessionKey, followed: _Followed) -> None:
+        with self._lock:
+            if self._followed.get(key) is followed:
+                del self._followed[key]
+
+
+def _load(connection: Connection, key: SessionKey, ranks: Ranks) -> SeatMap:
+    rows = connection.execute(sql.SEAT_PLACES, key).fetchall()
+    # A block that is younger than what we know of the catalogue is not offered yet.
+    rows = [row for row in rows if row[1] in ranks]
+    seats = SeatMap(make_plan((SeatPlace(*row[:11]) for row in rows), ranks))
+    for row in rows:
+        seats.saw(SeenSeat(row[0], SeatStatus(row[11]), row[12]))
+    return seats
+
+
+def _changes(connection: Connection, key: SessionKey, since: str) -> _Changes:
+    names = {"organization_id": key[0], "session_id": key[1], "snapshot": since}
+    with connection.pipeline():
+        changed = connection.execute(sql.CHANGED_SEATS, names)
+        clock = connection.execute(sql.NOW)
+    now = clock.fetchone()
+    assert now is not None
+    rows = changed.fetchall()
+    seats = [SeenSeat(row[0], SeatStatus(row[1]), row[2]) for row in rows]
+    return _Changes(since, rows[0][3] if rows else None, seats, *now)

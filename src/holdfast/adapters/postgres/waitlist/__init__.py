@@ -1,0 +1,1 @@
+"""The waitlist: its rows, statements and checks."""

@@ -1,0 +1,119 @@
+"""The SQL of carts and lines. Whoever reads or writes the lines of a session for a decision has
+locked its waitlist."""
+
+from holdfast.adapters.postgres.engine.statements import HOLD_COLUMNS
+
+# The live hold of each cart, or else its newest, under the cart's lock.
+NEWEST_OF_CARTS = """
+SELECT h.organization_id, h.cart_token, h.id
+FROM unnest(%s::uuid[], %s::text[]) AS wanted (organization_id, cart)
+CROSS JOIN LATERAL (
+    SELECT organization_id, cart_token, id FROM hold
+    WHERE organization_id = wanted.organization_id AND cart_token = wanted.cart AND is_cart
+    ORDER BY status IN ('waiting', 'active') DESC, created_at DESC, id DESC LIMIT 1
+) h
+"""
+SURVEY_CARTS = f"""
+SELECT {HOLD_COLUMNS}
+FROM unnest(%s::uuid[], %s::text[]) AS wanted (organization_id, cart)
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = wanted.organization_id AND cart_token = wanted.cart AND is_cart
+    ORDER BY status IN ('waiting', 'active') DESC, created_at DESC, id DESC LIMIT 1
+) h
+"""  # noqa: S608
+
+LINES = """
+SELECT l.organization_id, l.session_id, l.id, l.wants, l.waiting, l.passes, l.opened_at, l.served
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM waiting_line
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+    OFFSET 0
+) l
+"""
+# The first of every line, and where in the log their last facts are. Of many lines only a few each:
+# everybody waits while they are read.
+FIRST_PARTIES = f"""
+SELECT {HOLD_COLUMNS}, h.changed_xid::text::bigint
+FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
+CROSS JOIN LATERAL (
+    SELECT id, count(*) OVER () AS lines FROM waiting_line
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+) l
+CROSS JOIN LATERAL (
+    SELECT hold_id FROM waiting_place
+    WHERE organization_id = wanted.organization_id AND session_id = wanted.session_id
+        AND line_id = l.id
+    ORDER BY since, hold_id LIMIT greatest(1, %s / l.lines)
+) p
+CROSS JOIN LATERAL (
+    SELECT * FROM hold
+    WHERE organization_id = wanted.organization_id AND id = p.hold_id
+    OFFSET 0
+) h
+"""  # noqa: S608
+
+PUT_LINES = """
+INSERT INTO waiting_line (organization_id, session_id, id, wants, waiting, passes, served,
+    opened_at)
+SELECT organization_id, session_id, id, wants::uuid[], waiting, passes, served, opened_at
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::integer[],
+    %s::integer[], %s::timestamptz[])
+    AS line (organization_id, session_id, id, wants, waiting, passes, served, opened_at)
+ON CONFLICT (organization_id, session_id, id) DO UPDATE SET waiting = excluded.waiting,
+    passes = excluded.passes, served = excluded.served, opened_at = excluded.opened_at
+"""
+DELETE_LINES = """
+DELETE FROM waiting_line USING unnest(%s::uuid[], %s::uuid[], %s::uuid[])
+    AS ended (organization_id, session_id, id)
+WHERE waiting_line.organization_id = ended.organization_id
+    AND waiting_line.session_id = ended.session_id AND waiting_line.id = ended.id
+"""
+PUT_PLACES = """
+INSERT INTO waiting_place (organization_id, hold_id, session_id, line_id, since, passes_seen)
+SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::timestamptz[],
+    %s::integer[])
+ON CONFLICT (organization_id, hold_id) DO UPDATE SET line_id = excluded.line_id,
+    since = excluded.since, passes_seen = excluded.passes_seen
+"""
+DELETE_PLACES = """
+DELETE FROM waiting_place USING unnest(%s::uuid[], %s::uuid[]) AS ended (organization_id, hold_id)
+WHERE waiting_place.organization_id = ended.organization_id
+    AND waiting_place.hold_id = ended.hold_id
+"""
+SETTLE = """
+UPDATE waitlist SET is_settled = changed.is_settled
+FROM unnest(%s::uuid[], %s::uuid[], %s::boolean[])
+    AS changed (organization_id, session_id, is_settled)
+WHERE waitlist.organization_id = changed.organization_id
+    AND waitlist.session_id = changed.session_id
+"""
+
+# Of these sessions, those where somebody waits. From here on they are this transaction's, and until
+# they have been settled, the promoter's.
+UNSETTLE = """
+UPDATE waitlist w SET is_settled = false
+WHERE w.organization_id = %s AND w.session_id = ANY (%s::uuid[]) AND EXISTS (
+    SELECT FROM waiting_line l
+    WHERE l.organization_id = w.organization_id AND l.session_id = w.session_id)
+RETURNING w.session_id
+"""
+
+# Before it are all who came earlier and want any of the same. Its own line tells how fast it goes.
+POSITION = """
+SELECT
+    1 + sum((SELECT count(*) FROM waiting_place e
+             WHERE e.organization_id = p.organization_id AND e.session_id = p.session_id
+                AND e.line_id = l.id AND (e.since, e.hold_id) < (p.since, p.hold_id))),
+    sum(l.waiting), own.served,
+    extract(epoch FROM statement_timestamp() - own.opened_at)::double precision,
+    p.since, statement_timestamp()
+FROM waiting_place p
+JOIN waiting_line own ON own.organization_id = p.organization_id
+    AND own.session_id = p.session_id AND own.id = p.line_id
+JOIN waiting_line l ON l.organization_id = p.organization_id
+    AND l.session_id = p.session_id AND l.wants && own.wants
+WHERE p.organization_id = %s AND p.hold_id = %s
+GROUP BY p.organization_id, p.hold_id, own.served, own.opened_at
+"""

@@ -1,0 +1,1 @@
+"""Carts: each has at most one live hold."""

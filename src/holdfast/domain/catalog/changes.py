@@ -1,0 +1,193 @@
+"""What can be asked of the catalogue. Fields that are None in a change are left as they are."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from holdfast.domain import refusals
+from holdfast.domain.catalog.model import ALWAYS_ON_SALE, BlockPrice, EventStatus, SaleTerms
+from holdfast.domain.catalog.seat_import import DraftBlock
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
+from holdfast.domain.refusal_codes import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class SaleChange:
+    """What is to become of an event's sale. None as a time clears it."""
+
+    status: EventStatus | None = None
+    starts_at: datetime | Unchanged | None = UNCHANGED
+    ends_at: datetime | Unchanged | None = UNCHANGED
+
+    def applied_to(self, terms: SaleTerms) -> SaleTerms | Refusal:
+        status = terms.status if self.status is None else self.status
+        if status is not terms.status and not terms.status.may_become(status):
+            return refusals.invalid_event_state(terms.status.value)
+        if not isinstance(self.starts_at, Unchanged):
+            terms = replace(terms, starts_at=self.starts_at)
+        if not isinstance(self.ends_at, Unchanged):
+            terms = replace(terms, ends_at=self.ends_at)
+        return refuse_window(terms) or replace(terms, status=status)
+
+
+def refuse_policy(policy: PolicyOverride) -> Refusal | None:
+    """What one level says has to fit together; see `nearest_policy` for what several say."""
+    ttl, lifetime = policy.ttl_seconds, policy.lifetime_max_seconds
+    is_above = ttl is not None and lifetime is not None and ttl > lifetime
+    return refusals.ttl_above_lifetime() if is_above else None
+
+
+def refuse_window(terms: SaleTerms) -> Refusal | None:
+    is_empty = terms.starts_at and terms.ends_at and terms.ends_at <= terms.starts_at
+    return refusals.invalid_sale_window() if is_empty else None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateEvent:
+    organization_id: OrganizationId
+    event_id: EventId
+    name: str
+    currency: str
+    policy: PolicyOverride
+    sale: SaleTerms = ALWAYS_ON_SALE
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeEvent:
+    organization_id: OrganizationId
+    event_id: EventId
+    name: str | None = None
+    policy: PolicyChange | None = None
+    sale: SaleChange | None = None
+
+    @property
+    def alters_terms(self) -> bool:
+        return self.policy is not None or self.sale is not None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSession:
+    organization_id: OrganizationId
+    session_id: SessionId
+    event_id: EventId
+    name: str
+    starts_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSession:
+    organization_id: OrganizationId
+    session_id: SessionId
+    name: str | None = None
+    starts_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePool:
+    organization_id: OrganizationId
+    pool_id: PoolId
+    session_id: SessionId
+    name: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePool:
+    organization_id: OrganizationId
+    pool_id: PoolId
+    name: str | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTicketType:
+    """`own_pool` is a pool to be made with it, of its very own capacity; `pool_ids` are shared. One
+    that is seated may do without either: its seats are what there is of it."""
+
+    organization_id: OrganizationId
+    ticket_type_id: TicketTypeId
+    session_id: SessionId
+    name: str
+    price_minor: int
+    pool_ids: tuple[PoolId, ...]
+    own_pool: CreatePool | None
+    policy: PolicyOverride
+    is_seated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTicketType:
+    organization_id: OrganizationId
+    ticket_type_id: TicketTypeId
+    name: str | None = None
+    price_minor: int | None = None
+    pool_ids: tuple[PoolId, ...] | None = None
+    policy: PolicyChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateBlock:
+    """`own_pool` is what a capacity below the number of its seats is counted in. Without a rank it
+    comes after the last."""
+
+    organization_id: OrganizationId
+    block_id: BlockId
+    session_id: SessionId
+    name: str
+    rank: int | None
+    own_pool: CreatePool | None
+    prices: tuple[BlockPrice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBlock:
+    """`capacity` None takes it away. `new_pool_id` is for a capacity where there was none."""
+
+    organization_id: OrganizationId
+    block_id: BlockId
+    new_pool_id: PoolId
+    name: str | None = None
+    rank: int | None = None
+    capacity: int | Unchanged | None = UNCHANGED
+    prices: tuple[BlockPrice, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedBlock:
+    """A part of an import. `if_new` is the block that it makes where there is none of its name."""
+
+    if_new: CreateBlock
+    draft: DraftBlock
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSeats:
+    """All of them or none. The ids of the seats count up from the first."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    first_seat_id: SeatId
+    blocks: tuple[DraftedBlock, ...]
+
+
+CatalogueChange = (
+    CreateEvent
+    | ChangeEvent
+    | CreateSession
+    | ChangeSession
+    | CreatePool
+    | ChangePool
+    | CreateTicketType
+    | ChangeTicketType
+    | CreateBlock
+    | ChangeBlock
+    | ImportSeats
+)

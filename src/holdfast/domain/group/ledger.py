@@ -1,0 +1,193 @@
+"""The locked rows of one group, as values. Decisions read it; only whole decisions change it."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.footprint import Claim, Proposal, Resource
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.pool import Pool
+from holdfast.domain.holds.transitions import (
+    SeatTransition,
+    Transition,
+    lapse_moves,
+    pool_moves,
+    seat_after,
+)
+from holdfast.domain.ids import (
+    CartKey,
+    HoldKey,
+    OrderId,
+    OrganizationId,
+    PaymentKey,
+    PoolId,
+    SeatId,
+    SessionKey,
+)
+from holdfast.domain.orders.order import Order
+from holdfast.domain.seats.seat import Seat
+from holdfast.domain.seats.seat_plan import Seating
+from holdfast.domain.waitlist.queues import Waitlist
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """The first answer to an idempotency key, as the entry point rendered it."""
+
+    fingerprint: bytes
+    body: bytes
+
+
+@dataclass(slots=True)
+class Ledger:
+    """`now` was read from the database's clock after the locks were taken."""
+
+    now: datetime
+    sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
+    pools: dict[PoolId, Pool] = field(default_factory=dict)
+    # Units by second of lapse. What has lapsed up to `now` is complete, perhaps summed up in one
+    # second; later ones may be missing.
+    lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
+    seats: dict[SeatId, Seat] = field(default_factory=dict)
+    holds: dict[HoldKey, Hold] = field(default_factory=dict)
+    # Live holds by session and holder, for those who may have only so many; whatever this group has
+    # made of them.
+    holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
+    answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
+    # Messages that have had their effect already.
+    receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
+    # What payments that are for single use have paid for already.
+    paid: dict[PaymentKey, OrderId] = field(default_factory=dict)
+    # The newest hold of each cart.
+    carts: dict[CartKey, HoldKey | None] = field(default_factory=dict)
+    # Of sessions that keep a line: who waits.
+    waitlists: dict[SessionKey, Waitlist] = field(default_factory=dict)
+    references: dict[HoldKey, str] = field(default_factory=dict)
+    # Locked by someone else: whatever needs one of these is not decided in this group.
+    skipped: frozenset[Resource] = frozenset()
+    # What the unlocked look ahead saw and proposed. Hints, to be checked against what is locked.
+    surveyed_pools: frozenset[PoolId] = frozenset()
+    seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
+    proposal: Proposal | None = None  # to the command that is decided just now
+    # Sessions of which this group has freed seats, or has not taken what its plan left to it: more
+    # may be free than the look ahead found for those who came later.
+    freed: set[SessionKey] = field(default_factory=set)
+    # Seats that this group has sold: of those it does not know either.
+    sold_seats: set[SeatId] = field(default_factory=set)
+
+    def lapsed_units(self, pool_id: PoolId) -> int:
+        """What lapsed holds still occupy of the pool."""
+        buckets = self.lapse.get(pool_id)
+        if not buckets:
+            return 0
+        return sum(units for second, units in buckets.items() if second <= self.now)
+
+    def available(self, pool_id: PoolId) -> int:
+        """What a buyer may have: lapsed places are free."""
+        return self.pools[pool_id].free + self.lapsed_units(pool_id)
+
+    def knows_line_of(self, session: SessionCatalogue) -> bool:
+        """Whether the lines of the session are locked, if it keeps any."""
+        return not session.keeps_line or session.key in self.waitlists
+
+    def knows_places_of(self, hold: Hold) -> bool:
+        """Whether every pool and seat that would get something back is locked, and who waits for
+        it."""
+        if not self.knows_line_of(self.sessions[hold.session_key]):
+            return False
+        if hold.waiting is not None:
+            return True  # it has no places yet
+        for line in hold.lines:
+            for pool_id in line.pool_ids:
+                if pool_id not in self.pools:
+                    return False
+        return all(seat.id in self.seats for seat in hold.seats) if hold.seats else True
+
+    def lapsed_holds(self) -> Iterator[Hold]:
+        """Oldest first, so that who lapsed first gives back first."""
+        lapsed = [
+            hold
+            for hold in self.holds.values()
+            if hold.occupies_places() and hold.is_lapsed(self.now)
+        ]
+        return iter(sorted(lapsed, key=lambda hold: (hold.expires_at, hold.id)))
+
+    def apply(
+        self,
+        transitions: Iterable[Transition],
+        seat_transitions: Iterable[SeatTransition] = (),
+        order: Order | None = None,
+        passed: Collection[UUID] = (),
+    ) -> None:
+        """All of it or none: the new pools and seats are made, and so checked, before any is
+        kept. `passed` are lines of the sessions that it is about."""
+        transitions = tuple(transitions)
+        moved = {
+            pool_id: self.pools[pool_id].moved(move.held, move.sold)
+            for pool_id, move in pool_moves(transitions).items()
+        }
+        seats: dict[SeatId, Seat] = {}
+        for transition in transitions:
+            for seat, move in transition.seat_moves():
+                before = seats.get(seat.id) or self.seats[seat.id]
+                seats[seat.id] = seat_after(before, move, transition.after)
+        seats |= {each.after.id: each.after for each in seat_transitions}
+        self.pools.update(moved)
+        self._keep(seats)
+        for transition in transitions:
+            self.holds[transition.after.key] = transition.after
+            if self.holdings:
+                self._keep_holding(transition.after)
+            if transition.before is None and transition.after.cart is not None:
+                cart_key = (transition.after.organization_id, transition.after.cart)
+                self.carts[cart_key] = transition.after.key
+            if self.waitlists:
+                self._move_in_line(transition)
+        if passed:
+            for session_key in {each.after.session_key for each in transitions}:
+                if session_key in self.waitlists:
+                    self.waitlists[session_key].passed(passed)
+        for (pool_id, second), units in lapse_moves(transitions).items():
+            buckets = self.lapse.setdefault(pool_id, {})
+            buckets[second] = buckets.get(second, 0) + units
+        if order is not None and order.used_payment is not None:
+            self.paid.setdefault(order.used_payment, order.id)
+
+    def close_claim(self, claim: Claim) -> None:
+        """The command that these seats were left to has had its turn. Those that are still free, or
+        that somebody has locked, may be had by the commands after it."""
+        for seat_id in claim.seat_ids:
+            seat = self.seats.get(seat_id)
+            if seat is None or seat.is_free(self.now):
+                self.freed.add(claim.session_key)
+
+    def _keep_holding(self, hold: Hold) -> None:
+        key = (hold.session_key, hold.holder.key)
+        if key in self.holdings:
+            others = (each for each in self.holdings[key] if each.key != hold.key)
+            self.holdings[key] = (*others, hold)
+
+    def _move_in_line(self, transition: Transition) -> None:
+        before, after = transition.before, transition.after
+        waitlist = self.waitlists.get(after.session_key)
+        if waitlist is None:
+            return
+        was = None if before is None else before.waiting
+        if was is not None and was == after.waiting:
+            waitlist.kept(after)
+            return
+        if before is not None and was is not None:
+            waitlist.left(before, is_served=after.occupies_places())
+        if after.waiting is not None:
+            waitlist.joined(after, self.sessions[after.session_key], self.now)
+
+    def _keep(self, seats: Mapping[SeatId, Seat]) -> None:
+        for seat in seats.values():
+            if seat.is_sold():
+                self.sold_seats.add(seat.id)
+            if seat.is_free(self.now) and not self.seats[seat.id].is_free(self.now):
+                self.freed.add((seat.organization_id, seat.session_id))
+            self.seats[seat.id] = seat

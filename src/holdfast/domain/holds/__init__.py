@@ -1,0 +1,1 @@
+"""Holds: placing, extending and ending them, and the capacity they take."""

@@ -1,0 +1,82 @@
+"""As many as there are: where fewer would do, how many each part of a hold gets."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.commands import Ask
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.lines import Part
+from holdfast.domain.holds.transitions import units_by_pool
+from holdfast.domain.ids import PoolId
+from holdfast.domain.seats.seat_choice import Picked
+from holdfast.domain.values import Quantity
+from holdfast.domain.waitlist.fairness import first_of, may_be_passed
+
+NOTHING: Mapping[PoolId, int] = {}
+
+
+def as_many_as_there_are(
+    ledger: Ledger,
+    session: SessionCatalogue,
+    parts: Sequence[Part],
+    picked: Picked,
+    given_up: Mapping[PoolId, int] = NOTHING,
+) -> list[Part]:
+    """First the least for everyone, then more of what is left, in their order. What is given up for
+    it counts. Where even the least is not there, all of it is asked for, so that the answer says
+    what is missing."""
+    if not any(isinstance(part.ask, Ask) and part.ask.at_least is not None for part in parts):
+        return list(parts)
+    least: Counter[PoolId] = Counter()
+    for part in parts:
+        _count_least(least, session, part, picked)
+    left = {pool: _room(ledger, session, pool) + given_up.get(pool, 0) for pool in least}
+    for hold in picked.taken_over:
+        for pool, units in units_by_pool(hold).items():
+            left[pool] = left.get(pool, 0) + units
+    for pool, units in least.items():
+        left[pool] -= units
+    is_short = any(left[pool] < 0 < units for pool, units in least.items())
+    fitted: list[Part] = []
+    for part in parts:
+        ask = part.ask
+        if not isinstance(ask, Ask) or ask.at_least is None:
+            fitted.append(part)
+            continue
+        pools = session.offers[ask.ticket_type_id].pool_ids
+        most = min(ask.quantity, len(picked.seats.get(part.position, range(ask.quantity))))
+        more = max(0, min([most - ask.at_least, *(left[pool] for pool in pools)]))
+        count = int(ask.quantity) if is_short else ask.at_least + more
+        for pool in pools:
+            left[pool] -= more
+        if count:
+            fitted.append(part._replace(ask=replace(ask, quantity=Quantity(count), at_least=None)))
+    return fitted
+
+
+def _count_least(
+    units: Counter[PoolId], session: SessionCatalogue, part: Part, picked: Picked
+) -> None:
+    """What the part needs of each pool in any case."""
+    ask = part.ask
+    if isinstance(ask, Ask):
+        count = int(ask.quantity) if ask.at_least is None else ask.at_least
+        units.update(dict.fromkeys(session.offers[ask.ticket_type_id].pool_ids, count))
+        return
+    for seat_id in picked.seats.get(part.position, ()):
+        units.update(session.offers[picked.type_of[seat_id]].pool_ids)
+
+
+def _room(ledger: Ledger, session: SessionCatalogue, pool_id: PoolId) -> int:
+    """What is left of a pool for somebody who has only just come."""
+    if pool_id not in ledger.pools:
+        return 0
+    waitlist = ledger.waitlists.get(session.key)
+    claimed = 0
+    for line in waitlist.lines.values() if waitlist else ():
+        first = first_of(ledger, session, line)
+        if first is not None and not may_be_passed(session, line, first):
+            claimed += units_by_pool(first)[pool_id]
+    return ledger.available(pool_id) - claimed

@@ -1,0 +1,102 @@
+"""What is checked of an ask before any place is looked at."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from holdfast.domain import refusals
+from holdfast.domain.catalog.model import EventStatus, SessionCatalogue
+from holdfast.domain.group.commands import SEATS_PER_HOLD_MAX, Ask, SeatAsk
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.outcomes import NeedsMore
+from holdfast.domain.holds.hold import Line
+from holdfast.domain.ids import HoldKey, TicketTypeId
+from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Holder
+
+
+def refuse_status(session: SessionCatalogue) -> Refusal | None:
+    """For every step on the way to a sale, from the first hold to the order. The sale window is for
+    new places only: what was held in time may be paid for after its end."""
+    status = session.sale.status
+    if status.is_on_sale:
+        return None
+    if status is EventStatus.CANCELLED:
+        return refusals.event_unavailable()
+    return refusals.event_not_available()
+
+
+def refuse_asks(
+    session: SessionCatalogue, asks: Sequence[Ask | SeatAsk], now: datetime
+) -> Refusal | None:
+    if not session.sale.is_within_window(now):
+        return refusals.event_sales_closed()
+    seats = 0
+    for ask in asks:
+        refusal = _refuse_ask(session, ask)
+        if refusal is not None:
+            return refusal
+        seats += _seats_of(session, ask)
+    return (
+        refusals.quantity_above_maximum(SEATS_PER_HOLD_MAX) if seats > SEATS_PER_HOLD_MAX else None
+    )
+
+
+def _seats_of(session: SessionCatalogue, ask: Ask | SeatAsk) -> int:
+    if isinstance(ask, SeatAsk):
+        return len(ask.seat_ids)
+    return ask.quantity if session.offers[ask.ticket_type_id].is_seated else 0
+
+
+def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None:
+    if ask.ticket_type_id is None:
+        return None
+    offer = session.offers.get(ask.ticket_type_id)
+    if offer is None:
+        return refusals.invalid_ticket_type()
+    if isinstance(ask, SeatAsk):
+        return None if offer.is_seated else refusals.not_sold_here()
+    if (ask.accessible or ask.is_together) and not offer.is_seated:
+        return refusals.has_no_seats()
+    if ask.block_id is None:
+        return None
+    block = session.blocks.get(ask.block_id)
+    if block is None or not offer.is_seated:
+        return refusals.invalid_block()
+    return None if block.sells(ask.ticket_type_id) else refusals.not_sold_here()
+
+
+def refuse_lines(session: SessionCatalogue, lines: Iterable[Line]) -> Refusal | None:
+    """How much of each ticket type one hold may have, and how much anybody could pay for."""
+    quantities: Counter[TicketTypeId] = Counter()
+    for line in lines:
+        quantities[line.ticket_type_id] += line.quantity
+    for ticket_type_id, quantity in quantities.items():
+        maximum = session.offers[ticket_type_id].policy.quantity_max
+        if quantity > maximum:
+            return refusals.quantity_above_maximum(maximum)
+    if sum(quantities.values()) > TICKETS_PER_ORDER_MAX:
+        return refusals.too_many_tickets(TICKETS_PER_ORDER_MAX)
+    return None
+
+
+def refuse_holder(
+    ledger: Ledger,
+    session: SessionCatalogue,
+    holder: Holder,
+    types: Iterable[TicketTypeId],
+    besides: HoldKey | None = None,
+) -> Refusal | NeedsMore | None:
+    """Where a holder may have one live hold of a session, tell them of the one they have."""
+    if not any(session.offers[type_id].policy.one_active_hold for type_id in types):
+        return None
+    known = ledger.holdings.get((session.key, holder.key))
+    if known is None:
+        return NeedsMore()  # the policy has changed since the look ahead
+    for hold in known:
+        if hold.is_live(ledger.now) and hold.key != besides:
+            is_waiting = hold.is_waiting(ledger.now)
+            refuse = refusals.already_waiting if is_waiting else refusals.active_hold_exists
+            return refuse(str(hold.id), hold.remaining_seconds(ledger.now))
+    return None

@@ -1,0 +1,216 @@
+"""What a decision changes: transitions of holds, and of seats that an operator blocks. All else
+follows from them by pure functions: the counters of the pools, the units per second of lapse, the
+states of the seats and, in `facts`, what is told of them."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from holdfast.domain.group.commands import Origin
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat
+from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
+from holdfast.domain.seats.seat import Seat
+
+
+class FactType(StrEnum):
+    HOLD_CREATED = "hold.created"
+    HOLD_WAITING = "hold.waiting"
+    HOLD_PROMOTED = "hold.promoted"
+    HOLD_EXTENDED = "hold.extended"
+    HOLD_CHANGED = "hold.changed"
+    HOLD_EXPIRING = "hold.expiring"
+    HOLD_EXPIRED = "hold.expired"
+    HOLD_CANCELLED = "hold.cancelled"
+    HOLD_CONVERTED = "hold.converted"
+    ORDER_CONFIRMED = "order.confirmed"
+    SEAT_HELD = "seat.held"
+    SEAT_RELEASED = "seat.released"
+    SEAT_SOLD = "seat.sold"
+    SEAT_BLOCKED = "seat.blocked"
+    SEAT_UNBLOCKED = "seat.unblocked"
+
+
+_FACT_OF_STATUS = {
+    HoldStatus.WAITING: FactType.HOLD_WAITING,
+    HoldStatus.ACTIVE: FactType.HOLD_CREATED,
+    HoldStatus.EXPIRED: FactType.HOLD_EXPIRED,
+    HoldStatus.CANCELLED: FactType.HOLD_CANCELLED,
+    HoldStatus.CONVERTED: FactType.HOLD_CONVERTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One hold, before and after, and who caused it. `before` is None for a new hold."""
+
+    before: Hold | None
+    after: Hold
+    origin: Origin
+    is_by_operator: bool = False  # who may go beyond the policy, and end the holds of others
+
+    @property
+    def fact_type(self) -> FactType:
+        before, after = self.before, self.after
+        if before is None:
+            return _FACT_OF_STATUS[after.status]
+        if before.status is not after.status:
+            is_promoted = before.status is HoldStatus.WAITING and after.occupies_places()
+            return FactType.HOLD_PROMOTED if is_promoted else _FACT_OF_STATUS[after.status]
+        if before.lines is not after.lines:
+            return FactType.HOLD_CHANGED
+        if before.expires_at != after.expires_at:
+            return FactType.HOLD_EXTENDED
+        is_warning = before.warn_at is not None and after.warn_at is None
+        return FactType.HOLD_EXPIRING if is_warning else FactType.HOLD_CHANGED
+
+    @property
+    def changes_lines(self) -> bool:
+        """Lines were added to it or removed from it."""
+        return self.before is not None and self.before.lines is not self.after.lines
+
+    @property
+    def frees_places(self) -> bool:
+        """It gives something back, or leaves its place in a line."""
+        before = self.before
+        if before is None:
+            return False
+        if before.waiting is not None:
+            return True
+        is_given_up = not (self.after.occupies_places() or self.after.is_converted())
+        return before.occupies_places() and (is_given_up or self.changes_lines)
+
+    @property
+    def freed_quantity(self) -> int:
+        """How many tickets it gives back: none where the hold only waited for them."""
+        before, after = self.before, self.after
+        if before is None or not before.occupies_places() or after.is_converted():
+            return 0
+        if not after.occupies_places():
+            return before.quantity
+        return (_contents(before) - _contents(after)).total() if self.changes_lines else 0
+
+    def added_lines(self) -> tuple[Line, ...]:
+        if self.before is None:
+            return self.after.lines
+        known = {line.number for line in self.before.lines}
+        return tuple(line for line in self.after.lines if line.number not in known)
+
+    def removed_lines(self) -> tuple[Line, ...]:
+        if self.before is None or not self.changes_lines:
+            return ()
+        kept = {line.number for line in self.after.lines}
+        return tuple(line for line in self.before.lines if line.number not in kept)
+
+    def seat_moves(self) -> Iterator[tuple[LineSeat, FactType | None]]:
+        """Its seats that change: what becomes of each, or None where only its end is another."""
+        before, after = self.before, self.after
+        had = before.seats if before is not None and before.occupies_places() else ()
+        if not (had or after.seats):
+            return
+        if after.is_converted():
+            yield from ((seat, FactType.SEAT_SOLD) for seat in after.seats)
+            return
+        has = after.seats if after.occupies_places() else ()
+        had_ids = frozenset(seat.id for seat in had)
+        has_ids = frozenset(seat.id for seat in has)
+        yield from ((seat, FactType.SEAT_RELEASED) for seat in had if seat.id not in has_ids)
+        yield from ((seat, FactType.SEAT_HELD) for seat in has if seat.id not in had_ids)
+        if before is not None and before.expires_at != after.expires_at:
+            yield from ((seat, None) for seat in has if seat.id in had_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class SeatTransition:
+    """A seat that an operator blocked or unblocked."""
+
+    before: Seat
+    after: Seat
+    reason: str
+    origin: Origin
+
+    @property
+    def fact_type(self) -> FactType:
+        return FactType.SEAT_BLOCKED if self.after.is_blocked() else FactType.SEAT_UNBLOCKED
+
+
+@dataclass(frozen=True, slots=True)
+class PoolMove:
+    held: int
+    sold: int
+
+
+def pool_moves(transitions: Iterable[Transition]) -> dict[PoolId, PoolMove]:
+    """By how much each pool's counters change."""
+    held: Counter[PoolId] = Counter()
+    sold: Counter[PoolId] = Counter()
+    for transition in transitions:
+        for hold, sign in ((transition.before, -1), (transition.after, 1)):
+            if hold is None:
+                continue
+            counter = _counter_of(hold, held, sold)
+            if counter is not None:
+                _count(hold, sign, counter)
+    return {
+        pool_id: PoolMove(held[pool_id], sold[pool_id])
+        for pool_id in held.keys() | sold.keys()
+        if held[pool_id] or sold[pool_id]
+    }
+
+
+def lapse_moves(transitions: Iterable[Transition]) -> dict[tuple[PoolId, datetime], int]:
+    """By how much the units that lapse at each second of each pool change."""
+    moves: Counter[tuple[PoolId, datetime]] = Counter()
+    for transition in transitions:
+        for hold, sign in ((transition.before, -1), (transition.after, 1)):
+            if hold is None or not hold.occupies_places():
+                continue
+            for line in hold.lines:
+                for pool_id in line.pool_ids:
+                    moves[pool_id, hold.expires_at] += sign * line.quantity
+    return {key: units for key, units in moves.items() if units}
+
+
+def _contents(hold: Hold) -> Counter[tuple[TicketTypeId, SeatId | None]]:
+    contents: Counter[tuple[TicketTypeId, SeatId | None]] = Counter()
+    for line in hold.lines:
+        contents[line.ticket_type_id, line.seat.id if line.seat else None] += line.quantity
+    return contents
+
+
+def units_by_pool(hold: Hold) -> Counter[PoolId]:
+    return units_of(hold.lines)
+
+
+def units_of(lines: Iterable[Line]) -> Counter[PoolId]:
+    units: Counter[PoolId] = Counter()
+    for line in lines:
+        for pool_id in line.pool_ids:
+            units[pool_id] += line.quantity
+    return units
+
+
+def seat_after(seat: Seat, move: FactType | None, hold: Hold) -> Seat:
+    """What becomes of a seat of a hold that changes to this."""
+    match move:
+        case FactType.SEAT_HELD:
+            return seat.held(hold.id, hold.holder.key, hold.expires_at, hold.updated_at)
+        case FactType.SEAT_RELEASED:
+            return seat.released()
+        case FactType.SEAT_SOLD:
+            return seat.sold()
+        case _:
+            return seat.extended(hold.expires_at)
+
+
+def _counter_of(hold: Hold, held: Counter[PoolId], sold: Counter[PoolId]) -> Counter[PoolId] | None:
+    if hold.occupies_places():
+        return held
+    return sold if hold.is_converted() else None
+
+
+def _count(hold: Hold, sign: int, counter: Counter[PoolId]) -> None:
+    for line in hold.lines:
+        for pool_id in line.pool_ids:
+            counter[pool_id] += sign * line.quantity

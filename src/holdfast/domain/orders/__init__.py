@@ -1,0 +1,1 @@
+"""Orders: what paid holds become."""

@@ -1,0 +1,217 @@
+"""Paid holds become an order: all of them, or none.
+
+A payment may come after the end of a hold. Where the policy allows it and the places are still
+free, a new hold with the same lines and prices stands for the lapsed one and is converted at once:
+so an expired hold stays expired, and nobody's place is taken.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import UUID
+
+from holdfast.domain import refusals
+from holdfast.domain.group.commands import ConvertHolds
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
+from holdfast.domain.holds.eviction import make_room
+from holdfast.domain.holds.extension import is_of, refuse_mixture
+from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
+from holdfast.domain.holds.preconditions import refuse_status
+from holdfast.domain.holds.transitions import Transition, units_by_pool, units_of
+from holdfast.domain.ids import OrderId, PoolId, SessionKey
+from holdfast.domain.orders.order import make_order, revival_id
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.seats.seat_choice import lapsed_on
+from holdfast.domain.waitlist.fairness import passes, taking_of
+
+
+def convert(ledger: Ledger, command: ConvertHolds) -> Decision:
+    holds = [ledger.holds[key] for key in command.hold_keys if key in ledger.holds]
+    if len(holds) < len(command.hold_ids) or not all(is_of(hold, command.holder) for hold in holds):
+        return Decision(refusals.hold_not_found())
+    orders = {_order_of(ledger, hold) for hold in holds}
+    if len(orders) == 1 and (order_id := next(iter(orders))) is not None:
+        return Decision(AlreadyConverted(order_id, ledger.now))
+    refusal = _refuse(ledger, command, holds)
+    if refusal is not None:
+        return Decision(refusal)
+    if not all(map(ledger.knows_places_of, holds)):
+        return Decision(NeedsMore())
+    revived = _revive(ledger, command, [hold for hold in holds if hold.is_expired(ledger.now)])
+    if isinstance(revived, Decision):
+        return revived
+    return _convert(ledger, command, holds, revived)
+
+
+def _convert(
+    ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold], revived: "_Revived"
+) -> Decision:
+    stand_ins = {hold.revives: hold for hold in revived.holds}
+    paid = [stand_ins.get(hold.id, hold) for hold in holds]
+    created = [Transition(None, hold, command.origin) for hold in revived.holds]
+    converted = [
+        Transition(hold, hold.converted(ledger.now, command.purchase.order_id), command.origin)
+        for hold in paid
+    ]
+    after = tuple(each.after for each in converted)
+    order = make_order(after, command.purchase, ledger.now, command.checkout_id)
+    return Decision(
+        Converted(order, after, ledger.now),
+        (*revived.ended, *created, *converted),
+        order=order,
+        passed=revived.passed,
+    )
+
+
+def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
+    """What the hold, or the one that stands for it, became."""
+    stand_in = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
+    return hold.order_id or (None if stand_in is None else stand_in.order_id)
+
+
+def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
+    for hold in holds:
+        if (
+            hold.is_cancelled()
+            or hold.is_waiting(ledger.now)
+            or _order_of(ledger, hold) is not None
+        ):
+            return refusals.invalid_hold_state(hold.status.value)
+        refusal = refuse_status(ledger.sessions[hold.session_key])
+        if refusal is not None:
+            return refusal
+    if command.payment_problem is not None:
+        # Do not ask for another payment if these holds cannot be paid for at all.
+        return _refuse_late(ledger, holds) or refusals.payment_refused(command.payment_problem)
+    refusal = _refuse_amount(command, holds)
+    if refusal is not None:
+        return refusal
+    tickets = sum(hold.quantity for hold in holds)
+    if len(command.purchase.attendees) > tickets:
+        return refusals.too_many_attendees(tickets)
+    return (
+        refuse_mixture(holds)
+        or _refuse_used_payment(ledger, command, holds)
+        or _refuse_late(ledger, holds)
+    )
+
+
+def _refuse_amount(command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
+    """The payment was looked at before anything was locked: a cart may have changed since."""
+    total = sum(hold.total.minor for hold in holds)
+    if command.total_minor in {None, total}:
+        return None
+    return refusals.amount_changed(total, holds[0].currency)
+
+
+def _refuse_used_payment(
+    ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]
+) -> Refusal | None:
+    payment = command.single_payment
+    order_id = None if payment is None else ledger.paid.get(payment)
+    if order_id is None or not any(hold.total.minor for hold in holds):
+        return None
+    return refusals.payment_already_used(str(order_id))
+
+
+def _refuse_late(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
+    lapsed = [hold for hold in holds if hold.is_expired(ledger.now)]
+    if all(_may_be_late(ledger, hold) for hold in lapsed):
+        return None
+    return refusals.hold_expired([str(hold.id) for hold in lapsed])
+
+
+def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
+    if hold.held_at is None:
+        return False  # it waited for its places and never had them
+    offers = ledger.sessions[hold.session_key].offers
+    seconds = min(offers[line.ticket_type_id].policy.late_payment_seconds for line in hold.lines)
+    return ledger.now < hold.expires_at + timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Revived:
+    """The holds that stand for lapsed ones, those that had to end for them, and the lines that they
+    pass."""
+
+    holds: tuple[Hold, ...] = ()
+    ended: tuple[Transition, ...] = ()
+    passed: tuple[UUID, ...] = ()
+
+
+def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _Revived | Decision:
+    if not lapsed:
+        return _Revived()
+    gone = Decision(refusals.hold_expired([str(hold.id) for hold in lapsed]))
+    seat_ids = [seat.id for hold in lapsed for seat in hold.seats]
+    # Two of them may have had the same seat, one after the other: only one can have it now.
+    is_contested = len(set(seat_ids)) < len(seat_ids)
+    if is_contested or not all(ledger.seats[seat_id].is_free(ledger.now) for seat_id in seat_ids):
+        return gone
+    in_the_way = lapsed_on(ledger, seat_ids)
+    if isinstance(in_the_way, NeedsMore):
+        return Decision(in_the_way)
+    ending = {hold.key: hold for hold in (*lapsed, *in_the_way) if hold.is_lapsed(ledger.now)}
+    vacated = tuple(
+        Transition(hold, hold.expired(ledger.now), command.origin) for hold in ending.values()
+    )
+    demand: Counter[PoolId] = Counter()
+    for hold in lapsed:
+        demand += units_by_pool(hold)
+    passed = _passed(ledger, lapsed)
+    if passed is None:
+        return gone
+    room = make_room(ledger, demand, vacated, command.origin)
+    if not room.short_pools:
+        stand_ins = tuple(_stand_in(ledger, hold) for hold in lapsed)
+        return _Revived(stand_ins, (*vacated, *room.evictions), passed)
+    if any(ledger.available(pool_id) < units for pool_id, units in demand.items()):
+        return gone
+    session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
+    short = frozenset((session_of[pool], pool) for pool in room.short_pools)
+    # What was evicted meanwhile is progress for the next round.
+    return Decision(NeedsMore(lapsed=short), room.evictions)
+
+
+def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
+    """The lines that are passed when all of them get their places back; None where others wait for
+    such places and come first."""
+    by_session: defaultdict[SessionKey, list[Hold]] = defaultdict(list)
+    for hold in lapsed:
+        by_session[hold.session_key].append(hold)
+    passed: tuple[UUID, ...] = ()
+    for session_key, holds in by_session.items():
+        session = ledger.sessions[session_key]
+        if not session.keeps_line or not ledger.waitlists.get(session_key):
+            continue
+        demand = units_of(line for hold in holds for line in hold.lines)
+        seats = [seat for hold in holds for seat in hold.seats]
+        wants = {*demand, *(seat.block_id for seat in seats)}
+        taking = taking_of(ledger, wants, demand, (seat.id for seat in seats))
+        found = passes(ledger, session, taking)
+        if found is None:
+            return None
+        passed += found
+    return passed
+
+
+def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
+    """The same places at the same prices, for a moment that ends in the same transaction."""
+    hold_id = revival_id(hold.id)
+    return replace(
+        hold,
+        id=hold_id,
+        reference=ledger.references[hold.organization_id, hold_id],
+        status=HoldStatus.ACTIVE,
+        version=1,
+        created_at=ledger.now,
+        updated_at=ledger.now,
+        held_at=ledger.now,
+        expires_at=rounded_up(ledger.now) + timedelta(seconds=1),
+        expired_at=None,
+        warn_at=None,
+        is_cart=False,  # the cart may have been filled anew since
+        revives=hold.id,
+    )

@@ -1,0 +1,172 @@
+"""What a paid hold becomes: an order, and one ticket for each unit."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha1, sha256
+from uuid import UUID, uuid5
+
+from holdfast.domain.holds.hold import Hold, LineSeat
+from holdfast.domain.ids import (
+    CheckoutId,
+    HoldId,
+    OrderId,
+    OrganizationId,
+    PaymentKey,
+    SessionId,
+    TicketId,
+    TicketTypeId,
+)
+from holdfast.domain.slices import giving_way
+from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidValue, Money
+
+ATTENDEE_NAME_LENGTH_MAX = 200
+PAYMENT_REFERENCE_LENGTH_MAX = 255
+# As many as one line of a hold may have.
+TICKETS_PER_ORDER_MAX = QUANTITY_MAX
+SEATS_PER_ORDER_MAX = 2_000
+SEED_BYTES = 32
+
+# Crockford's alphabet: no letter that is taken for another one.
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+# A code has 26 letters, 130 bits. They are written in pairs, in half the time.
+_PAIRS = [one + other for one in _ALPHABET for other in _ALPHABET]
+_PAIR_BITS = 10
+_PAIR_SHIFTS = range(0, 13 * _PAIR_BITS, _PAIR_BITS)
+
+# Where a UUID tells its version and variant (RFC 9562), and what a UUID of version 5 has there.
+_UUID_MARKS = 0xF000 << 64 | 0xC000 << 48
+_UUID_5 = 0x5000 << 64 | 0x8000 << 48
+
+_CHECKOUT = UUID("1a55ab1e-0b1c-5f3e-8d3b-6a2f0d1c9e44")
+_REVIVAL = UUID("6f2a1c52-6f0b-5a0e-9f53-1f8b6f6f3f10")
+
+
+@dataclass(frozen=True, slots=True)
+class Attendee:
+    """Who comes with a ticket."""
+
+    name: str | None = None
+    email: EmailAddress | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is None and self.email is None:
+            raise InvalidValue("attendee_required", "Give the attendee's name or email")
+        if self.name is not None and not (
+            1 <= len(self.name) <= ATTENDEE_NAME_LENGTH_MAX and self.name.isprintable()
+        ):
+            raise InvalidValue(
+                "invalid_name", f"A name has 1 to {ATTENDEE_NAME_LENGTH_MAX} printable characters"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """What is to be made of paid holds. The codes of the tickets follow from `seed`, which is
+    random, secret and never kept: deciding needs no dice of its own, and nobody can guess."""
+
+    order_id: OrderId
+    seed: bytes
+    payment_reference: str | None = None
+    attendees: tuple[Attendee | None, ...] = ()  # of the tickets, in their order
+
+    def __post_init__(self) -> None:
+        assert len(self.seed) == SEED_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    id: TicketId
+    code: str
+    hold_id: HoldId
+    session_id: SessionId
+    ticket_type_id: TicketTypeId
+    unit_price_minor: int
+    seat: LineSeat | None = None
+    attendee: Attendee | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    organization_id: OrganizationId
+    id: OrderId
+    holder: Holder
+    hold_ids: tuple[HoldId, ...]
+    total: Money
+    created_at: datetime
+    tickets: tuple[Ticket, ...]
+    payment_reference: str | None = None
+    checkout_id: CheckoutId | None = None
+
+    @property
+    def used_payment(self) -> PaymentKey | None:
+        """Where nothing was due, none was used up, whatever was named."""
+        if self.payment_reference is None or not self.total.minor:
+            return None
+        return (self.organization_id, self.payment_reference)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Holds that are paid for together. It never changes: whether it is complete, its holds say."""
+
+    organization_id: OrganizationId
+    id: CheckoutId
+    hold_ids: tuple[HoldId, ...]
+    created_at: datetime
+
+
+def make_order(
+    holds: Sequence[Hold], purchase: Purchase, now: datetime, checkout_id: CheckoutId | None
+) -> Order:
+    """Of holds of one holder and one currency."""
+    first = holds[0]
+    return Order(
+        organization_id=first.organization_id,
+        id=purchase.order_id,
+        holder=first.holder,
+        hold_ids=tuple(hold.id for hold in holds),
+        total=Money(sum(hold.total.minor for hold in holds), first.currency),
+        created_at=now,
+        tickets=tuple(_tickets(holds, purchase)),
+        payment_reference=purchase.payment_reference,
+        checkout_id=checkout_id,
+    )
+
+
+def _tickets(holds: Sequence[Hold], purchase: Purchase) -> Iterator[Ticket]:
+    units = ((hold, line) for hold in holds for line in hold.lines for _ in range(line.quantity))
+    for number, (hold, line) in enumerate(giving_way(units)):
+        is_named = number < len(purchase.attendees)
+        yield Ticket(
+            id=_ticket_id(purchase.order_id, number),
+            code=ticket_code(purchase.seed, number),
+            hold_id=hold.id,
+            session_id=hold.session_id,
+            ticket_type_id=line.ticket_type_id,
+            unit_price_minor=line.unit_price_minor,
+            seat=line.seat,
+            attendee=purchase.attendees[number] if is_named else None,
+        )
+
+
+def _ticket_id(order_id: OrderId, number: int) -> TicketId:
+    """What uuid5 makes of them, in a third of the time: an order may have thousands of tickets."""
+    digest = sha1(order_id.bytes + b"%d" % number, usedforsecurity=False).digest()
+    return TicketId(UUID(int=int.from_bytes(digest[:16]) & ~_UUID_MARKS | _UUID_5))
+
+
+def ticket_code(seed: bytes, number: int) -> str:
+    bits = int.from_bytes(sha256(seed + number.to_bytes(4)).digest())
+    return "".join([_PAIRS[bits >> shift & 0x3FF] for shift in _PAIR_SHIFTS])
+
+
+def checkout_id_of(hold_ids: Iterable[HoldId]) -> CheckoutId:
+    """The same holds are the same checkout, so that a second click finds the first one's."""
+    return CheckoutId(uuid5(_CHECKOUT, " ".join(sorted(map(str, hold_ids)))))
+
+
+def revival_id(hold_id: HoldId) -> HoldId:
+    """The hold that a late payment makes of a lapsed one. It follows from the old one, so that a
+    payment that is told twice finds what the first made."""
+    return HoldId(uuid5(_REVIVAL, str(hold_id)))

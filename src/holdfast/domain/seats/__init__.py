@@ -1,0 +1,1 @@
+"""Seats: the seat plan of a session, best available, conflicts and blocking."""

@@ -1,0 +1,130 @@
+"""Planning for seats: which of those that seem free are proposed to whom.
+
+Each command of a group gets seats of its own, so that nobody waits for anybody. Whether they are
+really free is decided under lock.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.commands import SEATS_PER_HOLD_MAX, PlaceHold, SeatAsk
+from holdfast.domain.group.footprint import Claim, Proposal, Resource, ResourceKind, Survey
+from holdfast.domain.group.outcomes import NeedsMore
+from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SeatId, SessionKey
+from holdfast.domain.seats.proposals import claim, seated_asks
+from holdfast.domain.seats.seat_plan import FreeSeats
+from holdfast.domain.seats.seat_search import SeatFinding, again_of, find_again
+from holdfast.domain.waitlist.fairness import closed_blocks
+
+_POOL, _SEAT = ResourceKind.POOL, ResourceKind.SEAT
+
+
+def seat_resources(organization_id: OrganizationId, seat_ids: Iterable[SeatId]) -> set[Resource]:
+    return {Resource(_SEAT, organization_id, seat_id) for seat_id in seat_ids}
+
+
+@dataclass(slots=True)
+class SeatPlanning:
+    survey: Survey
+    # What is left of the seats that seemed free, after what this group proposes to take.
+    _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
+
+    def pools(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
+        pools: set[PoolId] = set()
+        for ask in command.asks:
+            if isinstance(ask, SeatAsk):
+                pools |= self._pools_of_named(ask, session)
+            elif ask.ticket_type_id in session.offers:
+                pools |= set(session.offers[ask.ticket_type_id].pool_ids)
+        return {Resource(_POOL, command.organization_id, pool_id) for pool_id in pools}
+
+    def _pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
+        """Without a ticket type, the pools of every seated one: which it is, the seat tells."""
+        pools: set[PoolId] = set()
+        for ticket_type_id, offer in session.offers.items():
+            if offer.is_seated and ask.ticket_type_id in {None, ticket_type_id}:
+                pools |= set(offer.pool_ids)
+        for seat_id in ask.seat_ids:
+            block_id = self.survey.blocks_of.get(seat_id)
+            block = None if block_id is None else session.blocks.get(block_id)
+            if block is not None and block.capacity_pool_id is not None:
+                pools.add(block.capacity_pool_id)
+        return pools
+
+    def neighbours(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
+        """Where single seats may not be left alone, two on each side are looked at too."""
+        seating = self.survey.seatings.get(session.key)
+        if seating is None or not session.minds_orphans:
+            return set()
+        neighbours: set[SeatId] = set()
+        for seat_id in command.named_seats:
+            spot = seating.plan.spots.get(seat_id)
+            if spot is not None:
+                places = seating.plan.rows[spot.row].places
+                near = (spot.bit + step for step in (-2, -1, 1, 2))
+                neighbours |= {places[bit].id for bit in near if bit in places}
+        return seat_resources(command.organization_id, neighbours)
+
+    def propose(
+        self, command: PlaceHold, session: SessionCatalogue, learnt: NeedsMore
+    ) -> Proposal | None:
+        seating = self.survey.seatings.get(session.key)
+        if seating is None:
+            return None
+        asks = [ask for _, ask in seated_asks(command, session)]
+        wanted = sum(ask.quantity for ask in asks) + len(command.named_seats)
+        if not 0 < wanted <= SEATS_PER_HOLD_MAX:
+            return None
+        free = self._free.get(session.key, seating.free).copy()
+        limits = dict(learnt.block_limits)
+        for seat_id in command.named_seats:
+            if seat_id in seating.plan.spots:
+                claim(seating, free, limits, seating.plan.spots[seat_id])
+        proposal = None
+        if asks:
+            waitlist = self.survey.waitlists.get(session.key)
+            closed = closed_blocks(session, waitlist, seating, free) if waitlist else frozenset()
+            finding = SeatFinding(seating, free, session, limits, learnt.locked_seats, closed)
+            again = again_of(command, session, seating.plan)
+            proposal, free = find_again(finding, asks, again)
+            proposal = replace(proposal, asks=tuple(asks))
+        if proposal is not None and proposal.is_short:
+            return replace(proposal, limits=learnt.block_limits)
+        self._free[session.key] = free
+        return proposal
+
+    def claim(self, command: PlaceHold, proposal: Proposal | None) -> Claim | None:
+        if command.session_key not in self.survey.seatings:
+            return None
+        found = () if proposal is None else proposal.seats
+        return Claim(command.session_key, (*command.named_seats, *chain.from_iterable(found)))
+
+    def block_pools(
+        self, session_key: SessionKey, seat_ids: Iterable[SeatId], limited: Iterable[BlockId]
+    ) -> set[Resource]:
+        """Of the blocks that are proposed, and of those that were passed over for their capacity:
+        whether they still lack it is decided under lock."""
+        session = self.survey.sessions[session_key]
+        plan = self.survey.seatings[session_key].plan
+        blocks = {plan.place(plan.spots[seat_id]).block_id for seat_id in seat_ids} | set(limited)
+        pools = {
+            session.blocks[block_id].capacity_pool_id
+            for block_id in blocks
+            if block_id in session.blocks
+        }
+        return {
+            Resource(_POOL, session_key[0], pool_id) for pool_id in pools if pool_id is not None
+        }
+
+
+def pools_of_alternatives(command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
+    """What the blocks have left that another offer may be made of."""
+    if not command.wants_alternative:
+        return set()
+    return {
+        Resource(_POOL, command.organization_id, block.capacity_pool_id)
+        for block in session.blocks.values()
+        if block.capacity_pool_id is not None
+    }

@@ -1,0 +1,256 @@
+"""Proposing seats to a hold: which of those that seem free each of its best-available asks gets."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import NamedTuple
+
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.commands import Ask, PlaceHold
+from holdfast.domain.group.footprint import Proposal
+from holdfast.domain.ids import BlockId, SeatId
+from holdfast.domain.seats.best_available import Search, best_available, count_available
+from holdfast.domain.seats.seat_plan import FreeSeats, Seating, Spot
+from holdfast.domain.waitlist.queues import blocks_for
+
+# So many parts of a hold are tried in every order: 4 are 24 orders.
+ORDERED_PARTS_MAX = 4
+
+SEATS, ACCESSIBLE_SEATS = "seats", "accessible seats"
+
+
+def seated_asks(command: PlaceHold, session: SessionCatalogue) -> list[tuple[int, Ask]]:
+    """The asks for which seats are to be found, each with its position."""
+    if not session.has_seats:
+        return []
+    return [
+        (position, ask)
+        for position, ask in enumerate(command.asks)
+        if isinstance(ask, Ask)
+        and ask.ticket_type_id in session.offers
+        and session.offers[ask.ticket_type_id].is_seated
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Asks that can be met in the same blocks are met together, so that two adults and two children
+    sit side by side. `positions` are theirs among the best-available asks."""
+
+    blocks: frozenset[BlockId]
+    positions: tuple[int, ...]
+    quantity: int
+    accessible: int
+    is_together: bool = False
+
+    def search(self, limits: Mapping[BlockId, int]) -> Search:
+        return Search(self.quantity, self.blocks, self.accessible, limits, self.is_together)
+
+
+def propose(
+    seating: Seating,
+    free: FreeSeats,
+    asks: Sequence[Ask],
+    session: SessionCatalogue,
+    *,
+    limits: Mapping[BlockId, int],
+    locked: frozenset[SeatId] = frozenset(),
+    closed: frozenset[BlockId] = frozenset(),
+) -> tuple[Proposal, FreeSeats]:
+    """Seats for these asks, and what is free after them. In `closed` blocks others come first."""
+    parts = _parts(asks, session, closed)
+    for order in _orders(asks, parts):
+        left, room = free.copy(), dict(limits)
+        found: dict[int, tuple[SeatId, ...]] = {}
+        for part in order:
+            spots = _find(seating, left, part.search(room), locked)
+            if spots is None:
+                break
+            for spot in spots:
+                claim(seating, left, room, spot)
+            found |= _shares(seating, part, asks, spots)
+        else:
+            return Proposal(tuple(found[position] for position in range(len(asks)))), left
+    return _refused(seating, free, asks, parts, limits), free
+
+
+def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: Spot) -> None:
+    """What is claimed for a hold is neither free nor within the capacity for its other asks."""
+    free.take(spot)
+    block_id = seating.plan.rows[spot.row].block_id
+    if block_id in limits:
+        limits[block_id] = max(0, limits[block_id] - 1)
+
+
+def _parts(
+    asks: Sequence[Ask], session: SessionCatalogue, closed: frozenset[BlockId]
+) -> list[_Part]:
+    """Those with the fewest blocks come first: the others can go elsewhere."""
+    together: dict[frozenset[BlockId], list[int]] = {}
+    for position, ask in enumerate(asks):
+        blocks = blocks_for(ask.ticket_type_id, ask.block_id, session) - closed
+        together.setdefault(blocks, []).append(position)
+    return [
+        _part(asks, blocks, positions)
+        for blocks, positions in sorted(together.items(), key=lambda item: len(item[0]))
+    ]
+
+
+def _part(asks: Sequence[Ask], blocks: frozenset[BlockId], positions: Iterable[int]) -> _Part:
+    positions = tuple(positions)
+    return _Part(
+        blocks,
+        positions,
+        sum(asks[position].quantity for position in positions),
+        sum(asks[position].accessible for position in positions),
+        any(asks[position].is_together for position in positions),
+    )
+
+
+def _apart(asks: Sequence[Ask], parts: Sequence[_Part]) -> list[_Part]:
+    """Side by side only what asks for it, each by itself, the largest first; then the others."""
+    apart: list[_Part] = []
+    for part in parts:
+        alone = [position for position in part.positions if asks[position].is_together]
+        alone.sort(key=lambda position: -asks[position].quantity)
+        others = [position for position in part.positions if not asks[position].is_together]
+        groups = [[position] for position in alone] + ([others] if others else [])
+        apart += [_part(asks, part.blocks, group) for group in groups]
+    return apart
+
+
+def _orders(asks: Sequence[Ask], parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
+    """What one part takes another may have needed: then it is tried the other way round. Where not
+    all can sit together, at least those who have to."""
+    yield from _any_order(parts)
+    apart = _apart(asks, parts)
+    if len(apart) > len(parts):
+        yield from _any_order(apart)
+
+
+def _any_order(parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
+    if len(parts) > ORDERED_PARTS_MAX:
+        yield parts
+    else:
+        yield from permutations(parts)
+
+
+def _shares(
+    seating: Seating, part: _Part, asks: Sequence[Ask], spots: Sequence[Spot]
+) -> dict[int, tuple[SeatId, ...]]:
+    """Who asked for accessible places gets those; the others get the rest in their order."""
+    rows = seating.plan.rows
+    accessible = [spot for spot in spots if rows[spot.row].accessible >> spot.bit & 1]
+    shares: dict[int, list[Spot]] = {}
+    for position in part.positions:
+        count = asks[position].accessible
+        shares[position], accessible = accessible[:count], accessible[count:]
+    given = {spot for share in shares.values() for spot in share}
+    rest = [spot for spot in spots if spot not in given]
+    for position in part.positions:
+        count = asks[position].quantity - len(shares[position])
+        shares[position] += rest[:count]
+        rest = rest[count:]
+    return {
+        position: tuple(seating.plan.place(spot).id for spot in sorted(share))
+        for position, share in shares.items()
+    }
+
+
+def _find(
+    seating: Seating, free: FreeSeats, search: Search, locked: frozenset[SeatId]
+) -> tuple[Spot, ...] | None:
+    """Without the seats that others have locked, if there are enough; else with them, to be waited
+    for."""
+    unlocked = free
+    if locked:
+        unlocked = free.copy()
+        for seat_id in locked:
+            if seat_id in seating.plan.spots:
+                unlocked.take(seating.plan.spots[seat_id])
+    found = best_available(seating.plan, unlocked, search)
+    if found is None and locked:
+        found = best_available(seating.plan, free, search)
+    return found
+
+
+class Shortage(NamedTuple):
+    """Of what there is too little: for the asks at these positions."""
+
+    positions: tuple[int, ...]
+    requested: int
+    available: int
+    kind: str = SEATS
+
+
+def nearest_shortage(
+    seating: Seating,
+    free: FreeSeats,
+    asks: Sequence[Ask],
+    session: SessionCatalogue,
+    *,
+    limits: Mapping[BlockId, int],
+    closed: frozenset[BlockId] = frozenset(),
+) -> Shortage | None:
+    """The one that concerns the fewest: other asks need not give way for it. None where it is not
+    a matter of numbers."""
+    parts = _parts(asks, session, closed)
+    shortages = _shortages(seating, free, asks, parts, limits)
+    return min((each for _, each in shortages), key=lambda each: len(each.positions), default=None)
+
+
+def _refused(
+    seating: Seating,
+    free: FreeSeats,
+    asks: Sequence[Ask],
+    parts: Sequence[_Part],
+    limits: Mapping[BlockId, int],
+) -> Proposal:
+    """How many were wanted and how many there are: of all parts, or, where it is not the sum that
+    is missing, of the first part that cannot be met by itself."""
+    for part, (_, requested, available, kind) in _shortages(seating, free, asks, parts, limits):
+        full = _full_block(seating, free, part.search(limits)) if kind == SEATS else None
+        return Proposal((), requested, available, full_block=full, kind=kind)
+    return Proposal((), sum(ask.quantity for ask in asks), 0)
+
+
+def _shortages(
+    seating: Seating,
+    free: FreeSeats,
+    asks: Sequence[Ask],
+    parts: Sequence[_Part],
+    limits: Mapping[BlockId, int],
+) -> Iterator[tuple[_Part, Shortage]]:
+    plan = seating.plan
+    blocks = frozenset[BlockId]().union(*(part.blocks for part in parts))
+    everything = _part(asks, blocks, range(len(asks)))
+    for part in (everything, *parts):
+        search = part.search(limits)
+        available = count_available(plan, free, search)
+        if available < part.quantity:
+            yield part, Shortage(part.positions, part.quantity, available)
+        accessible = count_available(plan, free, search, lambda row: ~row.accessible)
+        if accessible < part.accessible:
+            yield part, Shortage(part.positions, part.accessible, accessible, ACCESSIBLE_SEATS)
+    for part in _apart(asks, parts):
+        longest = _longest_run(seating, free, part.search(limits)) if part.is_together else 0
+        if part.is_together and longest < part.quantity:
+            yield part, Shortage(part.positions, part.quantity, longest, "seats side by side")
+
+
+def _longest_run(seating: Seating, free: FreeSeats, search: Search) -> int:
+    rows = seating.plan.rows
+    return max(
+        (
+            min(free.longest[number], search.limits.get(rows[number].block_id, search.quantity))
+            for number in seating.plan.rows_in(search.blocks)
+        ),
+        default=0,
+    )
+
+
+def _full_block(seating: Seating, free: FreeSeats, search: Search) -> BlockId | None:
+    """Of several blocks none is to blame: the buyer did not care which."""
+    unlimited = count_available(seating.plan, free, replace(search, limits={}))
+    is_full = len(search.blocks) == 1 and unlimited >= search.quantity
+    return next(iter(search.blocks)) if is_full else None

@@ -1,0 +1,211 @@
+"""Finding seats for the asks of one command: what its cart gives up comes first, and where fewer
+would do, as many as there are."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from holdfast.domain.carts.items import rest_of
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.commands import Ask, PlaceHold
+from holdfast.domain.group.footprint import Proposal
+from holdfast.domain.holds.lines import with_quantity
+from holdfast.domain.ids import BlockId, SeatId
+from holdfast.domain.seats.proposals import (
+    ACCESSIBLE_SEATS,
+    claim,
+    nearest_shortage,
+    propose,
+    seated_asks,
+)
+from holdfast.domain.seats.seat import SeatPlace
+from holdfast.domain.seats.seat_plan import FreeSeats, Seating, SeatPlan
+from holdfast.domain.waitlist.queues import blocks_for
+
+# So often seats are looked for, where fewer would do.
+SEARCHES_MAX = 8
+
+Again = Sequence[Sequence[SeatId]]  # for each ask, the seats that it may have again
+
+
+def again_of(command: PlaceHold, session: SessionCatalogue, plan: SeatPlan) -> Again:
+    """What its item gives up; and what those do that ask for nothing more."""
+    named, item_ids = set(command.named_seats), [item.id for item in command.items]
+    given_up = [each for each in command.given_up if each[0] in plan.spots and each[0] not in named]
+    others = [seat_id for seat_id, item_id in given_up if item_id not in item_ids]
+    return [
+        [*(seat_id for seat_id, item_id in given_up if item_id == item_ids[position]), *others]
+        if given_up
+        else []
+        for position, _ in seated_asks(command, session)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class SeatFinding:
+    """Where seats are looked for: `free` are those that nobody has, as far as is known."""
+
+    seating: Seating
+    free: FreeSeats
+    session: SessionCatalogue
+    limits: Mapping[BlockId, int]
+    locked: frozenset[SeatId]
+    closed: frozenset[BlockId]
+
+    def find(self, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
+        """Seats for these asks, and what is free after them. Where fewer would do and there are not
+        so many: less of what is short, by as much as is short, until it is found; or else the
+        least."""
+        found, free = self._search(asks)
+        if not found.is_short or all(ask.at_least is None for ask in asks):
+            return found, free
+        counts = [int(ask.quantity) for ask in asks]
+        for attempt in range(1, SEARCHES_MAX):
+            is_last = attempt == SEARCHES_MAX - 1
+            before = counts
+            counts = _at_least(asks) if is_last else self._reduced(asks, counts)
+            if counts == before:
+                break  # what is short cannot be less
+            fewer, left = self._search(_wanted(asks, counts))
+            if not fewer.is_short or not any(counts):
+                seats = iter(fewer.seats)
+                shares = tuple(next(seats) if count else () for count in counts)
+                return replace(fewer, seats=shares), left
+        return found, free
+
+    def _search(self, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
+        return propose(
+            self.seating,
+            self.free,
+            asks,
+            self.session,
+            limits=self.limits,
+            locked=self.locked,
+            closed=self.closed,
+        )
+
+    def _reduced(self, asks: Sequence[Ask], counts: Sequence[int]) -> list[int]:
+        """The first asks keep more than the last."""
+        positions = [position for position, count in enumerate(counts) if count]
+        shortage = nearest_shortage(
+            self.seating,
+            self.free,
+            _wanted(asks, counts),
+            self.session,
+            limits=self.limits,
+            closed=self.closed,
+        )
+        missing, is_accessible = 1, False
+        if shortage is not None:
+            positions = [positions[number] for number in shortage.positions]
+            missing = shortage.requested - shortage.available
+            is_accessible = shortage.kind == ACCESSIBLE_SEATS
+        reduced = list(counts)
+        for position in reversed(positions):
+            # Fewer accessible places do only for who gets fewer than that.
+            most = counts[position]
+            if is_accessible:
+                most = min(most, asks[position].accessible)
+            less = min(missing, max(0, most - _least(asks[position])))
+            if less:
+                reduced[position] = most - less
+                missing -= less
+        return reduced
+
+    def place(self, seat_id: SeatId) -> SeatPlace:
+        return self.seating.plan.place(self.seating.plan.spots[seat_id])
+
+    def with_free(self, seat_ids: Iterable[SeatId]) -> "SeatFinding":
+        """As if these were free, too."""
+        free, limits = self.free.copy(), dict(self.limits)
+        for seat_id in seat_ids:
+            free.give_back(self.seating.plan.spots[seat_id])
+            block_id = self.place(seat_id).block_id
+            if block_id in limits:
+                limits[block_id] += 1
+        return replace(self, free=free, limits=limits)
+
+    def without(self, seat_ids: Iterable[SeatId]) -> "SeatFinding":
+        """As if these were taken."""
+        free, limits = self.free.copy(), dict(self.limits)
+        for seat_id in seat_ids:
+            claim(self.seating, free, limits, self.seating.plan.spots[seat_id])
+        return replace(self, free=free, limits=limits)
+
+
+def _wanted(asks: Sequence[Ask], counts: Sequence[int]) -> list[Ask]:
+    return [with_quantity(ask, count) for ask, count in zip(asks, counts, strict=True) if count]
+
+
+def _at_least(asks: Sequence[Ask]) -> list[int]:
+    return [_least(ask) for ask in asks]
+
+
+def _least(ask: Ask) -> int:
+    return int(ask.quantity) if ask.at_least is None else ask.at_least
+
+
+def find_again(
+    finding: SeatFinding, asks: Sequence[Ask], again: Again
+) -> tuple[Proposal, FreeSeats]:
+    """Seats for these asks, those that they may have again before others."""
+    own = {seat_id for seats in again for seat_id in seats}
+    if not own:
+        return finding.find(asks)
+    vacated = finding.with_free(own)
+    found, free = _besides(vacated, asks, _chosen(vacated, asks, again))
+    if found.is_short:
+        found, free = vacated.find(asks)
+    # They are free for others once they are given up, and not before.
+    for seat_id in own:
+        free.take(finding.seating.plan.spots[seat_id])
+    return found, free
+
+
+def _chosen(finding: SeatFinding, asks: Sequence[Ask], again: Again) -> list[tuple[SeatId, ...]]:
+    """Of those that each may have again, as many as it asks for; none is chosen twice. What is
+    one's own is taken from nobody, even where others come first."""
+    chosen: list[tuple[SeatId, ...]] = []
+    gone: set[SeatId] = set()
+    for ask, seats in zip(asks, again, strict=True):
+        blocks = blocks_for(ask.ticket_type_id, ask.block_id, finding.session)
+        own = [
+            each for each in seats if each not in gone and finding.place(each).block_id in blocks
+        ]
+        accessible = [each for each in own if finding.place(each).is_accessible][: ask.accessible]
+        others = [each for each in own if each not in accessible]
+        mine = (*accessible, *others[: ask.quantity - ask.accessible])
+        if ask.is_together and not _are_side_by_side(finding, mine, ask.quantity):
+            mine = ()
+        gone.update(mine)
+        chosen.append(mine)
+    return chosen
+
+
+def _are_side_by_side(finding: SeatFinding, seats: Sequence[SeatId], quantity: int) -> bool:
+    spots = sorted(finding.seating.plan.spots[seat_id] for seat_id in seats)
+    return len(spots) == quantity and all(
+        one.row == other.row and one.bit + 1 == other.bit for one, other in pairwise(spots)
+    )
+
+
+def _besides(
+    finding: SeatFinding, asks: Sequence[Ask], chosen: Sequence[tuple[SeatId, ...]]
+) -> tuple[Proposal, FreeSeats]:
+    """These, and what is missing beside them."""
+    finding = finding.without(seat_id for seats in chosen for seat_id in seats)
+    rest = [
+        rest_of(ask, len(seats), sum(finding.place(seat_id).is_accessible for seat_id in seats))
+        for ask, seats in zip(asks, chosen, strict=True)
+    ]
+    wanted = [ask for ask in rest if ask is not None]
+    if not wanted:
+        return Proposal(tuple(chosen)), finding.free
+    found, free = finding.find(wanted)
+    if found.is_short:
+        return found, free
+    more = iter(found.seats)
+    seats_of = [() if ask is None else next(more) for ask in rest]
+    return Proposal(
+        tuple((*one, *other) for one, other in zip(chosen, seats_of, strict=True))
+    ), free

@@ -1,0 +1,1 @@
+"""The waitlist: joining, fairness and promotion."""

@@ -1,0 +1,209 @@
+"""Who may take places while others wait: the one rule that keeps the lines fair.
+
+Whoever takes places leaves to the first of every earlier line what that one needs of the same, or
+passes it, if that one may still be passed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.transitions import units_by_pool
+from holdfast.domain.ids import BlockId, PoolId, SeatId
+from holdfast.domain.seats.seat_plan import FreeSeats, Seating
+from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for, line_id_of, place_of
+from holdfast.domain.waitlist.seating import (
+    HallWithout,
+    can_seat,
+    has_seats_for,
+    seat_asks,
+    wished_blocks,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """What somebody is about to take: what would be left of each pool, which seats would be gone.
+    `place` is theirs in the order of those who wait; None for who has only just come."""
+
+    wants: frozenset[UUID]
+    left: Mapping[PoolId, int]
+    seats: frozenset[SeatId] = frozenset()
+    place: tuple[datetime, UUID] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the first party of a queue needs, which others leave to it unless they may overtake
+    it."""
+
+    first: Hold
+    line_id: UUID
+    wants: frozenset[UUID]
+    units: Mapping[PoolId, int]
+    may_be_passed: bool
+
+
+def claim_of(session: SessionCatalogue, line: WaitingLine, first: Hold) -> Claim:
+    return Claim(
+        first,
+        line.id,
+        line.wants | wished_blocks(first, session),
+        units_by_pool(first),
+        may_be_passed(session, line, first),
+    )
+
+
+def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[UUID, ...] | None:
+    """The lines whose first is passed by it; None where it has to wait for its turn."""
+    waitlist = ledger.waitlists.get(session.key)
+    if not waitlist:
+        return ()
+    earlier = _earlier(ledger, session, waitlist, taking)
+    return None if earlier is None else passed_by(ledger, session, taking, earlier)
+
+
+def passed_by(
+    ledger: Ledger, session: SessionCatalogue, taking: Taking, claims: Iterable[Claim]
+) -> tuple[UUID, ...] | None:
+    """The lines that it overtakes, of those with these claims. Parties that must not be overtaken
+    come first when what is left is shared out; None where it is too little for them."""
+    left, passed = dict(taking.left), []
+    hall = HallWithout(ledger, session, taking.seats)
+    own_line = line_id_of(taking.wants)
+    for claim in sorted(claims, key=_rank):
+        shared = {pool: units for pool, units in claim.units.items() if pool in left}
+        is_short = any(left[pool] < units for pool, units in shared.items())
+        if is_short or claim.line_id == own_line or hall.is_lost_for(claim.first):
+            if not claim.may_be_passed:
+                return None
+            passed.append(claim.line_id)
+            continue
+        for pool, units in shared.items():
+            left[pool] -= units
+    return tuple(passed)
+
+
+def _rank(claim: Claim) -> tuple[bool, tuple[datetime, UUID]]:
+    return (claim.may_be_passed, place_of(claim.first))
+
+
+def _earlier(
+    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, taking: Taking
+) -> list[Claim] | None:
+    """Of the first of every line that wants any of the same, where they came earlier. None where
+    it may be somebody's turn already, or nobody has looked far enough."""
+    found: list[Claim] = []
+    for line in sharing(waitlist, session, taking.wants):
+        if taking.place is None and not waitlist.is_settled:
+            return None
+        first = first_of(ledger, session, line)
+        if first is None:
+            if taking.place is None and not line.is_all_seen:
+                return None
+        elif taking.place is None or place_of(first) < taking.place:
+            found.append(claim_of(session, line, first))
+    return found
+
+
+def sharing(
+    waitlist: Waitlist, session: SessionCatalogue, wants: frozenset[UUID]
+) -> Iterator[WaitingLine]:
+    """The lines that want any of the same. There may be blocks now that were not there when they
+    were opened."""
+    for line in waitlist.lines.values():
+        blocks = wished_blocks(line.first[0], session) if line.first else frozenset()
+        if not (wants.isdisjoint(line.wants) and wants.isdisjoint(blocks)):
+            yield line
+
+
+def unknown_pools(
+    ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
+) -> frozenset[PoolId]:
+    """What those who come first need besides, and nobody has looked at: if too little of it is left
+    for them for good, they hold nobody up."""
+    waitlist = ledger.waitlists[session.key]
+    needed = {
+        pool_id
+        for line in sharing(waitlist, session, wants)
+        for party in line.first
+        for pool_id in units_by_pool(party)
+    }
+    return frozenset(needed - ledger.pools.keys())
+
+
+def first_of(ledger: Ledger, session: SessionCatalogue, line: WaitingLine) -> Hold | None:
+    """The first of those in sight who can be served at all: the house may have become smaller."""
+    return next((party for party in line.first if can_be_served(ledger, session, party)), None)
+
+
+def can_be_served(ledger: Ledger, session: SessionCatalogue, party: Hold) -> bool:
+    """What is sold is gone until there is more of it, and what is not offered any more nobody
+    gets."""
+    if not _is_offered(session, party):
+        return False
+    pools = ledger.pools
+    if any(
+        units > pools[pool_id].total - pools[pool_id].sold
+        for pool_id, units in units_by_pool(party).items()
+        if pool_id in pools
+    ):
+        return False
+    seating = ledger.seatings.get(session.key)
+    return seating is None or has_seats_for(ledger, session, seating, party)
+
+
+def _is_offered(session: SessionCatalogue, party: Hold) -> bool:
+    for line in party.lines:
+        if line.ticket_type_id not in session.offers:
+            return False
+        wish = line.wish
+        if wish is not None and not blocks_for(line.ticket_type_id, wish.block_id, session):
+            return False
+    return True
+
+
+def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> bool:
+    """Once more: all in the line have the same patience, that of the strictest policy among what
+    is waited for there; and nobody has been there longer than the first."""
+    if not session.lets_pass:
+        return False
+    assert first.waiting is not None
+    known = (session.passes_max[id_] for id_ in line.wants if id_ in session.passes_max)
+    allowed = min(known, default=0)
+    return line.passes - first.waiting.passes_seen < allowed
+
+
+def closed_blocks(
+    session: SessionCatalogue, waitlist: Waitlist, seating: Seating, free: FreeSeats
+) -> frozenset[BlockId]:
+    """Where those who have just come need not look: the first of a line waits for seats there, and
+    there are too few. A hint: the capacities of blocks are not known here."""
+    closed: set[BlockId] = set()
+    for line in waitlist.lines.values():
+        first = next((party for party in line.first if _is_offered(session, party)), None)
+        if first is None or may_be_passed(session, line, first):
+            continue
+        asks = seat_asks(first)
+        if (
+            asks
+            and not can_seat(session, replace(seating, free=free), asks, {})
+            and can_seat(session, replace(seating, free=seating.unsold), asks, {})
+        ):
+            closed |= wished_blocks(first, session)
+    return frozenset(closed)
+
+
+def taking_of(
+    ledger: Ledger,
+    wants: Iterable[UUID],
+    demand: Mapping[PoolId, int],
+    seats: Iterable[SeatId] = (),
+) -> Taking:
+    """By somebody who has only just come: lapsed places are free."""
+    left = {pool_id: ledger.available(pool_id) - units for pool_id, units in demand.items()}
+    return Taking(frozenset(wants), left, frozenset(seats))

@@ -1,0 +1,157 @@
+"""Joining the line: who finds nothing left waits for it, where the policy says so."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from holdfast.domain import refusals
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.commands import Ask, PlaceHold
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.outcomes import Decision, NeedsMore, Waiting
+from holdfast.domain.holds.hold import Hold, WaitingPlace, numbered_lines
+from holdfast.domain.holds.lines import plain_line, waiting_line
+from holdfast.domain.holds.new_hold import waiting_hold
+from holdfast.domain.holds.preconditions import refuse_lines
+from holdfast.domain.holds.transitions import Transition, units_by_pool, units_of
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.seats.proposals import propose
+from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
+from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, line_id_of, wants_of
+from holdfast.domain.waitlist.seating import can_seat, capacity_limits, free_for_waiters, seat_asks
+
+# What somebody who waits may live to see change.
+_WORTH_WAITING = {
+    RefusalCode.INSUFFICIENT_INVENTORY,
+    RefusalCode.NO_AVAILABLE_SEATS,
+    RefusalCode.BLOCK_AT_CAPACITY,
+    RefusalCode.OTHERS_ARE_WAITING,
+}
+
+
+def wait_or_refuse(
+    ledger: Ledger,
+    session: SessionCatalogue,
+    command: PlaceHold,
+    refusal: Refusal,
+) -> Decision:
+    asks = [ask for ask in command.asks if isinstance(ask, Ask)]
+    if (
+        refusal.code not in _WORTH_WAITING
+        or len(asks) < len(command.asks)
+        or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)
+    ):
+        return Decision(refusal)
+    if not ledger.knows_line_of(session):
+        return Decision(NeedsMore())
+    if refusal.code is not RefusalCode.OTHERS_ARE_WAITING and _is_outdated(ledger, session, asks):
+        return Decision(NeedsMore(was_overtaken=True, otherwise=refusal))
+    items = command.items or (None,) * len(asks)
+    lines = numbered_lines(
+        (waiting_line(session, ask, item) for ask, item in zip(asks, items, strict=True)), 1
+    )
+    wants = wants_of(lines, session)
+    if not ledger.waitlists[session.key].has_room_for(wants):
+        return Decision(refusals.too_many_queues(QUEUES_MAX))
+    place = waiting_place(ledger, session, wants)
+    hold = waiting_hold(ledger, session, command, lines, place)
+    problem = (
+        refuse_lines(session, hold.lines)
+        or refuse_for_ever(ledger, session, hold, refusal)
+        or _refuse_places(ledger, session, hold)
+    )
+    if problem is not None:
+        return Decision(problem)
+    position = ledger.waitlists[session.key].position_at_end(wants)
+    joined = Transition(None, hold, command.origin)
+    return Decision(Waiting(hold, ledger.now, position), (joined,))
+
+
+def _is_outdated(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -> bool:
+    """Seats that were not there at the look ahead may be by now."""
+    seated = [ask for ask in asks if session.offers[ask.ticket_type_id].is_seated]
+    seating = ledger.seatings.get(session.key)
+    if not seated or seating is None:
+        return False
+    free = free_for_waiters(ledger, seating)
+    closed = closed_blocks(session, ledger.waitlists[session.key], seating, free)
+    limits = capacity_limits(ledger, session)
+    proposal, _ = propose(seating, free, seated, session, limits=limits, closed=closed)
+    return not proposal.is_short and _has_pools(ledger, session, asks)
+
+
+def _has_pools(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -> bool:
+    demand = units_of(plain_line(session, ask) for ask in asks)
+    return all(
+        pool_id in ledger.pools and ledger.available(pool_id) >= units
+        for pool_id, units in demand.items()
+    )
+
+
+def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: PlaceHold) -> bool:
+    """Whether others wait for the very same and may not be passed: then nothing needs to be looked
+    for."""
+    waitlist = ledger.waitlists.get(session.key)
+    if not waitlist or command.named_seats:
+        return False
+    wants: set[UUID] = set()
+    for ask in command.asks:
+        assert isinstance(ask, Ask)
+        offer = session.offers[ask.ticket_type_id]
+        wants.update(offer.pool_ids)
+        if offer.is_seated:
+            wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
+    line = waitlist.lines.get(line_id_of(wants))
+    if line is None:
+        return False
+    first = first_of(ledger, session, line)
+    if first is None:
+        return not line.is_all_seen  # somebody further back may be the first
+    return not may_be_passed(session, line, first)
+
+
+def waiting_place(
+    ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
+) -> WaitingPlace:
+    """At the end of its line."""
+    line_id = line_id_of(wants)
+    line = ledger.waitlists[session.key].lines.get(line_id)
+    return WaitingPlace(line_id, ledger.now, line.passes if line else 0)
+
+
+def refuse_for_ever(
+    ledger: Ledger, session: SessionCatalogue, hold: Hold, refusal: Refusal
+) -> Refusal | NeedsMore | None:
+    """A party that is larger than the house would stand in the line for nothing."""
+    demand = units_by_pool(hold)
+    if not demand.keys() <= ledger.pools.keys():
+        return NeedsMore()
+    if any(units > ledger.pools[pool_id].total for pool_id, units in demand.items()):
+        available = min(ledger.available(pool_id) for pool_id in demand)
+        return refusals.insufficient_inventory(available)
+    asks = seat_asks(hold)
+    if not asks:
+        return None
+    seating = ledger.seatings.get(session.key)
+    if seating is None:
+        return NeedsMore()
+    house = replace(seating, free=seating.plan.all_free())
+    capacities = {
+        block_id: ledger.pools[block.capacity_pool_id].total
+        for block_id, block in session.blocks.items()
+        if block.capacity_pool_id in ledger.pools
+    }
+    return None if can_seat(session, house, asks, capacities) else refusal
+
+
+def _refuse_places(
+    ledger: Ledger, session: SessionCatalogue, hold: Hold
+) -> Refusal | NeedsMore | None:
+    """Nobody waits in too many places at once."""
+    known = ledger.holdings.get((session.key, hold.holder.key))
+    if known is None:
+        return NeedsMore(has_to_wait=True)
+    types = {line.ticket_type_id for line in hold.lines}
+    maximum = min(session.offers[type_id].policy.waiting_places_max for type_id in types)
+    waiting = sum(each.is_waiting(ledger.now) for each in known)
+    return refusals.waiting_places_exceeded(maximum) if waiting >= maximum else None

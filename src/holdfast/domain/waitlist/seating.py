@@ -1,0 +1,182 @@
+"""Seats for those who wait: whether they can be seated, now or ever, and what others leave them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.commands import Ask
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import BlockId, SeatId
+from holdfast.domain.seats.best_available import Search, count_available
+from holdfast.domain.seats.proposals import claim, propose
+from holdfast.domain.seats.seat import SeatStatus
+from holdfast.domain.seats.seat_plan import FreeSeats, Seating
+from holdfast.domain.values import Quantity
+from holdfast.domain.waitlist.queues import blocks_for
+
+
+def seat_asks(hold: Hold) -> list[Ask]:
+    """What a party that waits for seats asks for."""
+    return [
+        Ask(
+            line.ticket_type_id,
+            Quantity(line.quantity),
+            line.wish.unit_price_minor,
+            line.wish.block_id,
+            line.wish.accessible,
+            line.wish.is_together,
+        )
+        for line in hold.lines
+        if line.wish is not None
+    ]
+
+
+def wished_blocks(hold: Hold, session: SessionCatalogue) -> frozenset[BlockId]:
+    return frozenset[BlockId]().union(
+        *(
+            blocks_for(line.ticket_type_id, line.wish.block_id, session)
+            for line in hold.lines
+            if line.wish is not None
+        )
+    )
+
+
+def seats_for(
+    session: SessionCatalogue,
+    seating: Seating,
+    asks: Sequence[Ask],
+    limits: Mapping[BlockId, int],
+) -> tuple[SeatId, ...] | None:
+    blocks = frozenset[BlockId]().union(
+        *(blocks_for(ask.ticket_type_id, ask.block_id, session) for ask in asks)
+    )
+    # Nearly always, where people wait; and then nothing needs to be looked for.
+    if seating.has_fewer(sum(ask.quantity for ask in asks), blocks):
+        return None
+    proposal, _ = propose(seating, seating.free, asks, session, limits=limits)
+    return None if proposal.is_short else tuple(id_ for seats in proposal.seats for id_ in seats)
+
+
+def can_seat(
+    session: SessionCatalogue,
+    seating: Seating,
+    asks: Sequence[Ask],
+    limits: Mapping[BlockId, int],
+) -> bool:
+    return seats_for(session, seating, asks, limits) is not None
+
+
+def has_seats_for(ledger: Ledger, session: SessionCatalogue, seating: Seating, party: Hold) -> bool:
+    """Whether the hall has enough for them that is not sold. Nearly always it has: seats are only
+    looked for where they have to be of a kind."""
+    asks = seat_asks(party)
+    if not asks:
+        return True
+    unsold = seating.unsold
+    sold = [spot for id_ in ledger.sold_seats if (spot := seating.plan.spots.get(id_)) is not None]
+    if sold:
+        unsold = unsold.copy()
+        for spot in sold:
+            unsold.take(spot)
+    limits = {
+        block_id: ledger.pools[pool_id].total - ledger.pools[pool_id].sold
+        for block_id, block in session.blocks.items()
+        if (pool_id := block.capacity_pool_id) in ledger.pools and pool_id is not None
+    }
+    if any(ask.is_together or ask.accessible for ask in asks):
+        return can_seat(session, replace(seating, free=unsold), asks, limits)
+    return all(
+        count_available(seating.plan, unsold, Search(ask.quantity, blocks, limits=limits))
+        >= ask.quantity
+        for ask in asks
+        for blocks in (blocks_for(ask.ticket_type_id, ask.block_id, session),)
+    )
+
+
+def free_for_waiters(ledger: Ledger, seating: Seating) -> FreeSeats:
+    """What the look ahead saw, corrected by what is locked. A seat whose hold has only lapsed is
+    theirs once somebody has written that down."""
+    free = seating.free.copy()
+    for seat in ledger.seats.values():
+        spot = seating.plan.spots.get(seat.id)
+        if spot is not None and seat.status is SeatStatus.AVAILABLE:
+            free.give_back(spot)
+        elif spot is not None:
+            free.take(spot)
+    return free
+
+
+def capacity_limits(ledger: Ledger, session: SessionCatalogue) -> dict[BlockId, int]:
+    """What blocks with a capacity have left. Of one whose pool is not locked, nothing."""
+    return {
+        block_id: ledger.pools[pool_id].free if pool_id in ledger.pools else 0
+        for block_id, block in session.blocks.items()
+        if (pool_id := block.capacity_pool_id) is not None
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class FreePlaces:
+    """Seats that are free, and how many of each block with a capacity may still be taken."""
+
+    seating: Seating
+    limits: Mapping[BlockId, int]
+
+    def claimed(self, session: SessionCatalogue, asks: Sequence[Ask]) -> "FreePlaces | None":
+        """What remains after those who ask for this; None where they cannot be seated."""
+        seats = seats_for(session, self.seating, asks, self.limits)
+        return None if seats is None else self.without(seats)
+
+    def without(self, seats: Iterable[SeatId]) -> "FreePlaces":
+        free, limits = self.seating.free.copy(), dict(self.limits)
+        spots = self.seating.plan.spots
+        for seat_id in seats:
+            if seat_id in spots:  # a block may be younger than what is known of the hall
+                claim(self.seating, free, limits, spots[seat_id])
+        return FreePlaces(replace(self.seating, free=free), limits)
+
+
+@dataclass(slots=True)
+class HallWithout:
+    """The free seats of the hall as those who wait would find them one after the other, with those
+    that somebody is about to take and without them."""
+
+    ledger: Ledger
+    session: SessionCatalogue
+    taken: frozenset[SeatId]
+    _before: FreePlaces | None = None
+    _after: FreePlaces | None = None
+
+    def is_lost_for(self, first: Hold) -> bool:
+        """Who cannot be seated as it is keeps all that is free where they want to sit; who can be
+        (and waits for something else) only has to be left enough."""
+        asks = seat_asks(first)
+        if not asks or not self.taken:
+            return False
+        scope = wished_blocks(first, self.session)
+        is_in_scope = any(block in scope for block in self._taken_blocks())
+        if self._before is None:
+            self._look()
+        if self._before is None or self._after is None:
+            return is_in_scope  # nobody has looked at the hall
+        before = self._before.claimed(self.session, asks)
+        if before is None:
+            return is_in_scope
+        after = self._after.claimed(self.session, asks)
+        if after is None:
+            return True
+        self._before, self._after = before, after
+        return False
+
+    def _taken_blocks(self) -> Iterator[BlockId]:
+        return (self.ledger.seats[seat_id].place.block_id for seat_id in self.taken)
+
+    def _look(self) -> None:
+        seating = self.ledger.seatings.get(self.session.key)
+        if seating is None:
+            return
+        free = free_for_waiters(self.ledger, seating)
+        limits = capacity_limits(self.ledger, self.session)
+        self._before = FreePlaces(replace(seating, free=free), limits)
+        self._after = self._before.without(self.taken)

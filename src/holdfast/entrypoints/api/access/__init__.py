@@ -1,0 +1,1 @@
+"""Authentication of callers, and delays for refused ones."""

@@ -1,0 +1,79 @@
+"""The caller's credential: `Authorization: Bearer hk_...`."""
+
+from holdfast.entrypoints.api.access.key_lookups import KeyLookups, TooManyLookups
+from holdfast.entrypoints.api.access.tarpit import Tarpit
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.exchange import Call
+from holdfast.entrypoints.api.http.problems import Problem
+from holdfast.ports.access import Principal, Scope
+from holdfast.services.access.authentication import Authenticator, secret_hash
+
+_SCHEME = b"bearer "
+
+
+class Bearer:
+    """Recognizes most callers from their last request, looks the others up, and delays the answer
+    to unknown ones."""
+
+    def __init__(self, authenticator: Authenticator, lookups: KeyLookups, tarpit: Tarpit) -> None:
+        self._authenticator = authenticator
+        self._lookups = lookups
+        self._tarpit = tarpit
+
+    async def authenticate(self, call: Call) -> Principal:
+        authorization = call.headers.get(b"authorization", b"")
+        if authorization[: len(_SCHEME)].lower() != _SCHEME:
+            problem = _unauthorized("Send your secret key as Authorization: Bearer", b"")
+            raise await self._delayed(call, problem)
+        hashed = secret_hash(sent_secret(call))
+        principal = None
+        if hashed is not None:
+            principal = self._authenticator.remembered(hashed) or await self._look_up(call, hashed)
+        if principal is None:
+            problem = _unauthorized("The secret key is not valid", b', error="invalid_token"')
+            raise await self._delayed(call, problem)
+        return principal
+
+    async def delay_stranger(self, call: Call) -> None:
+        """Before a request that leads nowhere is refused: who it is need not be looked up."""
+        authorization = call.headers.get(b"authorization", b"")
+        hashed = secret_hash(authorization[len(_SCHEME) :].strip())
+        if hashed is None or self._authenticator.remembered(hashed) is None:
+            await self._tarpit.wait(call.address)
+
+    async def _look_up(self, call: Call, hashed: bytes) -> Principal | None:
+        if self._authenticator.is_unknown(hashed):
+            return None
+        try:
+            return await self._lookups.find(hashed, call.address)
+        except TooManyLookups:
+            message = (
+                "Too many unrecognized keys are being checked. Wait a few seconds and try again."
+            )
+            problem = Problem(ProblemCode.TOO_MANY_REQUESTS, message)
+        raise await self._delayed(call, problem)
+
+    async def _delayed(self, call: Call, problem: Problem) -> Problem:
+        await self._tarpit.wait(call.address)
+        return problem
+
+
+def sent_secret(call: Call) -> bytes:
+    """Of a header that says Bearer."""
+    return call.headers[b"authorization"][len(_SCHEME) :].strip()
+
+
+def require_scope(principal: Principal, scope: Scope) -> None:
+    if principal.may(scope):
+        return
+    challenge = f'Bearer realm="holdfast", error="insufficient_scope", scope="{scope.value}"'
+    raise Problem(
+        ProblemCode.INSUFFICIENT_SCOPE,
+        f"This key needs the scope {scope.value}",
+        headers=((b"www-authenticate", challenge.encode()),),
+    )
+
+
+def _unauthorized(message: str, challenge: bytes) -> Problem:
+    headers = ((b"www-authenticate", b'Bearer realm="holdfast"' + challenge),)
+    return Problem(ProblemCode.UNAUTHORIZED, message, headers=headers)

@@ -1,0 +1,1 @@
+"""Events, sessions, ticket types, pools, blocks and seat imports."""

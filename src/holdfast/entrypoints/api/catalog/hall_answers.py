@@ -1,0 +1,71 @@
+"""The shapes of answers about blocks and about an import of seats."""
+
+from uuid import UUID
+
+from holdfast.domain.catalog import model
+from holdfast.domain.catalog.seat_import import ImportedSeats
+from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
+from holdfast.entrypoints.api.structs import Moment
+
+
+class SoldHereAnswer(AnswerShape, frozen=True):
+    ticket_type_id: UUID
+    price: int
+
+
+class BlockAnswer(AnswerShape, frozen=True):
+    """`capacity` is null where all seats may be sold; `ticket_types` is empty where every seated
+    one of the session is."""
+
+    id: UUID
+    session_id: UUID
+    name: str
+    rank: int
+    capacity: int | None
+    seats: int
+    ticket_types: list[SoldHereAnswer]
+    created_at: Moment
+    updated_at: Moment
+
+
+class BlockPage(PageAnswer[BlockAnswer], frozen=True):
+    """Blocks, newest first."""
+
+
+class ImportedBlockAnswer(AnswerShape, frozen=True):
+    id: UUID
+    name: str
+    seats_added: int
+
+
+class ImportAnswer(AnswerShape, frozen=True):
+    session_id: UUID
+    seats_added: int
+    blocks: list[ImportedBlockAnswer]
+
+
+def block_answer(block: model.Block) -> BlockAnswer:
+    return BlockAnswer(
+        id=block.id,
+        session_id=block.session_id,
+        name=block.name,
+        rank=block.rank,
+        capacity=block.capacity,
+        seats=block.seats,
+        ticket_types=[
+            SoldHereAnswer(price.ticket_type_id, price.price_minor) for price in block.prices
+        ],
+        created_at=utc(block.created_at),
+        updated_at=utc(block.updated_at),
+    )
+
+
+def import_answer(imported: ImportedSeats) -> ImportAnswer:
+    return ImportAnswer(
+        session_id=imported.session_id,
+        seats_added=sum(block.seats_added for block in imported.blocks),
+        blocks=[
+            ImportedBlockAnswer(block.id, block.name, block.seats_added)
+            for block in imported.blocks
+        ],
+    )

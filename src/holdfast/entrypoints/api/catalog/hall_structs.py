@@ -1,0 +1,154 @@
+"""The shapes of requests about blocks and seats, as those who set up a hall send them."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.domain.catalog.layout import Numbering
+from holdfast.domain.catalog.seat_import import (
+    BLOCKS_PER_IMPORT_MAX,
+    SEATS_PER_IMPORT_MAX,
+    SEATS_PER_ROW_MAX,
+)
+from holdfast.domain.ids import SessionId, TicketTypeId
+from holdfast.domain.seats.seat import SEAT_LABEL_LENGTH_MAX
+from holdfast.entrypoints.api.structs import AN_ID, Amount, Capacity, Name, RequestShape
+
+RANK_MAX = 1_000_000
+TYPES_PER_BLOCK_MAX = 100
+COORDINATE_MAX = 1_000_000
+
+
+class SoldHereRequest(RequestShape, frozen=True):
+    """A seated ticket type that is sold in a block, and for how much."""
+
+    ticket_type_id: Annotated[TicketTypeId, AN_ID]
+    price: Amount
+
+
+Rank: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=RANK_MAX,
+        description="Blocks are shown, and searched for the best seats, from the lowest to the "
+        "highest.",
+        examples=[0],
+    ),
+]
+SoldHere: TypeAlias = Annotated[
+    list[SoldHereRequest],
+    Meta(
+        max_length=TYPES_PER_BLOCK_MAX,
+        description="What is sold here; the first is what a seat is when nobody says. None: every "
+        "seated ticket type of the session, at its own price.",
+    ),
+]
+
+
+class CreateBlockRequest(RequestShape, frozen=True):
+    """A `capacity` below the number of seats is counted in a pool, named like the block."""
+
+    session_id: Annotated[SessionId, AN_ID]
+    name: Name
+    capacity: Capacity | None = None
+    rank: Rank | None = None
+    ticket_types: SoldHere | None = None
+
+
+class ChangeBlockRequest(RequestShape, frozen=True):
+    """A field left out stays as it is. `capacity` null takes it away."""
+
+    name: Name | UnsetType = UNSET
+    capacity: Capacity | UnsetType | None = UNSET
+    rank: Rank | UnsetType = UNSET
+    ticket_types: SoldHere | UnsetType = UNSET
+
+
+RowLabel: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=SEAT_LABEL_LENGTH_MAX,
+        pattern=r"^\S(.*\S)?$",
+        examples=["A"],
+        extra={
+            "message": f"Must be 1 to {SEAT_LABEL_LENGTH_MAX} characters, without blanks around"
+        },
+    ),
+]
+RangeLabel: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern="^([A-Z]{1,3}|[0-9]{1,5})$",
+        examples=["A"],
+        extra={"message": "Must be one to three letters A to Z, or a number of up to five digits"},
+    ),
+]
+SeatNames: TypeAlias = Annotated[
+    list[str],
+    Meta(
+        max_length=SEATS_PER_IMPORT_MAX,
+        description="Row and number as printed; with a hyphen between them where that could be "
+        "two seats.",
+        examples=[["A1", "A20"]],
+    ),
+]
+Coordinate: TypeAlias = Annotated[
+    float,
+    Meta(
+        ge=-COORDINATE_MAX,
+        le=COORDINATE_MAX,
+        extra={"message": f"Must be a number from -{COORDINATE_MAX} to {COORDINATE_MAX}"},
+    ),
+]
+
+
+class RowRangeRequest(RequestShape, frozen=True, rename={"first": "from", "last": "to"}):
+    """From A to M, from Z to AC, or from 1 to 30."""
+
+    first: RangeLabel
+    last: RangeLabel
+
+
+class PointRequest(RequestShape, frozen=True):
+    x: Coordinate
+    y: Coordinate
+
+
+class BlockLayoutRequest(RequestShape, frozen=True):
+    """Rows of equal length. A block that exists by this name gets more seats; otherwise it is made,
+    with its `capacity`, `rank` and `ticket_types`. Several entries may be of one block. `gaps` are
+    places without a seat. The first place of the first row is drawn at `origin`."""
+
+    name: Name
+    rows: (
+        Annotated[list[RowLabel], Meta(min_length=1, max_length=SEATS_PER_IMPORT_MAX)]
+        | RowRangeRequest
+    )
+    seats_per_row: Annotated[int, Meta(ge=1, le=SEATS_PER_ROW_MAX, examples=[20])]
+    numbering: Annotated[
+        Numbering,
+        Meta(description="`left` and `right`: where 1 is. `odd_even`: 5 3 1 2 4 6."),
+    ] = Numbering.LEFT
+    aisles_after: Annotated[
+        list[int],
+        Meta(max_length=100, description="Counted from the left.", examples=[[5, 15]]),
+    ] = []
+    gaps: SeatNames = []
+    accessible: SeatNames = []
+    companion: SeatNames = []
+    restricted_view: SeatNames = []
+    origin: PointRequest | None = None
+    spacing: PointRequest | None = None
+    capacity: Capacity | None = None
+    rank: Rank | None = None
+    ticket_types: SoldHere | None = None
+
+
+class ImportSeatsRequest(RequestShape, frozen=True):
+    """All of them, or, when anything is wrong, none."""
+
+    blocks: Annotated[
+        list[BlockLayoutRequest], Meta(min_length=1, max_length=BLOCKS_PER_IMPORT_MAX)
+    ]

@@ -1,0 +1,312 @@
+"""Handlers of the catalogue: read what is asked, call one service, map the answer."""
+
+from datetime import UTC, datetime
+from functools import partial
+
+from msgspec import Struct, UnsetType, structs
+
+from holdfast.domain.catalog.changes import SaleChange
+from holdfast.domain.catalog.model import EventStatus, SaleTerms
+from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
+from holdfast.entrypoints.api.answers import (
+    event_answer,
+    pool_answer,
+    session_answer,
+    ticket_type_answer,
+)
+from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.cursors import page_request
+from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.idempotency import idempotency_of
+from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.entrypoints.api.http.replies import (
+    render,
+    reply_to,
+    reply_to_listing,
+    reply_to_reading,
+)
+from holdfast.entrypoints.api.structs import (
+    ChangeEventRequest,
+    ChangePoolRequest,
+    ChangeSessionRequest,
+    ChangeTicketTypeRequest,
+    CreateEventRequest,
+    CreatePoolRequest,
+    CreateSessionRequest,
+    CreateTicketTypeRequest,
+    NoFields,
+    OfEventQuery,
+    OfSessionQuery,
+    PageQuery,
+    PolicyChangeRequest,
+    PolicyRequest,
+    given_or_none,
+)
+from holdfast.services import reads
+from holdfast.services.catalog.changes import Cataloguing
+
+
+async def list_events(context: Context, call: Call, query: PageQuery) -> Reply:
+    organization_id = call.principal.organization_id
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.events,
+        context.catalogue,
+        organization_id,
+        page_request(query),
+    )
+    return reply_to_listing(call, found, event_answer)
+
+
+async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, event_id = call.principal.organization_id, EventId(call.path_id)
+    found = await context.blocking.run(
+        call.principal.organization_id, reads.event, context.catalogue, organization_id, event_id
+    )
+    return reply_to_reading(call, found, event_answer)
+
+
+async def create_event(context: Context, call: Call, body: CreateEventRequest) -> Reply:
+    sale = SaleTerms(
+        EventStatus(body.status),
+        _utc_or_none("sale_starts_at", body.sale_starts_at),
+        _utc_or_none("sale_ends_at", body.sale_ends_at),
+    )
+    cataloguing = cataloguing_for(context, call, body)
+    answer = await context.blocking.run(
+        call.principal.organization_id,
+        cataloguing.create_event,
+        body.name,
+        body.currency,
+        _policy(body.hold_policy),
+        sale,
+    )
+    return reply_to(call, answer)
+
+
+async def change_event(context: Context, call: Call, body: ChangeEventRequest) -> Reply:
+    refuse_empty(body)
+    cataloguing = cataloguing_for(context, call, body)
+    answer = await context.blocking.run(
+        call.principal.organization_id,
+        cataloguing.change_event,
+        EventId(call.path_id),
+        given_or_none(body.name),
+        _policy_change(body.hold_policy),
+        _sale_change(body),
+    )
+    return reply_to(call, answer)
+
+
+async def list_sessions(context: Context, call: Call, query: OfEventQuery) -> Reply:
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.sessions,
+        context.catalogue,
+        call.principal.organization_id,
+        given_or_none(query.event_id),
+        page_request(query),
+    )
+    return reply_to_listing(call, found, session_answer)
+
+
+async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.session,
+        context.catalogue,
+        organization_id,
+        session_id,
+    )
+    return reply_to_reading(call, found, session_answer)
+
+
+async def create_session(context: Context, call: Call, body: CreateSessionRequest) -> Reply:
+    starts_at = _utc_or_none("starts_at", body.starts_at)
+    cataloguing = cataloguing_for(context, call, body)
+    answer = await context.blocking.run(
+        call.principal.organization_id,
+        cataloguing.create_session,
+        body.event_id,
+        body.name,
+        starts_at,
+    )
+    return reply_to(call, answer)
+
+
+async def change_session(context: Context, call: Call, body: ChangeSessionRequest) -> Reply:
+    refuse_empty(body)
+    starts_at = _utc_or_none("starts_at", given_or_none(body.starts_at))
+    cataloguing = cataloguing_for(context, call, body)
+    answer = await context.blocking.run(
+        call.principal.organization_id,
+        cataloguing.change_session,
+        SessionId(call.path_id),
+        given_or_none(body.name),
+        starts_at,
+    )
+    return reply_to(call, answer)
+
+
+async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Reply:
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.pools,
+        context.catalogue,
+        call.principal.organization_id,
+        given_or_none(query.session_id),
+        page_request(query),
+    )
+    return reply_to_listing(call, found, pool_answer)
+
+
+async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, pool_id = call.principal.organization_id, PoolId(call.path_id)
+    found = await context.blocking.run(
+        call.principal.organization_id, reads.pool, context.catalogue, organization_id, pool_id
+    )
+    return reply_to_reading(call, found, pool_answer)
+
+
+async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> Reply:
+    cataloguing = cataloguing_for(context, call, body)
+    answer = await context.blocking.run(
+        call.principal.organization_id,
+        cataloguing.create_pool,
+        body.session_id,
+        body.name,
+        body.total,
+    )
+    return reply_to(call, answer)
+
+
+async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> Reply:
+    refuse_empty(body)
+    cataloguing = cataloguing_for(context, call, body)
+    answer = await context.blocking.run(
+        call.principal.organization_id,
+        cataloguing.change_pool,
+        PoolId(call.path_id),
+        given_or_none(body.name),
+        given_or_none(body.total),
+    )
+    return reply_to(call, answer)
+
+
+async def list_ticket_types(context: Context, call: Call, query: OfSessionQuery) -> Reply:
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.ticket_types,
+        context.catalogue,
+        call.principal.organization_id,
+        given_or_none(query.session_id),
+        page_request(query),
+    )
+    return reply_to_listing(call, found, ticket_type_answer)
+
+
+async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
+    organization_id, ticket_type_id = call.principal.organization_id, TicketTypeId(call.path_id)
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.ticket_type,
+        context.catalogue,
+        organization_id,
+        ticket_type_id,
+    )
+    return reply_to_reading(call, found, ticket_type_answer)
+
+
+async def create_ticket_type(context: Context, call: Call, body: CreateTicketTypeRequest) -> Reply:
+    if not body.is_seated and body.capacity is None and body.pool_ids is None:
+        raise invalid([FieldError("capacity", "required", "Give capacity, pool_ids, or both")])
+    cataloguing = cataloguing_for(context, call, body)
+    create = partial(
+        cataloguing.create_ticket_type,
+        session_id=body.session_id,
+        name=body.name,
+        price_minor=body.price,
+        pool_ids=_pool_ids(body.pool_ids or []),
+        capacity=body.capacity,
+        policy=_policy(body.hold_policy),
+        is_seated=body.is_seated,
+    )
+    return reply_to(call, await context.blocking.run(call.principal.organization_id, create))
+
+
+async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTypeRequest) -> Reply:
+    refuse_empty(body)
+    cataloguing = cataloguing_for(context, call, body)
+    change = partial(
+        cataloguing.change_ticket_type,
+        ticket_type_id=TicketTypeId(call.path_id),
+        name=given_or_none(body.name),
+        price_minor=given_or_none(body.price),
+        pool_ids=None if isinstance(body.pool_ids, UnsetType) else _pool_ids(body.pool_ids),
+        policy=_policy_change(body.hold_policy),
+    )
+    return reply_to(call, await context.blocking.run(call.principal.organization_id, change))
+
+
+def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:
+    key = idempotency_of(call, call.idempotency_key, body)
+    organization_id = call.principal.organization_id
+    return Cataloguing(context.catalogue, organization_id, key, partial(render, call))
+
+
+def refuse_empty(change: Struct) -> None:
+    """A change of nothing is a mistake: a misspelt client, not a wish."""
+    given = [value for value in structs.astuple(change) if not isinstance(value, UnsetType)]
+    if not given:
+        raise invalid([FieldError("body", "required", "Give at least one field to change")])
+    for value in given:
+        if isinstance(value, PolicyChangeRequest) and _policy_change(value) == PolicyChange():
+            raise invalid(
+                [FieldError("hold_policy", "required", "Give at least one field to change")]
+            )
+
+
+def _policy(policy: PolicyRequest | None) -> PolicyOverride:
+    return PolicyOverride(**structs.asdict(policy)) if policy else PolicyOverride()
+
+
+def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | None:
+    if isinstance(change, UnsetType):
+        return None
+    fields = structs.asdict(change)
+    return PolicyChange(
+        **{name: value for name, value in fields.items() if not isinstance(value, UnsetType)}
+    )
+
+
+def _sale_change(change: ChangeEventRequest) -> SaleChange | None:
+    sale = SaleChange(
+        given_or_none(change.status),
+        _utc_or_unchanged("sale_starts_at", change.sale_starts_at),
+        _utc_or_unchanged("sale_ends_at", change.sale_ends_at),
+    )
+    return None if sale == SaleChange() else sale
+
+
+def _pool_ids(ids: list[PoolId]) -> tuple[PoolId, ...]:
+    for position, each in enumerate(ids):
+        if each in ids[:position]:
+            message = "This pool is named twice"
+            raise invalid([FieldError(f"pool_ids[{position}]", "duplicate", message)])
+    return tuple(ids)
+
+
+def _utc_or_unchanged(
+    field: str, moment: datetime | UnsetType | None
+) -> datetime | Unchanged | None:
+    return UNCHANGED if isinstance(moment, UnsetType) else _utc_or_none(field, moment)
+
+
+def _utc_or_none(field: str, moment: datetime | None) -> datetime | None:
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError:
+        message = "Must be a time in the years 1 to 9999, in UTC"
+        raise invalid([FieldError(field, "invalid_value", message)]) from None

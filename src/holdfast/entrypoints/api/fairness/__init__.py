@@ -1,0 +1,1 @@
+"""Fair shares of threads, of the event loop and of memory."""

@@ -1,0 +1,165 @@
+"""Waiting without blocking the event loop: for the engine, and for calls that block."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from holdfast.domain import refusals
+from holdfast.domain.group.commands import Command
+from holdfast.domain.ids import OrganizationId
+from holdfast.entrypoints.api.fairness.turns import BYTES_PER_TURN, ReadTurns
+from holdfast.ports.engine import Answer, Render, Submit
+
+# The engine answers within its deadline. This much later we no longer believe that it will.
+GRACE_SECONDS = 5.0
+
+# A key begins with its organization.
+K = TypeVar("K", bound=tuple[OrganizationId, *tuple[Any, ...]])
+T = TypeVar("T")
+
+_log = structlog.get_logger("holdfast.api")
+
+# Runs a call on a thread.
+Run = Callable[[Callable[[K], T], K], Awaitable[T]]
+
+# A waiter, and the moment from which on it waits no more.
+_Waiter = tuple["asyncio.Future[Answer | None]", float]
+
+
+class EngineAnswers:
+    """Submits commands and awaits their answers.
+
+    The engine answers a whole group at once from a thread of its own. Waking the event loop costs
+    a system call and a fight for the interpreter lock, so it is woken once for all that finished
+    until it looked. Who gives up waiting, or hangs up, cancels nothing.
+    """
+
+    def __init__(self, submit: Submit, bound_seconds: float) -> None:
+        self._submit = submit
+        self._bound_seconds = bound_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+        # Touched on the event loop only. Everyone waits equally long, so the first is the oldest.
+        self._waiters: dict[Future[Answer], _Waiter] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        # Filled by the engine's threads, emptied on the event loop.
+        self._finished: deque[Future[Answer]] = deque()
+        self._is_woken = False
+
+    async def answer(self, command: Command, render: Render | None) -> Answer:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._begin(loop)
+        future = self._submit.submit(command, render)
+        waiter: asyncio.Future[Answer | None] = loop.create_future()
+        self._waiters[future] = (waiter, loop.time() + self._bound_seconds)
+        if self._timer is None:
+            self._timer = loop.call_later(self._bound_seconds, self._give_up)
+        future.add_done_callback(self._on_finished)
+        answer = None
+        try:
+            answer = await waiter
+        finally:
+            if answer is None:
+                self._waiters.pop(future, None)
+        if answer is None:
+            _log.error("engine.unanswered", request_id=command.origin.request_id)
+            return Answer(refusals.service_unavailable())
+        return answer
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiters.clear()
+        self._timer = None
+        self._is_woken = False
+
+    def _on_finished(self, future: Future[Answer]) -> None:
+        """On a thread of the engine. First the future, then the flag: whoever finds the flag set
+        can rely on `_collect` to come and find the future."""
+        self._finished.append(future)
+        if not self._is_woken and self._loop is not None:
+            self._is_woken = True
+            try:
+                self._loop.call_soon_threadsafe(self._collect)
+            except RuntimeError:  # the event loop is closed: nobody waits any more
+                self._finished.clear()
+
+    def _collect(self) -> None:
+        self._is_woken = False
+        while self._finished:
+            future = self._finished.popleft()
+            waiter, _ = self._waiters.pop(future, (None, 0.0))
+            if waiter is not None and not waiter.done():
+                waiter.set_result(future.result())
+
+    def _give_up(self) -> None:
+        """Let those go who have waited too long, and come back for the next."""
+        assert self._loop is not None
+        self._timer = None
+        now = self._loop.time()
+        for waiter, until in self._waiters.values():
+            if until > now:
+                self._timer = self._loop.call_later(until - now, self._give_up)
+                return
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class SharedLookups(Generic[K, T]):
+    """Calls that ask for the same thing are one call, however many wait for its answer."""
+
+    def __init__(self, run: Run[K, T], look_up: Callable[[K], T]) -> None:
+        self._run_blocking = run
+        self._look_up = look_up
+        self._pending: dict[K, asyncio.Task[T]] = {}
+
+    async def get(self, key: K) -> T:
+        pending = self._pending.get(key)
+        if pending is None:
+            pending = asyncio.ensure_future(self._run_blocking(self._look_up, key))
+            self._pending[key] = pending
+            pending.add_done_callback(lambda _: self._pending.pop(key, None))
+        # Others may wait for the same answer: one that is cancelled leaves it running.
+        return await asyncio.shield(pending)
+
+
+class FreshLookups(Generic[K, T]):
+    """Calls that ask for the same thing while it is looked up share the look-up after that one: few
+    look-ups for many, and nobody gets an answer that is older than the question. The callers
+    resume in turns: `size_of` says how many bytes each of them is about to send."""
+
+    def __init__(
+        self,
+        run: Run[K, T],
+        look_up: Callable[[K], T],
+        turns: ReadTurns,
+        size_of: Callable[[T], int] = lambda _: 0,
+    ) -> None:
+        self._run_blocking = run
+        self._look_up = look_up
+        self._turns = turns
+        self._size_of = size_of
+        self._running: dict[K, asyncio.Task[T]] = {}
+        self._next: dict[K, asyncio.Task[T]] = {}
+
+    async def get(self, key: K) -> T:
+        following = self._next.get(key)
+        if following is None:
+            following = asyncio.ensure_future(self._run(key, self._running.get(key)))
+            self._next[key] = following
+        found = await asyncio.shield(following)
+        await self._turns.take(key[0], 1 + self._size_of(found) // BYTES_PER_TURN)
+        return found
+
+    async def _run(self, key: K, before: asyncio.Task[T] | None) -> T:
+        if before is not None:
+            await asyncio.wait({before})
+        own = self._running[key] = self._next.pop(key)
+        try:
+            return await self._run_blocking(self._look_up, key)
+        finally:
+            if self._running.get(key) is own:
+                del self._running[key]

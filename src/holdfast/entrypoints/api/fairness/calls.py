@@ -1,0 +1,189 @@
+"""Blocking calls in fair shares. Each organization has a queue and a number of threads that it may
+use at once; threads serve the queues in turns, so nobody waits for more than a few calls of
+somebody else."""
+
+import asyncio
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+import structlog
+
+from holdfast.domain.ids import OrganizationId
+from holdfast.entrypoints.api.fairness.turns import ReadTurns
+from holdfast.entrypoints.api.http.problems import unavailable
+
+K = TypeVar("K", bound=tuple[OrganizationId, *tuple[Any, ...]])
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_log = structlog.get_logger("holdfast.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """`at_once` is how many threads one organization may use; `calls_max` counts calls that run
+    and calls in a queue, apart from the first `at_once` of each organization."""
+
+    threads: int
+    at_once: int
+    calls_max: int
+
+    @property
+    def calls_of_one_max(self) -> int:
+        """A rush of one organization leaves room for the others."""
+        return max(1, self.calls_max * 3 // 4)
+
+
+# Ordinary reads and changes of the catalog.
+READS = Shares(threads=8, at_once=4, calls_max=264)
+# Seat maps, statistics, occupancy, lists of orders and large bodies: a tenth of a second and more
+# of computing each.
+LARGE_READS = Shares(threads=2, at_once=1, calls_max=64)
+# Seconds each.
+IMPORTS = Shares(threads=2, at_once=1, calls_max=16)
+
+
+@dataclass(slots=True)
+class _Job:
+    organization_id: OrganizationId
+    call: Callable[[], Any]
+    future: "Future[Any]"
+
+
+class FairThreads:
+    """`submit` may be called from any thread. Threads start with the first call."""
+
+    def __init__(self, name: str, shares: Shares) -> None:
+        self._name = name
+        self._shares = shares
+        self._changed = threading.Condition()
+        self._queues: OrderedDict[OrganizationId, deque[_Job]] = OrderedDict()
+        self._running: Counter[OrganizationId] = Counter()
+        self._calls: Counter[OrganizationId] = Counter()
+        self._threads: list[threading.Thread] = []
+        self._is_closed = False
+
+    def submit(self, organization_id: OrganizationId, call: Callable[[], T]) -> "Future[T] | None":
+        """None when there is no room, for anyone or for this organization."""
+        job = _Job(organization_id, call, Future())
+        with self._changed:
+            if self._is_closed or not self._has_room_for(organization_id):
+                return None
+            self._calls[organization_id] += 1
+            self._queues.setdefault(organization_id, deque()).append(job)
+            if len(self._threads) < self._shares.threads:
+                self._start_thread()
+            self._changed.notify()
+        return job.future
+
+    def _has_room_for(self, organization_id: OrganizationId) -> bool:
+        """An organization that uses less than its threads is let in however many others queue, so
+        that two busy ones cannot shut out a third."""
+        calls = self._calls[organization_id]
+        return calls < self._shares.at_once or (
+            calls < self._shares.calls_of_one_max and self._calls.total() < self._shares.calls_max
+        )
+
+    def close(self) -> None:
+        """Running calls end by themselves; those in a queue are cancelled."""
+        with self._changed:
+            self._is_closed = True
+            waiting = [job for queue in self._queues.values() for job in queue]
+            self._queues.clear()
+            self._changed.notify_all()
+        for job in waiting:
+            job.future.cancel()
+
+    def _start_thread(self) -> None:
+        name = f"{self._name}-{len(self._threads)}"
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _work(self) -> None:
+        while job := self._take():
+            is_wanted = job.future.set_running_or_notify_cancel()
+            answer = _outcome_of(job) if is_wanted else None
+            # Leaving comes first, so that who gets the answer finds room.
+            self._leave(job.organization_id)
+            if answer is not None:
+                answer()
+
+    def _take(self) -> _Job | None:
+        with self._changed:
+            while not self._is_closed:
+                # At most as many are passed over as there are threads at work.
+                for organization_id, queue in self._queues.items():
+                    if self._running[organization_id] < self._shares.at_once:
+                        return self._take_from(organization_id, queue)
+                self._changed.wait()
+            return None
+
+    def _take_from(self, organization_id: OrganizationId, queue: deque[_Job]) -> _Job:
+        job = queue.popleft()
+        del self._queues[organization_id]
+        if queue:
+            # To the end of the round: everyone else is served before its next call.
+            self._queues[organization_id] = queue
+        self._running[organization_id] += 1
+        return job
+
+    def _leave(self, organization_id: OrganizationId) -> None:
+        with self._changed:
+            for counter in (self._running, self._calls):
+                counter[organization_id] -= 1
+                if not counter[organization_id]:
+                    del counter[organization_id]
+
+
+def _outcome_of(job: _Job) -> Callable[[], None]:
+    try:
+        return partial(job.future.set_result, job.call())
+    except BaseException as error:
+        return partial(job.future.set_exception, error)
+
+
+class FairCalls:
+    """Awaits blocking calls, which begin in turns."""
+
+    def __init__(self, name: str, shares: Shares, bound_seconds: float, turns: ReadTurns) -> None:
+        self._threads = FairThreads(name, shares)
+        self._bound_seconds = bound_seconds
+        self._turns = turns
+
+    async def run(
+        self,
+        organization_id: OrganizationId,
+        call: Callable[P, T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        call_made = partial(call, *args, **kwargs)
+        return await self.run_for(self._bound_seconds, organization_id, call_made)
+
+    async def run_for(
+        self, seconds: float, organization_id: OrganizationId, call: Callable[[], T]
+    ) -> T:
+        """Wait at most `seconds`."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._turns.take(organization_id)
+                future = self._threads.submit(organization_id, call)
+                if future is None:
+                    raise unavailable()
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            _log.error("call.unanswered", seconds=seconds)
+            raise unavailable() from None
+
+    async def run_by_key(self, call: Callable[[K], T], key: K) -> T:
+        """A key begins with its organization."""
+        return await self.run(key[0], call, key)
+
+    def close(self) -> None:
+        self._threads.close()

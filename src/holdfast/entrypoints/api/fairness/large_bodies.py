@@ -1,0 +1,26 @@
+"""How many large bodies may be in memory at once."""
+
+from holdfast.domain.ids import OrganizationId
+from holdfast.entrypoints.api.http.problems import unavailable
+
+# A body has 8 MiB at most.
+BODIES_MAX = 16
+BODIES_OF_ONE_MAX = 4
+
+
+class LargeBodies:
+    """Requests that have a large body, with their organizations. Used on the event loop only."""
+
+    def __init__(self) -> None:
+        self._organizations: dict[object, OrganizationId] = {}
+
+    def enter(self, request: object, organization_id: OrganizationId) -> None:
+        """Before the body is read. A request too many is refused with 503."""
+        entered = list(self._organizations.values())
+        if len(entered) >= BODIES_MAX or entered.count(organization_id) >= BODIES_OF_ONE_MAX:
+            raise unavailable()
+        self._organizations[request] = organization_id
+
+    def leave(self, request: object) -> None:
+        """A request that has not entered may leave too."""
+        self._organizations.pop(request, None)

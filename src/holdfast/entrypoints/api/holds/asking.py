@@ -1,0 +1,172 @@
+"""What a request asks to hold, in the domain's words, or everything that is wrong with it."""
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.domain.group.commands import SEATS_PER_HOLD_MAX, Ask, SeatAsk
+from holdfast.domain.holds.hold import NO_REMARKS, Remarks
+from holdfast.domain.ids import HoldId, SeatId
+from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity
+from holdfast.entrypoints.api.holds.structs import (
+    SECONDS_PER_MINUTE,
+    AskedLine,
+    ExtendHoldRequest,
+    PlaceHoldRequest,
+)
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.entrypoints.api.seats.structs import ReserveRequest
+from holdfast.services.holds.extension import ExtensionRequest
+from holdfast.services.holds.placement import HoldRequest
+
+_ASK_FIELDS = AskedLine.__struct_fields__
+_OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
+
+
+def hold_request(body: PlaceHoldRequest) -> HoldRequest:
+    errors: list[FieldError] = []
+    holder = read_holder(body.customer_email, body.user_id, errors)
+    asks = _asks(body, errors)
+    if holder is None or errors:
+        raise invalid(errors)
+    return HoldRequest(
+        body.session_id,
+        holder,
+        asks,
+        body.hold_id,
+        _remarks(body, body.notes),
+        bool(body.offer_alternative),
+    )
+
+
+def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
+    return holder_of(body.customer_email, body.user_id), _remarks(body)
+
+
+def extension_request(hold_id: HoldId, body: ExtendHoldRequest) -> ExtensionRequest:
+    if body.minutes is not None and body.seconds is not None:
+        message = "Give either minutes or seconds"
+        raise invalid([FieldError("seconds", "conflicting_fields", message)])
+    seconds = body.seconds
+    if body.minutes is not None:
+        seconds = body.minutes * SECONDS_PER_MINUTE
+    if seconds is None:
+        raise invalid([FieldError("minutes", "required", "Give minutes or seconds")])
+    is_anybody = body.customer_email is None and body.user_id is None
+    holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
+    return ExtensionRequest(hold_id, seconds, holder, bool(body.as_operator))
+
+
+def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
+    errors: list[FieldError] = []
+    holder = read_holder(customer_email, user_id, errors)
+    if holder is None:
+        raise invalid(errors)
+    return holder
+
+
+def email_of(field: str, text: str) -> EmailAddress:
+    try:
+        return EmailAddress(text)
+    except InvalidValue as error:
+        raise invalid([FieldError(field, error.code, error.message)]) from None
+
+
+def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:
+    errors = list(_doubled([("", seat_ids)]))
+    if errors:
+        raise invalid(errors)
+
+
+def _remarks(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) -> Remarks:
+    if body.source is None and body.cart_token is None and notes is None:
+        return NO_REMARKS
+    return Remarks(body.source or NO_REMARKS.source, body.cart_token, notes)
+
+
+def read_holder(
+    customer_email: str | None, user_id: str | None, errors: list[FieldError]
+) -> Holder | None:
+    field = "customer_email"
+    try:
+        email = None if customer_email is None else EmailAddress(customer_email)
+        field = "customer_email" if user_id is None else "user_id"
+        return Holder(email, user_id)
+    except InvalidValue as error:
+        errors.append(FieldError(field, error.code, error.message))
+        return None
+
+
+def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatAsk, ...]:
+    if body.lines is None:
+        asked = [("", _line_of(body))]
+    else:
+        asked = [(f"lines[{position}].", line) for position, line in enumerate(body.lines)]
+        if any(getattr(body, field) is not None for field in _ASK_FIELDS):
+            message = "Give either ticket_type_id and quantity, or seat_ids, or lines"
+            errors.append(FieldError("lines", "conflicting_fields", message))
+    asks = [ask_of(path, line, errors) for path, line in asked]
+    errors.extend(errors_of_seats("lines", asked))
+    return tuple(ask for ask in asks if ask is not None)
+
+
+def _line_of(body: PlaceHoldRequest) -> AskedLine:
+    return AskedLine(**{field: getattr(body, field) for field in _ASK_FIELDS})
+
+
+def ask_of(path: str, line: AskedLine, errors: list[FieldError]) -> Ask | SeatAsk | None:
+    """`path` is where the line is in the request, with a dot at its end."""
+    if line.seat_ids is not None:
+        return _seat_ask(path, line, line.seat_ids, errors)
+    if line.ticket_type_id is None or line.quantity is None:
+        errors.extend(
+            FieldError(path + field, "required", "This field is required")
+            for field in ("ticket_type_id", "quantity")
+            if getattr(line, field) is None
+        )
+        return None
+    accessible = line.accessible or 0
+    if accessible > line.quantity:
+        message = "There cannot be more accessible places than places"
+        errors.append(FieldError(f"{path}accessible", "invalid_value", message))
+    if line.at_least is not None and line.at_least > line.quantity:
+        message = "Must be a whole number from 1 to quantity"
+        errors.append(FieldError(f"{path}at_least", "invalid_value", message))
+        return None
+    return Ask(
+        line.ticket_type_id,
+        Quantity(line.quantity),
+        line.unit_price,
+        line.block_id,
+        accessible,
+        bool(line.together),
+        line.at_least,
+    )
+
+
+def _seat_ask(
+    path: str, line: AskedLine, seat_ids: list[SeatId], errors: list[FieldError]
+) -> SeatAsk:
+    for field in _OF_QUANTITIES:
+        if getattr(line, field) is not None:
+            message = "Seats that are named say this themselves: leave it out beside seat_ids"
+            errors.append(FieldError(path + field, "conflicting_fields", message))
+    return SeatAsk(tuple(seat_ids), line.ticket_type_id, line.unit_price)
+
+
+def errors_of_seats(whole: str, asked: Sequence[tuple[str, AskedLine]]) -> Iterator[FieldError]:
+    """`whole` is the field that has all of them."""
+    named = [(path, line.seat_ids) for path, line in asked if line.seat_ids is not None]
+    yield from _doubled(named)
+    if sum(len(seat_ids) for _, seat_ids in named) > SEATS_PER_HOLD_MAX:
+        message = f"A hold has at most {SEATS_PER_HOLD_MAX} seats"
+        yield FieldError(whole, ProblemCode.INVALID_LINES.value, message)
+
+
+def _doubled(named: Sequence[tuple[str, Sequence[SeatId]]]) -> Iterator[FieldError]:
+    seen: set[SeatId] = set()
+    for path, seat_ids in named:
+        for position, seat_id in enumerate(seat_ids):
+            if seat_id in seen:
+                field = f"{path}seat_ids[{position}]"
+                yield FieldError(field, "duplicate", "This seat is named twice")
+            seen.add(seat_id)

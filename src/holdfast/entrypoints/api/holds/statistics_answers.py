@@ -1,0 +1,112 @@
+"""How many holds there are and what becomes of them, as an answer."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from holdfast.entrypoints.api.answers import AnswerShape, utc
+from holdfast.entrypoints.api.structs import Moment
+from holdfast.ports.statistics import SaleStatistics
+from holdfast.services.holds.statistics import Statistics
+
+_DECIMALS = 4
+
+Rate: TypeAlias = Annotated[
+    float | None, Meta(description="From 0 to 1; null where there is nothing to compare with.")
+]
+
+
+class WindowAnswer(AnswerShape, frozen=True):
+    """Of the holds that were made since `since`; a place in a line counts as one from when it is
+    promoted. Rates are of those that have ended: expired, paid or let go. `abandonment_rate` is of
+    those among them that went to the checkout: how many came to no order. `renewed` are carts that
+    came back after their hold had expired, `changed` carts whose hold was changed. `waiting` is
+    about this moment."""
+
+    since: Moment
+    holds: int
+    holders: int
+    holds_per_holder: float | None
+    reservations_per_minute: Annotated[
+        float, Meta(description="Since the first hold of the window, which is a minute at least.")
+    ]
+    expired: int
+    expiration_rate: Rate
+    converted: int
+    conversion_rate: Rate
+    cancelled: int
+    renewed: int
+    changed: int
+    waiting: int
+    promoted: Annotated[int, Meta(description="Got their places after they had waited.")]
+    left_line: Annotated[
+        int, Meta(description="Left the line, or ran out of time in it, before their turn.")
+    ]
+    average_waiting_seconds: Annotated[
+        float | None, Meta(description="Of those who were promoted; null where nobody was.")
+    ]
+    checkouts: Annotated[int, Meta(description="Whose holder went to pay, or has paid.")]
+    hold_to_checkout_rate: Rate
+    abandonment_rate: Rate
+
+
+class StatsAnswer(AnswerShape, frozen=True):
+    """Holds at one moment, `at`. `active_holds` have `total_held_tickets` among them, of which
+    `total_held_seats` are assigned seats; `holds_expiring_soon` of them end within five minutes.
+    `expired_holds` have lapsed and are yet to be cleaned up, which delays nobody. Parties on
+    the waitlist are counted separately: `waiting_parties` are on it, `expired_waiting_parties` ran
+    out of time and are yet to be cleaned up. `window` says what became of the holds of the last
+    hours."""
+
+    active_holds: int
+    expired_holds: int
+    total_held_tickets: int
+    total_held_seats: int
+    holds_expiring_soon: int
+    waiting_parties: int
+    expired_waiting_parties: int
+    at: Moment
+    window: WindowAnswer
+
+
+def stats_answer(statistics: Statistics) -> StatsAnswer:
+    now = statistics.now
+    return StatsAnswer(
+        active_holds=now.active,
+        expired_holds=now.lapsed,
+        total_held_tickets=now.tickets,
+        total_held_seats=now.seats,
+        holds_expiring_soon=now.expiring_soon,
+        waiting_parties=now.waiting,
+        expired_waiting_parties=now.lapsed_waiting,
+        at=utc(now.at),
+        window=_window(statistics.sale),
+    )
+
+
+def _window(sale: SaleStatistics) -> WindowAnswer:
+    return WindowAnswer(
+        since=utc(sale.since),
+        holds=sale.holds,
+        holders=sale.holders,
+        holds_per_holder=_rounded(sale.holds_per_holder),
+        reservations_per_minute=round(sale.reservations_per_minute, _DECIMALS),
+        expired=sale.expired,
+        expiration_rate=_rounded(sale.expiration_rate),
+        converted=sale.converted,
+        conversion_rate=_rounded(sale.conversion_rate),
+        cancelled=sale.cancelled,
+        renewed=sale.renewed,
+        changed=sale.changed,
+        waiting=sale.waiting,
+        promoted=sale.promoted,
+        left_line=sale.left_line,
+        average_waiting_seconds=_rounded(sale.average_waiting_seconds),
+        checkouts=sale.at_checkout,
+        hold_to_checkout_rate=_rounded(sale.hold_to_checkout_rate),
+        abandonment_rate=_rounded(sale.abandonment_rate),
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DECIMALS)

@@ -1,0 +1,127 @@
+"""The shapes of requests about holds."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.domain.group.commands import LINES_MAX, SEATS_PER_HOLD_MAX
+from holdfast.domain.holds.hold import NOTES_LENGTH_MAX, HoldStatus, Source
+from holdfast.domain.ids import BlockId, HoldId, SessionId, TicketTypeId
+from holdfast.domain.policy import TTL_SECONDS_MAX
+from holdfast.domain.values import QUANTITY_MAX
+from holdfast.entrypoints.api.seats.structs import CartToken, SeatRef
+from holdfast.entrypoints.api.structs import (
+    AN_ID,
+    Amount,
+    Email,
+    PageQuery,
+    RequestShape,
+    TicketCount,
+    UserId,
+)
+from holdfast.ports.holds import HoldOrder
+
+REFERENCE_LENGTH_MAX = 20
+SECONDS_PER_MINUTE = 60
+
+TypeRef: TypeAlias = Annotated[TicketTypeId, AN_ID]
+BlockRef: TypeAlias = Annotated[BlockId, AN_ID]
+SeatIds: TypeAlias = Annotated[
+    list[SeatRef],
+    Meta(min_length=1, max_length=SEATS_PER_HOLD_MAX, description="These very seats."),
+]
+AccessibleCount: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=0, le=QUANTITY_MAX, description="How many of them have to be accessible.", examples=[1]
+    ),
+]
+Together: TypeAlias = Annotated[
+    bool, Meta(description="Side by side, or not at all. Of the best that are available.")
+]
+AtLeast: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=QUANTITY_MAX,
+        description="As many as there are up to `quantity`, and no fewer than this.",
+        examples=[1],
+    ),
+]
+Notes: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=NOTES_LENGTH_MAX,
+        examples=["Regular guest"],
+        extra={"message": f"Must be 1 to {NOTES_LENGTH_MAX} characters"},
+    ),
+]
+Reference: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=REFERENCE_LENGTH_MAX, examples=["K7M2QX"])
+]
+
+
+class AskedLine(RequestShape, frozen=True):
+    """Either `ticket_type_id` and `quantity` (of a seated type: the best that are available, in one
+    block if `block_id` names it), or `seat_ids`."""
+
+    ticket_type_id: TypeRef | None = None
+    quantity: TicketCount | None = None
+    unit_price: Amount | None = None
+    seat_ids: SeatIds | None = None
+    block_id: BlockRef | None = None
+    accessible: AccessibleCount | None = None
+    together: Together | None = None
+    at_least: AtLeast | None = None
+
+
+class PlaceHoldRequest(RequestShape, frozen=True):
+    """Either `ticket_type_id` and `quantity` (of a seated type: the best that are available, in one
+    block if `block_id` names it), or `seat_ids`, or `lines` of both kinds; and at least one of
+    `customer_email` and `user_id`. `hold_id` is yours to choose: the same id sent again never holds
+    twice. With `offer_alternative`, a refusal for seats that are taken offers the next best."""
+
+    session_id: Annotated[SessionId, AN_ID]
+    ticket_type_id: TypeRef | None = None
+    quantity: TicketCount | None = None
+    unit_price: Amount | None = None
+    lines: Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)] | None = None
+    customer_email: Email | None = None
+    user_id: UserId | None = None
+    hold_id: Annotated[HoldId, AN_ID] | None = None
+    seat_ids: SeatIds | None = None
+    block_id: BlockRef | None = None
+    accessible: AccessibleCount | None = None
+    together: Together | None = None
+    at_least: AtLeast | None = None
+    source: Source | None = None
+    cart_token: CartToken | None = None
+    notes: Notes | None = None
+    offer_alternative: bool | None = None
+
+
+class ExtendHoldRequest(RequestShape, frozen=True):
+    """By `minutes` or `seconds`. `customer_email` or `user_id` say whose hold it has to be. With
+    `as_operator`, beyond what the policy allows: for keys with the scope holds:operate."""
+
+    minutes: (
+        Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE, examples=[5])] | None
+    ) = None
+    seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300])] | None = None
+    customer_email: Email | None = None
+    user_id: UserId | None = None
+    as_operator: bool | None = None
+
+
+class HoldsQuery(PageQuery, frozen=True):
+    """`lapsed` finds holds whose time is up and of which nobody has written that down yet; `order`
+    of `expiry` lists live holds, the next to expire first."""
+
+    session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET
+    status: HoldStatus | UnsetType = UNSET
+    email: Email | UnsetType = UNSET
+    user_id: UserId | UnsetType = UNSET
+    reference: Reference | UnsetType = UNSET
+    lapsed: bool = False
+    order: HoldOrder = HoldOrder.NEWEST

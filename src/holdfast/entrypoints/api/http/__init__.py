@@ -1,0 +1,1 @@
+"""HTTP: routing, parsing, problems, idempotency and replies."""

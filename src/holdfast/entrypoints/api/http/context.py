@@ -1,0 +1,42 @@
+"""What handlers work with."""
+
+from dataclasses import dataclass
+
+from holdfast.domain.ids import EventKey, SessionId, SessionKey
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.fairness.answers import EngineAnswers, FreshLookups, SharedLookups
+from holdfast.entrypoints.api.fairness.calls import FairCalls
+from holdfast.entrypoints.api.fairness.turns import ReadTurns
+from holdfast.entrypoints.api.seats.maps import WrittenMap
+from holdfast.ports.audit.reader import AuditReader
+from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.facts.log import FactLog
+from holdfast.ports.holds import HoldReader
+from holdfast.ports.orders import OrderReader
+from holdfast.ports.payments import DemoTill
+from holdfast.ports.seats import SeatReader
+from holdfast.services.holds.statistics import CountedSale, StatisticsKey
+from holdfast.services.orders.checkout import Cashier
+from holdfast.services.seats.reservation import SeatFinder, SeatPath
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    engine: EngineAnswers
+    blocking: FairCalls
+    large: FairCalls
+    imports: FairCalls
+    holds: HoldReader
+    catalogue: CatalogueStore
+    seats: SeatReader
+    statistics: FreshLookups[StatisticsKey, CountedSale | Refusal]
+    occupancies: FreshLookups[EventKey, bytes | Refusal]
+    orders: OrderReader
+    facts: FactLog
+    audit: AuditReader
+    cashier: Cashier
+    demo_till: DemoTill | None
+    seat_finder: SeatFinder
+    seat_lookups: SharedLookups[SeatPath, SessionId | Refusal]
+    maps: FreshLookups[SessionKey, WrittenMap | Refusal]
+    turns: ReadTurns

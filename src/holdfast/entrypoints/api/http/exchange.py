@@ -1,0 +1,158 @@
+"""One request on its way in, one reply on its way out."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from ipaddress import ip_address
+from re import ASCII
+from re import compile as compile_pattern
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+from uuid import UUID
+
+from starlette.types import Scope
+from uuid_utils import uuid7
+
+from holdfast.domain.group.commands import Origin
+from holdfast.ports.access import Principal
+from holdfast.services.idempotency.seal import Seal
+
+JSON = b"application/json"
+PROBLEM_JSON = b"application/problem+json"
+NOT_MODIFIED = 304
+
+# An answer of the API is for its caller alone, and nothing in it is ever to be executed.
+API_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+_REQUEST_ID = compile_pattern(rb"[A-Za-z0-9._-]{1,128}", ASCII)
+_USER_AGENT_LENGTH_MAX = 200
+
+RawHeaders = Sequence[tuple[bytes, bytes]]
+
+
+class Reply(NamedTuple):
+    """`headers` belong to this reply; `standing_headers` to its kind."""
+
+    status: int
+    body: bytes
+    content_type: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    standing_headers: tuple[tuple[bytes, bytes], ...] = API_HEADERS
+
+
+class Call:
+    """What is known of a request. The route, the principal, the ids or the cart in the path (where
+    the route has them), the key and the seal of what is stored for it are filled in on the way."""
+
+    __slots__ = (
+        "_raw_path",
+        "actor",
+        "cart",
+        "client",
+        "headers",
+        "idempotency_key",
+        "method",
+        "nested_id",
+        "path",
+        "path_id",
+        "principal",
+        "query_string",
+        "request_id",
+        "route_path",
+        "seal",
+        "success_status",
+    )
+
+    principal: Principal
+    path_id: UUID
+    nested_id: UUID
+
+    def __init__(self, scope: Scope) -> None:
+        raw: RawHeaders = scope["headers"]
+        headers = dict(raw)
+        if len(headers) != len(raw):
+            headers = _joined(raw)
+        self.headers = headers
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self._raw_path: bytes | None = scope.get("raw_path")
+        self.query_string: bytes = scope["query_string"]
+        self.client: tuple[str, object] | None = scope.get("client")
+        self.request_id = _request_id(headers.get(b"x-request-id"))
+        self.actor: str | None = None
+        self.route_path: str | None = None
+        self.cart = ""  # unless the path names one
+        self.idempotency_key: str | None = None
+        self.seal: Seal | None = None
+        self.success_status = 200
+
+    def authenticated_as(self, principal: Principal) -> None:
+        self.principal = principal
+        self.actor = principal.actor
+
+    @property
+    def address(self) -> str:
+        """Of the peer, which may be a proxy that many callers share."""
+        return self.client[0] if self.client else ""
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The parts of the path, each decoded by itself: a slash within a part is no boundary.
+        What is not UTF-8 becomes something that nobody can print."""
+        raw = self._raw_path
+        if raw is None or b"%" not in raw:
+            return tuple(self.path.split("/"))
+        parts = map(unquote_to_bytes, raw.split(b"/"))
+        return tuple(part.decode("utf-8", "surrogateescape") for part in parts)
+
+    @property
+    def origin(self) -> Origin:
+        assert self.actor is not None
+        return Origin(
+            actor=self.actor,
+            request_id=self.request_id,
+            ip=_ip(self.client[0]) if self.client else None,
+            user_agent=_printable(self.headers.get(b"user-agent", b"")),
+        )
+
+
+def is_known_tag(call: Call, tag: bytes) -> bool:
+    """Whether If-None-Match names this tag, weakly or not (RFC 9110, 13.1.2)."""
+    sent = call.headers.get(b"if-none-match", b"")
+    known = [each.strip().removeprefix(b"W/") for each in sent.split(b",")]
+    return tag in known or b"*" in known
+
+
+def _joined(raw: RawHeaders) -> dict[bytes, bytes]:
+    """A header sent twice is one header with a list in it (RFC 9110, 5.3). No key, credential or
+    request id contains a comma and a space, so a doubled one is refused where it is read."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in raw:
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    return headers
+
+
+def _request_id(sent: bytes | None) -> str:
+    if sent is not None and _REQUEST_ID.fullmatch(sent):
+        return sent.decode("ascii")
+    return str(uuid7())
+
+
+@lru_cache(maxsize=4096)
+def _ip(client: str) -> str | None:
+    """A test client or a socket file has no address; a zone (`%eth0`) says nothing elsewhere."""
+    try:
+        return str(ip_address(client.partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def _printable(user_agent: bytes) -> str | None:
+    text = user_agent[:_USER_AGENT_LENGTH_MAX].decode("latin-1")
+    if not text.isprintable():
+        text = "".join(letter for letter in text if letter.isprintable())
+    return text or None

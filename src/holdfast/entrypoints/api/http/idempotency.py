@@ -1,0 +1,47 @@
+"""Reading the key under which a request may come again."""
+
+import re
+
+import msgspec
+
+from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.entrypoints.api.access.authentication import sent_secret
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.exchange import Call
+from holdfast.entrypoints.api.http.problems import Problem
+from holdfast.services.idempotency.fingerprint import repeat_key, request_fingerprint
+from holdfast.services.idempotency.seal import seal_of
+
+_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
+
+_encode = msgspec.json.Encoder().encode
+
+
+def sent_key(call: Call) -> str | None:
+    """The Idempotency-Key header, if there is one."""
+    sent = call.headers.get(b"idempotency-key")
+    if sent is None:
+        return None
+    if not _KEY.fullmatch(sent):
+        raise Problem(
+            ProblemCode.INVALID_IDEMPOTENCY_KEY,
+            "Idempotency-Key must be 1 to 255 visible ASCII characters",
+        )
+    return sent.decode("ascii")
+
+
+def idempotency_of(call: Call, key: str | None, body: msgspec.Struct) -> IdempotencyKey | None:
+    """From here on, what is stored for this call is sealed."""
+    if key is None:
+        return None
+    fingerprint = request_fingerprint(call.method, _address(call), _encode(body))
+    call.seal = seal_of(sent_secret(call), key, fingerprint)
+    return repeat_key(call.principal, key, fingerprint)
+
+
+def _address(call: Call) -> str:
+    """The name of a cart is the platform's, to the letter. Ids are hexadecimal, and nothing else in
+    our paths has capitals."""
+    if call.cart:
+        return f"{call.route_path} {call.cart}"
+    return call.path.lower()

@@ -1,0 +1,79 @@
+"""The outermost layer of the API: every request gets an id, one reply, and one line in the log."""
+
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+
+import structlog
+from starlette.types import Receive, Scope, Send
+
+from holdfast.entrypoints.api.http.exchange import NOT_MODIFIED, Call, Reply
+from holdfast.entrypoints.api.http.parsing import ClientGone, body_cut_off
+from holdfast.entrypoints.api.http.problems import Problem, unexpected_reply
+
+HTTP_REFUSED = 400
+
+_log = structlog.get_logger("holdfast.api")
+
+
+class Edge:
+    """Plain ASGI. Whatever happens inside, the caller gets a reply that gives nothing away."""
+
+    def __init__(self, answer: Callable[[Call, Receive], Awaitable[Reply]]) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await _decline(scope, send)
+            return
+        started = perf_counter()
+        call = Call(scope)
+        try:
+            reply = await self._answer(call, receive)
+        except Problem as problem:
+            reply = problem.reply(call.request_id)
+        except ClientGone:
+            _log.info("request.abandoned", method=call.method, request_id=call.request_id)
+            # For a client that is there and sent a broken body. Nobody reads it otherwise.
+            reply = body_cut_off().reply(call.request_id)
+        except Exception:
+            _log.exception("request.failed", method=call.method, request_id=call.request_id)
+            reply = unexpected_reply(call.request_id)
+        await _send(call, reply, send)
+        _log_request(call, reply.status, perf_counter() - started)
+
+
+async def _send(call: Call, reply: Reply, send: Send) -> None:
+    headers = [
+        (b"content-type", reply.content_type),
+        (b"content-length", b"%d" % len(reply.body)),
+        (b"x-request-id", call.request_id.encode("ascii")),
+        *reply.standing_headers,
+        *reply.headers,
+    ]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    has_body = call.method != "HEAD" and reply.status != NOT_MODIFIED
+    body = reply.body if has_body else b""
+    await send({"type": "http.response.body", "body": body})
+
+
+def _log_request(call: Call, status: int, seconds: float) -> None:
+    """The route, not the path: what the caller sent does not get into the log unchecked. What went
+    well is told at level debug only: a hold has a line of its own already, with the same request
+    id, and a second one would cost a tenth of the rate."""
+    write = _log.debug if status < HTTP_REFUSED else _log.info
+    write(
+        "request",
+        method=call.method,
+        route=call.route_path,
+        status=status,
+        duration_ms=round(seconds * 1000, 2),
+        actor=call.actor,
+        request_id=call.request_id,
+    )
+
+
+async def _decline(scope: Scope, send: Send) -> None:
+    """The outer application owns the lifespan, and the API has no sockets."""
+    if scope["type"] != "websocket":
+        raise NotImplementedError(f"the API does not serve {scope['type']}")
+    await send({"type": "websocket.close"})

@@ -1,0 +1,116 @@
+"""Problems: RFC 9457, with the fields that clients of the hold API read (`error`, `message`).
+
+Nothing in a problem repeats what the caller sent: messages are ours, field paths are made of the
+names of our own fields and of positions."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.refusals import service_unavailable
+from holdfast.domain.values import JsonValue
+from holdfast.entrypoints.api.http.codes import KINDS, RETRY_SOON, Code, ProblemCode
+from holdfast.entrypoints.api.http.exchange import PROBLEM_JSON, Reply
+
+_RETRY_SOON_HEADERS = ((b"retry-after", b"1"),)
+_NO_DETAILS: Mapping[str, JsonValue] = {}
+
+_encode = msgspec.json.Encoder().encode
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class FieldError(msgspec.Struct, frozen=True):
+    """`field` is a path such as `lines[2].quantity`; `body` or `query` stand for the whole."""
+
+    field: str
+    code: str
+    message: str
+
+
+class Problem(Exception):
+    """The request cannot be served as it is. Raised while it is read, turned into a reply once."""
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        *,
+        errors: Sequence[FieldError] = (),
+        headers: Headers = (),
+    ) -> None:
+        super().__init__(code.value)
+        self.code = code
+        self.message = message
+        self.errors = errors
+        self.headers = headers
+
+    def reply(self, request_id: str) -> Reply:
+        return _reply(self.code, self.message, request_id, errors=self.errors, headers=self.headers)
+
+
+def invalid(errors: Sequence[FieldError]) -> Problem:
+    """One error whose rule has a code of its own goes by that code; all else is a
+    `validation_error` with the list."""
+    if len(errors) == 1:
+        only = errors[0]
+        if only.code in KINDS:
+            return Problem(ProblemCode(only.code), only.message, errors=errors)
+        return Problem(ProblemCode.VALIDATION_ERROR, f"{only.field}: {only.message}", errors=errors)
+    return Problem(ProblemCode.VALIDATION_ERROR, "Several fields are invalid", errors=errors)
+
+
+def unavailable() -> Problem:
+    return Problem(RefusalCode.SERVICE_UNAVAILABLE, service_unavailable().message)
+
+
+def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
+    return _reply(refusal.code, refusal.message, request_id, details=refusal.details)
+
+
+def unexpected_reply(request_id: str) -> Reply:
+    """Whatever went wrong is in the log under the request id, and nowhere else."""
+    message = "Something went wrong on our side. Repeat the request with the same Idempotency-Key."
+    return _reply(RefusalCode.INTERNAL_ERROR, message, request_id)
+
+
+def retry_headers(code: Code) -> Headers:
+    return _RETRY_SOON_HEADERS if code in RETRY_SOON else ()
+
+
+def problem_body(
+    code: Code,
+    message: str,
+    request_id: str,
+    details: Mapping[str, JsonValue] = _NO_DETAILS,
+    errors: Sequence[FieldError] = (),
+) -> dict[str, object]:
+    kind = KINDS[code]
+    body: dict[str, object] = {
+        "type": f"urn:holdfast:problem:{code.value}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": message,
+        "error": code.value,
+        "message": message,
+        **details,
+        "request_id": request_id,
+    }
+    if errors:
+        body["errors"] = errors
+    return body
+
+
+def _reply(
+    code: Code,
+    message: str,
+    request_id: str,
+    *,
+    details: Mapping[str, JsonValue] = _NO_DETAILS,
+    errors: Sequence[FieldError] = (),
+    headers: Headers = (),
+) -> Reply:
+    body = problem_body(code, message, request_id, details, errors)
+    headers = (*headers, *retry_headers(code))
+    return Reply(KINDS[code].status, _encode(body), PROBLEM_JSON, headers)

@@ -1,0 +1,149 @@
+"""Turning what came of a request into a reply, and a reply into the bytes that are recorded for
+an idempotency key: three digits of the status, then the body, all of it sealed."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
+from holdfast.domain.catalog.seat_import import ImportedSeats
+from holdfast.domain.group.outcomes import (
+    AlreadyConverted,
+    CartChanged,
+    CartEmptied,
+    CheckoutStarted,
+    Converted,
+    Expired,
+    Extended,
+    Outcome,
+    Placed,
+    Promoted,
+    Released,
+    SeatsBlocked,
+    Waiting,
+    Warned,
+)
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.answers import (
+    PageAnswer,
+    event_answer,
+    pool_answer,
+    session_answer,
+    ticket_type_answer,
+)
+from holdfast.entrypoints.api.catalog.hall_answers import block_answer, import_answer
+from holdfast.entrypoints.api.holds.answers import hold_answer
+from holdfast.entrypoints.api.http.cursors import cursor_text
+from holdfast.entrypoints.api.http.exchange import JSON, PROBLEM_JSON, Call, Reply
+from holdfast.entrypoints.api.http.problems import refusal_reply, retry_headers
+from holdfast.entrypoints.api.orders.answers import order_answer, started_answer
+from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.engine import Answer
+from holdfast.ports.paging import Page
+
+T = TypeVar("T")
+
+AnyOutcome = Outcome | CatalogueOutcome
+Show = Callable[[AnyOutcome], object]
+
+OK = 200
+ACCEPTED = 202
+
+_REPLAYED_HEADERS = ((b"idempotent-replayed", b"true"),)
+
+written = msgspec.json.Encoder().encode
+
+
+def answer_of(outcome: AnyOutcome) -> object:
+    """How an outcome is shown, unless its route has a way of its own."""
+    match outcome:
+        case Placed() | Released() | Extended() | CartChanged():
+            return hold_answer(outcome.hold, outcome.at)
+        case Waiting():
+            return hold_answer(outcome.hold, outcome.at, outcome.position)
+        case Event():
+            return event_answer(outcome)
+        case Session():
+            return session_answer(outcome)
+        case PoolState():
+            return pool_answer(outcome)
+        case TicketType():
+            return ticket_type_answer(outcome)
+        case Block():
+            return block_answer(outcome)
+        case ImportedSeats():
+            return import_answer(outcome)
+        case CheckoutStarted():
+            return started_answer(outcome)
+        case Converted():
+            return order_answer(outcome.order)
+        case AlreadyConverted():
+            raise AssertionError("the order has to be read")
+        case Expired() | Warned() | SeatsBlocked() | CartEmptied() | Promoted() | Refusal():
+            raise AssertionError("nobody is answered with this")
+
+
+def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
+    """What a repetition gets again, byte for byte, sealed. Runs on a thread of the engine or the
+    store."""
+    reply = _reply_to_outcome(call, outcome, show)
+    assert call.seal is not None, "what is kept for a key is sealed with it"
+    return call.seal.close(b"%d%b" % (reply.status, reply.body))
+
+
+def reply_to(call: Call, answer: Answer | CatalogueAnswer, show: Show = answer_of) -> Reply:
+    outcome = answer.outcome
+    if answer.body is None:
+        assert outcome is not None, "an answer without an outcome is a replay, and has a body"
+        reply = _reply_to_outcome(call, outcome, show)
+    else:
+        assert call.seal is not None
+        reply = _recorded(call.seal.open(answer.body), outcome)
+    return as_replayed(reply) if answer.is_replay or _is_repeat(outcome) else reply
+
+
+def as_replayed(reply: Reply) -> Reply:
+    """What is told was done by an earlier request."""
+    return reply._replace(headers=_REPLAYED_HEADERS)
+
+
+def reply_to_reading(call: Call, found: T | Refusal, answer: Callable[[T], object]) -> Reply:
+    if isinstance(found, Refusal):
+        return refusal_reply(found, call.request_id)
+    return Reply(200, written(answer(found)))
+
+
+def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T], object]) -> Reply:
+    if isinstance(found, Refusal):
+        return refusal_reply(found, call.request_id)
+    following = cursor_text(found.next) if found.next else None
+    data = [answer(item) for item in found.items]
+    return Reply(200, written(PageAnswer(data, following is not None, following)))
+
+
+def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
+    if isinstance(outcome, Refusal):
+        return refusal_reply(outcome, call.request_id)
+    return Reply(_status(call, outcome), written(show(outcome)))
+
+
+def _status(call: Call, outcome: AnyOutcome) -> int:
+    """200 where nothing new came of it, and 202 where it may come later."""
+    if isinstance(outcome, Waiting):
+        return ACCEPTED
+    if isinstance(outcome, CartChanged | CartEmptied) or _is_repeat(outcome):
+        return OK
+    return call.success_status
+
+
+def _is_repeat(outcome: AnyOutcome | None) -> bool:
+    return (
+        isinstance(outcome, Placed | CheckoutStarted | CartChanged | Waiting) and outcome.is_repeat
+    )
+
+
+def _recorded(body: bytes, outcome: AnyOutcome | None) -> Reply:
+    status = int(body[:3])
+    headers = retry_headers(outcome.code) if isinstance(outcome, Refusal) else ()
+    return Reply(status, body[3:], PROBLEM_JSON if status >= 400 else JSON, headers)

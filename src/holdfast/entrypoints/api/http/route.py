@@ -1,0 +1,58 @@
+"""What a line of the table of routes says."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import msgspec
+
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.http.codes import Code, ProblemCode
+from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.parsing import BODY_BYTES_MAX
+from holdfast.ports.access import Scope
+
+G = TypeVar("G", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route(Generic[G]):
+    """`description` says what the summary cannot. A request gives a body or a query, which the
+    handler gets; or neither. A path with an id says how an id that nobody has is refused; one with
+    two, both. `invalid` is the code of fields that break a rule without a code of its own. A body
+    is JSON, or, where `takes_csv`, also a CsvText; where `is_body_optional`, nothing at all is the
+    same as an empty object. `also` are the other statuses of success, and what each means;
+    `empty_answer` is what is answered where there is nothing left to show. `refusals` are those of
+    this route; what any route may answer is added where it is needed."""
+
+    method: str
+    path: str
+    scope: Scope
+    summary: str
+    description: str | None = None
+    handler: Callable[[Context, Call, G], Awaitable[Reply]]
+    body: type[G] | None = None
+    query: type[G] | None = None
+    is_body_optional: bool = False
+    takes_csv: bool = False
+    body_bytes_max: int = BODY_BYTES_MAX
+    answer: type[msgspec.Struct]
+    status: int = 200
+    also: Mapping[int, str] = field(default_factory=dict)
+    empty_answer: type[msgspec.Struct] | None = None
+    not_found: Refusal | None = None
+    nested_not_found: Refusal | None = None
+    invalid: ProblemCode = ProblemCode.VALIDATION_ERROR
+    has_etag: bool = False
+    refusals: tuple[Code, ...] = ()
+
+    @property
+    def is_unsafe(self) -> bool:
+        """It changes something, so it takes an Idempotency-Key."""
+        return self.method in {"POST", "PUT", "PATCH", "DELETE"}
+
+    @property
+    def is_of_cart(self) -> bool:
+        """Its path names a cart."""
+        return "/{cart}/" in self.path

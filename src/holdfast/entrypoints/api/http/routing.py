@@ -1,0 +1,224 @@
+"""From a request to its handler, in the order of validation: origin, size, lexical, syntax. What
+remains, the meaning, is the handler's."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from starlette.types import Receive
+
+from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.access.authentication import Bearer, require_scope
+from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.idempotency import sent_key
+from holdfast.entrypoints.api.http.parsing import (
+    BODY_BYTES_MAX,
+    BodyParser,
+    declared_length,
+    is_csv,
+    parse_query,
+    path_id,
+    read_body,
+    refuse_query,
+)
+from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid, refusal_reply
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.structs import CsvText, NoFields
+
+_NO_FIELDS = NoFields()
+
+Respond = Callable[[Call, Receive], Awaitable[Reply]]
+
+
+class Endpoint:
+    """A route, made ready."""
+
+    def __init__(self, route: Route[Any], context: Context, bearer: Bearer) -> None:
+        self._route = route
+        self._context = context
+        self._bearer = bearer
+        self._body = BodyParser(route.body or NoFields)
+
+    async def __call__(self, call: Call, receive: Receive) -> Reply:
+        try:
+            return await self._answer(call, receive)
+        except Problem as problem:
+            if problem.code is ProblemCode.VALIDATION_ERROR:
+                problem.code = self._route.invalid
+            raise
+
+    async def _answer(self, call: Call, receive: Receive) -> Reply:
+        route = self._route
+        call.route_path = route.path
+        call.success_status = route.status
+        call.authenticated_as(await self._bearer.authenticate(call))
+        require_scope(call.principal, route.scope)
+        self._context.turns.saw(call.principal.organization_id)
+        if route.is_unsafe:
+            given = await self._read_body(call, receive)
+        else:
+            given = parse_query(call.query_string, route.query or NoFields)
+        refusal = _read_path(route, call)
+        if refusal is not None:
+            return refusal_reply(refusal, call.request_id)
+        return await route.handler(self._context, call, given)
+
+    async def _read_body(self, call: Call, receive: Receive) -> Any:
+        body = await read_body(call, receive, self._route.body_bytes_max)
+        if len(body) <= BODY_BYTES_MAX:
+            return self._parse_body(call, body)
+        # The event loop has others to serve meanwhile.
+        organization_id = call.principal.organization_id
+        return await self._context.large.run(organization_id, self._parse_body, call, body)
+
+    def _parse_body(self, call: Call, body: bytes) -> Any:
+        call.idempotency_key = sent_key(call)
+        refuse_query(call.query_string)
+        if not body and (self._route.body is None or self._route.is_body_optional):
+            return self._route.body() if self._route.body else _NO_FIELDS
+        if is_csv(call, takes_csv=self._route.takes_csv):
+            return CsvText(body)
+        return self._body.parse(body)
+
+
+class LargeBodyEndpoint(Endpoint):
+    """A route whose body may be large. Such a body is in memory until the request is over."""
+
+    def __init__(
+        self, route: Route[Any], context: Context, bearer: Bearer, bodies: LargeBodies
+    ) -> None:
+        super().__init__(route, context, bearer)
+        self._bodies = bodies
+
+    async def __call__(self, call: Call, receive: Receive) -> Reply:
+        try:
+            return await super().__call__(call, receive)
+        finally:
+            self._bodies.leave(call)
+
+    async def _read_body(self, call: Call, receive: Receive) -> Any:
+        length = declared_length(call)
+        if length is None or length > BODY_BYTES_MAX:
+            self._bodies.enter(call, call.principal.organization_id)
+        return await super()._read_body(call, receive)
+
+
+class Router:
+    """Exact paths by look-up; the few with an id or a name in them part by part."""
+
+    def __init__(
+        self,
+        routes: Iterable[Route[Any]],
+        context: Context,
+        bearer: Bearer,
+        documents: Mapping[str, Reply],
+    ) -> None:
+        self._bearer = bearer
+        self._exact: dict[str, dict[str, Respond]] = {}
+        self._patterns: dict[tuple[str, ...], dict[str, Respond]] = {}
+        for path, reply in documents.items():
+            self._exact[path] = {"GET": _Document(path, reply)}
+        bodies = LargeBodies()
+        for route in routes:
+            self._methods_of(route.path)[route.method] = (
+                LargeBodyEndpoint(route, context, bearer, bodies)
+                if route.body_bytes_max > BODY_BYTES_MAX
+                else Endpoint(route, context, bearer)
+            )
+
+    async def __call__(self, call: Call, receive: Receive) -> Reply:
+        methods = self._exact.get(call.path) or self._matching(call.segments)
+        if methods is None:
+            await self._bearer.delay_stranger(call)
+            raise Problem(ProblemCode.NOT_FOUND, self._where_else(call))
+        respond = methods.get("GET" if call.method == "HEAD" else call.method)
+        if respond is None:
+            await self._bearer.delay_stranger(call)
+            allowed = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
+            raise Problem(
+                ProblemCode.METHOD_NOT_ALLOWED,
+                f"Allowed here: {allowed}",
+                headers=((b"allow", allowed.encode("ascii")),),
+            )
+        return await respond(call, receive)
+
+    def _where_else(self, call: Call) -> str:
+        """In our own words: a pattern is named, never what was sent."""
+        nothing = "There is nothing at this address"
+        if not call.path.endswith("/"):
+            return nothing
+        parts = call.segments[:-1]
+        known = [*(tuple(path.split("/")) for path in self._exact), *self._patterns]
+        for pattern in known:
+            if len(pattern) == len(parts) and all(map(_fits, pattern, parts)):
+                return f"{nothing}. Leave out the slash at the end: {'/'.join(pattern)}"
+        return nothing
+
+    def _methods_of(self, path: str) -> dict[str, Respond]:
+        if "{" not in path:
+            return self._exact.setdefault(path, {})
+        return self._patterns.setdefault(tuple(path.split("/")), {})
+
+    def _matching(self, segments: Sequence[str]) -> dict[str, Respond] | None:
+        for pattern, methods in self._patterns.items():
+            if len(pattern) == len(segments) and all(map(_fits, pattern, segments)):
+                return methods
+        return None
+
+
+class _Document:
+    """Something that anybody may read."""
+
+    def __init__(self, path: str, reply: Reply) -> None:
+        self._path = path
+        self._reply = reply
+
+    async def __call__(self, call: Call, receive: Receive) -> Reply:
+        call.route_path = self._path
+        return self._reply
+
+
+def _fits(part: str, segment: str) -> bool:
+    return bool(segment) if part.startswith("{") else part == segment
+
+
+def _read_path(route: Route[Any], call: Call) -> Refusal | None:
+    """An id is the third part of a path, a second one the fifth: /api/events/{event_id}/seats/
+    {seat_id}. What is no id at all is refused like one that nobody has, unless the route has a code
+    of its own for it. So is a cart the third part, and any text that can be printed."""
+    if route.is_of_cart:
+        call.cart = _cart_name(call.segments[3])
+        return None
+    if route.not_found is None:
+        return None
+    parts = call.segments
+    found = path_id(parts[3])
+    if found is None:
+        _refuse_malformed(route, 3)
+        return route.not_found
+    call.path_id = found
+    if route.nested_not_found is not None:
+        found = path_id(parts[5])
+        if found is None:
+            _refuse_malformed(route, 5)
+            return route.nested_not_found
+        call.nested_id = found
+    return None
+
+
+def _refuse_malformed(route: Route[Any], part: int) -> None:
+    if route.invalid is not ProblemCode.VALIDATION_ERROR:
+        name = route.path.split("/")[part].strip("{}")
+        raise invalid([FieldError(name, "invalid_value", "Must be a UUID")])
+
+
+def _cart_name(text: str) -> str:
+    if len(text) > CART_TOKEN_LENGTH_MAX or not text.isprintable():
+        raise Problem(
+            ProblemCode.INVALID_CART,
+            f"A cart's name has 1 to {CART_TOKEN_LENGTH_MAX} printable characters, in UTF-8",
+        )
+    return text

@@ -1,0 +1,135 @@
+"""The shapes of answers about checkouts and orders. Nobody's e-mail address is in any of them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta, structs
+
+from holdfast.domain.group.outcomes import CheckoutStarted
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import CheckoutId, OrderId
+from holdfast.domain.orders.order import Order, Ticket
+from holdfast.domain.values import Money
+from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
+from holdfast.entrypoints.api.holds.answers import (
+    HoldAnswer,
+    LineSeatAnswer,
+    hold_answer,
+    line_seat_answer,
+)
+from holdfast.entrypoints.api.structs import Moment
+from holdfast.ports.orders import SeenCheckout
+
+
+class TicketAnswer(AnswerShape, frozen=True):
+    ticket_id: UUID
+    code: Annotated[str, Meta(description="Lets its bearer in. It cannot be guessed.")]
+    hold_id: UUID
+    session_id: UUID
+    ticket_type_id: UUID
+    unit_price: int
+    seat: LineSeatAnswer | None
+    attendee_name: str | None
+
+
+class OrderAnswer(AnswerShape, frozen=True):
+    """One ticket for each unit, in the order of the holds and their lines. `hold_ids` are the holds
+    that it was made of: for a late payment, those that stand for the lapsed ones."""
+
+    order_id: UUID
+    checkout_id: UUID | None
+    hold_ids: list[UUID]
+    payment_reference: str | None
+    total: int
+    currency: str
+    created_at: Moment
+    tickets: list[TicketAnswer]
+
+
+class OrderPage(PageAnswer[OrderAnswer], frozen=True):
+    """Orders, newest first."""
+
+
+class ConfirmedHoldAnswer(HoldAnswer, frozen=True):
+    """The hold, and the order with the tickets that it became."""
+
+    order: OrderAnswer
+
+
+class CheckoutAnswer(AnswerShape, frozen=True):
+    """`expires_at` is when the first of the holds ends; `order_id` is null until it is paid."""
+
+    checkout_id: UUID
+    expires_at: Moment
+    expires_in_seconds: Annotated[
+        int, Meta(description="By our clock; count down from this rather than from yours.")
+    ]
+    total: int
+    currency: str
+    order_id: UUID | None
+    holds: list[HoldAnswer]
+
+
+class DemoPaymentAnswer(AnswerShape, frozen=True):
+    payment_reference: str
+    amount: int
+    currency: str
+
+
+def order_answer(order: Order) -> OrderAnswer:
+    return OrderAnswer(
+        order_id=order.id,
+        checkout_id=order.checkout_id,
+        hold_ids=list(order.hold_ids),
+        payment_reference=order.payment_reference,
+        total=order.total.minor,
+        currency=order.total.currency,
+        created_at=utc(order.created_at),
+        tickets=[_ticket_answer(ticket) for ticket in order.tickets],
+    )
+
+
+def confirmed_answer(hold: Hold, order: Order, at: datetime) -> ConfirmedHoldAnswer:
+    return ConfirmedHoldAnswer(**structs.asdict(hold_answer(hold, at)), order=order_answer(order))
+
+
+def started_answer(started: CheckoutStarted) -> CheckoutAnswer:
+    return _checkout_answer(started.checkout_id, started.holds, None, started.at)
+
+
+def seen_checkout_answer(seen: SeenCheckout) -> CheckoutAnswer:
+    return _checkout_answer(seen.checkout.id, seen.holds, seen.order_id, seen.at)
+
+
+def demo_payment_answer(reference: str, amount: Money) -> DemoPaymentAnswer:
+    return DemoPaymentAnswer(reference, amount.minor, amount.currency)
+
+
+def _checkout_answer(
+    checkout_id: CheckoutId, holds: Sequence[Hold], order_id: OrderId | None, at: datetime
+) -> CheckoutAnswer:
+    return CheckoutAnswer(
+        checkout_id=checkout_id,
+        expires_at=utc(min(hold.expires_at for hold in holds)),
+        expires_in_seconds=min(hold.remaining_seconds(at) for hold in holds),
+        total=sum(hold.total.minor for hold in holds),
+        currency=holds[0].currency,
+        order_id=order_id,
+        holds=[hold_answer(hold, at) for hold in holds],
+    )
+
+
+def _ticket_answer(ticket: Ticket) -> TicketAnswer:
+    attendee = ticket.attendee
+    return TicketAnswer(
+        ticket_id=ticket.id,
+        code=ticket.code,
+        hold_id=ticket.hold_id,
+        session_id=ticket.session_id,
+        ticket_type_id=ticket.ticket_type_id,
+        unit_price=ticket.unit_price_minor,
+        seat=None if ticket.seat is None else line_seat_answer(ticket.seat),
+        attendee_name=None if attendee is None else attendee.name,
+    )

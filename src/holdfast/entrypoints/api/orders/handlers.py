@@ -1,0 +1,268 @@
+"""Handlers of checkouts, payments and orders: read what is asked, call one service, map the
+answer."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+from uuid import uuid4
+
+from holdfast.domain import refusals
+from holdfast.domain.group.commands import HOLDS_PER_CHECKOUT_MAX
+from holdfast.domain.group.outcomes import AlreadyConverted, Converted
+from holdfast.domain.ids import CheckoutId, HoldId, OrderId
+from holdfast.domain.orders.order import Attendee, Order
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
+from holdfast.entrypoints.api.holds.asking import holder_of
+from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.cursors import page_request
+from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.idempotency import idempotency_of
+from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid, refusal_reply
+from holdfast.entrypoints.api.http.replies import (
+    AnyOutcome,
+    Show,
+    answer_of,
+    as_replayed,
+    render,
+    reply_to,
+    reply_to_listing,
+    reply_to_reading,
+)
+from holdfast.entrypoints.api.orders.answers import (
+    ConfirmedHoldAnswer,
+    confirmed_answer,
+    demo_payment_answer,
+    order_answer,
+    seen_checkout_answer,
+)
+from holdfast.entrypoints.api.orders.structs import (
+    AttendeeRequest,
+    CompleteCheckoutRequest,
+    ConfirmHoldRequest,
+    DemoPaymentRequest,
+    OrdersQuery,
+    StartCheckoutRequest,
+)
+from holdfast.entrypoints.api.structs import NoFields, given_or_none
+from holdfast.ports.engine import Answer
+from holdfast.ports.holds import SeenHold
+from holdfast.services.orders import checkout
+from holdfast.services.orders.checkout import Payment, Sale
+
+T = TypeVar("T")
+PayingRequest = ConfirmHoldRequest | CompleteCheckoutRequest
+
+# An order with more tickets is written on a thread: these take a few milliseconds.
+TICKETS_WRITTEN_AT_ONCE_MAX = 500
+
+
+async def start_checkout(context: Context, call: Call, body: StartCheckoutRequest) -> Reply:
+    _refuse_choice(body)
+    is_anybody = body.customer_email is None and body.user_id is None and body.event_id is None
+    holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
+    hold_ids = await _holds_to_pay(context, call, body, holder)
+    if isinstance(hold_ids, Refusal):
+        return refusal_reply(hold_ids, call.request_id)
+    if len(hold_ids) > HOLDS_PER_CHECKOUT_MAX:
+        field = "event_id" if body.cart is None else "cart"
+        message = f"These are more than {HOLDS_PER_CHECKOUT_MAX} holds: name some in hold_ids"
+        raise invalid([FieldError(field, "too_many", message)])
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = checkout.checkout_command(call.principal, hold_ids, holder, call.origin, key)
+    answer = await context.engine.answer(command, partial(render, call) if key else None)
+    return reply_to(call, answer)
+
+
+async def _holds_to_pay(
+    context: Context, call: Call, body: StartCheckoutRequest, holder: Holder | None
+) -> tuple[HoldId, ...] | Refusal:
+    organization_id = call.principal.organization_id
+    if body.cart is not None:
+        return await context.blocking.run(
+            call.principal.organization_id,
+            checkout.held_in_cart,
+            context.holds,
+            organization_id,
+            body.cart,
+        )
+    if body.event_id is not None and holder is not None:
+        return await context.blocking.run(
+            call.principal.organization_id,
+            checkout.held_for_event,
+            context.holds,
+            context.catalogue,
+            organization_id,
+            body.event_id,
+            holder,
+        )
+    return tuple(body.hold_ids or ())
+
+
+async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        checkout.checkout,
+        context.orders,
+        call.principal.organization_id,
+        CheckoutId(call.path_id),
+    )
+    return reply_to_reading(call, found, seen_checkout_answer)
+
+
+async def complete_checkout(context: Context, call: Call, body: CompleteCheckoutRequest) -> Reply:
+    attendees = _attendees(body.attendees or ())
+    payment, checkout_id = _payment(call, body), CheckoutId(call.path_id)
+    due = await context.blocking.run(
+        call.principal.organization_id, context.cashier.holds_to_complete, payment, checkout_id
+    )
+    if isinstance(due, Refusal):
+        return refusal_reply(due, call.request_id)
+    sale = Sale(due, attendees, checkout_id)
+    answer = await _convert(context, call, body, sale, answer_of)
+    if not isinstance(answer.outcome, AlreadyConverted):
+        return await _reply_to_sale(context, call, answer, answer_of)
+    paid_order = partial(
+        context.cashier.paid_order, payment, due.hold_ids[0], answer.outcome.order_id
+    )
+    return await context.blocking.run(
+        call.principal.organization_id, _reply_again, call, paid_order, order_answer
+    )
+
+
+async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -> Reply:
+    attendees = _attendees(body.attendees or ())
+    payment, hold_id = _payment(call, body), HoldId(call.path_id)
+    due = await context.blocking.run(
+        call.principal.organization_id, context.cashier.hold_to_confirm, payment, hold_id
+    )
+    if isinstance(due, Refusal):
+        return refusal_reply(due, call.request_id)
+    sale = Sale(due, attendees)
+    answer = await _convert(context, call, body, sale, _confirmed_now)
+    if not isinstance(answer.outcome, AlreadyConverted):
+        return await _reply_to_sale(context, call, answer, _confirmed_now)
+    paid_hold = partial(context.cashier.paid_hold, payment, hold_id, answer.outcome.order_id)
+    return await context.blocking.run(
+        call.principal.organization_id, _reply_again, call, paid_hold, _confirmed_before
+    )
+
+
+def _payment(call: Call, body: PayingRequest) -> Payment:
+    return Payment(call.principal.organization_id, body.payment_reference, call.origin, body.amount)
+
+
+async def _convert(
+    context: Context, call: Call, body: PayingRequest, sale: Sale, show: Show
+) -> Answer:
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = context.cashier.command(_payment(call, body), sale, key)
+    return await context.engine.answer(command, partial(render, call, show=show) if key else None)
+
+
+async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Show) -> Reply:
+    """What is kept for a key was written by the engine. Otherwise a large order is written on a
+    thread, so that the event loop can serve others."""
+    sold = answer.outcome if answer.body is None else None
+    if isinstance(sold, Converted) and len(sold.order.tickets) > TICKETS_WRITTEN_AT_ONCE_MAX:
+        organization_id = call.principal.organization_id
+        try:
+            return await context.large.run(organization_id, reply_to, call, answer, show)
+        except Problem:
+            pass  # the threads are busy, but a sale that was made must not be answered with 503
+    return reply_to(call, answer, show)
+
+
+def _reply_again(call: Call, read: Callable[[], T | Refusal], show: Callable[[T], object]) -> Reply:
+    """With the order that was made before. Runs on the thread that reads it."""
+    found = read()
+    reply = reply_to_reading(call, found, show)
+    return reply if isinstance(found, Refusal) else as_replayed(reply)
+
+
+async def get_order(context: Context, call: Call, _: NoFields) -> Reply:
+    return await context.blocking.run(call.principal.organization_id, _order_reply, context, call)
+
+
+def _order_reply(context: Context, call: Call) -> Reply:
+    """On the thread that reads it: an order may have thousands of tickets."""
+    organization_id, order_id = call.principal.organization_id, OrderId(call.path_id)
+    found = checkout.order(context.orders, organization_id, order_id)
+    return reply_to_reading(call, found, order_answer)
+
+
+async def list_orders(context: Context, call: Call, query: OrdersQuery) -> Reply:
+    return await context.large.run(
+        call.principal.organization_id, _orders_reply, context, call, query
+    )
+
+
+def _orders_reply(context: Context, call: Call, query: OrdersQuery) -> Reply:
+    found = checkout.orders(
+        context.orders,
+        call.principal.organization_id,
+        page_request(query),
+        given_or_none(query.hold_id),
+        given_or_none(query.payment_reference),
+    )
+    return reply_to_listing(call, found, order_answer)
+
+
+async def pay_at_demo_till(context: Context, call: Call, body: DemoPaymentRequest) -> Reply:
+    assert context.demo_till is not None, "this route is served where there is a till"
+    amount = Money(body.amount, body.currency)
+    key = idempotency_of(call, call.idempotency_key, body)
+    # The same key is the same payment, though nothing is kept of it.
+    reference = context.demo_till.take(amount, body.card, key.digest if key else uuid4())
+    if reference is None:
+        refusal = refusals.payment_refused("the card was declined")
+        return refusal_reply(refusal, call.request_id)
+    paid = reply_to_reading(call, reference, lambda made: demo_payment_answer(made, amount))
+    return paid._replace(status=call.success_status)
+
+
+def _confirmed_now(outcome: AnyOutcome) -> ConfirmedHoldAnswer:
+    assert isinstance(outcome, Converted)
+    return confirmed_answer(outcome.holds[0], outcome.order, outcome.at)
+
+
+def _confirmed_before(found: tuple[SeenHold, Order]) -> ConfirmedHoldAnswer:
+    seen, order = found
+    return confirmed_answer(seen.hold, order, seen.at)
+
+
+def _refuse_choice(body: StartCheckoutRequest) -> None:
+    given = [each for each in (body.hold_ids, body.event_id, body.cart) if each is not None]
+    if len(given) != 1:
+        code = "conflicting_fields" if given else "required"
+        raise invalid([FieldError("hold_ids", code, "Give one of hold_ids, cart and event_id")])
+    hold_ids = body.hold_ids or []
+    doubled = [
+        FieldError(f"hold_ids[{position}]", "duplicate", "This hold is named twice")
+        for position, hold_id in enumerate(hold_ids)
+        if hold_id in hold_ids[:position]
+    ]
+    if doubled:
+        raise invalid(doubled)
+
+
+def _attendees(asked: Sequence[AttendeeRequest | None]) -> tuple[Attendee | None, ...]:
+    errors: list[FieldError] = []
+    attendees = [
+        None if attendee is None else _attendee(f"attendees[{position}]", attendee, errors)
+        for position, attendee in enumerate(asked)
+    ]
+    if errors:
+        raise invalid(errors)
+    return tuple(attendees)
+
+
+def _attendee(path: str, asked: AttendeeRequest, errors: list[FieldError]) -> Attendee | None:
+    field = f"{path}.email"
+    try:
+        email = None if asked.email is None else EmailAddress(asked.email)
+        field = path if asked.name is None else f"{path}.name"
+        return Attendee(asked.name, email)
+    except InvalidValue as error:
+        errors.append(FieldError(field, error.code, error.message))
+        return None

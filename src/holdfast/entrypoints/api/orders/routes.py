@@ -1,0 +1,112 @@
+"""The routes of paying: checkouts, confirmation and orders."""
+
+from typing import Any
+
+from holdfast.domain import refusals
+from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.orders import handlers, structs
+from holdfast.entrypoints.api.orders.answers import (
+    CheckoutAnswer,
+    ConfirmedHoldAnswer,
+    OrderAnswer,
+    OrderPage,
+)
+from holdfast.entrypoints.api.seats.routes import OF_EVENT
+from holdfast.ports.access import Scope
+
+_C = RefusalCode
+
+_OF_PAYING = (
+    _C.HOLD_EXPIRED,
+    _C.INVALID_HOLD_STATE,
+    *OF_EVENT,
+    _C.TOO_MANY_TICKETS,
+    _C.TOO_MANY_ATTENDEES,
+    _C.PAYMENT_REFUSED,
+    _C.PAYMENT_ALREADY_USED,
+    _C.ALREADY_PAID,
+    _C.AMOUNT_CHANGED,
+    ProblemCode.INVALID_EMAIL,
+)
+
+ORDER_ROUTES: tuple[Route[Any], ...] = (
+    Route(
+        method="POST",
+        path="/api/holds/{hold_id}/confirm",
+        scope=Scope.HOLDS_WRITE,
+        summary="Make an order of a hold that is paid",
+        handler=handlers.confirm_hold,
+        body=structs.ConfirmHoldRequest,
+        is_body_optional=True,
+        answer=ConfirmedHoldAnswer,
+        not_found=refusals.hold_not_found(),
+        refusals=_OF_PAYING,
+    ),
+    Route(
+        method="POST",
+        path="/api/checkouts",
+        scope=Scope.HOLDS_WRITE,
+        summary="Go to pay for holds: each is extended, once",
+        handler=handlers.start_checkout,
+        body=structs.StartCheckoutRequest,
+        answer=CheckoutAnswer,
+        status=201,
+        also={200: "These holds are in this checkout already."},
+        refusals=(
+            _C.HOLD_NOT_FOUND,
+            _C.EXPIRED_BEFORE_CHECKOUT,
+            _C.INVALID_HOLD_STATE,
+            _C.INVALID_EVENT,
+            *OF_EVENT,
+            _C.EMPTY_CART,
+            _C.DIFFERENT_HOLDERS,
+            _C.DIFFERENT_CURRENCIES,
+            _C.TOO_MANY_TICKETS,
+            ProblemCode.HOLDER_REQUIRED,
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/checkouts/{checkout_id}",
+        scope=Scope.HOLDS_READ,
+        summary="Read a checkout and its holds",
+        handler=handlers.get_checkout,
+        answer=CheckoutAnswer,
+        not_found=refusals.checkout_not_found(),
+    ),
+    Route(
+        method="POST",
+        path="/api/checkouts/{checkout_id}/complete",
+        scope=Scope.HOLDS_WRITE,
+        summary="Make one order of all holds of a checkout that is paid",
+        handler=handlers.complete_checkout,
+        body=structs.CompleteCheckoutRequest,
+        answer=OrderAnswer,
+        status=201,
+        also={200: "The order that this checkout became before."},
+        not_found=refusals.checkout_not_found(),
+        refusals=(*_OF_PAYING, _C.DIFFERENT_HOLDERS, _C.DIFFERENT_CURRENCIES),
+    ),
+    Route(
+        method="GET",
+        path="/api/orders",
+        scope=Scope.ORDERS_READ,
+        summary="List orders, newest first",
+        description="A page has at most 10,000 tickets in all, so it may have fewer orders than "
+        "`limit`: go on while `has_more`.",
+        handler=handlers.list_orders,
+        query=structs.OrdersQuery,
+        answer=OrderPage,
+    ),
+    Route(
+        method="GET",
+        path="/api/orders/{order_id}",
+        scope=Scope.ORDERS_READ,
+        summary="Read an order and its tickets",
+        handler=handlers.get_order,
+        answer=OrderAnswer,
+        not_found=refusals.order_not_found(),
+    ),
+)

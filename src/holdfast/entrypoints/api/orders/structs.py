@@ -1,0 +1,143 @@
+"""The shapes of requests about checkouts, payments and orders."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.domain.group.commands import HOLDS_PER_CHECKOUT_MAX
+from holdfast.domain.ids import EventId, HoldId
+from holdfast.domain.orders.order import ATTENDEE_NAME_LENGTH_MAX, PAYMENT_REFERENCE_LENGTH_MAX
+from holdfast.domain.values import EMAIL_LENGTH_MAX
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.seats.structs import CartToken
+from holdfast.entrypoints.api.structs import (
+    AN_ID,
+    Amount,
+    Currency,
+    Email,
+    PageQuery,
+    RequestShape,
+    UserId,
+    ruled,
+)
+
+ATTENDEES_MAX = 1000
+
+HoldRef: TypeAlias = Annotated[HoldId, AN_ID]
+PaymentReference: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=PAYMENT_REFERENCE_LENGTH_MAX,
+        pattern=r"\S",
+        description="By what your payment provider knows the payment.",
+        examples=["pi_3MtwBwLkdIwHu7ix28a3tqPa"],
+        extra={
+            "message": f"Must be 1 to {PAYMENT_REFERENCE_LENGTH_MAX} characters, not all of them"
+            " blank"
+        },
+    ),
+]
+AttendeeName: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=ATTENDEE_NAME_LENGTH_MAX,
+        pattern=r"\S",
+        examples=["Ada Lovelace"],
+        extra={
+            "message": f"Must be 1 to {ATTENDEE_NAME_LENGTH_MAX} characters, not all of them blank"
+        },
+    ),
+]
+
+
+AttendeeEmail: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=EMAIL_LENGTH_MAX,
+        description="Kept with the ticket. It appears in no answer.",
+        examples=["ada@example.com"],
+        extra_json_schema={"format": "email"},
+        extra=ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
+    ),
+]
+
+
+class AttendeeRequest(RequestShape, frozen=True):
+    """Who comes with a ticket: at least one of the two."""
+
+    name: AttendeeName | None = None
+    email: AttendeeEmail | None = None
+
+
+Attendees: TypeAlias = Annotated[
+    list[AttendeeRequest | None],
+    Meta(
+        max_length=ATTENDEES_MAX,
+        description="Of the tickets, in the order of the holds and their lines; null for nobody.",
+    ),
+]
+
+
+AmountPaid: TypeAlias = Annotated[
+    Amount,
+    Meta(
+        description="The sum that was taken, in minor units. Where another one is due by now, the "
+        "answer is 409 `amount_changed` and nothing is sold; without it the holds are sold as they "
+        "stand."
+    ),
+]
+
+
+class ConfirmHoldRequest(RequestShape, frozen=True):
+    payment_reference: PaymentReference | None = None
+    amount: AmountPaid | None = None
+    attendees: Attendees | None = None
+
+
+class StartCheckoutRequest(RequestShape, frozen=True):
+    """One of three: `hold_ids`; `cart` for all that is held under its name; `event_id` for all that
+    a person holds of that event, then with `customer_email` or `user_id`. Beside the first two
+    these say whose the holds have to be."""
+
+    hold_ids: (
+        Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)] | None
+    ) = None
+    event_id: Annotated[EventId, AN_ID] | None = None
+    cart: CartToken | None = None
+    customer_email: Email | None = None
+    user_id: UserId | None = None
+
+
+class CompleteCheckoutRequest(RequestShape, frozen=True):
+    payment_reference: PaymentReference
+    amount: AmountPaid | None = None
+    attendees: Attendees | None = None
+
+
+class OrdersQuery(PageQuery, frozen=True):
+    """`hold_id` finds what a hold became; `payment_reference` what a payment paid for."""
+
+    hold_id: HoldRef | UnsetType = UNSET
+    payment_reference: PaymentReference | UnsetType = UNSET
+
+
+class DemoPaymentRequest(RequestShape, frozen=True):
+    """A card whose number ends in 0002 is declined."""
+
+    amount: Amount
+    currency: Currency
+    card: (
+        Annotated[
+            str,
+            Meta(
+                pattern="^[0-9]{12,19}$",
+                description="Any number: no card is charged.",
+                examples=["4242424242424242"],
+                extra={"message": "Must be 12 to 19 digits"},
+            ),
+        ]
+        | None
+    ) = None

@@ -1,0 +1,1 @@
+"""Seats, seat maps and occupancy."""

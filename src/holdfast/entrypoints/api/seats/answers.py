@@ -1,0 +1,284 @@
+"""The shapes of answers about seats, and how they are made of what was read or decided. Nobody's
+name is in any of them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.domain.group.outcomes import Placed, SeatsBlocked
+from holdfast.domain.ids import EventId, SeatId, SessionId
+from holdfast.domain.seats.seat import SeatStatus
+from holdfast.domain.slices import giving_way
+from holdfast.domain.values import Holder
+from holdfast.entrypoints.api.answers import AnswerShape, utc, utc_or_none
+from holdfast.entrypoints.api.structs import Moment
+from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
+
+SECONDS_PER_MINUTE = 60
+ROWS_PER_SLICE = 10
+
+Indexes = Annotated[
+    list[int], Meta(description="Places of the row that are so; the first is number 0.")
+]
+Coordinates = Annotated[
+    list[float] | float, Meta(description="One number where all seats of the row have the same.")
+]
+
+
+class Reserved(AnswerShape, frozen=True):
+    hold_id: UUID
+    seat_id: UUID
+    event_id: UUID
+    block_name: str
+    row: str
+    seat_number: str
+    status: SeatStatus
+    held_until: Moment
+    held_until_unix: int
+    expires_in_seconds: int
+    message: str
+
+
+class ReservedAnswer(AnswerShape, frozen=True):
+    data: Reserved
+
+
+class SeatAnswer(AnswerShape, frozen=True):
+    """A seat at this moment. `hold_id` is for the one who holds it; to all others it is null.
+    `blocked_reason` is why an operator took the seat out of the sale; null unless it is blocked."""
+
+    seat_id: UUID
+    event_id: UUID
+    session_id: UUID
+    block_id: UUID
+    block_name: str
+    row: str
+    seat_number: str
+    status: SeatStatus
+    held_until: Moment | None
+    held_until_unix: int | None
+    expires_in_seconds: int | None
+    locked_at: Moment | None
+    version: int
+    accessible: bool
+    companion: bool
+    restricted_view: bool
+    x: float
+    y: float
+    blocked_reason: str | None
+    hold_id: UUID | None
+
+
+class SeatsBlockedAnswer(AnswerShape, frozen=True):
+    """`blocked` are blocked since now, `unchanged` were before; `ended_holds` had one of them."""
+
+    session_id: UUID
+    blocked: list[UUID]
+    unchanged: list[UUID]
+    ended_holds: list[UUID]
+
+
+class SeatsUnblockedAnswer(AnswerShape, frozen=True):
+    """`unblocked` are what they were before they were blocked; `unchanged` were not blocked."""
+
+    session_id: UUID
+    unblocked: list[UUID]
+    unchanged: list[UUID]
+    ended_holds: list[UUID]
+
+
+class MapRowAnswer(AnswerShape, frozen=True):
+    """A row from left to right. The id of a seat is `id_prefix` and its entry in `ids`."""
+
+    row: str
+    id_prefix: str
+    ids: list[str]
+    numbers: list[str]
+    x: Coordinates
+    y: Coordinates
+    status: Annotated[
+        str,
+        Meta(
+            description="One letter per seat: `a` available, `h` held, `s` sold, `b` blocked.",
+            pattern="^[ahsb]*$",
+        ),
+    ]
+    held_until: Annotated[
+        dict[str, int],
+        Meta(
+            description="Of held seats, by place of the row: until when, in seconds since 1970. "
+            "From then on the seat is available without another word."
+        ),
+    ]
+    accessible: Indexes
+    companion: Indexes
+    restricted_view: Indexes
+
+
+class MapBlockAnswer(AnswerShape, frozen=True):
+    id: UUID
+    name: str
+    capacity: int | None
+    rows: list[MapRowAnswer]
+
+
+class ChangedSeatAnswer(AnswerShape, frozen=True):
+    id: UUID
+    status: SeatStatus
+    held_until: Annotated[int | None, Meta(description="In seconds since 1970.")]
+    version: int
+
+
+class SeatMapAnswer(AnswerShape, frozen=True, omit_defaults=True):
+    """`blocks` is the whole map. With `since` there is `seats` instead: those that have changed
+    since that version. One that you know already may come again; none is missed. After more than
+    2,000 changes the whole map comes with `since` too: replace yours with it."""
+
+    session_id: UUID
+    version: Annotated[int, Meta(description="Send it as `since` to get what changes from here.")]
+    complete: Annotated[
+        bool, Meta(description="True with `blocks`, the whole map; false with `seats`, changes.")
+    ]
+    blocks: list[MapBlockAnswer] | UnsetType = UNSET
+    seats: list[ChangedSeatAnswer] | UnsetType = UNSET
+
+
+def reserved_answer(event_id: EventId, seat_id: SeatId, outcome: object) -> ReservedAnswer:
+    """Of a hold that has several seats, the one that was asked for."""
+    assert isinstance(outcome, Placed)
+    hold = outcome.hold
+    seat = next(each for each in hold.seats if each.id == seat_id)
+    return ReservedAnswer(
+        Reserved(
+            hold_id=hold.id,
+            seat_id=seat.id,
+            event_id=event_id,
+            block_name=seat.block_name,
+            row=seat.row,
+            seat_number=seat.number,
+            status=SeatStatus.HELD,
+            held_until=utc(hold.expires_at),
+            held_until_unix=int(hold.expires_at.timestamp()),
+            expires_in_seconds=hold.remaining_seconds(outcome.at),
+            message=f"Seat reserved for {_duration(outcome)}. Proceed to checkout.",
+        )
+    )
+
+
+def _duration(placed: Placed) -> str:
+    """How long the hold lasts in all, by its policy; its end is rounded up to a whole second. Of
+    one that stood already, what is left of it."""
+    hold = placed.hold
+    if placed.is_repeat:
+        seconds = hold.remaining_seconds(placed.at)
+        is_in_minutes = seconds >= 2 * SECONDS_PER_MINUTE
+    else:
+        assert hold.held_at is not None, "what names its seats does not wait"
+        seconds = int((hold.expires_at - hold.held_at).total_seconds())
+        is_in_minutes = seconds % SECONDS_PER_MINUTE == 0
+    unit = "minute" if is_in_minutes else "second"
+    count = seconds // SECONDS_PER_MINUTE if is_in_minutes else seconds
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def seat_answer(seen: SeenSeat, asking: Holder | None) -> SeatAnswer:
+    seat, place = seen.seat, seen.seat.place
+    is_lapsed = seat.is_lapsed(seen.at)
+    held_until = None if is_lapsed else seat.held_until
+    is_own = asking is not None and asking.key == seat.holder_key and not is_lapsed
+    return SeatAnswer(
+        seat_id=seat.id,
+        event_id=seen.event_id,
+        session_id=seat.session_id,
+        block_id=place.block_id,
+        block_name=seen.block_name,
+        row=place.row,
+        seat_number=place.number,
+        status=seat.status_at(seen.at),
+        held_until=utc_or_none(held_until),
+        held_until_unix=_unix(held_until),
+        expires_in_seconds=None if held_until is None else seat.remaining_seconds(seen.at),
+        locked_at=None if is_lapsed else utc_or_none(seat.locked_at),
+        version=seat.version,
+        accessible=place.is_accessible,
+        companion=place.is_companion,
+        restricted_view=place.is_restricted_view,
+        x=_shortest(place.x),
+        y=_shortest(place.y),
+        blocked_reason=seat.blocked_reason,
+        hold_id=seat.hold_id if is_own else None,
+    )
+
+
+def blocked_answer(session_id: SessionId, outcome: object) -> SeatsBlockedAnswer:
+    assert isinstance(outcome, SeatsBlocked)
+    changed: list[UUID] = [seat.id for seat in outcome.changed]
+    return SeatsBlockedAnswer(session_id, changed, list(outcome.unchanged), list(outcome.ended))
+
+
+def unblocked_answer(session_id: SessionId, outcome: object) -> SeatsUnblockedAnswer:
+    assert isinstance(outcome, SeatsBlocked)
+    changed: list[UUID] = [seat.id for seat in outcome.changed]
+    return SeatsUnblockedAnswer(session_id, changed, list(outcome.unchanged), list(outcome.ended))
+
+
+def map_answer(seats: SessionMap) -> SeatMapAnswer:
+    blocks = [
+        MapBlockAnswer(block.id, block.name, block.capacity, _map_rows(block.rows))
+        for block in seats.blocks
+    ]
+    return SeatMapAnswer(seats.session_id, seats.version, complete=True, blocks=blocks)
+
+
+def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
+    seats = [
+        ChangedSeatAnswer(seat.id, seat.status, _unix(seat.held_until), seat.version)
+        for seat in changes.seats
+    ]
+    return SeatMapAnswer(changes.session_id, changes.version, complete=False, seats=seats)
+
+
+def _map_rows(rows: Sequence[MapRow]) -> list[MapRowAnswer]:
+    return [_map_row(row) for row in giving_way(rows, ROWS_PER_SLICE)]
+
+
+def _map_row(row: MapRow) -> MapRowAnswer:
+    # Ids that were made together begin alike; a map of a large hall is half as long without that.
+    prefix = _common_prefix(row.seat_ids)
+    return MapRowAnswer(
+        row=row.name,
+        id_prefix=prefix,
+        ids=[seat_id[len(prefix) :] for seat_id in row.seat_ids],
+        numbers=list(row.numbers),
+        x=_coordinates(row.x),
+        y=_coordinates(row.y),
+        status=row.statuses,
+        held_until=dict(row.held_until),
+        accessible=list(row.accessible),
+        companion=list(row.companion),
+        restricted_view=list(row.restricted_view),
+    )
+
+
+def _common_prefix(texts: Sequence[str]) -> str:
+    """Whatever the first and the last have in common, those between them have too."""
+    first, last = min(texts), max(texts)
+    pairs = zip(first, last, strict=False)
+    return first[: next((i for i, (one, other) in enumerate(pairs) if one != other), len(first))]
+
+
+def _coordinates(values: Sequence[float]) -> list[float] | float:
+    shortest = list(map(_shortest, values))
+    return shortest[0] if len(set(shortest)) == 1 else shortest
+
+
+def _shortest(value: float) -> float:
+    """A whole number is written as one: it is shorter, and JSON knows only one kind of number."""
+    return int(value) if value.is_integer() else value
+
+
+def _unix(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.timestamp())

@@ -1,0 +1,148 @@
+"""Handlers of seats: read what is asked, call one service, map the answer."""
+
+from functools import partial
+
+from msgspec import UnsetType
+
+from holdfast.domain.ids import EventId, SeatId, SessionId
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.holds.asking import holder_of, refuse_doubled, reservation_of
+from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.exchange import (
+    API_HEADERS,
+    NOT_MODIFIED,
+    Call,
+    Reply,
+    is_known_tag,
+)
+from holdfast.entrypoints.api.http.idempotency import idempotency_of
+from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_reply
+from holdfast.entrypoints.api.http.replies import Show, render, reply_to, reply_to_reading
+from holdfast.entrypoints.api.seats.answers import (
+    blocked_answer,
+    changes_answer,
+    reserved_answer,
+    seat_answer,
+    unblocked_answer,
+)
+from holdfast.entrypoints.api.seats.maps import tag_of
+from holdfast.entrypoints.api.seats.structs import (
+    BlockSeatsRequest,
+    ReserveRequest,
+    SeatMapQuery,
+    SeatQuery,
+    StatsQuery,
+)
+from holdfast.entrypoints.api.structs import NoFields, given_or_none
+from holdfast.services import reads
+from holdfast.services.holds import statistics
+from holdfast.services.seats import blocking
+from holdfast.services.seats import reservation as reserving
+from holdfast.services.seats.blocking import BlockingRequest
+from holdfast.services.seats.reservation import Reservation
+
+_NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
+# A map may be kept by the one who asked for it, and is asked about again each time.
+_ASKED_AGAIN = ((b"cache-control", b"private, no-cache"), *API_HEADERS[1:])
+
+
+async def reserve_seat(context: Context, call: Call, body: ReserveRequest) -> Reply:
+    holder, remarks = reservation_of(body)
+    event_id, seat_id = EventId(call.path_id), SeatId(call.nested_id)
+    path = (call.principal.organization_id, event_id, seat_id)
+    session_id = context.seat_finder.remembered(path) or await context.seat_lookups.get(path)
+    if isinstance(session_id, Refusal):
+        return refusal_reply(session_id, call.request_id)
+    key = idempotency_of(call, call.idempotency_key, body)
+    reservation = Reservation(session_id, seat_id, holder, remarks)
+    command = reserving.reserve_command(call.principal, reservation, call.origin, key)
+    show = partial(reserved_answer, event_id, seat_id)
+    answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
+    return reply_to(call, answer, show)._replace(standing_headers=_NEVER_KEPT)
+
+
+async def get_seat(context: Context, call: Call, query: SeatQuery) -> Reply:
+    email, user_id = given_or_none(query.customer_email), given_or_none(query.user_id)
+    is_anonymous = email is None and user_id is None
+    asking = None if is_anonymous else holder_of(email, user_id)
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.seat,
+        context.seats,
+        call.principal.organization_id,
+        EventId(call.path_id),
+        SeatId(call.nested_id),
+    )
+    return reply_to_reading(call, found, lambda seen: seat_answer(seen, asking))
+
+
+async def block_seats(context: Context, call: Call, body: BlockSeatsRequest) -> Reply:
+    show = partial(blocked_answer, SessionId(call.path_id))
+    return await _change_blocking(context, call, body, show, is_lifted=False)
+
+
+async def unblock_seats(context: Context, call: Call, body: BlockSeatsRequest) -> Reply:
+    show = partial(unblocked_answer, SessionId(call.path_id))
+    return await _change_blocking(context, call, body, show, is_lifted=True)
+
+
+async def _change_blocking(
+    context: Context, call: Call, body: BlockSeatsRequest, show: Show, *, is_lifted: bool
+) -> Reply:
+    refuse_doubled(body.seat_ids)
+    request = BlockingRequest(SessionId(call.path_id), tuple(body.seat_ids), body.reason, is_lifted)
+    key = idempotency_of(call, call.idempotency_key, body)
+    command = blocking.block_command(call.principal, request, call.origin, key)
+    answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
+    return reply_to(call, answer, show)
+
+
+async def get_seat_map(context: Context, call: Call, query: SeatMapQuery) -> Reply:
+    if not isinstance(query.since, UnsetType):
+        reply = await context.blocking.run(
+            call.principal.organization_id, _changes_reply, context, call, query.since
+        )
+        if reply is not None:
+            return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
+    key = (call.principal.organization_id, SessionId(call.path_id))
+    written = await context.maps.get(key)
+    if isinstance(written, Refusal):
+        return refusal_reply(written, call.request_id)
+    return _tagged(call, Reply(200, written.body), written.tag)
+
+
+def _tagged(call: Call, reply: Reply, tag: bytes) -> Reply:
+    reply = reply._replace(headers=((b"etag", tag),), standing_headers=_ASKED_AGAIN)
+    return reply._replace(status=NOT_MODIFIED) if is_known_tag(call, tag) else reply
+
+
+def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
+    """None where so much has changed that the whole map tells it better."""
+    organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
+    changes = reads.seat_changes(context.seats, organization_id, session_id, since)
+    if not isinstance(changes, Refusal) and since > changes.version:
+        # Versions only rise: this one is not from here, and what came before it would be missed.
+        message = "Use version of an answer before, unchanged"
+        raise invalid([FieldError("since", ProblemCode.INVALID_CURSOR.value, message)])
+    if not isinstance(changes, Refusal) and changes.too_many:
+        return None
+    return reply_to_reading(call, changes, changes_answer)
+
+
+async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
+    """It counts every seat of the event, so those who ask at once share the answer."""
+    key = (call.principal.organization_id, EventId(call.path_id))
+    written = await context.occupancies.get(key)
+    if isinstance(written, Refusal):
+        return refusal_reply(written, call.request_id)
+    return Reply(200, written)
+
+
+async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
+    """It takes a while where much was sold, so those who ask at once share the answer."""
+    organization_id, session_id = call.principal.organization_id, given_or_none(query.session_id)
+    key = statistics.statistics_key(organization_id, session_id, query.hours)
+    found = await context.statistics.get(key)
+    return reply_to_reading(call, found, lambda counted: stats_answer(counted.last(query.hours)))

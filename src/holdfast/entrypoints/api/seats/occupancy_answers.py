@@ -1,0 +1,134 @@
+"""How full an event is, as an answer. Percentages are of the total, with two decimals."""
+
+from uuid import UUID
+
+from holdfast.domain.catalog.model import PoolState
+from holdfast.domain.ids import EventKey
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.answers import AnswerShape, utc
+from holdfast.entrypoints.api.http.replies import written
+from holdfast.entrypoints.api.structs import Moment
+from holdfast.ports.seats import (
+    BlockOccupancy,
+    EventOccupancy,
+    SeatCounts,
+    SeatReader,
+    SessionOccupancy,
+)
+from holdfast.services.holds import statistics
+
+
+class SeatCountsAnswer(AnswerShape, frozen=True):
+    """Seats whose hold has lapsed are available."""
+
+    total: int
+    available: int
+    held: int
+    sold: int
+    blocked: int
+    percent_available: float
+    percent_held: float
+    percent_sold: float
+    percent_blocked: float
+
+
+class BlockOccupancyAnswer(AnswerShape, frozen=True):
+    """`capacity` is the most that may be held and sold at once, where that is below the seats."""
+
+    block_id: UUID
+    name: str
+    capacity: int | None
+    seats: SeatCountsAnswer
+
+
+class PoolOccupancyAnswer(AnswerShape, frozen=True):
+    """Places without a seat number, and quotas of ticket types."""
+
+    pool_id: UUID
+    name: str
+    total: int
+    available: int
+    held: int
+    sold: int
+    percent_available: float
+    percent_held: float
+    percent_sold: float
+
+
+class SessionOccupancyAnswer(AnswerShape, frozen=True):
+    session_id: UUID
+    name: str
+    seats: SeatCountsAnswer
+    blocks: list[BlockOccupancyAnswer]
+    pools: list[PoolOccupancyAnswer]
+
+
+class OccupancyAnswer(AnswerShape, frozen=True):
+    """True at `at`, of the database's clock."""
+
+    event_id: UUID
+    at: Moment
+    seats: SeatCountsAnswer
+    sessions: list[SessionOccupancyAnswer]
+
+
+def written_occupancy(seats: SeatReader, key: EventKey) -> bytes | Refusal:
+    """It blocks, and a large event takes a while to count and to write down."""
+    found = statistics.occupancy(seats, *key)
+    return found if isinstance(found, Refusal) else written(occupancy_answer(found))
+
+
+def occupancy_answer(occupancy: EventOccupancy) -> OccupancyAnswer:
+    return OccupancyAnswer(
+        event_id=occupancy.event_id,
+        at=utc(occupancy.at),
+        seats=_counts(occupancy.seats),
+        sessions=[_session(session) for session in occupancy.sessions],
+    )
+
+
+def _session(session: SessionOccupancy) -> SessionOccupancyAnswer:
+    return SessionOccupancyAnswer(
+        session_id=session.id,
+        name=session.name,
+        seats=_counts(session.seats),
+        blocks=[_block(block) for block in session.blocks],
+        pools=[_pool(pool) for pool in session.pools],
+    )
+
+
+def _block(block: BlockOccupancy) -> BlockOccupancyAnswer:
+    return BlockOccupancyAnswer(block.id, block.name, block.capacity, _counts(block.seats))
+
+
+def _counts(seats: SeatCounts) -> SeatCountsAnswer:
+    return SeatCountsAnswer(
+        total=seats.total,
+        available=seats.available,
+        held=seats.held,
+        sold=seats.sold,
+        blocked=seats.blocked,
+        percent_available=_percent(seats.available, seats.total),
+        percent_held=_percent(seats.held, seats.total),
+        percent_sold=_percent(seats.sold, seats.total),
+        percent_blocked=_percent(seats.blocked, seats.total),
+    )
+
+
+def _pool(pool: PoolState) -> PoolOccupancyAnswer:
+    return PoolOccupancyAnswer(
+        pool_id=pool.id,
+        name=pool.name,
+        total=pool.total,
+        available=pool.available,
+        held=pool.held,
+        sold=pool.sold,
+        percent_available=_percent(pool.available, pool.total),
+        percent_held=_percent(pool.held, pool.total),
+        percent_sold=_percent(pool.sold, pool.total),
+    )
+
+
+def _percent(count: int, total: int) -> float:
+    """Of nothing, nothing."""
+    return round(100 * count / total, 2) if total else 0.0

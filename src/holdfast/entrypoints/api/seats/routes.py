@@ -1,0 +1,124 @@
+"""The routes of seats: what buyers and operators do with them."""
+
+from typing import Any
+
+from holdfast.domain import refusals
+from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.entrypoints.api.holds.statistics_answers import StatsAnswer
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.seats import handlers, structs
+from holdfast.entrypoints.api.seats.answers import (
+    ReservedAnswer,
+    SeatAnswer,
+    SeatMapAnswer,
+    SeatsBlockedAnswer,
+    SeatsUnblockedAnswer,
+)
+from holdfast.entrypoints.api.seats.occupancy_answers import OccupancyAnswer
+from holdfast.ports.access import Scope
+
+_C = RefusalCode
+
+OF_EVENT = (_C.EVENT_NOT_AVAILABLE, _C.EVENT_UNAVAILABLE)
+OF_SALE = (*OF_EVENT, _C.EVENT_SALES_CLOSED)
+OF_SEATS = (
+    _C.SEAT_HELD_BY_ANOTHER_USER,
+    _C.SEAT_NOT_AVAILABLE,
+    _C.LOCK_NOT_AVAILABLE,
+    _C.BLOCK_AT_CAPACITY,
+    _C.ORPHAN_SEAT,
+)
+
+SEAT_ROUTES: tuple[Route[Any], ...] = (
+    Route(
+        method="POST",
+        path="/api/events/{event_id}/seats/{seat_id}/reserve",
+        scope=Scope.HOLDS_WRITE,
+        summary="Reserve a very seat; again for the same holder, the reservation that stands",
+        handler=handlers.reserve_seat,
+        body=structs.ReserveRequest,
+        answer=ReservedAnswer,
+        status=201,
+        also={200: "The holder has this seat already."},
+        not_found=refusals.event_not_found(),
+        nested_not_found=refusals.seat_not_found(),
+        invalid=ProblemCode.INVALID_REQUEST,
+        refusals=(
+            *OF_SALE,
+            *OF_SEATS,
+            _C.INSUFFICIENT_INVENTORY,
+            _C.INVALID_TICKET_TYPE,
+            _C.ACTIVE_HOLD_EXISTS,
+            _C.ALREADY_WAITING,
+            _C.OTHERS_ARE_WAITING,
+            ProblemCode.HOLDER_REQUIRED,
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/events/{event_id}/seats/{seat_id}",
+        scope=Scope.HOLDS_READ,
+        summary="Read a seat as it is now",
+        handler=handlers.get_seat,
+        query=structs.SeatQuery,
+        answer=SeatAnswer,
+        not_found=refusals.event_not_found(),
+        nested_not_found=refusals.seat_not_found(),
+    ),
+    Route(
+        method="GET",
+        path="/api/sessions/{session_id}/seats",
+        scope=Scope.CATALOGUE_READ,
+        summary="Read all seats of a session, or what has changed since",
+        handler=handlers.get_seat_map,
+        query=structs.SeatMapQuery,
+        answer=SeatMapAnswer,
+        not_found=refusals.session_not_found(),
+        has_etag=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/sessions/{session_id}/seats/block",
+        scope=Scope.CATALOGUE_WRITE,
+        summary="Take seats out of the sale; a hold that has one of them ends",
+        handler=handlers.block_seats,
+        body=structs.BlockSeatsRequest,
+        answer=SeatsBlockedAnswer,
+        not_found=refusals.session_not_found(),
+        refusals=(_C.INVALID_SEAT, _C.TOO_MANY_SEATS),
+    ),
+    Route(
+        method="POST",
+        path="/api/sessions/{session_id}/seats/unblock",
+        scope=Scope.CATALOGUE_WRITE,
+        summary="Put seats back on sale; one that was sold stays sold",
+        handler=handlers.unblock_seats,
+        body=structs.BlockSeatsRequest,
+        answer=SeatsUnblockedAnswer,
+        not_found=refusals.session_not_found(),
+        refusals=(_C.INVALID_SEAT,),
+    ),
+    Route(
+        method="GET",
+        path="/api/events/{event_id}/occupancy",
+        scope=Scope.CATALOGUE_READ,
+        summary="Read how full an event is",
+        handler=handlers.get_occupancy,
+        answer=OccupancyAnswer,
+        not_found=refusals.event_not_found(),
+    ),
+    Route(
+        method="GET",
+        path="/api/stats",
+        scope=Scope.HOLDS_READ,
+        summary="Count holds: live, lapsed, expiring soon, and what became of the last ones",
+        description="Of all sessions, or of one. The numbers outside of `window` are of this "
+        "moment; those in it are of the holds that were made in the last `hours`. Who only waited "
+        "held nothing, and is counted in `waiting`, `promoted`, `left_line` and nowhere else.",
+        handler=handlers.get_stats,
+        query=structs.StatsQuery,
+        answer=StatsAnswer,
+        refusals=(_C.INVALID_SESSION,),
+    ),
+)

@@ -1,0 +1,82 @@
+"""The shapes of requests about seats."""
+
+from typing import Annotated, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
+
+from holdfast.domain.group.commands import SEATS_PER_BLOCKING_MAX
+from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX, Source
+from holdfast.domain.ids import SeatId, SessionId
+from holdfast.domain.seats.seat import BLOCKED_REASON_LENGTH_MAX
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.structs import AN_ID, Email, RequestShape, UserId, ruled
+from holdfast.services.holds.statistics import HOURS_MAX
+
+STATS_HOURS_DEFAULT = 24
+STATS_HOURS_MAX = HOURS_MAX
+
+SeatRef: TypeAlias = Annotated[SeatId, AN_ID]
+CartToken: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=CART_TOKEN_LENGTH_MAX,
+        description="Your own token of the cart or checkout that this belongs to.",
+        examples=["cart-8842"],
+        extra={"message": f"Must be 1 to {CART_TOKEN_LENGTH_MAX} characters"},
+    ),
+]
+Reason: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=BLOCKED_REASON_LENGTH_MAX,
+        pattern=r"\S",
+        description="Why. It is kept with the seat and in the audit log.",
+        examples=["Camera position"],
+        extra={
+            "message": f"Must be 1 to {BLOCKED_REASON_LENGTH_MAX} characters, not all of them blank"
+        },
+    ),
+]
+MapVersion: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=2**63 - 1,
+        description="`version` of an answer before: only what has changed since is answered.",
+        extra=ruled(ProblemCode.INVALID_CURSOR, "Use version of an answer before, unchanged"),
+    ),
+]
+
+
+class ReserveRequest(RequestShape, frozen=True):
+    """For whom: at least one of `customer_email` and `user_id`."""
+
+    customer_email: Email | None = None
+    user_id: UserId | None = None
+    source: Source | None = None
+    cart_token: CartToken | None = None
+
+
+class BlockSeatsRequest(RequestShape, frozen=True):
+    seat_ids: Annotated[list[SeatRef], Meta(min_length=1, max_length=SEATS_PER_BLOCKING_MAX)]
+    reason: Reason
+
+
+class SeatQuery(RequestShape, frozen=True):
+    """Who is asking: the one who holds the seat is told by which hold."""
+
+    customer_email: Email | UnsetType = UNSET
+    user_id: UserId | UnsetType = UNSET
+
+
+class SeatMapQuery(RequestShape, frozen=True):
+    since: MapVersion | UnsetType = UNSET
+
+
+class StatsQuery(RequestShape, frozen=True):
+    """`hours` is how far `window` goes back."""
+
+    session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET
+    hours: Annotated[int, Meta(ge=1, le=STATS_HOURS_MAX, examples=[24])] = STATS_HOURS_DEFAULT

@@ -1,0 +1,1 @@
+"""The audit log, refused attempts, and the integrity check."""

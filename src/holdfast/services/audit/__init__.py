@@ -1,0 +1,1 @@
+"""The audit log, the journal and the integrity check."""

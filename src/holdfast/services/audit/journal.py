@@ -1,0 +1,243 @@
+"""The journal: one log line per hold that came, went or ran out of time and per batch of seats that
+an operator blocked or unblocked, and the audit of attempts that failed. The engine tells it of
+every group that it has committed."""
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from uuid import UUID
+
+import structlog
+
+from holdfast.domain.group.commands import (
+    BlockSeats,
+    Command,
+    ConvertHolds,
+    ExtendHold,
+    FillCart,
+    Origin,
+    PlaceHold,
+    ReleaseHold,
+    RenewCart,
+    StartCheckout,
+)
+from holdfast.domain.holds.transitions import FactType, SeatTransition, Transition
+from holdfast.domain.ids import SeatId
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.ports.audit.attempts import AttemptLog, FailedAttempt
+from holdfast.ports.store import Rejected, StoreError
+
+ATTEMPTS_KEPT_MAX = 10_000
+BATCH_SIZE = 500
+
+# Our own trouble is in the log; it is no attempt that somebody made and failed. An empty cart is
+# about no hold at all, and the audit is about holds and seats.
+_NOT_AN_ATTEMPT = {
+    RefusalCode.SERVICE_UNAVAILABLE,
+    RefusalCode.INTERNAL_ERROR,
+    RefusalCode.EMPTY_CART,
+}
+
+# Not about the time of a hold: what was named is nobody's, or not for sale any more.
+_NOT_AN_EXTENSION = {
+    RefusalCode.EMPTY_CART,
+    RefusalCode.HOLD_NOT_FOUND,
+    RefusalCode.EVENT_NOT_AVAILABLE,
+    RefusalCode.EVENT_UNAVAILABLE,
+    RefusalCode.CART_OF_ANOTHER_HOLDER,
+    RefusalCode.IDEMPOTENCY_KEY_REUSED,
+}
+
+# Somebody may have paid for nothing, or tries to get something for it twice.
+_OF_PAYMENTS = {
+    RefusalCode.PAYMENT_REFUSED.value,
+    RefusalCode.PAYMENT_ALREADY_USED.value,
+    RefusalCode.ALREADY_PAID.value,
+}
+
+_log = structlog.get_logger("holdfast.holds")
+
+
+class Journal:
+    """Implements Observer and AttemptJournal. Writing the attempts down is a duty of its own: when
+    the database is slow or away they wait here, and when there are too many the oldest are dropped
+    and counted. In `log_together` the lines of a group are logged."""
+
+    def __init__(
+        self,
+        attempts: AttemptLog,
+        log_together: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._attempts = attempts
+        self._log_together = log_together
+        self._lock = threading.Lock()
+        self._waiting: deque[FailedAttempt] = deque()
+        self._dropped = 0
+        self._not_extended: Counter[str] = Counter()
+
+    def committed(
+        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
+    ) -> None:
+        with self._log_together():
+            for transition in transitions:
+                _log_transition(transition)
+            _log_blocked(seat_transitions)
+
+    def refused(self, command: Command, refusal: Refusal) -> None:
+        if isinstance(command, ExtendHold | StartCheckout):
+            self._tell_not_extended(command, refusal)
+        if refusal.code in _NOT_AN_ATTEMPT:
+            return
+        hold_id, seat_id = None, None
+        match command:
+            case PlaceHold():
+                hold_id, seat_id = command.hold_id, _seat_in_question(command, refusal)
+                action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
+            case FillCart() | RenewCart():
+                # The id is that of the hold which it would have made.
+                is_renewal = isinstance(command, RenewCart)
+                action = "cart.renew_failed" if is_renewal else "cart.fill_failed"
+                hold_id, seat_id = command.hold_id, _contested_seat(refusal)
+            case ReleaseHold():
+                action, hold_id = "hold.release_failed", command.hold_id
+            case ExtendHold():
+                action, hold_id = "hold.extend_failed", command.hold_id
+            case StartCheckout() if command.hold_ids:
+                action, hold_id = "checkout.start_failed", command.hold_ids[0]
+            case ConvertHolds():
+                action, hold_id = "hold.convert_failed", command.hold_ids[0]
+            case BlockSeats():
+                action = "seat.unblock_failed" if command.is_lifted else "seat.block_failed"
+                seat_id = command.seat_ids[0]
+            case _:
+                return
+        self.failed(
+            FailedAttempt(
+                datetime.now(UTC),
+                action,
+                command.organization_id,
+                hold_id,
+                seat_id,
+                refusal.code.value,
+                command.origin,
+            )
+        )
+
+    def failed(self, attempt: FailedAttempt) -> None:
+        if attempt.code in _OF_PAYMENTS:
+            _log.warning(
+                "payment.refused",
+                organization_id=str(attempt.organization_id),
+                hold_id=str(attempt.hold_id),
+                code=attempt.code,
+                actor=attempt.origin.actor,
+                request_id=attempt.origin.request_id,
+            )
+        with self._lock:
+            self._waiting.append(attempt)
+            if len(self._waiting) > ATTEMPTS_KEPT_MAX:
+                self._waiting.popleft()
+                self._dropped += 1
+
+    def _tell_not_extended(self, command: ExtendHold | StartCheckout, refusal: Refusal) -> None:
+        """Who goes to pay and is not given the time for it has to be noticed."""
+        if refusal.code in _NOT_AN_EXTENSION:
+            return
+        is_late = refusal.code is RefusalCode.EXPIRED_BEFORE_CHECKOUT
+        what = "hold.expired_before_checkout" if is_late else "hold.extension_failed"
+        self._not_extended[what] += 1
+        write = _log.error if refusal.code in _NOT_AN_ATTEMPT else _log.warning
+        write(
+            what,
+            organization_id=str(command.organization_id),
+            code=refusal.code.value,
+            count=self._not_extended[what],
+            actor=command.origin.actor,
+            request_id=command.origin.request_id,
+        )
+
+    def run_once(self) -> bool:
+        """Write one batch down; says whether more is waiting."""
+        with self._lock:
+            batch = [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            _log.warning("attempts.dropped", count=dropped)
+        pieces = [batch]
+        while pieces:
+            piece = pieces.pop()
+            try:
+                self._attempts.record(piece)
+            except Rejected:
+                pieces += _halves(piece)
+            except StoreError as error:
+                _log.warning("attempts.failed", problem=type(error).__name__)
+                self._put_back([attempt for each in (piece, *pieces[::-1]) for attempt in each])
+                return False
+        return bool(self._waiting)
+
+    def _put_back(self, batch: list[FailedAttempt]) -> None:
+        with self._lock:
+            room = ATTEMPTS_KEPT_MAX - len(self._waiting)
+            kept = batch[-room:] if room else []
+            self._waiting.extendleft(reversed(kept))
+            self._dropped += len(batch) - len(kept)
+
+
+def _halves(batch: list[FailedAttempt]) -> list[list[FailedAttempt]]:
+    """A batch carries many tenants: the row that the database rejects is found by halves, and given
+    up alone. The first half comes last, to be taken first."""
+    if len(batch) == 1:
+        _log.error("attempts.rejected", action=batch[0].action, code=batch[0].code)
+        return []
+    middle = len(batch) // 2
+    return [batch[middle:], batch[:middle]]
+
+
+def _seat_in_question(command: PlaceHold, refusal: Refusal) -> SeatId | None:
+    """Who asks later why they did not get a seat names the one that was in the way."""
+    return _contested_seat(refusal) or next(iter(command.named_seats), None)
+
+
+def _contested_seat(refusal: Refusal) -> SeatId | None:
+    match refusal.details:
+        case {"contested_seats": [{"seat_id": str(contested)}, *_]}:
+            return SeatId(UUID(contested))
+        case {"seat_ids": [str(locked), *_]}:
+            return SeatId(UUID(locked))
+    return None
+
+
+def _log_transition(transition: Transition) -> None:
+    hold = transition.after
+    email = hold.holder.email
+    _log.info(
+        transition.fact_type.value,
+        organization_id=str(hold.organization_id),
+        hold_id=str(hold.id),
+        session_id=str(hold.session_id),
+        quantity=hold.quantity,
+        customer_email=email.redacted if email else None,
+        actor=transition.origin.actor,
+        request_id=transition.origin.request_id,
+    )
+
+
+def _log_blocked(seat_transitions: Sequence[SeatTransition]) -> None:
+    """One line per call, however many seats it named: each seat has its row in the audit."""
+    calls: dict[tuple[Origin, FactType], list[SeatTransition]] = {}
+    for each in seat_transitions:
+        calls.setdefault((each.origin, each.fact_type), []).append(each)
+    for (origin, fact_type), changed in calls.items():
+        seat = changed[0].after
+        _log.info(
+            fact_type.value,
+            organization_id=str(seat.organization_id),
+            session_id=str(seat.session_id),
+            seats=len(changed),
+            reason=changed[0].reason,
+            actor=origin.actor,
+            request_id=origin.request_id,
+        )

@@ -1,0 +1,28 @@
+"""Reading who did what."""
+
+from dataclasses import dataclass
+
+from holdfast.domain.ids import OrganizationId
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.audit.reader import AuditEntry, AuditFilter, AuditReader
+from holdfast.services import reads
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    entries: tuple[AuditEntry, ...]
+    has_more: bool
+
+
+def entries(
+    reader: AuditReader,
+    organization_id: OrganizationId,
+    only: AuditFilter,
+    limit: int,
+    before: int | None,
+) -> AuditPage | Refusal:
+    """Newest first. One more than is shown tells whether there is more."""
+    found = reads.read(lambda: reader.entries(organization_id, only, limit + 1, before))
+    if isinstance(found, Refusal):
+        return found
+    return AuditPage(found[:limit], len(found) > limit)

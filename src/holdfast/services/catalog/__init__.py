@@ -1,0 +1,1 @@
+"""Setting up what is for sale, and importing seats."""

@@ -1,0 +1,200 @@
+"""Setting up what is for sale. Every call blocks."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+from uuid_utils.compat import uuid7
+
+from holdfast.domain import refusals
+from holdfast.domain.catalog.changes import (
+    CatalogueChange,
+    ChangeBlock,
+    ChangeEvent,
+    ChangePool,
+    ChangeSession,
+    ChangeTicketType,
+    CreateBlock,
+    CreateEvent,
+    CreatePool,
+    CreateSession,
+    CreateTicketType,
+    DraftedBlock,
+    ImportSeats,
+    SaleChange,
+    refuse_policy,
+    refuse_window,
+)
+from holdfast.domain.catalog.model import BlockPrice, SaleTerms
+from holdfast.domain.catalog.seat_import import DraftBlock, countable_id
+from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    OrganizationId,
+    PoolId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
+from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, CatalogueStore
+from holdfast.ports.store import Rejected, StoreError
+
+_log = structlog.get_logger("holdfast.catalogue")
+
+
+@dataclass(frozen=True, slots=True)
+class Cataloguing:
+    """On behalf of one caller: its organization, and its idempotency key if it sent one."""
+
+    catalogue: CatalogueStore
+    organization_id: OrganizationId
+    idempotency: IdempotencyKey | None
+    render: Callable[[CatalogueOutcome], bytes]
+
+    def create_event(
+        self, name: str, currency: str, policy: PolicyOverride, sale: SaleTerms
+    ) -> CatalogueAnswer:
+        refusal = refuse_window(sale) or refuse_policy(policy)
+        if refusal is not None:
+            return CatalogueAnswer(refusal)
+        event_id = EventId(uuid7())
+        return self._apply(
+            CreateEvent(self.organization_id, event_id, name, currency, policy, sale)
+        )
+
+    def change_event(
+        self,
+        event_id: EventId,
+        name: str | None,
+        policy: PolicyChange | None,
+        sale: SaleChange | None,
+    ) -> CatalogueAnswer:
+        return self._apply(ChangeEvent(self.organization_id, event_id, name, policy, sale))
+
+    def create_session(
+        self, event_id: EventId, name: str, starts_at: datetime | None
+    ) -> CatalogueAnswer:
+        session_id = SessionId(uuid7())
+        return self._apply(
+            CreateSession(self.organization_id, session_id, event_id, name, starts_at)
+        )
+
+    def change_session(
+        self, session_id: SessionId, name: str | None, starts_at: datetime | None
+    ) -> CatalogueAnswer:
+        return self._apply(ChangeSession(self.organization_id, session_id, name, starts_at))
+
+    def create_pool(self, session_id: SessionId, name: str, total: int) -> CatalogueAnswer:
+        return self._apply(self._new_pool(session_id, name, total))
+
+    def change_pool(self, pool_id: PoolId, name: str | None, total: int | None) -> CatalogueAnswer:
+        return self._apply(ChangePool(self.organization_id, pool_id, name, total))
+
+    def create_ticket_type(
+        self,
+        *,
+        session_id: SessionId,
+        name: str,
+        price_minor: int,
+        pool_ids: tuple[PoolId, ...],
+        capacity: int | None,
+        policy: PolicyOverride,
+        is_seated: bool,
+    ) -> CatalogueAnswer:
+        """A capacity makes a pool of its very own, named like the ticket type."""
+        refusal = refuse_policy(policy)
+        if refusal is not None:
+            return CatalogueAnswer(refusal)
+        own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
+        change = CreateTicketType(
+            organization_id=self.organization_id,
+            ticket_type_id=TicketTypeId(uuid7()),
+            session_id=session_id,
+            name=name,
+            price_minor=price_minor,
+            pool_ids=pool_ids,
+            own_pool=own_pool,
+            policy=policy,
+            is_seated=is_seated,
+        )
+        return self._apply(change)
+
+    def change_ticket_type(
+        self,
+        *,
+        ticket_type_id: TicketTypeId,
+        name: str | None,
+        price_minor: int | None,
+        pool_ids: tuple[PoolId, ...] | None,
+        policy: PolicyChange | None,
+    ) -> CatalogueAnswer:
+        change = ChangeTicketType(
+            self.organization_id, ticket_type_id, name, price_minor, pool_ids, policy
+        )
+        return self._apply(change)
+
+    def create_block(
+        self,
+        *,
+        session_id: SessionId,
+        name: str,
+        rank: int | None,
+        capacity: int | None,
+        prices: tuple[BlockPrice, ...],
+    ) -> CatalogueAnswer:
+        return self._apply(self._new_block(session_id, name, rank, capacity, prices))
+
+    def change_block(
+        self,
+        *,
+        block_id: BlockId,
+        name: str | None,
+        rank: int | None,
+        capacity: int | Unchanged | None,
+        prices: tuple[BlockPrice, ...] | None,
+    ) -> CatalogueAnswer:
+        change = ChangeBlock(
+            self.organization_id, block_id, PoolId(uuid7()), name, rank, capacity, prices
+        )
+        return self._apply(change)
+
+    def import_seats(self, session_id: SessionId, drafts: Iterable[DraftBlock]) -> CatalogueAnswer:
+        blocks = tuple(
+            DraftedBlock(
+                self._new_block(session_id, draft.name, draft.rank, draft.capacity, draft.prices),
+                draft,
+            )
+            for draft in drafts
+        )
+        first_seat_id = countable_id(uuid7())
+        return self._apply(ImportSeats(self.organization_id, session_id, first_seat_id, blocks))
+
+    def _new_block(
+        self,
+        session_id: SessionId,
+        name: str,
+        rank: int | None,
+        capacity: int | None,
+        prices: tuple[BlockPrice, ...],
+    ) -> CreateBlock:
+        """A capacity is counted in a pool of its own, named like the block."""
+        own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
+        block_id = BlockId(uuid7())
+        return CreateBlock(self.organization_id, block_id, session_id, name, rank, own_pool, prices)
+
+    def _new_pool(self, session_id: SessionId, name: str, total: int) -> CreatePool:
+        return CreatePool(self.organization_id, PoolId(uuid7()), session_id, name, total)
+
+    def _apply(self, change: CatalogueChange) -> CatalogueAnswer:
+        try:
+            return self.catalogue.apply(change, self.idempotency, self.render)
+        except StoreError as error:
+            kind = type(error).__name__
+            _log.error("catalogue.failed", change=type(change).__name__, problem=kind)
+            # What was rejected once is rejected again: a retry would not help.
+            is_final = isinstance(error, Rejected)
+            return CatalogueAnswer(
+                refusals.internal_error() if is_final else refusals.service_unavailable()
+            )

@@ -1,0 +1,1 @@
+"""The relay, the envelope of facts, and notices to buyers."""

@@ -1,0 +1,68 @@
+"""How a fact is told to the world: an envelope, and the attributes of CloudEvents 1.0 beside it."""
+
+import hmac
+from hashlib import sha256
+from uuid import UUID
+
+import msgspec
+
+from holdfast.domain.facts import iso
+from holdfast.domain.holds.transitions import FactType
+from holdfast.domain.values import JsonValue
+from holdfast.ports.facts.log import Message, StoredFact
+
+# As the binding of CloudEvents to AMQP names them.
+ATTRIBUTE = "cloudEvents:"
+SPEC_VERSION = "1.0"
+CONTENT_TYPE = "application/json"
+SCHEMA = "urn:holdfast:fact:{type}:1"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def message_of(fact: StoredFact, secret: str | None) -> Message:
+    """The same message however often it is told. With a secret it says whose hold it is about, to
+    those only who know that already."""
+    envelope = envelope_of(fact)
+    attributes = {
+        "specversion": SPEC_VERSION,
+        "id": str(envelope["event_id"]),
+        "type": fact.type,
+        "source": f"/organizations/{fact.organization_id}",
+        "time": str(envelope["occurred_at"]),
+        "subject": str(envelope["aggregate_id"]),
+        # An extension: of two facts of a hold, the one with the higher version is the later one.
+        "version": str(fact.version),
+        "datacontenttype": CONTENT_TYPE,
+        "dataschema": SCHEMA.format(type=fact.type),
+    }
+    if fact.holder_key is not None and secret is not None:
+        attributes["holderhash"] = holder_hash(fact.holder_key, secret)
+    headers = {ATTRIBUTE + name: value for name, value in attributes.items()}
+    return Message(fact.event_id, fact.type, _encode(envelope), headers)
+
+
+def envelope_of(fact: StoredFact) -> dict[str, JsonValue]:
+    event_id = str(fact.event_id)
+    envelope: dict[str, JsonValue] = {
+        "event_id": event_id,
+        "event_type": fact.type,
+        "occurred_at": iso(fact.occurred_at),
+        "aggregate_id": _aggregate_id(fact),
+        "idempotency_key": event_id,
+        "payload": dict(fact.payload),
+    }
+    # Its readers know it without.
+    if fact.type == FactType.HOLD_EXPIRED:
+        del envelope["idempotency_key"]
+    return envelope
+
+
+def holder_hash(holder_key: UUID, secret: str) -> str:
+    return hmac.new(secret.encode(), holder_key.bytes, sha256).hexdigest()
+
+
+def _aggregate_id(fact: StoredFact) -> str:
+    if fact.type == FactType.ORDER_CONFIRMED:
+        return str(fact.payload["order_id"])
+    return str(fact.hold_id or fact.seat_id)

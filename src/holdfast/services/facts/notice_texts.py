@@ -1,0 +1,134 @@
+"""What buyers are told, in plain words."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.domain.amounts import written
+from holdfast.domain.holds.hold import Hold, LineSeat
+from holdfast.domain.ids import TicketTypeId
+from holdfast.domain.orders.order import Order, Ticket
+from holdfast.domain.values import Money
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """What the tickets are for, as it is advertised."""
+
+    event_name: str
+    session_name: str
+    starts_at: datetime | None
+
+    def __str__(self) -> str:
+        when = "" if self.starts_at is None else f", {_moment(self.starts_at)}"
+        return f"{self.event_name}, {self.session_name}{when}"
+
+
+@dataclass(frozen=True, slots=True)
+class Admissions:
+    """The tickets of an order that are for one session."""
+
+    occasion: Occasion
+    tickets: Sequence[Ticket]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    subject: str
+    body: str
+
+
+def confirmation(
+    order: Order,
+    references: Sequence[str],
+    admissions: Sequence[Admissions],
+    type_names: dict[TicketTypeId, str],
+) -> Text:
+    lines = [
+        "Thank you, your order is confirmed.",
+        "",
+        f"Booking reference: {', '.join(references)}",
+        f"Order: {order.id}",
+    ]
+    for part in admissions:
+        lines += ["", str(part.occasion), ""]
+        lines += (_ticket(ticket, order.total.currency, type_names) for ticket in part.tickets)
+    lines += ["", f"Total: {written(order.total)}", "", "Keep the codes: each lets one person in."]
+    return Text(f"Your tickets for {_event_names(admissions)}", _joined(lines))
+
+
+def warning(hold: Hold, occasion: Occasion, now: datetime) -> Text:
+    left = _duration(hold.remaining_seconds(now))
+    lines = [
+        f"We keep your {_tickets(hold.quantity)} for {occasion},",
+        f"for {left} more, until {_moment(hold.expires_at)}.",
+        "After that others can have what you have not paid for.",
+        "",
+        f"Booking reference: {hold.reference}",
+        *(f"Seat: {_place(seat)}" for seat in hold.seats),
+        f"Total: {written(hold.total)}",
+    ]
+    return Text(f"{left} left to pay for your tickets for {occasion.event_name}", _joined(lines))
+
+
+def promotion(hold: Hold, occasion: Occasion, now: datetime) -> Text:
+    within = _rounded_up(hold.remaining_seconds(now))
+    are, go = ("is", "it goes") if hold.quantity == 1 else ("are", "they go")
+    lines = [
+        f"Your {_tickets(hold.quantity)} for {occasion}, {are} ready.",
+        f"Please pay within {within}, by {_moment(hold.expires_at)}.",
+        f"After that {go} to the next person on the waitlist.",
+        "",
+        f"Booking reference: {hold.reference}",
+        *(f"Seat: {_place(seat)}" for seat in hold.seats),
+        f"Total: {written(hold.total)}",
+    ]
+    noun = "ticket" if hold.quantity == 1 else "tickets"
+    subject = f"Your {noun} for {occasion.event_name} {are} ready. Please pay within {within}"
+    return Text(subject, _joined(lines))
+
+
+def _ticket(ticket: Ticket, currency: str, type_names: dict[TicketTypeId, str]) -> str:
+    name = type_names.get(ticket.ticket_type_id, "Ticket")
+    parts = [name if ticket.seat is None else f"{name}, {_place(ticket.seat)}"]
+    if ticket.attendee is not None and ticket.attendee.name is not None:
+        parts.append(f"for {ticket.attendee.name}")
+    parts += [written(Money(ticket.unit_price_minor, currency)), f"code {ticket.code}"]
+    return "- " + ", ".join(parts)
+
+
+def _place(seat: LineSeat) -> str:
+    return f"{seat.block_name}, row {seat.row}, seat {seat.number}"
+
+
+def _event_names(admissions: Iterable[Admissions]) -> str:
+    return ", ".join(dict.fromkeys(part.occasion.event_name for part in admissions))
+
+
+def _tickets(quantity: int) -> str:
+    return "ticket" if quantity == 1 else f"{quantity} tickets"
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%d %B %Y, %H:%M:%S} UTC"
+
+
+def _duration(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    parts = [_counted(minutes, "minute")] if minutes else []
+    if rest or not minutes:
+        parts.append(_counted(rest, "second"))
+    return " and ".join(parts)
+
+
+def _rounded_up(seconds: int) -> str:
+    """`2 minutes` also for 1:59; the exact end is told beside it."""
+    return _counted(-(-seconds // 60), "minute") if seconds >= 60 else _duration(seconds)
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "\n".join(lines) + "\n"

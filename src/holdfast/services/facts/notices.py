@@ -1,0 +1,189 @@
+"""Telling buyers that their order is confirmed, that their hold is about to end, and that the
+places which they waited for are there.
+
+The facts carry neither an address nor the code of a ticket. Both are looked up when the notice is
+written, so that they never travel through the broker, and so that nobody is told what is no longer
+so: of an end that has been put off, or of places that are gone again.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from holdfast.domain.group.commands import Receipt
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId
+from holdfast.domain.orders.order import Order
+from holdfast.domain.values import Holder
+from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.facts.log import Dead, Handled, Message
+from holdfast.ports.facts.notices import Inbox, Notice, NoticeFailed, NoticeRefused, Notifier
+from holdfast.ports.holds import HoldReader
+from holdfast.ports.orders import OrderReader
+from holdfast.ports.store import Contended, StoreUnavailable
+from holdfast.services.facts.envelope import ATTRIBUTE
+from holdfast.services.facts.notice_texts import (
+    Admissions,
+    Occasion,
+    Text,
+    confirmation,
+    promotion,
+    warning,
+)
+
+CONSUMER = "notifications"
+
+# The attribute that says whose fact it is.
+SOURCE_HEADER = ATTRIBUTE + "source"
+SOURCE_PREFIX = "/organizations/"
+# Of what is left of a hold. With less, a mail that arrives at all only annoys.
+WARNED_SECONDS_MIN = 10
+
+_log = structlog.get_logger("holdfast.notices")
+
+
+class _Expiring(msgspec.Struct):
+    hold_id: UUID
+    expires_at: datetime
+
+
+class _Confirmed(msgspec.Struct):
+    order_id: UUID
+
+
+class _ExpiringFact(msgspec.Struct, tag="hold.expiring", tag_field="event_type"):
+    event_id: UUID
+    payload: _Expiring
+
+
+class _Promoted(msgspec.Struct):
+    hold_id: UUID
+
+
+class _PromotedFact(msgspec.Struct, tag="hold.promoted", tag_field="event_type"):
+    event_id: UUID
+    payload: _Promoted
+
+
+class _ConfirmedFact(msgspec.Struct, tag="order.confirmed", tag_field="event_type"):
+    event_id: UUID
+    payload: _Confirmed
+
+
+_Fact = _ExpiringFact | _PromotedFact | _ConfirmedFact
+_decoder: msgspec.json.Decoder[_Fact] = msgspec.json.Decoder(_Fact)
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeSender:
+    """Handles our own facts. A mail server has no part in our transaction: one that has taken a
+    mail just before we die gets it again, under the same id."""
+
+    inbox: Inbox
+    notifier: Notifier
+    holds: HoldReader
+    orders: OrderReader
+    catalogue: CatalogueStore
+
+    def handle(self, message: Message) -> Handled | Dead:
+        """Raises NoticeDeferred where the trouble is with this very notice."""
+        try:
+            organization_id = _organization(message)
+            fact = _decoder.decode(message.body)
+        except ValueError as error:  # msgspec's errors are such too
+            _log.warning("notice.malformed", message_id=str(message.id))
+            return Dead(f"malformed message: {error}")
+        try:
+            self._tell(organization_id, fact)
+        except NoticeRefused as error:
+            _log.warning("notice.refused", event_id=str(fact.event_id), problem=str(error))
+            return Dead(f"the notice was refused: {error}")
+        except (NoticeFailed, StoreUnavailable, Contended) as error:
+            problem = f"{type(error).__name__} {error}"
+            _log.warning("notice.failed", event_id=str(fact.event_id), problem=problem)
+            return Handled.AGAIN
+        return Handled.DONE
+
+    def _tell(self, organization_id: OrganizationId, fact: _Fact) -> None:
+        match fact:
+            case _ExpiringFact():
+                notice = self._warning(organization_id, fact)
+            case _PromotedFact():
+                notice = self._promotion(organization_id, fact)
+            case _ConfirmedFact():
+                notice = self._confirmation(organization_id, fact)
+        if notice is None:
+            return
+        receipt = Receipt(CONSUMER, fact.event_id)
+        if self.inbox.once(organization_id, receipt, lambda: self.notifier.send(notice)):
+            _log.info(
+                "notice.sent",
+                organization_id=str(organization_id),
+                event_id=str(fact.event_id),
+                to=notice.to.redacted,
+            )
+
+    def _warning(self, organization_id: OrganizationId, fact: _ExpiringFact) -> Notice | None:
+        """None when there is nobody to tell, or nothing: the hold has ended, or nearly, or lasts
+        longer."""
+        seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
+        if seen is None or not _is_in_time(seen.hold, fact.payload.expires_at, seen.at):
+            return None
+        occasion = self._occasion(organization_id, seen.hold.session_id)
+        return _notice(fact.event_id, seen.hold.holder, warning(seen.hold, occasion, seen.at))
+
+    def _promotion(self, organization_id: OrganizationId, fact: _PromotedFact) -> Notice | None:
+        """None when there is nobody to tell, or the places are paid for or gone already."""
+        seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
+        if seen is None or not seen.hold.is_active(seen.at):
+            return None
+        occasion = self._occasion(organization_id, seen.hold.session_id)
+        return _notice(fact.event_id, seen.hold.holder, promotion(seen.hold, occasion, seen.at))
+
+    def _confirmation(self, organization_id: OrganizationId, fact: _ConfirmedFact) -> Notice | None:
+        order = self.orders.order(organization_id, OrderId(fact.payload.order_id))
+        if order is None or order.holder.email is None:
+            return None
+        seen = [self.holds.hold(organization_id, hold_id) for hold_id in order.hold_ids]
+        references = [each.hold.reference for each in seen if each is not None]
+        type_ids = dict.fromkeys(ticket.ticket_type_id for ticket in order.tickets)
+        types = [self.catalogue.ticket_type(organization_id, type_id) for type_id in type_ids]
+        names = {each.id: each.name for each in types if each is not None}
+        text = confirmation(order, references, self._admissions(order), names)
+        return _notice(fact.event_id, order.holder, text)
+
+    def _admissions(self, order: Order) -> list[Admissions]:
+        return [
+            Admissions(
+                self._occasion(order.organization_id, session_id),
+                [ticket for ticket in order.tickets if ticket.session_id == session_id],
+            )
+            for session_id in dict.fromkeys(ticket.session_id for ticket in order.tickets)
+        ]
+
+    def _occasion(self, organization_id: OrganizationId, session_id: SessionId) -> Occasion:
+        session = self.catalogue.session(organization_id, session_id)
+        # Nothing that was ever sold is deleted.
+        assert session is not None
+        event = self.catalogue.event(organization_id, session.event_id)
+        assert event is not None
+        return Occasion(event.name, session.name, session.starts_at)
+
+
+def _organization(message: Message) -> OrganizationId:
+    return OrganizationId(UUID(message.headers.get(SOURCE_HEADER, "").removeprefix(SOURCE_PREFIX)))
+
+
+def _is_in_time(hold: Hold, at: datetime, now: datetime) -> bool:
+    still_ends = hold.is_active(now) and hold.expires_at == at
+    return still_ends and hold.remaining_seconds(now) >= WARNED_SECONDS_MIN
+
+
+def _notice(event_id: UUID, holder: Holder, text: Text) -> Notice | None:
+    """None for those of whom only the platform knows who they are."""
+    if holder.email is None:
+        return None
+    return Notice(event_id, holder.email, text.subject, text.body)

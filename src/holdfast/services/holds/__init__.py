@@ -1,0 +1,1 @@
+"""Placing, releasing and extending holds, the reaper and statistics."""

@@ -1,0 +1,35 @@
+"""Making a hold last longer."""
+
+from dataclasses import dataclass
+
+from holdfast.domain.group.commands import ExtendHold, IdempotencyKey, Origin
+from holdfast.domain.ids import HoldId
+from holdfast.domain.values import Holder
+from holdfast.ports.access import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionRequest:
+    """`holder`, where it is given, is whose hold it has to be."""
+
+    hold_id: HoldId
+    seconds: int
+    holder: Holder | None = None
+    is_operator: bool = False
+
+
+def extend_command(
+    principal: Principal,
+    request: ExtensionRequest,
+    origin: Origin,
+    idempotency: IdempotencyKey | None,
+) -> ExtendHold:
+    return ExtendHold(
+        organization_id=principal.organization_id,
+        hold_id=request.hold_id,
+        seconds=request.seconds,
+        origin=origin,
+        holder=request.holder,
+        is_operator=request.is_operator,
+        idempotency=idempotency,
+    )

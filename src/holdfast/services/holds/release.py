@@ -1,0 +1,11 @@
+"""Letting a hold go."""
+
+from holdfast.domain.group.commands import IdempotencyKey, Origin, ReleaseHold
+from holdfast.domain.ids import HoldId
+from holdfast.ports.access import Principal
+
+
+def release_command(
+    principal: Principal, hold_id: HoldId, origin: Origin, idempotency: IdempotencyKey | None
+) -> ReleaseHold:
+    return ReleaseHold(principal.organization_id, hold_id, origin, idempotency)

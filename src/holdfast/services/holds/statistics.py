@@ -1,0 +1,126 @@
+"""How much is held, and how full an event is. Every call blocks."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+
+from holdfast.domain import refusals
+from holdfast.domain.ids import EventId, OrganizationId, SessionId
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.holds import HoldReader, HoldStatistics
+from holdfast.ports.seats import EventOccupancy, SeatReader
+from holdfast.ports.statistics import SaleHistory, SaleStatistics, SaleStatisticsReader
+from holdfast.services.reads import found, read
+
+EXPIRING_SOON = timedelta(minutes=5)
+DAY_HOURS = 24
+HOURS_MAX = 7 * DAY_HOURS
+# A count of fewer than 10,000 holds is quick, and always fresh.
+KEPT_SECONDS_PER_10_000 = 0.5
+KEPT_SECONDS_MAX = 30.0
+COUNTS_KEPT_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Holds at this moment, and what became of those of the last hours."""
+
+    now: HoldStatistics
+    sale: SaleStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSale:
+    """Counted once, and right for any number of hours up to the most that its key allows."""
+
+    now: HoldStatistics
+    history: SaleHistory
+
+    def last(self, hours: int) -> Statistics:
+        return Statistics(self.now, self.history.last(hours))
+
+    @property
+    def kept_seconds(self) -> float:
+        """Counting takes as long as there are holds, so the more there are the longer it serves:
+        nobody keeps the database busy with nothing but counting."""
+        now = self.now
+        open_now = now.active + now.lapsed + now.waiting + now.lapsed_waiting
+        thousands = (open_now + self.history.holds) // 1_000
+        return min(KEPT_SECONDS_MAX, thousands // 10 * KEPT_SECONDS_PER_10_000)
+
+
+class StatisticsKey(NamedTuple):
+    """Of all sessions, or of one; over a day, or as long as one may ask for."""
+
+    organization_id: OrganizationId
+    session_id: SessionId | None
+    hours_max: int
+
+
+def statistics_key(
+    organization_id: OrganizationId, session_id: SessionId | None, hours: int
+) -> StatisticsKey:
+    """Whoever asks for another number of hours gets another part of the same count."""
+    hours_max = DAY_HOURS if hours <= DAY_HOURS else HOURS_MAX
+    return StatisticsKey(organization_id, session_id, hours_max)
+
+
+class SaleCounter:
+    """Counts, unless it has just counted. May be called from several threads."""
+
+    def __init__(
+        self,
+        catalogue: CatalogueStore,
+        holds: HoldReader,
+        sales: SaleStatisticsReader,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._catalogue = catalogue
+        self._holds = holds
+        self._sales = sales
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[StatisticsKey, tuple[float, CountedSale]] = OrderedDict()
+
+    def count(self, key: StatisticsKey) -> CountedSale | Refusal:
+        with self._lock:
+            until, known = self._kept.get(key, (0.0, None))
+        if known is not None and self._clock() < until:
+            return known
+        counted = self._count(key)
+        if isinstance(counted, CountedSale) and counted.kept_seconds:
+            self._keep(key, counted)
+        return counted
+
+    def _count(self, key: StatisticsKey) -> CountedSale | Refusal:
+        organization_id, session_id, hours_max = key
+        if session_id is not None:
+            session = found(
+                lambda: self._catalogue.session(organization_id, session_id),
+                refusals.invalid_session,
+            )
+            if isinstance(session, Refusal):
+                return session
+        now = read(lambda: self._holds.statistics(organization_id, session_id, EXPIRING_SOON))
+        if isinstance(now, Refusal):
+            return now
+        history = read(lambda: self._sales.history(organization_id, session_id, hours_max))
+        return history if isinstance(history, Refusal) else CountedSale(now, history)
+
+    def _keep(self, key: StatisticsKey, counted: CountedSale) -> None:
+        with self._lock:
+            self._kept[key] = (self._clock() + counted.kept_seconds, counted)
+            self._kept.move_to_end(key)
+            while len(self._kept) > COUNTS_KEPT_MAX:
+                self._kept.popitem(last=False)
+
+
+def occupancy(
+    reader: SeatReader, organization_id: OrganizationId, event_id: EventId
+) -> EventOccupancy | Refusal:
+    return found(lambda: reader.occupancy(organization_id, event_id), refusals.event_not_found)

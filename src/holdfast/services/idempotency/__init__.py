@@ -1,0 +1,1 @@
+"""Fingerprints of requests, and sealed answers."""

@@ -1,0 +1,1 @@
+"""Checkout, payment, and orders confirmed by another service."""

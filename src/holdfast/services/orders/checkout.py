@@ -1,0 +1,246 @@
+"""Going to pay for holds, and making an order of them once they are paid. What reads blocks."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+from uuid_utils.compat import uuid7
+
+from holdfast.domain import refusals
+from holdfast.domain.group.commands import (
+    HOLDS_PER_CHECKOUT_MAX,
+    ConvertHolds,
+    IdempotencyKey,
+    Origin,
+    StartCheckout,
+)
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId
+from holdfast.domain.orders.order import SEED_BYTES, Attendee, Order, Purchase, revival_id
+from holdfast.domain.orders.selection import lost_of_selection
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Holder, Money
+from holdfast.ports.access import Principal
+from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt
+from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.holds import HoldReader, SeenHold
+from holdfast.ports.orders import OrderReader, SeenCheckout
+from holdfast.ports.paging import Page, PageRequest
+from holdfast.ports.payments import PaymentProvider, PaymentUnavailable
+from holdfast.services import reads
+
+_log = structlog.get_logger("holdfast.payments")
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Holds that are to be paid, and the sum that the payment was checked against; None where an
+    order was made of them before, and so nothing was checked. `problem` is why the payment does not
+    count."""
+
+    hold_ids: tuple[HoldId, ...]
+    total_minor: int | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """Holds that are to become an order, and who comes."""
+
+    due: Due
+    attendees: tuple[Attendee | None, ...] = ()
+    checkout_id: CheckoutId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What somebody says was paid: in which organization, and who says so. With `amount_minor` they
+    say how much it was; without it, as much as is due."""
+
+    organization_id: OrganizationId
+    reference: str | None
+    origin: Origin
+    amount_minor: int | None = None
+
+
+def checkout_command(
+    principal: Principal,
+    hold_ids: tuple[HoldId, ...],
+    holder: Holder | None,
+    origin: Origin,
+    idempotency: IdempotencyKey | None,
+) -> StartCheckout:
+    return StartCheckout(principal.organization_id, hold_ids, origin, holder, idempotency)
+
+
+def held_for_event(
+    holds: HoldReader,
+    catalogue: CatalogueStore,
+    organization_id: OrganizationId,
+    event_id: EventId,
+    holder: Holder,
+) -> tuple[HoldId, ...] | Refusal:
+    """What a person holds of an event now. Where some of what they chose has lapsed, only that: so
+    they are told, and do not pay for less than they chose. It may be nothing."""
+    live = reads.read(lambda: holds.live_holds(organization_id, event_id, holder))
+    if isinstance(live, Refusal):
+        return live
+    since = min((hold.created_at for hold in live), default=None)
+    recent = reads.read(lambda: holds.recent_holds(organization_id, event_id, holder, since))
+    if isinstance(recent, Refusal):
+        return recent
+    if not recent:
+        event = reads.event(catalogue, organization_id, event_id)
+        if isinstance(event, Refusal):
+            is_unknown = event == refusals.event_not_found()
+            return refusals.invalid_event() if is_unknown else event
+        return ()
+    lost = lost_of_selection(live, [seen.hold for seen in reversed(recent)], recent[0].at)
+    return tuple(hold.id for hold in lost[:HOLDS_PER_CHECKOUT_MAX] or live)
+
+
+def held_in_cart(
+    holds: HoldReader, organization_id: OrganizationId, cart: str
+) -> tuple[HoldId, ...] | Refusal:
+    """What is held under the name of a cart now. Where that is nothing, but its hold has lapsed or
+    still waits, that one: so its holder is told why they cannot pay. Else it is nothing at all."""
+    live = reads.read(lambda: holds.live_holds_of_cart(organization_id, cart))
+    if isinstance(live, Refusal):
+        return live
+    if live:
+        return tuple(hold.id for hold in live)
+    newest = reads.read(lambda: holds.cart_hold(organization_id, cart))
+    if isinstance(newest, Refusal):
+        return newest
+    if newest is None or newest.hold.is_cancelled() or newest.hold.is_converted():
+        return ()
+    return (newest.hold.id,)
+
+
+def checkout(
+    orders: OrderReader, organization_id: OrganizationId, checkout_id: CheckoutId
+) -> SeenCheckout | Refusal:
+    return reads.found(
+        lambda: orders.checkout(organization_id, checkout_id), refusals.checkout_not_found
+    )
+
+
+def order(
+    orders: OrderReader, organization_id: OrganizationId, order_id: OrderId
+) -> Order | Refusal:
+    return reads.found(lambda: orders.order(organization_id, order_id), refusals.order_not_found)
+
+
+def orders(
+    reader: OrderReader,
+    organization_id: OrganizationId,
+    page: PageRequest,
+    hold_id: HoldId | None,
+    payment_reference: str | None,
+) -> Page[Order] | Refusal:
+    return reads.read(lambda: reader.orders(organization_id, page, hold_id, payment_reference))
+
+
+class Cashier:
+    """Asks the payment provider before anything is changed, and outside of any transaction. What is
+    paid already is not asked about again, but shown. The engine hears of a payment that does not
+    count: only there is it known whether the holds could be paid for at all."""
+
+    def __init__(
+        self,
+        holds: HoldReader,
+        orders: OrderReader,
+        payments: PaymentProvider,
+        attempts: AttemptJournal,
+    ) -> None:
+        self._holds = holds
+        self._orders = orders
+        self._payments = payments
+        self._attempts = attempts
+
+    def holds_to_complete(self, payment: Payment, checkout_id: CheckoutId) -> Due | Refusal:
+        """The holds of a checkout that this payment pays for."""
+        seen = checkout(self._orders, payment.organization_id, checkout_id)
+        if isinstance(seen, Refusal):
+            return seen
+        if seen.order_id:
+            return Due(seen.checkout.hold_ids)
+        return self._checked(payment, seen.checkout.hold_ids, seen.holds)
+
+    def hold_to_confirm(self, payment: Payment, hold_id: HoldId) -> Due | Refusal:
+        """The one hold that this payment pays for."""
+        seen = reads.hold(self._holds, payment.organization_id, hold_id)
+        if isinstance(seen, Refusal):
+            return seen
+        is_settled = seen.hold.is_converted() or seen.hold.is_cancelled()
+        if seen.hold.is_expired(seen.at):
+            revived = reads.hold(self._holds, payment.organization_id, revival_id(hold_id))
+            is_settled = not isinstance(revived, Refusal)
+        return Due((hold_id,)) if is_settled else self._checked(payment, (hold_id,), [seen.hold])
+
+    def command(
+        self, payment: Payment, sale: Sale, idempotency: IdempotencyKey | None
+    ) -> ConvertHolds:
+        purchase = Purchase(
+            OrderId(uuid7()), secrets.token_bytes(SEED_BYTES), payment.reference, sale.attendees
+        )
+        return ConvertHolds(
+            organization_id=payment.organization_id,
+            hold_ids=sale.due.hold_ids,
+            purchase=purchase,
+            origin=payment.origin,
+            checkout_id=sale.checkout_id,
+            idempotency=idempotency,
+            is_payment_single_use=self._payments.is_single_use,
+            total_minor=sale.due.total_minor,
+            payment_problem=sale.due.problem,
+        )
+
+    def paid_order(self, payment: Payment, hold_id: HoldId, order_id: OrderId) -> Order | Refusal:
+        """The order that was made before, of this hold among others. Who now names another payment
+        has paid twice, and has to know."""
+        found = order(self._orders, payment.organization_id, order_id)
+        if isinstance(found, Refusal) or payment.reference in {None, found.payment_reference}:
+            return found
+        return self._recorded(payment, hold_id, refusals.already_paid(str(order_id)))
+
+    def paid_hold(
+        self, payment: Payment, hold_id: HoldId, order_id: OrderId
+    ) -> tuple[SeenHold, Order] | Refusal:
+        """The hold, or the one that stands for it, with the order that it became before."""
+        found = self.paid_order(payment, hold_id, order_id)
+        if isinstance(found, Refusal):
+            return found
+        paid_id = hold_id if hold_id in found.hold_ids else revival_id(hold_id)
+        seen = reads.hold(self._holds, payment.organization_id, paid_id)
+        return seen if isinstance(seen, Refusal) else (seen, found)
+
+    def _checked(
+        self, payment: Payment, hold_ids: tuple[HoldId, ...], holds: Sequence[Hold]
+    ) -> Due | Refusal:
+        minor = payment.amount_minor
+        if minor is None:
+            minor = sum(hold.total.minor for hold in holds)
+        # Whether that much is due is decided once the holds are locked: here it may still change.
+        total = Money(minor, holds[0].currency)
+        try:
+            problem = self._payments.problem(payment.reference, total)
+        except PaymentUnavailable:
+            _log.warning("payment.unavailable")
+            return refusals.service_unavailable()
+        return Due(hold_ids, total.minor, problem)
+
+    def _recorded(self, payment: Payment, hold_id: HoldId, refusal: Refusal) -> Refusal:
+        attempt = FailedAttempt(
+            datetime.now(UTC),
+            "hold.convert_failed",
+            payment.organization_id,
+            hold_id,
+            None,
+            refusal.code.value,
+            payment.origin,
+        )
+        self._attempts.failed(attempt)
+        return refusal

@@ -1,0 +1,218 @@
+"""Reading what there is. Every call blocks; what is not there, and a store that cannot serve, are
+refusals."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+
+from holdfast.domain import refusals
+from holdfast.domain.catalog.model import (
+    Block,
+    Event,
+    PoolState,
+    Session,
+    SessionAvailability,
+    TicketType,
+)
+from holdfast.domain.ids import (
+    BlockId,
+    EventId,
+    HoldId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionId,
+    TicketTypeId,
+)
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold, SeenPlace
+from holdfast.ports.paging import Page, PageRequest
+from holdfast.ports.seats import MapState, SeatChanges, SeatReader, SeenSeat, SessionMap
+from holdfast.ports.store import StoreError
+
+T = TypeVar("T")
+
+_log = structlog.get_logger("holdfast.reading")
+
+
+@dataclass(frozen=True, slots=True)
+class HoldInLine:
+    """A hold, and its place in the line while it waits."""
+
+    seen: SeenHold
+    place: SeenPlace | None = None
+
+
+def hold(
+    reader: HoldReader, organization_id: OrganizationId, hold_id: HoldId
+) -> SeenHold | Refusal:
+    return found(lambda: reader.hold(organization_id, hold_id), refusals.hold_not_found)
+
+
+def hold_in_line(
+    reader: HoldReader, organization_id: OrganizationId, hold_id: HoldId
+) -> HoldInLine | Refusal:
+    seen = hold(reader, organization_id, hold_id)
+    return seen if isinstance(seen, Refusal) else in_line(reader, seen)
+
+
+def cart_hold(
+    reader: HoldReader, organization_id: OrganizationId, cart: str
+) -> HoldInLine | Refusal:
+    """What the cart holds or waits for, or else held last."""
+    seen = found(lambda: reader.cart_hold(organization_id, cart), refusals.hold_not_found)
+    return seen if isinstance(seen, Refusal) else in_line(reader, seen)
+
+
+def in_line(reader: HoldReader, seen: SeenHold) -> HoldInLine | Refusal:
+    """With the place that it has by now: it may have been promoted since it was seen."""
+    if not seen.hold.is_waiting(seen.at):
+        return HoldInLine(seen)
+    organization_id, hold_id = seen.hold.key
+    place = read(lambda: reader.waiting_position(organization_id, hold_id))
+    return place if isinstance(place, Refusal) else HoldInLine(seen, place)
+
+
+def holds(
+    reader: HoldReader,
+    organization_id: OrganizationId,
+    only: HoldFilter,
+    page: PageRequest,
+    order: HoldOrder,
+) -> Page[SeenHold] | Refusal:
+    return read(lambda: reader.holds(organization_id, only, page, order))
+
+
+def seat(
+    reader: SeatReader, organization_id: OrganizationId, event_id: EventId, seat_id: SeatId
+) -> SeenSeat | Refusal:
+    """A seat of another event is not found either; without the event, the event is missing."""
+
+    def missing() -> Refusal:
+        known = read(lambda: reader.has_event(organization_id, event_id))
+        if isinstance(known, Refusal):
+            return known
+        return refusals.seat_not_found() if known else refusals.event_not_found()
+
+    return found(lambda: reader.seat(organization_id, event_id, seat_id), missing)
+
+
+def session_map(
+    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId
+) -> SessionMap | Refusal:
+    return found(
+        lambda: reader.session_map(organization_id, session_id), refusals.session_not_found
+    )
+
+
+def map_state(
+    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId
+) -> MapState | Refusal:
+    return found(lambda: reader.map_state(organization_id, session_id), refusals.session_not_found)
+
+
+def seat_changes(
+    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId, since: int
+) -> SeatChanges | Refusal:
+    return found(
+        lambda: reader.seat_changes(organization_id, session_id, since), refusals.session_not_found
+    )
+
+
+def availability(
+    catalogue: CatalogueStore, organization_id: OrganizationId, session_id: SessionId
+) -> SessionAvailability | Refusal:
+    return found(
+        lambda: catalogue.availability(organization_id, session_id), refusals.session_not_found
+    )
+
+
+def event(
+    catalogue: CatalogueStore, organization_id: OrganizationId, event_id: EventId
+) -> Event | Refusal:
+    return found(lambda: catalogue.event(organization_id, event_id), refusals.event_not_found)
+
+
+def events(
+    catalogue: CatalogueStore, organization_id: OrganizationId, page: PageRequest
+) -> Page[Event] | Refusal:
+    return read(lambda: catalogue.events(organization_id, page))
+
+
+def session(
+    catalogue: CatalogueStore, organization_id: OrganizationId, session_id: SessionId
+) -> Session | Refusal:
+    return found(lambda: catalogue.session(organization_id, session_id), refusals.session_not_found)
+
+
+def sessions(
+    catalogue: CatalogueStore,
+    organization_id: OrganizationId,
+    event_id: EventId | None,
+    page: PageRequest,
+) -> Page[Session] | Refusal:
+    return read(lambda: catalogue.sessions(organization_id, event_id, page))
+
+
+def pool(
+    catalogue: CatalogueStore, organization_id: OrganizationId, pool_id: PoolId
+) -> PoolState | Refusal:
+    return found(lambda: catalogue.pool(organization_id, pool_id), refusals.pool_not_found)
+
+
+def pools(
+    catalogue: CatalogueStore,
+    organization_id: OrganizationId,
+    session_id: SessionId | None,
+    page: PageRequest,
+) -> Page[PoolState] | Refusal:
+    return read(lambda: catalogue.pools(organization_id, session_id, page))
+
+
+def ticket_type(
+    catalogue: CatalogueStore, organization_id: OrganizationId, ticket_type_id: TicketTypeId
+) -> TicketType | Refusal:
+    return found(
+        lambda: catalogue.ticket_type(organization_id, ticket_type_id),
+        refusals.ticket_type_not_found,
+    )
+
+
+def ticket_types(
+    catalogue: CatalogueStore,
+    organization_id: OrganizationId,
+    session_id: SessionId | None,
+    page: PageRequest,
+) -> Page[TicketType] | Refusal:
+    return read(lambda: catalogue.ticket_types(organization_id, session_id, page))
+
+
+def block(
+    catalogue: CatalogueStore, organization_id: OrganizationId, block_id: BlockId
+) -> Block | Refusal:
+    return found(lambda: catalogue.block(organization_id, block_id), refusals.block_not_found)
+
+
+def blocks(
+    catalogue: CatalogueStore,
+    organization_id: OrganizationId,
+    session_id: SessionId | None,
+    page: PageRequest,
+) -> Page[Block] | Refusal:
+    return read(lambda: catalogue.blocks(organization_id, session_id, page))
+
+
+def found(look_up: Callable[[], T | None], missing: Callable[[], Refusal]) -> T | Refusal:
+    what = read(look_up)
+    return missing() if what is None else what
+
+
+def read(look_up: Callable[[], T]) -> T | Refusal:
+    try:
+        return look_up()
+    except StoreError as error:
+        _log.warning("read.failed", problem=type(error).__name__)
+        return refusals.service_unavailable()

@@ -1,0 +1,1 @@
+"""Reserving and blocking seats."""

@@ -1,0 +1,101 @@
+"""The promoter: the transaction that frees a place gives it to the next party on the waitlist; what
+was too much for one transaction, or locked by another, is done here.
+
+Like the reaper it looks without locks and submits commands, so several of them do no harm. One at a
+time is enough: a lease says whose turn it is.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import structlog
+from uuid_utils.compat import uuid7
+
+from holdfast.domain.group.commands import Origin, PromoteWaiting
+from holdfast.domain.group.outcomes import Promoted
+from holdfast.domain.ids import SessionKey
+from holdfast.ports.engine import Answer, Submit
+from holdfast.ports.holds import LineKeeping, PromoterTurn
+from holdfast.ports.store import StoreError
+
+SESSIONS_PER_RUN = 64
+WAIT_SECONDS = 30.0
+# In a turn among others, what somebody else has locked is waited for only so long.
+TURN_SECONDS = 1.0
+# All waitlists are looked at so often, a few at a time, whatever anybody has noted about them.
+SWEEP_SECONDS = 30.0
+
+_log = structlog.get_logger("holdfast.promoter")
+
+
+@dataclass(slots=True)
+class Promoter:
+    lines: LineKeeping
+    submit: Submit
+    wait_seconds: float = WAIT_SECONDS
+    _id: UUID = field(default_factory=uuid7)
+    # Asked for and not answered yet: nobody asks for these again meanwhile.
+    _unanswered: dict[SessionKey, Future[Answer]] = field(default_factory=dict)
+
+    def run_once(self) -> int:
+        """Settle waitlists that somebody left unsettled; says how many were promoted. May raise
+        StoreError."""
+        return self._settle_some(self.wait_seconds)
+
+    def sweep(self) -> int:
+        """Look at the waitlists that are left of this round, or at all of them, unless another
+        promoter is at it; says how many were promoted. May raise StoreError."""
+        promoted = 0
+        while (turn := self.lines.promoter_turn(self._id)) is not None:
+            count, is_last = self._sweep_on(turn, self.wait_seconds)
+            promoted += count
+            if is_last:
+                break
+        return promoted
+
+    def tend(self, interval_seconds: float) -> float:
+        """One run, and how long to wait for the next."""
+        try:
+            turn = self.lines.promoter_turn(self._id)
+            if turn is None:
+                return interval_seconds
+            promoted = self._sweep_on(turn, TURN_SECONDS)[0] if turn.is_sweep_due else 0
+            promoted += self._settle_some(TURN_SECONDS)
+        except StoreError as error:
+            _log.warning("promoter.failed", problem=type(error).__name__)
+            return interval_seconds
+        return 0.0 if promoted else interval_seconds
+
+    def _settle_some(self, wait_seconds: float) -> int:
+        return self._promote(self.lines.unsettled_sessions(SESSIONS_PER_RUN), wait_seconds)
+
+    def _sweep_on(self, turn: PromoterTurn, wait_seconds: float) -> tuple[int, bool]:
+        """Look at the next waitlists; says how many were promoted, and whether it was the last of
+        the round."""
+        sessions = self.lines.waiting_sessions(turn.swept_to, SESSIONS_PER_RUN)
+        promoted = self._promote(sessions, wait_seconds)
+        is_last = len(sessions) < SESSIONS_PER_RUN
+        if is_last:
+            self.lines.swept(self._id, None, SWEEP_SECONDS)
+        else:
+            self.lines.swept(self._id, sessions[-1], 0.0)
+        return promoted, is_last
+
+    def _promote(self, sessions: Iterable[SessionKey], wait_seconds: float) -> int:
+        origin = Origin(actor="promoter", request_id=str(uuid7()))
+        in_flight = {key: each for key, each in self._unanswered.items() if not each.done()}
+        asked = {
+            key: self.submit.submit(PromoteWaiting(*key, origin))
+            for key in sessions
+            if key not in in_flight
+        }
+        finished, unanswered = wait(asked.values(), timeout=wait_seconds)
+        if unanswered:
+            _log.warning("promoter.unanswered", commands=len(unanswered))
+        self._unanswered = in_flight | {
+            key: future for key, future in asked.items() if future in unanswered
+        }
+        outcomes = (future.result().outcome for future in finished)
+        return sum(outcome.count for outcome in outcomes if isinstance(outcome, Promoted))
