@@ -87,7 +87,7 @@ def test_a_seat_that_somebody_waits_for_is_not_reported_as_sold(
     venue = hall_of(world, 2)
     placed(patient_engine, venue.place(("seat", 1), holder=STRANGER))
     (last,) = (name for name, seat in world.seats(venue).items() if seat.status == "available")
-    runner = GroupRunner(world.store.connect(), Unobserved(), line_for_seats)
+    runner = GroupRunner(world.store.connect(), [], line_for_seats)
     named, found = (
         Pending(command, None, time.monotonic() + 600, lambda _: None)
         for command in (venue.seats(last), venue.place(("seat", 1)))
@@ -100,12 +100,6 @@ def test_a_seat_that_somebody_waits_for_is_not_reported_as_sold(
 def line_for_seats(_: OrganizationId, footprint: Footprint) -> Resource | None:
     """As if each seat that a command names had a line."""
     return next(iter(footprint.required_of(ResourceKind.SEAT)), None)
-
-
-class Unobserved:
-    def committed(self, *_: object) -> None: ...
-
-    def refused(self, *_: object) -> None: ...
 
 
 def test_a_seat_left_to_somebody_who_finds_it_locked_is_not_reported_as_sold(

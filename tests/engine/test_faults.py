@@ -288,7 +288,7 @@ class TestObserver:
     ) -> None:
         b = bench()
         observer = FailingObserver()
-        engine = Admission(b.store, observer=observer)
+        engine = Admission(b.store, observers=[observer])
         placed = engine.submit(b.venue.place(("standing", 1)))
         refused = [engine.submit(b.venue.place(("standing", 1001))) for _ in range(6)]
         with capture_logs() as logs:
@@ -300,13 +300,28 @@ class TestObserver:
         failures = [entry for entry in logs if entry["event"] == "observer_failed"]
         assert [entry["count"] for entry in failures] == [1, 2, 3, 4]
 
+    def test_an_observer_that_fails_costs_the_others_nothing(
+        self, bench: Callable[..., Bench]
+    ) -> None:
+        b = bench()
+        listeners = [FailingObserver(fails_always=True), FailingObserver(), FailingObserver()]
+        engine = Admission(b.store, observers=listeners)
+        engine.start()
+        answers = [engine.submit(b.venue.place(("standing", n))) for n in (1, 1001, 1)]
+        for answer in answers:
+            answer.result(60)
+        engine.stop()
+        heard = {listener.heard for listener in listeners}
+        assert len(heard) == 1
+        assert heard.pop() >= 2
+
     def test_nor_is_a_failure_silent_when_the_store_is_away(
         self, bench: Callable[..., Bench]
     ) -> None:
         b = bench()
         b.store.before_commit = Times(100, StoreUnavailable("away"))
         observer = FailingObserver()
-        engine = Admission(b.store, observer=observer)
+        engine = Admission(b.store, observers=[observer])
         futures = [engine.submit(b.venue.place(("standing", 1))) for _ in range(2)]
         with capture_logs() as logs:
             engine.start()
@@ -317,10 +332,11 @@ class TestObserver:
 
 
 class FailingObserver:
-    """Fails at the first thing that it is told and at every second one after that."""
+    """Fails at the first thing that it hears and at every second one after that, or always."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fails_always: bool = False) -> None:
         self.heard = 0
+        self._fails_always = fails_always
 
     def committed(
         self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
@@ -332,7 +348,7 @@ class FailingObserver:
 
     def _hear(self) -> None:
         self.heard += 1
-        if self.heard % 2:
+        if self._fails_always or self.heard % 2:
             raise RuntimeError("cannot be written down")
 
 

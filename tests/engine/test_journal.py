@@ -42,7 +42,7 @@ class Stage:
         self.venue = self.world.venue({"floor": 2}, {"standing": ("floor",)})
         self.attempts = Attempts()
         self.journal = Journal(self.attempts)
-        self.engine = Admission(self.world.store, observer=self.journal)
+        self.engine = Admission(self.world.store, observers=[self.journal])
         self.engine.start()
 
     def place(self, quantity: int = 1) -> object:
@@ -233,7 +233,7 @@ def test_a_checkout_that_is_refused_for_its_holds_is_told_and_no_other(stage: St
 
 def test_a_checkout_of_an_empty_cart_under_a_used_key_costs_nobody_an_entry(stage: Stage) -> None:
     """The checkout and the neighbor's refusals are decided in one group."""
-    engine = Admission(stage.world.store, observer=stage.journal)
+    engine = Admission(stage.world.store, observers=[stage.journal])
     neighbor = stage.world.venue({"floor": 1}, {"standing": ("floor",)})
     key = stage.venue.key()
     used = stage.venue.place(("standing", 1), key=key)

@@ -13,7 +13,7 @@ from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX, SAME_KEY_WAIT_SECONDS
 from holdfast.ports.store import Wanted
 from tests.contract.worlds import MemoryWorld
-from tests.engine.test_weights import Nobody, pending
+from tests.engine.test_weights import pending
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_command_that_never_has_enough_is_given_up(
     monkeypatch.setattr("holdfast.engine.verdicts.decide", decide)
     world = MemoryWorld()
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
-    runner = GroupRunner(world.store.connect(), Nobody())
+    runner = GroupRunner(world.store.connect(), [])
     asked = pending(venue.place(("standing", 1)))
     for _ in range(rounds - 1):
         assert runner.run([asked]).again == [asked]
@@ -47,7 +47,7 @@ def test_a_repeated_request_waits_for_the_first_but_only_so_long(
 ) -> None:
     world = MemoryWorld()
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
-    runner = GroupRunner(world.store.connect(), Nobody())
+    runner = GroupRunner(world.store.connect(), [])
     keys = [venue.key(), venue.key()]
     repeats = [pending(venue.place(("standing", 1), key=key)) for key in keys]
     in_flight = frozenset(

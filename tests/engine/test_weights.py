@@ -1,26 +1,15 @@
 """Large orders take their time, so a group carries only so much of them."""
 
-from collections.abc import Sequence
 from time import monotonic
 
 from holdfast.domain.group.commands import Command
 from holdfast.domain.group.outcomes import Converted, Placed
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.transitions import SeatTransition, Transition
-from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import WEIGHT_PER_GROUP_MAX
 from holdfast.engine.pending import Pending
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import MemoryWorld
-
-
-class Nobody:
-    def committed(
-        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
-    ) -> None: ...
-
-    def refused(self, command: Command, refusal: Refusal) -> None: ...
 
 
 def pending(command: Command) -> Pending:
@@ -38,7 +27,7 @@ def held(runner: GroupRunner, venue: Venue, quantity: int) -> Hold:
 def test_large_orders_are_spread_over_groups_and_all_of_them_are_made() -> None:
     world = MemoryWorld()
     venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
-    runner = GroupRunner(world.store.connect(), Nobody())
+    runner = GroupRunner(world.store.connect(), [])
     each = WEIGHT_PER_GROUP_MAX * 2 // 5
     holds = [held(runner, venue, each) for _ in range(5)]
     waiting = [pending(venue.convert(hold.id)) for hold in holds]
@@ -54,7 +43,7 @@ def test_large_orders_are_spread_over_groups_and_all_of_them_are_made() -> None:
 def test_one_order_that_is_larger_than_all_goes_alone() -> None:
     world = MemoryWorld()
     venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
-    runner = GroupRunner(world.store.connect(), Nobody())
+    runner = GroupRunner(world.store.connect(), [])
     large, small = held(runner, venue, 2 * WEIGHT_PER_GROUP_MAX), held(runner, venue, 1)
     first, second = pending(venue.convert(large.id)), pending(venue.convert(small.id))
     assert runner.run([first, second]).again == [second]
@@ -65,7 +54,7 @@ def test_many_seats_are_spread_over_groups_too() -> None:
     world = MemoryWorld()
     rows = {f"R{number}": 50 for number in range(12)}
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": rows}, {"seat": ()})))
-    runner = GroupRunner(world.store.connect(), Nobody())
+    runner = GroupRunner(world.store.connect(), [])
     names = list(venue.places)
     asked = [pending(venue.seats(*names[at : at + 200])) for at in (0, 200, 400)]
     assert runner.run(asked).again == asked[2:]

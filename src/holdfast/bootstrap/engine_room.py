@@ -29,7 +29,7 @@ class EngineRoom:
         self.url = url
         self.database = Database(url)
         self.journal = Journal(PostgresAttempts(self.database), written_at_once)
-        self.admission = Admission(PostgresStore(url), _limits(settings), self.journal)
+        self.admission = Admission(PostgresStore(url), _limits(settings), [self.journal])
         self.holds = PostgresHolds(self.database)
         self.reaper = Reaper(self.holds, self.admission)
         self.promoter = Promoter(self.holds, self.admission)

@@ -10,9 +10,7 @@ import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.group.commands import Command
-from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.ids import SeatId
-from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine.group import GroupResult, GroupRunner
 from holdfast.engine.limits import Limits
 from holdfast.engine.pending import Pending
@@ -24,26 +22,14 @@ from holdfast.ports.store import Store
 log = structlog.get_logger()
 
 
-class _Unobserved:
-    """Nobody looks on."""
-
-    def committed(
-        self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
-    ) -> None:
-        pass
-
-    def refused(self, command: Command, refusal: Refusal) -> None:
-        pass
-
-
 class Admission:
     """`submit` may be called from any thread. `start` once, `stop` once."""
 
     def __init__(
-        self, store: Store, limits: Limits | None = None, observer: Observer | None = None
+        self, store: Store, limits: Limits | None = None, observers: Sequence[Observer] = ()
     ) -> None:
         self._store = store
-        self._observer = observer or _Unobserved()
+        self._observers = observers
         self._limits = limits or Limits()
         self._queue = FairQueue(self._limits.queue_max, self._limits.share_max)
         self._waiting = WaitingRoom(self._limits.patient_lanes)
@@ -96,7 +82,7 @@ class Admission:
 
     def _run_main_lane(self) -> None:
         connection = self._store.connect()
-        runner = GroupRunner(connection, self._observer, self._waiting.line_for)
+        runner = GroupRunner(connection, self._observers, self._waiting.line_for)
         while pendings := self._queue.take(self._limits.group_max):
             try:
                 result = runner.run(pendings)
@@ -108,7 +94,7 @@ class Admission:
 
     def _run_patient_lane(self) -> None:
         connection = self._store.connect()
-        runner = GroupRunner(connection, self._observer)
+        runner = GroupRunner(connection, self._observers)
         while turn := self._waiting.take(self._limits.group_max):
             resource, pendings = turn
             try:

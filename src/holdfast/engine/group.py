@@ -14,6 +14,7 @@ from uuid import UUID
 import structlog
 
 from holdfast.domain import refusals
+from holdfast.domain.group.commands import Command
 from holdfast.domain.group.footprint import (
     Footprint,
     Needs,
@@ -82,11 +83,11 @@ class GroupRunner:
     def __init__(
         self,
         connection: StoreConnection,
-        observer: Observer,
+        observers: Sequence[Observer],
         line_for: Callable[[OrganizationId, Footprint], Resource | None] = nobody_waits,
     ) -> None:
         self._connection = connection
-        self._observer = observer
+        self._observers = observers
         self._line_for = line_for
         self._entries_lost = 0
 
@@ -160,10 +161,11 @@ class GroupRunner:
         for pending, answer in verdicts.answers:
             pending.answer(answer)
         if verdicts.transitions or verdicts.seat_transitions:
-            self._tell(self._observer.committed, verdicts.transitions, verdicts.seat_transitions)
+            for observer in self._observers:
+                self._tell(observer.committed, verdicts.transitions, verdicts.seat_transitions)
         for pending, answer in verdicts.answers:
             if isinstance(answer.outcome, Refusal):
-                self._tell(self._observer.refused, pending.command, answer.outcome)
+                self._tell_refused(pending.command, answer.outcome)
         return self._leftovers(verdicts)
 
     def _leftovers(self, verdicts: Verdicts) -> GroupResult:
@@ -205,7 +207,7 @@ class GroupRunner:
         """Give a command up, with the best answer that is known for it."""
         refusal = pending.last_resort or refusal
         pending.refuse(refusal)
-        self._tell(self._observer.refused, pending.command, refusal)
+        self._tell_refused(pending.command, refusal)
 
     def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
         """The store failed: whatever an earlier round has learnt, this may have been committed."""
@@ -214,8 +216,13 @@ class GroupRunner:
             self.refuse(pending, refusals.service_unavailable())
         return GroupResult()
 
+    def _tell_refused(self, command: Command, refusal: Refusal) -> None:
+        for observer in self._observers:
+            self._tell(observer.refused, command, refusal)
+
     def _tell(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        """A group carries many tenants: an entry that cannot be made costs no other."""
+        """An observer that fails costs neither the other observers nor the other tenants of the
+        group anything."""
         try:
             observe(*args, **kwargs)
         except Exception:

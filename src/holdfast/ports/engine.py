@@ -26,8 +26,8 @@ Render = Callable[[Outcome], bytes]
 
 
 class Observer(Protocol):
-    """Told by the engine what came of a group, after everyone was answered. It runs on the engine's
-    thread, so it must be quick and must not block."""
+    """Hears from the engine what came of a group, after everyone was answered. The engine may have
+    several. They run on its thread, so they must be quick and must not block."""
 
     def committed(
         self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
