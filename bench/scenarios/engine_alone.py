@@ -8,7 +8,9 @@ from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, ticket_type_id
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan
 from holdfast.adapters.postgres.engine.store import PostgresStore
-from holdfast.domain.group.commands import Ask, IdempotencyKey, Origin, PlaceHold
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.holds.asks import Ask
+from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId, TicketTypeId
 from holdfast.domain.values import EmailAddress, Holder, Quantity
 from holdfast.engine import Admission, Limits

@@ -9,9 +9,10 @@ from bench.loading import load_queues
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan, alternate
 from holdfast.adapters.postgres.engine.store import PostgresStore
-from holdfast.domain.group.commands import Origin, PromoteWaiting
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.engine import Admission, Limits
 
 FEW, MANY = 100, 400

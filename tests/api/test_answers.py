@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.engine import Answer, Render

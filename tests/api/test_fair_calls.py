@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.domain.catalog.changes import CatalogueChange
 from holdfast.domain.catalog.model import Event
-from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import app

@@ -10,8 +10,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.group.commands import Command, Origin, ReleaseHold
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Outcome
+from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.refusals import hold_not_found

@@ -24,7 +24,7 @@ from holdfast.domain.catalog.model import (
     SessionCatalogue,
     TicketType,
 )
-from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import (
     ApiKeyId,

@@ -12,7 +12,7 @@ from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
 from holdfast.bootstrap.consuming import consumer_threads
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome, Placed
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId

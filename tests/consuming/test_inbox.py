@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.origin import Receipt
 from holdfast.domain.ids import OrganizationId
 from tests.support.auditing import rows
 

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from holdfast.domain.group.commands import Command
-from holdfast.domain.holds.transitions import units_by_pool
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.ids import HoldId, PoolId
 from holdfast.domain.policy import HoldPolicy
 from tests.contract.lines_seen import could_be_promoted, seen_lines

@@ -1,14 +1,7 @@
 """Ask the engine, and say what kind of answer is expected."""
 
-from holdfast.domain.group.commands import (
-    Command,
-    ConvertHolds,
-    EmptyCart,
-    ExtendHold,
-    PromoteWaiting,
-    StartCheckout,
-    WarnHolds,
-)
+from holdfast.domain.carts.empty_cart import EmptyCart
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import (
     CartChanged,
     CartEmptied,
@@ -21,9 +14,14 @@ from holdfast.domain.group.outcomes import (
     Waiting,
     Warned,
 )
+from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.warn_holds import WarnHolds
 from holdfast.domain.ids import HoldId
+from holdfast.domain.orders.convert_holds import ConvertHolds
+from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import Store

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.transitions import units_by_pool
 from holdfast.domain.ids import BlockId, HoldId, TicketTypeId
 from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, place_of
 from tests.contract.seen import World

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Needs, Survey
 from holdfast.domain.group.outcomes import (
     AlreadyConverted,

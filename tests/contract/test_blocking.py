@@ -4,10 +4,11 @@ from collections import Counter
 from dataclasses import replace
 from uuid import uuid4
 
-from holdfast.domain.group.commands import BlockSeats, Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Placed, SeatsBlocked
 from holdfast.domain.ids import SessionId
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.domain.seats.block_seats import BlockSeats
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
 from tests.contract.seen import SeatSeen, World

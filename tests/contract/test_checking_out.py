@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.group import planning
-from holdfast.domain.group.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.holds import extension
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
+from holdfast.domain.orders import convert_holds, start_checkout
+from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
@@ -229,15 +229,22 @@ def test_a_checkout_has_so_many_holds_and_each_of_them_once() -> None:
         venue.convert()
 
 
-@pytest.mark.parametrize("module", [extension, planning])
+PLANNING = (start_checkout, convert_holds)
+
+
+@pytest.mark.parametrize("modules", [(extension,), PLANNING], ids=["decided", "planned"])
 def test_what_no_order_could_have_is_refused_before_anybody_pays(
-    world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+    world: World,
+    engine: Admission,
+    monkeypatch: pytest.MonkeyPatch,
+    modules: tuple[ModuleType, ...],
 ) -> None:
     """It is noticed when it is planned; should that look have been wrong, when it is decided."""
     venue = theatre(world)
     holds = [placed(engine, venue.seats(seat)) for seat in ("Stalls A 1", "Stalls A 3")]
     ids = [hold.id for hold in holds]
-    monkeypatch.setattr(module, "SEATS_PER_ORDER_MAX", 1)
+    for module in modules:
+        monkeypatch.setattr(module, "SEATS_PER_ORDER_MAX", 1)
     for command in (venue.check_out(*ids), venue.convert(*ids)):
         refusal = refused(engine, command)
         assert refusal.code is RefusalCode.TOO_MANY_TICKETS
@@ -251,7 +258,7 @@ def test_an_order_may_have_as_many_seats_as_the_limit_says(
     venue = theatre(world)
     holds = [placed(engine, venue.seats(seat)) for seat in ("Stalls A 1", "Stalls A 3")]
     ids = [hold.id for hold in holds]
-    for module in (extension, planning):
+    for module in (extension, *PLANNING):
         monkeypatch.setattr(module, "SEATS_PER_ORDER_MAX", 2)
     checkout_id = started(engine, venue.check_out(*ids)).checkout_id
     done = converted(engine, venue.convert(*ids, checkout_id=checkout_id))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import CartChanged
 from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.policy import HoldPolicy

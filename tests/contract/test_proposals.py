@@ -11,8 +11,10 @@ import pytest
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.domain.group import planning
 from holdfast.domain.group.outcomes import Expired, Placed
+from holdfast.domain.holds import place_hold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.domain.seats import block_seats
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, refused
 from tests.contract.seen import World
@@ -149,7 +151,7 @@ def test_a_capacity_that_came_free_meanwhile_counts(world: World, engine: Admiss
 def test_blocking_does_not_free_half_the_hall_at_once(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SEATS_FREED_BY_ONE_MAX", 5)
+    monkeypatch.setattr(block_seats, "SEATS_FREED_BY_ONE_MAX", 5)
     venue = world.build(PLAN)
     placed(engine, venue.place(("seat", 3)))
     placed(engine, venue.place(("seat", 3), holder=STRANGER))
@@ -157,7 +159,7 @@ def test_blocking_does_not_free_half_the_hall_at_once(
     refusal = refused(engine, venue.block(*names))
     assert refusal.code is RefusalCode.TOO_MANY_SEATS
     assert {seat.status for seat in world.seats(venue).values()} == {"available", "held"}
-    monkeypatch.setattr(planning, "SEATS_FREED_BY_ONE_MAX", 6)
+    monkeypatch.setattr(block_seats, "SEATS_FREED_BY_ONE_MAX", 6)
     ask(engine, venue.block(*names))
     assert {seat.status for seat in world.seats(venue).values()} == {"blocked"}
 
@@ -165,7 +167,7 @@ def test_blocking_does_not_free_half_the_hall_at_once(
 def test_taking_a_seat_does_not_end_holds_of_half_the_hall(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SEATS_FREED_BY_ONE_MAX", 3)
+    monkeypatch.setattr(place_hold, "SEATS_FREED_BY_ONE_MAX", 3)
     venue = world.build(PLAN)
     old = placed(engine, venue.place(("seat", 4), holder=STRANGER))
     world.let_pass(venue, 601)

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.group.commands import IdempotencyKey, Receipt
+from holdfast.domain.group.origin import IdempotencyKey, Receipt
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import answer, ask, converted, placed, refused

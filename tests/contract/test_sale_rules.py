@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.domain.catalog.model import EventStatus, SaleTerms
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Placed, Released
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode

@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.catalog.model import SaleTerms
-from holdfast.domain.group.commands import PlaceHold, SeatAsk
-from holdfast.domain.group.outcomes import Placed
-from holdfast.domain.group.planning import needs_of
+from holdfast.domain.group.outcomes import NOTHING_MORE, Placed
+from holdfast.domain.holds.asks import SeatAsk
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.ids import HoldId, SeatId, SessionKey
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
@@ -63,7 +63,7 @@ def test_only_who_leaves_the_choice_to_us_costs_a_look_at_the_whole_hall(world: 
     connection = world.store.connect()
 
     def sessions_looked_at(command: PlaceHold) -> set[SessionKey]:
-        survey = connection.survey(needs_of(command))
+        survey = connection.survey(command.needs(NOTHING_MORE))
         return {*survey.seatings, *survey.unread}
 
     assert sessions_looked_at(venue.seats("Stalls A 1")) == set()

@@ -15,7 +15,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from holdfast.domain.group.commands import Command, IdempotencyKey, Receipt
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import IdempotencyKey, Receipt
 from holdfast.domain.ids import HoldId
 from holdfast.domain.orders.order import Attendee
 from holdfast.domain.values import Holder

@@ -7,27 +7,19 @@ from uuid import uuid4
 
 from uuid_utils.compat import uuid7
 
+from holdfast.domain.carts.empty_cart import EmptyCart
+from holdfast.domain.carts.fill_cart import FillCart
+from holdfast.domain.carts.items import CartAsk
+from holdfast.domain.carts.renew_cart import RenewCart
 from holdfast.domain.catalog.model import SaleTerms
-from holdfast.domain.group.commands import (
-    Ask,
-    BlockSeats,
-    CartAsk,
-    ConvertHolds,
-    EmptyCart,
-    ExpireHolds,
-    ExtendHold,
-    FillCart,
-    IdempotencyKey,
-    Origin,
-    PlaceHold,
-    PromoteWaiting,
-    ReleaseHold,
-    RenewCart,
-    SeatAsk,
-    StartCheckout,
-    WarnHolds,
-)
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.holds.asks import Ask, SeatAsk
+from holdfast.domain.holds.expire_holds import ExpireHolds
+from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.release_hold import ReleaseHold
+from holdfast.domain.holds.warn_holds import WarnHolds
 from holdfast.domain.ids import (
     BlockId,
     CheckoutId,
@@ -39,10 +31,14 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
+from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import SEED_BYTES, Attendee, Purchase
+from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.seats.block_seats import BlockSeats
 from holdfast.domain.seats.seat import SeatPlace
 from holdfast.domain.values import EmailAddress, Holder, Quantity
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 
 ORIGIN = Origin("test", "request-1", "127.0.0.1", "pytest")
 BUYER = Holder(EmailAddress("buyer@example.com"))

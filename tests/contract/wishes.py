@@ -7,7 +7,10 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from holdfast.domain.group.commands import Ask, FillCart, IdempotencyKey, PlaceHold, SeatAsk
+from holdfast.domain.carts.fill_cart import FillCart
+from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.holds.asks import Ask, SeatAsk
+from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder

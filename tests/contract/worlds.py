@@ -17,13 +17,12 @@ from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.domain.catalog.model import Offer, SeatBlock, SessionCatalogue
-from holdfast.domain.group.commands import ConvertHolds
-from holdfast.domain.group.decide import decide
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.planning import resources_of
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, PoolId, SeatId
+from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import SEED_BYTES, Checkout, Order, Purchase
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.seats.seat import Seat
@@ -64,7 +63,7 @@ class _World:
         connection = self.store.connect()
         with connection.group() as group:
             ledger = group.lock_and_read(Wanted(frozenset(resources_of([hold]))))
-            decision = decide(ledger, command)
+            decision = command.decide(ledger)
             assert decision.order is not None, decision
             ledger.apply(decision.transitions)
             group.write_and_commit(

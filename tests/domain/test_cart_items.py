@@ -5,8 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.carts.items import asks_again, difference, joined_lines
-from holdfast.domain.group.commands import Ask, CartAsk, SeatAsk
+from holdfast.domain.carts.items import CartAsk, asks_again, difference, joined_lines
+from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import CartItem, Line, LineSeat, SeatWish
 from holdfast.domain.ids import BlockId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.values import Quantity

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome, Placed
-from holdfast.domain.holds.transitions import SeatTransition, Transition
+from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.ports.engine import Answer

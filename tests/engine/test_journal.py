@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.domain.group.commands import SeatAsk
 from holdfast.domain.group.outcomes import Placed
+from holdfast.domain.holds.asks import SeatAsk
 from holdfast.domain.ids import HoldId, SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission

@@ -4,10 +4,9 @@ import time
 
 import pytest
 
-from holdfast.domain.group.commands import Command
 from holdfast.domain.group.footprint import Resource, ResourceKind
-from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore
+from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX, SAME_KEY_WAIT_SECONDS
@@ -26,10 +25,7 @@ from tests.engine.test_weights import pending
 def test_a_command_that_never_has_enough_is_given_up(
     needs: NeedsMore, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def decide(_ledger: Ledger, _command: Command) -> Decision:
-        return Decision(needs)
-
-    monkeypatch.setattr("holdfast.engine.verdicts.decide", decide)
+    monkeypatch.setattr(PlaceHold, "decide", lambda _command, _ledger: Decision(needs))
     world = MemoryWorld()
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     runner = GroupRunner(world.store.connect(), [])

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine import waiting

@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Converted, Placed
 from holdfast.domain.holds.hold import Hold
 from holdfast.engine.group import GroupRunner

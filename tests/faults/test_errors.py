@@ -11,7 +11,7 @@ from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import group as group_module
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import Origin
+from holdfast.domain.group.origin import Origin
 from holdfast.engine import group as engine_group
 from holdfast.engine.pending import Pending
 from holdfast.ports.store import GroupWrites

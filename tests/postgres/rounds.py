@@ -11,8 +11,8 @@ from uuid_utils.compat import uuid7
 from holdfast.adapters.postgres.engine.store import PostgresConnection
 from holdfast.domain.group.footprint import Resource, ResourceKind, cart_resource
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace, numbered_lines
-from holdfast.domain.holds.transitions import Transition
 from holdfast.domain.ids import CartKey, HoldId, SessionKey
 from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, line_id_of

@@ -11,12 +11,10 @@ from django.db import connections
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.bootstrap.database import OWNER, setup_django
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.group.commands import EmptyCart
 from holdfast.domain.group.footprint import Needs
 from holdfast.domain.holds.hold import CartItem, SeatWish
 from holdfast.domain.ids import BlockId
 from holdfast.ports.store import Rejected
-from tests.contract.venues import ORIGIN
 from tests.contract.worlds import PostgresWorld
 from tests.postgres.rounds import Rounds
 
@@ -124,8 +122,7 @@ def test_the_look_ahead_finds_the_newest_hold_of_a_cart_and_its_session(rounds: 
     with rounds.round() as second:
         newest = second.place(cart="mine")
         second.commit()
-    command = EmptyCart(rounds.venue.organization_id, "mine", ORIGIN)
-    survey = rounds.connection.survey(Needs(carts=(command,)))
+    survey = rounds.connection.survey(Needs(carts=(rounds.cart("mine"),)))
     assert survey.carts == {rounds.cart("mine"): newest}
     assert set(survey.sessions) == {rounds.session_key}
 

@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
-from holdfast.domain.group.commands import Command, PromoteWaiting
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import SessionKey
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.ports.engine import Answer, Render
 from holdfast.services import waitlist
 from holdfast.services.waitlist import SESSIONS_PER_RUN, Promoter

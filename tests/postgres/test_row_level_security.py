@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.holds import statements as hold_statements
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders import statements as order_statements
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
-from holdfast.domain.group.commands import IdempotencyKey, Receipt
+from holdfast.domain.group.origin import IdempotencyKey, Receipt
 from holdfast.domain.group.outcomes import CheckoutStarted, Converted, Placed, Released
 from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.orders.order import Order

@@ -172,7 +172,7 @@ def test_a_known_session_is_not_looked_at_though_people_may_wait_there(
 ) -> None:
     three_waiting(rounds)
     command = rounds.venue.place(("standing", 1))
-    needs = Needs(sessions=frozenset({rounds.session_key}), places=(command,))
+    needs = Needs(sessions=frozenset({rounds.session_key}), wishes=(command.wish,))
     seen = rounds.connection.survey(needs)
 
     def nobody_answers(_: Link) -> NoReturn:

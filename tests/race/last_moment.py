@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Expired, Outcome, Placed
 from holdfast.domain.ids import HoldId
 from holdfast.engine import Admission

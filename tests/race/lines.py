@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
-from holdfast.domain.group.commands import (
-    CartAsk,
-    Command,
-    EmptyCart,
-    FillCart,
-    IdempotencyKey,
-    PlaceHold,
-    RenewCart,
-)
+from holdfast.domain.carts.empty_cart import EmptyCart
+from holdfast.domain.carts.fill_cart import FillCart
+from holdfast.domain.carts.items import CartAsk
+from holdfast.domain.carts.renew_cart import RenewCart
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
 from holdfast.domain.holds.hold import Hold, HoldStatus
+from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import WAITING_PLACES_MAX, HoldPolicy
 from holdfast.domain.values import Holder

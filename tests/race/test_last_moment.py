@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.engine import statements
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Converted, Extended, Outcome
 from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode

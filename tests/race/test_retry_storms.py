@@ -8,9 +8,14 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from holdfast.domain.carts import cart
 from holdfast.domain.group import planning
-from holdfast.domain.group.commands import Command, IdempotencyKey
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.holds import place_hold
+from holdfast.domain.orders import convert_holds, start_checkout
 from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.seats import block_seats
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
 from tests.contract.asking import ask, placed, render_plainly, started
@@ -140,5 +145,6 @@ def test_control_without_keys_there_are_several_answers(
     world, _ = two_engines
     with psycopg.connect(world.url, autocommit=True) as owner:
         owner.execute("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey")
-    monkeypatch.setattr(planning, "_key_of", lambda _command: set())
+    for module in (cart, planning, place_hold, start_checkout, convert_holds, block_seats):
+        monkeypatch.setattr(module, "key_of", lambda _command: set())
     assert len(storm(two_engines, request_).bodies) > 1

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.holds import capacity, placement
+from holdfast.domain.holds import capacity
 from holdfast.domain.holds.hold import Hold
 from tests.race.guards import TwoEngines
 from tests.race.waiting_storm import WaitingStorm
@@ -36,7 +36,7 @@ def test_control_without_the_rule_of_the_line_somebody_is_passed(
 ) -> None:
     """The same storm, and whoever comes along takes what is free."""
     monkeypatch.setattr(capacity, "passes", lambda *_: ())
-    monkeypatch.setattr(placement, "is_behind_a_line", lambda *_: False)
+    monkeypatch.setattr(place_hold, "is_behind_a_line", lambda *_: False)
     storm = WaitingStorm(two_engines, seed=20261116)
     storm.rage(BURSTS)
     with pytest.raises(AssertionError, match="what others wait for"):

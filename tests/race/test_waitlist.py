@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
-from holdfast.domain.holds import capacity, placement
+from holdfast.domain.holds import capacity
 from holdfast.engine import verdicts
 from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, without
 from tests.race.lines import HOUSES, at_once, promoter_of, sold_out
@@ -84,7 +84,7 @@ def test_control_without_promotion_in_the_transaction_and_the_rule_of_the_line(
     """As where a job comes by later to see who waits."""
     monkeypatch.setattr(verdicts, "settle", nobody_served)
     monkeypatch.setattr(capacity, "passes", nobody_passed)
-    monkeypatch.setattr(placement, "is_behind_a_line", lambda *_: False)
+    monkeypatch.setattr(place_hold, "is_behind_a_line", lambda *_: False)
     rounds = newcomers(two_engines, house, ROUNDS_MAX)
     assert any(isinstance(came, Placed) for _, came in rounds)
 

@@ -12,11 +12,13 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
-from holdfast.domain.group.commands import Command, Origin, PromoteWaiting
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import CartChanged, Placed, Waiting
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import StoreUnavailable
 from holdfast.services.holds.reaper import Reaper

@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 
 from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Placed, Released
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy

@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from jsonschema import Draft202012Validator
 
+from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.transitions import FactType
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
 from holdfast.ports.facts.log import Message

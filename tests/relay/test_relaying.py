@@ -18,7 +18,7 @@ from holdfast.adapters.rabbitmq.connecting import Channel, connected
 from holdfast.adapters.rabbitmq.messages import from_raw
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.rabbitmq.topology import FACTS, declare
-from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.origin import Receipt
 from holdfast.domain.ids import HoldId
 from holdfast.ports.facts.deliveries import PAUSE_SECONDS_MAX
 from holdfast.ports.facts.log import PARTITIONS, Message, Publisher, PublishFailed, Unroutable

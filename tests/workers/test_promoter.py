@@ -8,10 +8,11 @@ from uuid import UUID, uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.domain.group.commands import Command, PromoteWaiting
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import OrganizationId, SessionId, SessionKey
 from holdfast.domain.refusals import service_unavailable
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.ports.engine import Answer, Render
 from holdfast.ports.holds import PromoterTurn
 from holdfast.ports.store import StoreUnavailable

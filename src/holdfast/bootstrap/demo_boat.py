@@ -15,13 +15,16 @@ from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
 from holdfast.adapters.postgres.engine.store import PostgresStore
+from holdfast.domain.carts.fill_cart import FillCart
+from holdfast.domain.carts.items import CartAsk
 from holdfast.domain.catalog.changes import (
     CatalogueChange,
     CreatePool,
     CreateSession,
     CreateTicketType,
 )
-from holdfast.domain.group.commands import Ask, CartAsk, FillCart, Origin
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.hold import Remarks
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import DAY_SECONDS, PolicyOverride

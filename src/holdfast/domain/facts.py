@@ -7,9 +7,9 @@ from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
 
-from holdfast.domain.group.commands import Origin
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line
-from holdfast.domain.holds.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.seats.seat import SeatStatus

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.ids import SeatId
 from holdfast.engine.group import GroupResult, GroupRunner
 from holdfast.engine.limits import Limits

@@ -14,7 +14,7 @@ from uuid import UUID
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import (
     Footprint,
     Needs,
@@ -24,7 +24,7 @@ from holdfast.domain.group.footprint import (
     Survey,
 )
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.planning import GroupPlan, needs_of
+from holdfast.domain.group.planning import GroupPlan
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import LOOK_AHEAD
@@ -336,12 +336,12 @@ def _close_claim(ledger: Ledger, footprint: Footprint) -> None:
 
 
 def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
-    needs = [needs_of(pending.command, pending.learnt) for pending in pendings]
+    needs = [pending.command.needs(pending.learnt) for pending in pendings]
     return Needs(
         sessions=frozenset().union(*(need.sessions for need in needs)),
         holds=frozenset().union(*(need.holds for need in needs)),
         lapsed=frozenset().union(*(need.lapsed for need in needs)),
-        places=tuple(place for need in needs for place in need.places),
+        wishes=tuple(wish for need in needs for wish in need.wishes),
         carts=tuple(cart for need in needs for cart in need.carts),
         waitlists=frozenset().union(*(need.waitlists for need in needs)),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.engine import Answer, Render

@@ -11,7 +11,7 @@ import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 
-from holdfast.domain.group.commands import DUE_BATCH_MAX, ExpireHolds, PromoteWaiting, WarnHolds
+from holdfast.domain.holds.due_holds import DUE_BATCH_MAX
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine.pending import Pending
 
@@ -129,4 +129,4 @@ class FairQueue:
 
 
 def _is_background(pending: Pending) -> bool:
-    return isinstance(pending.command, ExpireHolds | WarnHolds | PromoteWaiting)
+    return pending.command.is_background

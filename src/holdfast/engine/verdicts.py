@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import Command, IdempotencyKey, PromoteWaiting
-from holdfast.domain.group.decide import decide
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Resource
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.group.outcomes import (
     AlreadyConverted,
     CartChanged,
@@ -19,7 +19,7 @@ from holdfast.domain.group.outcomes import (
     Promoted,
     Waiting,
 )
-from holdfast.domain.holds.transitions import FactType, SeatTransition, Transition
+from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.promotion import settle
@@ -62,7 +62,7 @@ def decide_one(
         if replay is not None:
             verdicts.answers.append((pending, replay))
             return
-        decision = decide(ledger, pending.command)
+        decision = pending.command.decide(ledger)
         body = None
         # An order that was made before is read by whoever answers.
         if pending.render is not None and not isinstance(
@@ -100,17 +100,19 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
     costs the attempt: the ledger may be half changed."""
     if not ledger.waitlists:
         return []
-    is_promoter = isinstance(command, PromoteWaiting)
+    promoted = command.promotes
     sessions = {each.after.session_key for each in decision.transitions if each.frees_places}
     sessions |= {
         (each.after.organization_id, each.after.session_id) for each in decision.seat_transitions
     }
-    if isinstance(command, PromoteWaiting):
-        sessions.add(command.session_key)
+    if promoted is not None:
+        sessions.add(promoted)
     return [
         transition
         for session_key in sorted(sessions)
-        for transition in settle(ledger, session_key, command.origin, is_last_look=is_promoter)
+        for transition in settle(
+            ledger, session_key, command.origin, is_last_look=promoted is not None
+        )
     ]
 
 
@@ -121,8 +123,8 @@ def _after_promotions(
     if isinstance(outcome, Waiting):
         hold = ledger.holds[outcome.hold.key]
         return CartChanged(hold, outcome.at) if hold.occupies_places() else outcome
-    if isinstance(command, PromoteWaiting) and isinstance(outcome, Promoted):
-        waitlist = ledger.waitlists.get(command.session_key)
+    if command.promotes is not None and isinstance(outcome, Promoted):
+        waitlist = ledger.waitlists.get(command.promotes)
         missing = None if waitlist is None else _missing(waitlist)
         count = sum(each.fact_type is FactType.HOLD_PROMOTED for each in settled)
         return missing or Promoted(count, ledger.now)

@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from holdfast.domain.group.commands import FillCart, PlaceHold, RenewCart
 from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine.limits import POLL_SECONDS, SEAT_WAIT_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
@@ -156,8 +155,8 @@ class WaitingRoom:
         overdue: Blocked = []
         for seat in stuck:
             line = self._lines.pop(seat)
-            overdue += [(pending, seat) for pending in line if _can_choose(pending)]
-            rest = deque(pending for pending in line if not _can_choose(pending))
+            overdue += [(pending, seat) for pending in line if pending.command.can_choose_seats]
+            rest = deque(pending for pending in line if not pending.command.can_choose_seats)
             if rest:
                 self._lines[seat] = rest
             else:
@@ -176,7 +175,3 @@ class WaitingRoom:
             self._lines.clear()
             self._changed.notify_all()
             return rest
-
-
-def _can_choose(pending: Pending) -> bool:
-    return isinstance(pending.command, PlaceHold | FillCart | RenewCart)

@@ -14,7 +14,7 @@ from holdfast.domain.catalog.model import (
     TicketType,
 )
 from holdfast.domain.catalog.seat_import import ImportedSeats
-from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.ids import (
     BlockId,
     EventId,

@@ -5,9 +5,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome
-from holdfast.domain.holds.transitions import SeatTransition, Transition
+from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.refusal_codes import Refusal
 
 

@@ -16,11 +16,11 @@ from holdfast.domain.facts import (
     seat_audit,
     seat_fact,
 )
-from holdfast.domain.group.commands import IdempotencyKey, Receipt
 from holdfast.domain.group.footprint import Holding, Needs, Resource, Survey
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
+from holdfast.domain.group.origin import IdempotencyKey, Receipt
+from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.ids import (
     CartKey,
     EventId,

@@ -4,14 +4,11 @@ from dataclasses import dataclass
 
 from uuid_utils.compat import uuid7
 
-from holdfast.domain.group.commands import (
-    CartAsk,
-    EmptyCart,
-    FillCart,
-    IdempotencyKey,
-    Origin,
-    RenewCart,
-)
+from holdfast.domain.carts.empty_cart import EmptyCart
+from holdfast.domain.carts.fill_cart import FillCart
+from holdfast.domain.carts.items import CartAsk
+from holdfast.domain.carts.renew_cart import RenewCart
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import Remarks
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.values import Holder

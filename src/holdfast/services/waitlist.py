@@ -13,9 +13,10 @@ from uuid import UUID
 import structlog
 from uuid_utils.compat import uuid7
 
-from holdfast.domain.group.commands import Origin, PromoteWaiting
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import SessionKey
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import LineKeeping, PromoterTurn
 from holdfast.ports.store import StoreError

@@ -15,9 +15,9 @@ from holdfast.domain.group.footprint import (
     waitlists_to_survey,
 )
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.transitions import lapse_moves, pool_moves
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.transitions import lapse_moves, pool_moves
 from holdfast.domain.ids import HoldId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.reference import reference_of
 from holdfast.domain.seats.seat_plan import Seating, SeatMap, SeenSeat, make_plan
@@ -56,9 +56,9 @@ class MemoryConnection:
                 key: store.stored_holds[key] for key in needs.holds if key in store.stored_holds
             }
             carts = {
-                command.cart_key: hold
-                for command in needs.carts
-                if (hold := store.newest_of_cart(command.cart_key)) is not None
+                cart: hold
+                for cart in needs.carts
+                if (hold := store.newest_of_cart(cart)) is not None
             }
             keys = needs.sessions | needs.waitlists
             keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}

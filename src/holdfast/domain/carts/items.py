@@ -9,10 +9,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from holdfast.domain.group.commands import Ask, CartAsk, SeatAsk
-from holdfast.domain.holds.hold import CartItem, Hold, Line, SeatWish
+from holdfast.domain.holds.asks import Ask, SeatAsk
+from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, CartItem, Hold, Line, SeatWish
 from holdfast.domain.ids import SeatId
-from holdfast.domain.values import Quantity
+from holdfast.domain.values import InvalidValue, Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class CartAsk:
+    """An item of a cart, and what it asks for."""
+
+    item_id: str
+    ask: Ask | SeatAsk
+
+    def __post_init__(self) -> None:
+        if not (1 <= len(self.item_id) <= CART_ITEM_ID_LENGTH_MAX and self.item_id.isprintable()):
+            raise InvalidValue(
+                "invalid_cart_item_id",
+                f"cart_item_id must be 1 to {CART_ITEM_ID_LENGTH_MAX} printable characters",
+            )
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from uuid import UUID
 
 from holdfast.domain.carts.items import asks_again
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Ask, EmptyCart, FillCart, PlaceHold, RenewCart, SeatAsk
+from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import (
     BlockId,
@@ -40,8 +40,6 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.queues import Waitlist
-
-CartCommand = FillCart | EmptyCart | RenewCart
 
 
 class ResourceKind(IntEnum):
@@ -145,6 +143,21 @@ class Footprint:
 
 
 @dataclass(frozen=True, slots=True)
+class Wish:
+    """What a command may hold, as far as it is known before anything was looked at."""
+
+    session_key: SessionKey
+    asks: Sequence[Ask | SeatAsk]
+    wants_alternative: bool = False
+
+    @property
+    def named_seats(self) -> tuple[SeatId, ...]:
+        return tuple(
+            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """What the unlocked look ahead has to find. Whether the holds that are to be placed need a look
     at seats depends on the catalogue: see `seats_to_survey`."""
@@ -152,8 +165,8 @@ class Needs:
     sessions: frozenset[SessionKey] = frozenset()
     holds: frozenset[HoldKey] = frozenset()
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
-    places: tuple[PlaceHold, ...] = ()
-    carts: tuple[CartCommand, ...] = ()
+    wishes: tuple[Wish, ...] = ()
+    carts: tuple[CartKey, ...] = ()  # whose newest holds may be held again or changed
     # Sessions, beside those of the holds, where places may be freed.
     waitlists: frozenset[SessionKey] = frozenset()
 
@@ -219,31 +232,15 @@ def seats_to_survey(needs: Needs, seen: Survey) -> SeatNeeds:
     return SeatNeeds(frozenset(seatings), frozenset(blocks_of))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    session_key: SessionKey
-    asks: Sequence[Ask | SeatAsk]
-    wants_alternative: bool = False
-
-    @property
-    def named_seats(self) -> tuple[SeatId, ...]:
-        return tuple(
-            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
-        )
-
-
-def _wishes(needs: Needs, seen: Survey) -> Iterator[_Wish]:
-    for place in needs.places:
-        yield _Wish(place.session_key, place.asks, place.wants_alternative)
-    for command in needs.carts:
-        if isinstance(command, FillCart):
-            yield _Wish(command.session_key, [each.ask for each in command.asks])
-        hold = seen.carts.get(command.cart_key)
+def _wishes(needs: Needs, seen: Survey) -> Iterator[Wish]:
+    yield from needs.wishes
+    for cart in needs.carts:
+        hold = seen.carts.get(cart)
         if hold is not None:
-            yield _Wish(hold.session_key, [each.ask for each in asks_again(hold)])
+            yield Wish(hold.session_key, [each.ask for each in asks_again(hold)])
 
 
-def _is_for_seats(wish: _Wish, seen: Survey) -> bool:
+def _is_for_seats(wish: Wish, seen: Survey) -> bool:
     session = seen.sessions.get(wish.session_key)
     return session is not None and any(
         isinstance(ask, SeatAsk) or _is_to_be_found(ask, session) for ask in wish.asks

@@ -6,17 +6,17 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Receipt
 from holdfast.domain.group.footprint import Claim, Proposal, Resource
-from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.pool import Pool
-from holdfast.domain.holds.transitions import (
+from holdfast.domain.group.origin import Receipt
+from holdfast.domain.group.transitions import (
     SeatTransition,
     Transition,
     lapse_moves,
     pool_moves,
     seat_after,
 )
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import (
     CartKey,
     HoldKey,

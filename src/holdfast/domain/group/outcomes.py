@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.transitions import SeatTransition, Transition
 from holdfast.domain.ids import (
     BlockId,
     CheckoutId,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfast.domain.group.commands import Origin
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.holds.transitions import Transition, units_by_pool
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.ids import PoolId
 
 EVICTIONS_MAX = 128

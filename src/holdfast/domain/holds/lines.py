@@ -6,9 +6,10 @@ from itertools import count
 from typing import NamedTuple
 
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Ask, PlaceHold, SeatAsk
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import CartItem, Line, LineSeat, SeatWish
+from holdfast.domain.holds.placement import Placement
 from holdfast.domain.ids import SeatId, TicketTypeId
 from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Quantity
@@ -28,7 +29,7 @@ def with_quantity(ask: Ask, quantity: int) -> Ask:
     return replace(ask, quantity=Quantity(quantity), at_least=None, accessible=accessible)
 
 
-def parts_of(command: PlaceHold) -> list[Part]:
+def parts_of(command: Placement) -> list[Part]:
     items = command.items or (None,) * len(command.asks)
     return [Part(*each) for each in zip(count(), command.asks, items, strict=False)]
 

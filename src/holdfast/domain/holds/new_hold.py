@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import PlaceHold
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import (
     Hold,
@@ -13,12 +12,13 @@ from holdfast.domain.holds.hold import (
     rounded_up,
     warning_time,
 )
+from holdfast.domain.holds.placement import Placement
 
 Lines = tuple[Line, ...]
 
 
 def placed_hold(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, lines: Lines
+    ledger: Ledger, session: SessionCatalogue, command: Placement, lines: Lines
 ) -> Hold:
     # Several ticket types in one hold: the shortest time of them is the time of the hold.
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
@@ -32,7 +32,7 @@ def placed_hold(
 def waiting_hold(
     ledger: Ledger,
     session: SessionCatalogue,
-    command: PlaceHold,
+    command: Placement,
     lines: Lines,
     place: WaitingPlace,
 ) -> Hold:
@@ -49,7 +49,7 @@ def waiting_hold(
 def _hold(
     ledger: Ledger,
     session: SessionCatalogue,
-    command: PlaceHold,
+    command: Placement,
     lines: Lines,
     expires_at: datetime,
     *,

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Ask
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.transitions import units_by_pool
+from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.lines import Part
-from holdfast.domain.holds.transitions import units_by_pool
 from holdfast.domain.ids import PoolId
 from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Quantity

@@ -25,6 +25,7 @@ PAYMENT_REFERENCE_LENGTH_MAX = 255
 # As many as one line of a hold may have.
 TICKETS_PER_ORDER_MAX = QUANTITY_MAX
 SEATS_PER_ORDER_MAX = 2_000
+HOLDS_PER_CHECKOUT_MAX = 50
 SEED_BYTES = 32
 
 # Crockford's alphabet: no letter that is taken for another one.
@@ -170,3 +171,10 @@ def revival_id(hold_id: HoldId) -> HoldId:
     """The hold that a late payment makes of a lapsed one. It follows from the old one, so that a
     payment that is told twice finds what the first made."""
     return HoldId(uuid5(_REVIVAL, str(hold_id)))
+
+
+def check_hold_ids(hold_ids: tuple[HoldId, ...]) -> None:
+    if not 1 <= len(hold_ids) <= HOLDS_PER_CHECKOUT_MAX:
+        raise InvalidValue("invalid_holds", f"Name from 1 to {HOLDS_PER_CHECKOUT_MAX} holds")
+    if len(set(hold_ids)) != len(hold_ids):
+        raise InvalidValue("duplicate_hold", "A hold is named twice")

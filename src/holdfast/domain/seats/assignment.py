@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import SEATS_PER_HOLD_MAX, PlaceHold, SeatAsk
 from holdfast.domain.group.footprint import Claim, Proposal, Resource, ResourceKind, Survey
 from holdfast.domain.group.outcomes import NeedsMore
+from holdfast.domain.holds.asks import SEATS_PER_HOLD_MAX, SeatAsk
+from holdfast.domain.holds.placement import Placement
 from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.seats.proposals import claim, seated_asks
 from holdfast.domain.seats.seat_plan import FreeSeats
@@ -31,7 +32,7 @@ class SeatPlanning:
     # What is left of the seats that seemed free, after what this group proposes to take.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
 
-    def pools(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
+    def pools(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
         pools: set[PoolId] = set()
         for ask in command.asks:
             if isinstance(ask, SeatAsk):
@@ -53,7 +54,7 @@ class SeatPlanning:
                 pools.add(block.capacity_pool_id)
         return pools
 
-    def neighbours(self, command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
+    def neighbours(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
         """Where single seats may not be left alone, two on each side are looked at too."""
         seating = self.survey.seatings.get(session.key)
         if seating is None or not session.minds_orphans:
@@ -68,7 +69,7 @@ class SeatPlanning:
         return seat_resources(command.organization_id, neighbours)
 
     def propose(
-        self, command: PlaceHold, session: SessionCatalogue, learnt: NeedsMore
+        self, command: Placement, session: SessionCatalogue, learnt: NeedsMore
     ) -> Proposal | None:
         seating = self.survey.seatings.get(session.key)
         if seating is None:
@@ -95,7 +96,7 @@ class SeatPlanning:
         self._free[session.key] = free
         return proposal
 
-    def claim(self, command: PlaceHold, proposal: Proposal | None) -> Claim | None:
+    def claim(self, command: Placement, proposal: Proposal | None) -> Claim | None:
         if command.session_key not in self.survey.seatings:
             return None
         found = () if proposal is None else proposal.seats
@@ -119,7 +120,7 @@ class SeatPlanning:
         }
 
 
-def pools_of_alternatives(command: PlaceHold, session: SessionCatalogue) -> set[Resource]:
+def pools_of_alternatives(command: Placement, session: SessionCatalogue) -> set[Resource]:
     """What the blocks have left that another offer may be made of."""
     if not command.wants_alternative:
         return set()

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from holdfast.domain import refusals
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.facts import iso
-from holdfast.domain.group.commands import SEATS_PER_HOLD_MAX, PlaceHold, SeatAsk
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.asks import SEATS_PER_HOLD_MAX, SeatAsk
+from holdfast.domain.holds.placement import Placement
 from holdfast.domain.ids import BlockId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.best_available import Search, best_available
@@ -36,7 +37,7 @@ def capacity_left(ledger: Ledger, session: SessionCatalogue, block_id: BlockId) 
 
 
 def refuse_contested(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, contested: Sequence[Seat]
+    ledger: Ledger, session: SessionCatalogue, command: Placement, contested: Sequence[Seat]
 ) -> Refusal:
     """Every seat that is in the way, and how long it will be; never who has it."""
     details: dict[str, JsonValue] = {
@@ -67,7 +68,7 @@ def _contested(ledger: Ledger, session: SessionCatalogue, seat: Seat) -> JsonVal
     }
 
 
-def _alternative(ledger: Ledger, session: SessionCatalogue, command: PlaceHold) -> JsonValue:
+def _alternative(ledger: Ledger, session: SessionCatalogue, command: Placement) -> JsonValue:
     """The next best offer of the same size: in the same block, or else in any that sells what was
     asked for and has the room."""
     seating = ledger.seatings.get(session.key)

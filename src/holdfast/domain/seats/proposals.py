@@ -6,8 +6,9 @@ from itertools import permutations
 from typing import NamedTuple
 
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Ask, PlaceHold
 from holdfast.domain.group.footprint import Proposal
+from holdfast.domain.holds.asks import Ask
+from holdfast.domain.holds.placement import Placement
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.best_available import Search, best_available, count_available
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating, Spot
@@ -19,7 +20,7 @@ ORDERED_PARTS_MAX = 4
 SEATS, ACCESSIBLE_SEATS = "seats", "accessible seats"
 
 
-def seated_asks(command: PlaceHold, session: SessionCatalogue) -> list[tuple[int, Ask]]:
+def seated_asks(command: Placement, session: SessionCatalogue) -> list[tuple[int, Ask]]:
     """The asks for which seats are to be found, each with its position."""
     if not session.has_seats:
         return []

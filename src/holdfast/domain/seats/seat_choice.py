@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from holdfast.domain import refusals
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import PlaceHold, SeatAsk
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import NeedsMore, Placed
+from holdfast.domain.holds.asks import SeatAsk
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.placement import Placement
 from holdfast.domain.ids import HoldId, HoldKey, SeatId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.best_available import orphans
@@ -32,7 +33,7 @@ class Picked:
     taken_over: tuple[Hold, ...] = ()
 
 
-def own_hold(ledger: Ledger, command: PlaceHold) -> Placed | NeedsMore | None:
+def own_hold(ledger: Ledger, command: Placement) -> Placed | NeedsMore | None:
     """Asking again for what one holds is no error, and was not made one by a sale that has ended
     since: the answer is the hold that stands."""
     if command.is_id_from_client or command.is_cart:
@@ -49,14 +50,14 @@ def own_hold(ledger: Ledger, command: PlaceHold) -> Placed | NeedsMore | None:
     return Placed(hold, ledger.now, is_repeat=True) if _is_what_is_held(command, hold) else None
 
 
-def _own_hold_key(ledger: Ledger, command: PlaceHold, seat_id: SeatId) -> HoldKey | None:
+def _own_hold_key(ledger: Ledger, command: Placement, seat_id: SeatId) -> HoldKey | None:
     seat = ledger.seats.get(seat_id)
     if seat is None or seat.session_id != command.session_id:
         return None
     return seat.hold_key if seat.is_held_by(command.holder.key, ledger.now) else None
 
 
-def _is_what_is_held(command: PlaceHold, hold: Hold) -> bool:
+def _is_what_is_held(command: Placement, hold: Hold) -> bool:
     """The very seats, at the price and of the type that were named, if they were."""
     lines = {line.seat.id: line for line in hold.lines if line.seat is not None}
     is_complete = len(hold.lines) == len(command.named_seats)
@@ -70,7 +71,7 @@ def _is_what_is_held(command: PlaceHold, hold: Hold) -> bool:
 
 
 def pick_seats(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, own: HoldId | None = None
+    ledger: Ledger, session: SessionCatalogue, command: Placement, own: HoldId | None = None
 ) -> Picked | NeedsMore | Refusal:
     """What the hold `own` has already may be picked again, as something else."""
     picked = Picked(own=own)
@@ -83,7 +84,7 @@ def pick_seats(
 
 
 def _take_named(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, picked: Picked
+    ledger: Ledger, session: SessionCatalogue, command: Placement, picked: Picked
 ) -> NeedsMore | Refusal | None:
     named = command.named_seats
     if not named:
@@ -112,7 +113,7 @@ def _take_named(
 
 
 def _take_over(
-    ledger: Ledger, command: PlaceHold, taken: Sequence[Seat], picked: Picked
+    ledger: Ledger, command: Placement, taken: Sequence[Seat], picked: Picked
 ) -> NeedsMore | Refusal | None:
     """Seats that the holder has elsewhere go into the cart, where nothing else is lost with it."""
     first = taken[0]
@@ -146,7 +147,7 @@ def _take_seats(
 
 
 def _take_found(
-    ledger: Ledger, session: SessionCatalogue, command: PlaceHold, picked: Picked
+    ledger: Ledger, session: SessionCatalogue, command: Placement, picked: Picked
 ) -> NeedsMore | Refusal | None:
     asks = seated_asks(command, session)
     if not asks:

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 from holdfast.domain.carts.items import rest_of
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Ask, PlaceHold
 from holdfast.domain.group.footprint import Proposal
+from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.lines import with_quantity
+from holdfast.domain.holds.placement import Placement
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.proposals import (
     ACCESSIBLE_SEATS,
@@ -28,7 +29,7 @@ SEARCHES_MAX = 8
 Again = Sequence[Sequence[SeatId]]  # for each ask, the seats that it may have again
 
 
-def again_of(command: PlaceHold, session: SessionCatalogue, plan: SeatPlan) -> Again:
+def again_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> Again:
     """What its item gives up; and what those do that ask for nothing more."""
     named, item_ids = set(command.named_seats), [item.id for item in command.items]
     given_up = [each for each in command.given_up if each[0] in plan.spots and each[0] not in named]

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.transitions import units_by_pool
 from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
 from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for, line_id_of, place_of

@@ -6,14 +6,15 @@ from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Ask, PlaceHold
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Waiting
+from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
+from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.hold import Hold, WaitingPlace, numbered_lines
 from holdfast.domain.holds.lines import plain_line, waiting_line
 from holdfast.domain.holds.new_hold import waiting_hold
+from holdfast.domain.holds.placement import Placement
 from holdfast.domain.holds.preconditions import refuse_lines
-from holdfast.domain.holds.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
@@ -32,7 +33,7 @@ _WORTH_WAITING = {
 def wait_or_refuse(
     ledger: Ledger,
     session: SessionCatalogue,
-    command: PlaceHold,
+    command: Placement,
     refusal: Refusal,
 ) -> Decision:
     asks = [ask for ask in command.asks if isinstance(ask, Ask)]
@@ -88,7 +89,7 @@ def _has_pools(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -
     )
 
 
-def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: PlaceHold) -> bool:
+def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: Placement) -> bool:
     """Whether others wait for the very same and may not be passed: then nothing needs to be looked
     for."""
     waitlist = ledger.waitlists.get(session.key)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.group.commands import Ask
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.best_available import Search, count_available

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.domain.group.commands import Origin
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.origin import Receipt
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.values import EmailAddress
 

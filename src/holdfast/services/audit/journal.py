@@ -7,24 +7,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from uuid import UUID
 
 import structlog
 
-from holdfast.domain.group.commands import (
-    BlockSeats,
-    Command,
-    ConvertHolds,
-    ExtendHold,
-    FillCart,
-    Origin,
-    PlaceHold,
-    ReleaseHold,
-    RenewCart,
-    StartCheckout,
-)
-from holdfast.domain.holds.transitions import FactType, SeatTransition, Transition
-from holdfast.domain.ids import SeatId
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.ports.audit.attempts import AttemptLog, FailedAttempt
 from holdfast.ports.store import Rejected, StoreError
@@ -86,40 +74,18 @@ class Journal:
             _log_blocked(seat_transitions)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
-        if isinstance(command, ExtendHold | StartCheckout):
+        if command.gives_time:
             self._tell_not_extended(command, refusal)
-        if refusal.code in _NOT_AN_ATTEMPT:
+        failed = None if refusal.code in _NOT_AN_ATTEMPT else command.failed_action(refusal)
+        if failed is None:
             return
-        hold_id, seat_id = None, None
-        match command:
-            case PlaceHold():
-                hold_id, seat_id = command.hold_id, _seat_in_question(command, refusal)
-                action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
-            case FillCart() | RenewCart():
-                # The id is that of the hold which it would have made.
-                is_renewal = isinstance(command, RenewCart)
-                action = "cart.renew_failed" if is_renewal else "cart.fill_failed"
-                hold_id, seat_id = command.hold_id, _contested_seat(refusal)
-            case ReleaseHold():
-                action, hold_id = "hold.release_failed", command.hold_id
-            case ExtendHold():
-                action, hold_id = "hold.extend_failed", command.hold_id
-            case StartCheckout() if command.hold_ids:
-                action, hold_id = "checkout.start_failed", command.hold_ids[0]
-            case ConvertHolds():
-                action, hold_id = "hold.convert_failed", command.hold_ids[0]
-            case BlockSeats():
-                action = "seat.unblock_failed" if command.is_lifted else "seat.block_failed"
-                seat_id = command.seat_ids[0]
-            case _:
-                return
         self.failed(
             FailedAttempt(
                 datetime.now(UTC),
-                action,
+                failed.action,
                 command.organization_id,
-                hold_id,
-                seat_id,
+                failed.hold_id,
+                failed.seat_id,
                 refusal.code.value,
                 command.origin,
             )
@@ -141,7 +107,7 @@ class Journal:
                 self._waiting.popleft()
                 self._dropped += 1
 
-    def _tell_not_extended(self, command: ExtendHold | StartCheckout, refusal: Refusal) -> None:
+    def _tell_not_extended(self, command: Command, refusal: Refusal) -> None:
         """Who goes to pay and is not given the time for it has to be noticed."""
         if refusal.code in _NOT_AN_EXTENSION:
             return
@@ -194,20 +160,6 @@ def _halves(batch: list[FailedAttempt]) -> list[list[FailedAttempt]]:
         return []
     middle = len(batch) // 2
     return [batch[middle:], batch[:middle]]
-
-
-def _seat_in_question(command: PlaceHold, refusal: Refusal) -> SeatId | None:
-    """Who asks later why they did not get a seat names the one that was in the way."""
-    return _contested_seat(refusal) or next(iter(command.named_seats), None)
-
-
-def _contested_seat(refusal: Refusal) -> SeatId | None:
-    match refusal.details:
-        case {"contested_seats": [{"seat_id": str(contested)}, *_]}:
-            return SeatId(UUID(contested))
-        case {"seat_ids": [str(locked), *_]}:
-            return SeatId(UUID(locked))
-    return None
 
 
 def _log_transition(transition: Transition) -> None:

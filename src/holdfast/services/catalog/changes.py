@@ -28,7 +28,7 @@ from holdfast.domain.catalog.changes import (
 )
 from holdfast.domain.catalog.model import BlockPrice, SaleTerms
 from holdfast.domain.catalog.seat_import import DraftBlock, countable_id
-from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.ids import (
     BlockId,
     EventId,

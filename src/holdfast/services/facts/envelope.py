@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from holdfast.domain.facts import iso
-from holdfast.domain.holds.transitions import FactType
+from holdfast.domain.group.transitions import FactType
 from holdfast.domain.values import JsonValue
 from holdfast.ports.facts.log import Message, StoredFact
 

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId
 from holdfast.domain.orders.order import Order

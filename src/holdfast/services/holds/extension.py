@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from holdfast.domain.group.commands import ExtendHold, IdempotencyKey, Origin
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.values import Holder
 from holdfast.ports.access import Principal

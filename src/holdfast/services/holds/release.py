@@ -1,6 +1,7 @@
 """Letting a hold go."""
 
-from holdfast.domain.group.commands import IdempotencyKey, Origin, ReleaseHold
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId
 from holdfast.ports.access import Principal
 

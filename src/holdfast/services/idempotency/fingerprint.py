@@ -3,7 +3,7 @@
 from hashlib import sha256
 from uuid import UUID
 
-from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.ports.access import Principal
 
 

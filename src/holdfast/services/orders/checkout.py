@@ -9,17 +9,20 @@ import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import (
-    HOLDS_PER_CHECKOUT_MAX,
-    ConvertHolds,
-    IdempotencyKey,
-    Origin,
-    StartCheckout,
-)
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId
-from holdfast.domain.orders.order import SEED_BYTES, Attendee, Order, Purchase, revival_id
+from holdfast.domain.orders.convert_holds import ConvertHolds
+from holdfast.domain.orders.order import (
+    HOLDS_PER_CHECKOUT_MAX,
+    SEED_BYTES,
+    Attendee,
+    Order,
+    Purchase,
+    revival_id,
+)
 from holdfast.domain.orders.selection import lost_of_selection
+from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, Money
 from holdfast.ports.access import Principal

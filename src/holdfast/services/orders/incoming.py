@@ -18,9 +18,10 @@ from msgspec import Meta
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import ConvertHolds, IdempotencyKey, Origin, Receipt
+from holdfast.domain.group.origin import IdempotencyKey, Origin, Receipt
 from holdfast.domain.group.outcomes import AlreadyConverted, Outcome
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
+from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import (
     PAYMENT_REFERENCE_LENGTH_MAX,
     SEED_BYTES,

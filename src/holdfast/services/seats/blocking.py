@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from holdfast.domain.group.commands import BlockSeats, IdempotencyKey, Origin
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import SeatId, SessionId
+from holdfast.domain.seats.block_seats import BlockSeats
 from holdfast.ports.access import Principal
 
 

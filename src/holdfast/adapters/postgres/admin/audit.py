@@ -19,7 +19,7 @@ from holdfast.adapters.postgres.admin.looking import (
     uuid_or_none,
 )
 from holdfast.adapters.postgres.models import ApiKey, AuditEntry
-from holdfast.domain.holds.transitions import FactType
+from holdfast.domain.group.transitions import FactType
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
     DropdownFilter = admin.SimpleListFilter

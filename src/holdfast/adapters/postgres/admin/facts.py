@@ -17,7 +17,7 @@ from holdfast.adapters.postgres.admin.looking import (
     uuid_or_none,
 )
 from holdfast.adapters.postgres.models import Fact, RelayCursor
-from holdfast.domain.holds.transitions import FactType
+from holdfast.domain.group.transitions import FactType
 from holdfast.ports.facts.log import PARTITIONS
 
 WAITING_COUNTED_MAX = 10_000

@@ -39,8 +39,8 @@ from holdfast.domain.catalog.changes import (
     ImportSeats,
     refuse_policy,
 )
-from holdfast.domain.group.commands import IdempotencyKey
 from holdfast.domain.group.footprint import Resource, ResourceKind
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.ids import OrganizationId, PoolId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogueOutcome

@@ -28,7 +28,7 @@ from holdfast.domain.catalog.model import (
     TicketType,
     TicketTypeAvailability,
 )
-from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.ids import (
     BlockId,
     EventId,

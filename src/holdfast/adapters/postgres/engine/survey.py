@@ -39,7 +39,7 @@ _UNTOLD: dict[SessionKey, bool] = {}
 
 def organizations_of(needs: Needs) -> set[OrganizationId]:
     organizations = {key[0] for key in needs.sessions | needs.holds | needs.waitlists}
-    return organizations | {command.organization_id for command in needs.carts}
+    return organizations | {organization_id for organization_id, _ in needs.carts}
 
 
 class Surveyor:
@@ -114,7 +114,7 @@ def _waitlists(connection: Connection, keys: frozenset[SessionKey]) -> dict[Sess
 def _carts(connection: Connection, needs: Needs) -> dict[CartKey, Hold]:
     if not needs.carts:
         return {}
-    wanted = columns({command.cart_key for command in needs.carts})
+    wanted = columns(set(needs.carts))
     found = map(hold_from_row, connection.execute(waiting_sql.SURVEY_CARTS, wanted))
     return {(hold.organization_id, hold.cart): hold for hold in found if hold.cart is not None}
 

@@ -9,7 +9,7 @@ from holdfast.adapters.postgres.engine import write_statements as sql
 from holdfast.adapters.postgres.holds.writes import write_holds
 from holdfast.adapters.postgres.waitlist.rows import write_lines, write_places
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.holds.transitions import Transition, lapse_moves, pool_moves
+from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
 from holdfast.ports.store import GroupWrites
 
 # Writing down more values than this takes the interpreter for too long without a break.

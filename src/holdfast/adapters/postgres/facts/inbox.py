@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.domain.group.commands import Receipt
+from holdfast.domain.group.origin import Receipt
 from holdfast.domain.ids import OrganizationId
 
 # How long the effect of a message may take.

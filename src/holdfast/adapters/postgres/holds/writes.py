@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
+from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold, Line
-from holdfast.domain.holds.transitions import FactType, Transition
 from holdfast.domain.ids import HoldKey
 from holdfast.ports.store import GroupWrites
 

@@ -14,10 +14,12 @@ from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.adapters.postgres.waitlist.rows import LinedSessions
-from holdfast.domain.group.commands import Origin, PromoteWaiting
 from holdfast.domain.group.footprint import lock_order
-from holdfast.domain.group.planning import GroupPlan, needs_of
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.outcomes import NOTHING_MORE
+from holdfast.domain.group.planning import GroupPlan
 from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.domain.waitlist.promotion import ACTOR, settle
 from holdfast.domain.waitlist.queues import LOOK_AHEAD
 from holdfast.ports.store import GroupWrites, Wanted
@@ -41,7 +43,7 @@ def _promote(connection: Connection, command: PromoteWaiting) -> None:
     before."""
     offers, lined = OfferCache(), LinedSessions()
     survey = Surveyor(offers, SeatMaps(), lined).look(
-        connection, needs_of(command), is_patient=True
+        connection, command.needs(NOTHING_MORE), is_patient=True
     )
     footprint = GroupPlan(survey).footprint(command)
     resources = footprint.required | footprint.optional

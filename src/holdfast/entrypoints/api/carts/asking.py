@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.domain.group.commands import CartAsk
+from holdfast.domain.carts.items import CartAsk
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.values import Holder, InvalidValue
 from holdfast.entrypoints.api.carts.structs import (

@@ -4,7 +4,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from holdfast.domain.group.commands import LINES_MAX
+from holdfast.domain.holds.asks import LINES_MAX
 from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, Source
 from holdfast.domain.ids import SessionId
 from holdfast.entrypoints.api.holds.structs import AskedLine, Notes

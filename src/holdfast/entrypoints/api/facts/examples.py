@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from holdfast.domain.holds.transitions import FactType
+from holdfast.domain.group.transitions import FactType
 from holdfast.entrypoints.api.facts import answers
 from holdfast.entrypoints.api.openapi.example_values import HOLD, NOW, ORGANIZATION, SESSION, TYPE
 from holdfast.ports.facts.log import FactPage, Position, StoredFact

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import Command
+from holdfast.domain.group.command import Command
 from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.api.fairness.turns import BYTES_PER_TURN, ReadTurns
 from holdfast.ports.engine import Answer, Render, Submit

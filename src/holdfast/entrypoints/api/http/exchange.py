@@ -12,7 +12,7 @@ from uuid import UUID
 from starlette.types import Scope
 from uuid_utils import uuid7
 
-from holdfast.domain.group.commands import Origin
+from holdfast.domain.group.origin import Origin
 from holdfast.ports.access import Principal
 from holdfast.services.idempotency.seal import Seal
 

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from holdfast.domain.group.commands import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.entrypoints.api.access.authentication import sent_secret
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.exchange import Call

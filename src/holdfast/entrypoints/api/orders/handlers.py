@@ -7,10 +7,9 @@ from typing import TypeVar
 from uuid import uuid4
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
-from holdfast.domain.orders.order import Attendee, Order
+from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
 from holdfast.entrypoints.api.holds.asking import holder_of

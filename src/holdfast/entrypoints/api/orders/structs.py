@@ -4,9 +4,12 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.group.commands import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.ids import EventId, HoldId
-from holdfast.domain.orders.order import ATTENDEE_NAME_LENGTH_MAX, PAYMENT_REFERENCE_LENGTH_MAX
+from holdfast.domain.orders.order import (
+    ATTENDEE_NAME_LENGTH_MAX,
+    HOLDS_PER_CHECKOUT_MAX,
+    PAYMENT_REFERENCE_LENGTH_MAX,
+)
 from holdfast.domain.values import EMAIL_LENGTH_MAX
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.seats.structs import CartToken

@@ -4,9 +4,9 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.group.commands import SEATS_PER_BLOCKING_MAX
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX, Source
 from holdfast.domain.ids import SeatId, SessionId
+from holdfast.domain.seats.block_seats import SEATS_PER_BLOCKING_MAX
 from holdfast.domain.seats.seat import BLOCKED_REASON_LENGTH_MAX
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.structs import AN_ID, Email, RequestShape, UserId, ruled

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.group.commands import Origin
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat
 from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
 from holdfast.domain.seats.seat import Seat

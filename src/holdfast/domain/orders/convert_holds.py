@@ -12,37 +12,136 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.group.commands import ConvertHolds
+from holdfast.domain.group.command import Command, FailedAction
+from holdfast.domain.group.footprint import (
+    Footprint,
+    Needs,
+    Resource,
+    ResourceKind,
+    payment_resource,
+)
 from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
+from holdfast.domain.group.planning import (
+    SEATS_FREED_BY_ONE_MAX,
+    GroupPlan,
+    key_of,
+    resources_of,
+    seats_of,
+)
+from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.extension import is_of, refuse_mixture
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.holds.preconditions import refuse_status
-from holdfast.domain.holds.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.ids import OrderId, PoolId, SessionKey
-from holdfast.domain.orders.order import make_order, revival_id
+from holdfast.domain.ids import (
+    CheckoutId,
+    HoldId,
+    HoldKey,
+    OrderId,
+    OrganizationId,
+    PaymentKey,
+    PoolId,
+    SessionKey,
+)
+from holdfast.domain.orders.order import (
+    SEATS_PER_ORDER_MAX,
+    Purchase,
+    check_hold_ids,
+    make_order,
+    revival_id,
+)
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_choice import lapsed_on
+from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.fairness import passes, taking_of
 
 
-def convert(ledger: Ledger, command: ConvertHolds) -> Decision:
-    holds = [ledger.holds[key] for key in command.hold_keys if key in ledger.holds]
-    if len(holds) < len(command.hold_ids) or not all(is_of(hold, command.holder) for hold in holds):
-        return Decision(refusals.hold_not_found())
-    orders = {_order_of(ledger, hold) for hold in holds}
-    if len(orders) == 1 and (order_id := next(iter(orders))) is not None:
-        return Decision(AlreadyConverted(order_id, ledger.now))
-    refusal = _refuse(ledger, command, holds)
-    if refusal is not None:
-        return Decision(refusal)
-    if not all(map(ledger.knows_places_of, holds)):
-        return Decision(NeedsMore())
-    revived = _revive(ledger, command, [hold for hold in holds if hold.is_expired(ledger.now)])
-    if isinstance(revived, Decision):
-        return revived
-    return _convert(ledger, command, holds, revived)
+@dataclass(frozen=True, slots=True)
+class ConvertHolds(Command):
+    """These holds are paid: make one order of all of them, or of none. A payment that is for single
+    use makes no other order."""
+
+    frees_places = False
+
+    organization_id: OrganizationId
+    hold_ids: tuple[HoldId, ...]
+    purchase: Purchase
+    origin: Origin
+    checkout_id: CheckoutId | None = None
+    holder: Holder | None = None
+    idempotency: IdempotencyKey | None = None
+    is_payment_single_use: bool = False
+    # What the payment was checked against; a cart may have changed since. None: nobody checked.
+    total_minor: int | None = None
+    payment_problem: str | None = None  # why the payment does not count
+
+    def __post_init__(self) -> None:
+        check_hold_ids(self.hold_ids)
+
+    @property
+    def single_payment(self) -> PaymentKey | None:
+        """The payment, where it is for single use."""
+        reference = self.purchase.payment_reference
+        if reference is None or not self.is_payment_single_use:
+            return None
+        return (self.organization_id, reference)
+
+    @property
+    def hold_keys(self) -> tuple[HoldKey, ...]:
+        return tuple((self.organization_id, hold_id) for hold_id in self.hold_ids)
+
+    @property
+    def revival_keys(self) -> tuple[HoldKey, ...]:
+        return tuple((self.organization_id, revival_id(hold_id)) for hold_id in self.hold_ids)
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        keys = {*self.hold_keys, *self.revival_keys}
+        return Needs(holds=frozenset(keys | learnt.holds), lapsed=learnt.lapsed)
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        paid, ending = plan.known(self.hold_keys), plan.known(learnt.holds)
+        if seats_of(paid) > SEATS_PER_ORDER_MAX:
+            refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
+            return Footprint(frozenset(), refusal=refusal)
+        if seats_of(ending) > SEATS_FREED_BY_ONE_MAX:
+            # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
+            return Footprint(frozenset(), refusal=refusals.service_unavailable())
+        required = resources_of((*paid, *ending)) | key_of(self)
+        required |= {Resource(ResourceKind.HOLD, *key) for key in self.revival_keys}
+        payment = self.single_payment
+        if payment is not None:
+            required.add(payment_resource(payment))
+        optional = plan.lapsed(learnt.lapsed)
+        return Footprint(
+            frozenset(required),
+            frozenset(optional - required),
+            new_holds=self.revival_keys,
+            payment=payment,
+            weight=1 + sum(hold.quantity for hold in paid),
+        )
+
+    def decide(self, ledger: Ledger) -> Decision:
+        holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
+        if len(holds) < len(self.hold_ids) or not all(is_of(hold, self.holder) for hold in holds):
+            return Decision(refusals.hold_not_found())
+        orders = {_order_of(ledger, hold) for hold in holds}
+        if len(orders) == 1 and (order_id := next(iter(orders))) is not None:
+            return Decision(AlreadyConverted(order_id, ledger.now))
+        refusal = _refuse(ledger, self, holds)
+        if refusal is not None:
+            return Decision(refusal)
+        if not all(map(ledger.knows_places_of, holds)):
+            return Decision(NeedsMore())
+        revived = _revive(ledger, self, [hold for hold in holds if hold.is_expired(ledger.now)])
+        if isinstance(revived, Decision):
+            return revived
+        return _convert(ledger, self, holds, revived)
+
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        del refusal
+        return FailedAction("hold.convert_failed", self.hold_ids[0])
 
 
 def _convert(

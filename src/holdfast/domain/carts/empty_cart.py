@@ -1,0 +1,58 @@
+"""Releasing what a cart holds."""
+
+from dataclasses import dataclass
+
+from holdfast.domain import refusals
+from holdfast.domain.carts.cart import (
+    check_cart,
+    footprint_of_cart,
+    newest_hold,
+)
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.group.outcomes import CartEmptied, Decision, NeedsMore
+from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.transitions import Transition
+from holdfast.domain.holds.extension import is_of
+from holdfast.domain.ids import CartKey, OrganizationId
+from holdfast.domain.values import Holder
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyCart(Command):
+    """Let go of what the cart holds or waits for, if anything. With `holder`, only if it is
+    theirs."""
+
+    organization_id: OrganizationId
+    cart: str
+    origin: Origin
+    holder: Holder | None = None
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        check_cart(self.cart)
+
+    @property
+    def cart_key(self) -> CartKey:
+        return (self.organization_id, self.cart)
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        return Needs(holds=learnt.holds, lapsed=learnt.lapsed, carts=(self.cart_key,))
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        return footprint_of_cart(plan, self, self.cart_key, None, learnt)
+
+    def decide(self, ledger: Ledger) -> Decision:
+        hold = newest_hold(ledger, self.cart_key)
+        if isinstance(hold, NeedsMore):
+            return Decision(hold)
+        if hold is None or not hold.is_live(ledger.now):
+            return Decision(CartEmptied(None, ledger.now))
+        if not is_of(hold, self.holder):
+            return Decision(refusals.cart_of_another_holder())
+        released = hold.released(ledger.now)
+        return Decision(
+            CartEmptied(released, ledger.now), (Transition(hold, released, self.origin),)
+        )

@@ -1,0 +1,362 @@
+"""Making the hold of a cart what the cart says: by the difference, all of it or nothing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from holdfast.domain import refusals
+from holdfast.domain.carts.cart import (
+    as_it_is,
+    check_cart,
+    footprint_of_cart,
+    newest_hold,
+    place_anew,
+)
+from holdfast.domain.carts.items import CartAsk, Difference, difference, joined_lines
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.command import Command, FailedAction
+from holdfast.domain.group.footprint import Footprint, Needs, Wish
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.group.outcomes import (
+    CartChanged,
+    Decision,
+    NeedsMore,
+    Placed,
+    Waiting,
+)
+from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
+from holdfast.domain.holds.asks import LINES_MAX, SEATS_PER_HOLD_MAX, Ask, SeatAsk, named_seats
+from holdfast.domain.holds.capacity import Addition, Fit, fit
+from holdfast.domain.holds.extension import is_of
+from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
+from holdfast.domain.holds.lines import make_lines, parts_of, waiting_line
+from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
+from holdfast.domain.holds.place_hold import contested_seat, place
+from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.preconditions import (
+    refuse_asks,
+    refuse_holder,
+    refuse_lines,
+    refuse_status,
+)
+from holdfast.domain.ids import (
+    CartKey,
+    HoldId,
+    HoldKey,
+    OrganizationId,
+    SessionId,
+    SessionKey,
+    TicketTypeId,
+)
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.seats.seat_choice import Picked, pick_seats
+from holdfast.domain.values import Holder, InvalidValue
+from holdfast.domain.waitlist.fairness import sharing
+from holdfast.domain.waitlist.joining import refuse_for_ever, waiting_place
+from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
+
+
+@dataclass(frozen=True, slots=True)
+class FillCart(Command):
+    """Make the cart's hold what the cart says: all of it, or nothing is changed. `hold_id` and
+    `group_id` are for what is new. The remarks name the cart."""
+
+    can_choose_seats = True
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    cart: str
+    hold_id: HoldId
+    group_id: UUID
+    holder: Holder
+    asks: tuple[CartAsk, ...]
+    origin: Origin
+    idempotency: IdempotencyKey | None = None
+    remarks: Remarks = NO_REMARKS
+
+    def __post_init__(self) -> None:
+        check_cart(self.cart)
+        if not 1 <= len(self.asks) <= LINES_MAX:
+            raise InvalidValue("invalid_items", f"A cart has from 1 to {LINES_MAX} items")
+        item_ids = [each.item_id for each in self.asks]
+        if len(set(item_ids)) != len(item_ids):
+            raise InvalidValue("duplicate_item", "An item is named twice")
+        named_seats(each.ask for each in self.asks)
+
+    @property
+    def cart_key(self) -> CartKey:
+        return (self.organization_id, self.cart)
+
+    @property
+    def session_key(self) -> SessionKey:
+        return (self.organization_id, self.session_id)
+
+    @property
+    def hold_key(self) -> HoldKey:
+        return (self.organization_id, self.hold_id)
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        return Needs(
+            sessions=frozenset({self.session_key}),
+            holds=learnt.holds,
+            lapsed=learnt.lapsed,
+            wishes=(Wish(self.session_key, [each.ask for each in self.asks]),),
+            carts=(self.cart_key,),
+        )
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        placement: Placement | None
+        hold = plan.survey.carts.get(self.cart_key)
+        if hold is None or hold.is_over() or hold.waiting is not None:
+            placement = placement_of(self)
+        else:
+            found = difference(hold.lines, self.asks, self.group_id)
+            placement = addition_of(self, found) if found.parts else None
+        return footprint_of_cart(plan, self, self.cart_key, placement, learnt)
+
+    def decide(self, ledger: Ledger) -> Decision:
+        hold = newest_hold(ledger, self.cart_key)
+        if isinstance(hold, NeedsMore):
+            return Decision(hold)
+        if hold is None or not hold.is_live(ledger.now):
+            return place_anew(ledger, hold, placement_of(self))
+        if not is_of(hold, self.holder):
+            return Decision(refusals.cart_of_another_holder())
+        if hold.session_id != self.session_id:
+            return Decision(refusals.cart_of_another_session(str(hold.session_id)))
+        if hold.waiting is not None:
+            return _change_waiting(ledger, self, hold)
+        return _change(ledger, self, hold)
+
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        """The id is that of the hold that it would have made."""
+        return FailedAction("cart.fill_failed", self.hold_id, contested_seat(refusal))
+
+
+def placement_of(command: FillCart) -> Placement:
+    """A new hold of all that the cart says."""
+    items = [CartItem(each.item_id, command.group_id) for each in command.asks]
+    return _place(command, [each.ask for each in command.asks], items)
+
+
+def _place(
+    command: FillCart, asks: Sequence[Ask | SeatAsk], items: Sequence[CartItem]
+) -> Placement:
+    return Placement(
+        organization_id=command.organization_id,
+        session_id=command.session_id,
+        hold_id=command.hold_id,
+        holder=command.holder,
+        asks=tuple(asks),
+        origin=command.origin,
+        remarks=replace(command.remarks, cart_token=command.cart),
+        is_cart=True,
+        items=tuple(items),
+    )
+
+
+def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
+    """By the difference. What is given up always is; what comes in addition has to fit, or all
+    stays as it was."""
+    found = difference(hold.lines, command.asks, command.group_id)
+    added: Added | Refusal | Decision = Added([], Fit((), ()))
+    if found.parts:
+        added = _add(ledger, command, hold, found)
+    if isinstance(added, Decision):
+        return added
+    if isinstance(added, Refusal):
+        if not _can_do_without(found):
+            return Decision(added)
+        added = Added([], Fit((), ()))
+    holder = hold.holder.retold(command.holder)
+    is_same = not (found.reduced or added.lines) and len(found.kept) == len(hold.lines)
+    if is_same and holder is hold.holder:
+        return Decision(as_it_is(ledger, hold))
+    lines = joined_lines((*found.kept, *found.reduced, *added.lines))
+    kept = [line for line in lines if any(line is each for each in found.kept)]
+    new = [line for line in lines if not any(line is each for each in found.kept)]
+    changed = hold.changed(ledger.now, kept, new, holder)
+    transitions = (*added.fit.ended, Transition(hold, changed, command.origin))
+    return Decision(CartChanged(changed, ledger.now), transitions, passed=added.fit.passed)
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    lines: list[Line]
+    fit: Fit
+
+
+def _add(
+    ledger: Ledger, command: FillCart, hold: Hold, found: Difference
+) -> Added | Refusal | Decision:
+    session = ledger.sessions[hold.session_key]
+    more = addition_of(command, found)
+    problem = refuse_status(session) or refuse_asks(session, more.asks, ledger.now)
+    if problem is not None:
+        return problem
+    picked: Picked | NeedsMore | Refusal = Picked()
+    if session.has_seats or more.named_seats:
+        picked = pick_seats(ledger, session, more, hold.id)
+    if isinstance(picked, NeedsMore):
+        return Decision(picked)
+    if isinstance(picked, Refusal):
+        return _refused_for_others(ledger, session, more) or picked
+    given_up = units_by_pool(hold) - units_of((*found.kept, *found.reduced))
+    parts = as_many_as_there_are(ledger, session, parts_of(more), picked, given_up)
+    lines = make_lines(ledger, session, parts, picked)
+    everything = (*found.kept, *found.reduced, *lines)
+    types = {line.ticket_type_id for line in lines}
+    refusal = (
+        refuse_lines(session, everything)
+        or _refuse_seats(everything)
+        or refuse_holder(ledger, session, command.holder, types, besides=hold.key)
+    )
+    if refusal is not None:
+        return refusal if isinstance(refusal, Refusal) else Decision(refusal)
+    demand = units_of(everything) - units_by_pool(hold)
+    room = fit(
+        ledger,
+        session,
+        Addition([part.ask for part in parts], lines, demand, picked),
+        command.origin,
+    )
+    if isinstance(room, Fit):
+        return Added(lines, room)
+    return _in_addition(room) if isinstance(room, Refusal) else room
+
+
+def _refused_for_others(
+    ledger: Ledger, session: SessionCatalogue, more: Placement
+) -> Refusal | None:
+    """Where people wait for such seats, those that are free are not for a cart that grows."""
+    waitlist = ledger.waitlists.get(session.key)
+    if not waitlist or more.named_seats:
+        return None
+    wants = frozenset[UUID]().union(
+        *(
+            blocks_for(ask.ticket_type_id, ask.block_id, session)
+            for ask in more.asks
+            if isinstance(ask, Ask)
+        )
+    )
+    is_behind = any(True for _ in sharing(waitlist, session, wants))
+    return refusals.others_are_waiting() if is_behind else None
+
+
+def _in_addition(refusal: Refusal) -> Refusal:
+    if refusal.code is not RefusalCode.INSUFFICIENT_INVENTORY:
+        return refusal
+    more = refusal.details["available_quantity"]
+    assert isinstance(more, int)
+    return refusals.insufficient_addition(more)
+
+
+def _can_do_without(found: Difference) -> bool:
+    """Whether what is held already is as much as the cart needs at least."""
+    return all(isinstance(ask, Ask) and ask.at_least == 0 for ask, _ in found.parts)
+
+
+def addition_of(command: FillCart, found: Difference) -> Placement:
+    """What comes in addition, as if it were a hold of its own."""
+    asks, items = [ask for ask, _ in found.parts], [item for _, item in found.parts]
+    return replace(_place(command, asks, items), given_up=found.given_up)
+
+
+def _refuse_seats(lines: Sequence[Line]) -> Refusal | None:
+    seats = sum(line.seat is not None for line in lines)
+    is_too_many = seats > SEATS_PER_HOLD_MAX
+    return refusals.quantity_above_maximum(SEATS_PER_HOLD_MAX) if is_too_many else None
+
+
+def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
+    """Who asks for less keeps the place in the line; who asks for more or for other things goes to
+    its end."""
+    session = ledger.sessions[hold.session_key]
+    problem = refuse_status(session) or refuse_asks(
+        session, [each.ask for each in command.asks], ledger.now
+    )
+    if problem is not None:
+        return Decision(problem)
+    if not all(_may_wait(each.ask, session) for each in command.asks):
+        return _place_instead(ledger, command, hold)
+    kept, new = _waiting_lines(session, command, hold)
+    holder = hold.holder.retold(command.holder)
+    if not new and len(kept) == len(hold.lines) and holder is hold.holder:
+        return Decision(as_it_is(ledger, hold))
+    lines = (*kept, *new)
+    wants = wants_of(lines, session)
+    is_less = wants == wants_of(hold.lines, session) and _is_less(lines, hold.lines)
+    if not is_less and not ledger.waitlists[session.key].has_room_for(wants):
+        return Decision(refusals.too_many_queues(QUEUES_MAX))
+    place = hold.waiting if is_less else waiting_place(ledger, session, wants)
+    changed = hold.changed(ledger.now, kept, new, holder, place)
+    refusal = None
+    if not is_less:
+        refusal = refuse_lines(session, lines) or refuse_for_ever(
+            ledger, session, changed, refusals.insufficient_inventory(0)
+        )
+    if refusal is not None:
+        return Decision(refusal)
+    transition = Transition(hold, changed, command.origin)
+    return Decision(Waiting(changed, ledger.now), (transition,))
+
+
+def _may_wait(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
+    return isinstance(ask, Ask) and session.offers[ask.ticket_type_id].policy.waitlist
+
+
+def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
+    """For some of it nobody can wait: it is held at once, and the place in the line given up, or
+    all stays as it was. What the cart waits for does not stand in its own way."""
+    if command.hold_key not in ledger.references:
+        return Decision(NeedsMore(was_overtaken=True))  # it was not planned so
+    released = hold.released(ledger.now)
+    key = hold.session_key
+    after_it = replace(
+        ledger,
+        holds={**ledger.holds, hold.key: released},
+        holdings={
+            whose: tuple(released if each.key == hold.key else each for each in holds)
+            for whose, holds in ledger.holdings.items()
+        },
+        waitlists={**ledger.waitlists, key: ledger.waitlists[key].without(hold)},
+    )
+    decision = place(after_it, placement_of(command))
+    if not isinstance(decision.outcome, Placed):
+        return decision
+    left = Transition(hold, released, command.origin)
+    return replace(decision, transitions=(left, *decision.transitions))
+
+
+def _waiting_lines(
+    session: SessionCatalogue, command: FillCart, hold: Hold
+) -> tuple[list[Line], list[Line]]:
+    """Those that stay as they are, and those that are new. A price that was told stays."""
+    by_item = {line.item.id: line for line in hold.lines if line.item is not None}
+    kept, new = [], []
+    for each in command.asks:
+        assert isinstance(each.ask, Ask)
+        line = waiting_line(session, each.ask, CartItem(each.item_id, command.group_id))
+        had = by_item.get(each.item_id)
+        if had is not None and had.ticket_type_id == line.ticket_type_id:
+            price = each.ask.unit_price_minor
+            told = had.unit_price_minor if price is None else price
+            line = replace(line, unit_price_minor=told, pool_ids=had.pool_ids)
+            same = replace(line, item=had.item, number=had.number)
+            if same == had:
+                kept.append(had)
+                continue
+        new.append(line)
+    return kept, new
+
+
+def _is_less(lines: Sequence[Line], before: Sequence[Line]) -> bool:
+    had: Counter[tuple[TicketTypeId, SeatWish | None]] = Counter()
+    for line in before:
+        had[line.ticket_type_id, line.wish] += line.quantity
+    for line in lines:
+        had[line.ticket_type_id, line.wish] -= line.quantity
+    return all(left >= 0 for left in had.values())

@@ -1,0 +1,95 @@
+"""Holding again what a cart held when its time ran out."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from holdfast.domain import refusals
+from holdfast.domain.carts.cart import (
+    as_it_is,
+    check_cart,
+    footprint_of_cart,
+    newest_hold,
+    place_anew,
+)
+from holdfast.domain.carts.items import asks_again
+from holdfast.domain.group.command import Command, FailedAction
+from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.group.outcomes import Decision, NeedsMore
+from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.holds.extension import is_of
+from holdfast.domain.holds.hold import CartItem, Hold
+from holdfast.domain.holds.place_hold import contested_seat
+from holdfast.domain.holds.placement import Placement
+from holdfast.domain.ids import CartKey, HoldId, HoldKey, OrganizationId
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Holder
+
+
+@dataclass(frozen=True, slots=True)
+class RenewCart(Command):
+    """Hold again what the cart held when its time ran out, in a new hold with fresh time. A cart
+    whose hold is live keeps it as it is."""
+
+    can_choose_seats = True
+
+    organization_id: OrganizationId
+    cart: str
+    hold_id: HoldId
+    group_id: UUID
+    origin: Origin
+    holder: Holder | None = None
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        check_cart(self.cart)
+
+    @property
+    def cart_key(self) -> CartKey:
+        return (self.organization_id, self.cart)
+
+    @property
+    def hold_key(self) -> HoldKey:
+        return (self.organization_id, self.hold_id)
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        return Needs(holds=learnt.holds, lapsed=learnt.lapsed, carts=(self.cart_key,))
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        hold = plan.survey.carts.get(self.cart_key)
+        is_renewed = hold is not None and hold.is_over()
+        placement = _renewal_of(self, hold) if is_renewed and hold is not None else None
+        return footprint_of_cart(plan, self, self.cart_key, placement, learnt)
+
+    def decide(self, ledger: Ledger) -> Decision:
+        hold = newest_hold(ledger, self.cart_key)
+        if isinstance(hold, NeedsMore):
+            return Decision(hold)
+        if hold is not None and not is_of(hold, self.holder):
+            return Decision(refusals.cart_of_another_holder())
+        if hold is None or not (hold.is_live(ledger.now) or hold.is_expired(ledger.now)):
+            return Decision(refusals.nothing_to_renew())
+        if hold.is_live(ledger.now):
+            return Decision(as_it_is(ledger, hold))
+        return place_anew(ledger, hold, _renewal_of(self, hold))
+
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        """The id is that of the hold that it would have made."""
+        return FailedAction("cart.renew_failed", self.hold_id, contested_seat(refusal))
+
+
+def _renewal_of(command: RenewCart, hold: Hold) -> Placement:
+    asks = asks_again(hold)
+    holder = hold.holder if command.holder is None else hold.holder.retold(command.holder)
+    return Placement(
+        organization_id=command.organization_id,
+        session_id=hold.session_id,
+        hold_id=command.hold_id,
+        holder=holder,
+        asks=tuple(each.ask for each in asks),
+        origin=command.origin,
+        remarks=hold.remarks,
+        is_cart=True,
+        items=tuple(CartItem(each.item_id, command.group_id) for each in asks),
+    )

@@ -1,0 +1,60 @@
+"""All commands. A new one is added here; whatever else the engine has to know of it, the command
+says itself."""
+
+from holdfast.domain.carts.empty_cart import EmptyCart
+from holdfast.domain.carts.fill_cart import FillCart
+from holdfast.domain.carts.renew_cart import RenewCart
+from holdfast.domain.group.command import Command
+from holdfast.domain.holds.expire_holds import ExpireHolds
+from holdfast.domain.holds.extend_hold import ExtendHold
+from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.release_hold import ReleaseHold
+from holdfast.domain.holds.warn_holds import WarnHolds
+from holdfast.domain.orders.convert_holds import ConvertHolds
+from holdfast.domain.orders.start_checkout import StartCheckout
+from holdfast.domain.seats.block_seats import BlockSeats
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
+
+COMMANDS: tuple[type[Command], ...] = (
+    PlaceHold,
+    ReleaseHold,
+    ExtendHold,
+    ExpireHolds,
+    WarnHolds,
+    BlockSeats,
+    FillCart,
+    EmptyCart,
+    RenewCart,
+    PromoteWaiting,
+    StartCheckout,
+    ConvertHolds,
+)
+
+
+def incomplete(commands: tuple[type[Command], ...] = COMMANDS) -> list[str]:
+    """What is wrong with the registry."""
+    problems = [
+        f"{each.__name__} does not say {', '.join(sorted(each.__abstractmethods__))}"
+        for each in commands
+        if each.__abstractmethods__
+    ]
+    # By name: a dataclass with slots is made twice, and the first of them may still be around.
+    known = {(each.__module__, each.__name__) for each in commands}
+    problems += [
+        f"{name} of {module} is not registered"
+        for module, name in sorted(_concrete_subclasses(Command) - known)  # type: ignore[type-abstract]
+    ]
+    return problems
+
+
+def _concrete_subclasses(base: type[Command]) -> set[tuple[str, str]]:
+    found = set()
+    for each in base.__subclasses__():
+        found |= _concrete_subclasses(each)
+        if not each.__abstractmethods__:
+            found.add((each.__module__, each.__name__))
+    return found
+
+
+if _problems := incomplete():
+    raise TypeError("; ".join(_problems))

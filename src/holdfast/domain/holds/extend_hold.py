@@ -1,0 +1,80 @@
+"""Extending a hold, by its holder or by an operator."""
+
+from dataclasses import dataclass
+
+from holdfast.domain import refusals
+from holdfast.domain.group.command import Command, FailedAction
+from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.origin import IdempotencyKey, Origin
+from holdfast.domain.group.outcomes import Decision, Extended, NeedsMore
+from holdfast.domain.group.planning import GroupPlan, footprint_of_hold
+from holdfast.domain.group.transitions import Transition
+from holdfast.domain.holds.extension import end_of_life, is_of, later, warning_seconds
+from holdfast.domain.holds.preconditions import refuse_status
+from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
+from holdfast.domain.policy import TTL_SECONDS_MAX
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Holder, InvalidValue
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendHold(Command):
+    """Make a live hold last `seconds` longer. Its holder may within the policy; an operator beyond
+    it. With `holder`, only if the hold is theirs."""
+
+    gives_time = True
+    frees_places = False
+
+    organization_id: OrganizationId
+    hold_id: HoldId
+    seconds: int
+    origin: Origin
+    holder: Holder | None = None
+    is_operator: bool = False
+    idempotency: IdempotencyKey | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seconds <= TTL_SECONDS_MAX:
+            raise InvalidValue(
+                "invalid_seconds", f"A hold is extended by 1 to {TTL_SECONDS_MAX} seconds"
+            )
+
+    @property
+    def hold_key(self) -> HoldKey:
+        return (self.organization_id, self.hold_id)
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        del learnt
+        return Needs(holds=frozenset({self.hold_key}))
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        del learnt
+        return footprint_of_hold(plan, self, self.hold_key)
+
+    def decide(self, ledger: Ledger) -> Decision:
+        hold = ledger.holds.get(self.hold_key)
+        if hold is None or not is_of(hold, self.holder):
+            return Decision(refusals.hold_not_found())
+        if hold.is_expired(ledger.now):
+            return Decision(refusals.hold_expired())
+        if not hold.can_extend(ledger.now):
+            return Decision(refusals.invalid_hold_state(hold.status.value))
+        if not ledger.knows_places_of(hold):
+            return Decision(NeedsMore())
+        session = ledger.sessions[hold.session_key]
+        refusal = refuse_status(session)
+        if refusal is not None:
+            return Decision(refusal)
+        until = later(ledger.now, hold, self.seconds)
+        if not self.is_operator:
+            until = min(until, end_of_life(session, hold))
+        if until <= hold.expires_at:
+            return Decision(refusals.extension_limit_reached(hold.expires_at))
+        extended = hold.extended(ledger.now, until, warning_seconds(session, hold))
+        transition = Transition(hold, extended, self.origin, self.is_operator)
+        return Decision(Extended(extended, ledger.now), (transition,))
+
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        del refusal
+        return FailedAction("hold.extend_failed", self.hold_id)

@@ -1,0 +1,284 @@
+"""Placing a hold: everything, or nothing."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from holdfast.domain import refusals
+from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.group.command import Command, FailedAction
+from holdfast.domain.group.footprint import (
+    Footprint,
+    Holding,
+    Needs,
+    Resource,
+    ResourceKind,
+    seats_to_survey,
+)
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.outcomes import Decision, NeedsMore, Outcome, Placed, Waiting
+from holdfast.domain.group.planning import (
+    SEATS_FREED_BY_ONE_MAX,
+    GroupPlan,
+    key_of,
+    resources_of,
+    seats_of,
+)
+from holdfast.domain.group.transitions import Transition, units_by_pool
+from holdfast.domain.holds.asks import Ask, SeatAsk
+from holdfast.domain.holds.capacity import Addition, fit
+from holdfast.domain.holds.hold import Hold, Line, numbered_lines
+from holdfast.domain.holds.lines import make_lines, parts_of
+from holdfast.domain.holds.new_hold import placed_hold
+from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
+from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.preconditions import (
+    refuse_asks,
+    refuse_holder,
+    refuse_lines,
+    refuse_status,
+)
+from holdfast.domain.ids import SeatId, TicketTypeId
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.seats.assignment import pools_of_alternatives, seat_resources
+from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
+from holdfast.domain.waitlist.joining import is_behind_a_line, wait_or_refuse
+
+_SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
+
+
+class PlaceHold(Placement, Command):
+    """Hold all of these, or nothing."""
+
+    __slots__ = ()
+
+    can_choose_seats = True
+    locks_waitlists = False  # it does so by itself, where it has to
+    frees_places = False
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        return Needs(
+            sessions=frozenset({self.session_key}),
+            holds=learnt.holds,
+            lapsed=learnt.lapsed,
+            wishes=(self.wish,),
+        )
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        return footprint_of(plan, self, learnt)
+
+    def decide(self, ledger: Ledger) -> Decision:
+        return place(ledger, self)
+
+    def failed_action(self, refusal: Refusal) -> FailedAction:
+        """It names the seat that was in the way, so that a buyer can be told why they did not get
+        it."""
+        seat_id = contested_seat(refusal) or next(iter(self.named_seats), None)
+        action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
+        return FailedAction(action, self.hold_id, seat_id)
+
+
+def contested_seat(refusal: Refusal) -> SeatId | None:
+    match refusal.details:
+        case {"contested_seats": [{"seat_id": str(contested)}, *_]}:
+            return SeatId(UUID(contested))
+        case {"seat_ids": [str(locked), *_]}:
+            return SeatId(UUID(locked))
+    return None
+
+
+def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Footprint:
+    organization_id = placement.organization_id
+    if placement.session_key in plan.survey.unread and _needs_seating(plan, placement):
+        awaits = Resource(ResourceKind.SEATING, organization_id, placement.session_id)
+        return Footprint(frozenset(), awaits=awaits)
+    standing = plan.known(learnt.holds)
+    if seats_of(standing) > SEATS_FREED_BY_ONE_MAX:
+        # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
+        return Footprint(frozenset(), refusal=refusals.service_unavailable())
+    required = key_of(placement)
+    required.add(Resource(_SESSION, organization_id, placement.session_id))
+    if placement.is_id_from_client:
+        required.add(Resource(ResourceKind.HOLD_ID, organization_id, placement.hold_id))
+        required.add(Resource(ResourceKind.HOLD, organization_id, placement.hold_id))
+    if standing:
+        required |= resources_of(standing)
+    optional = plan.lapsed(learnt.lapsed) if learnt.lapsed else set()
+    proposal = holding = None
+    weight = len(placement.named_seats) + seats_of(standing)
+    session = plan.survey.sessions.get(placement.session_key)
+    if session is not None:
+        required |= plan.seats.pools(placement, session)
+        if session.keeps_line:
+            required.add(Resource(ResourceKind.WAITLIST, organization_id, placement.session_id))
+            required |= {Resource(_POOL, organization_id, each) for each in learnt.pools}
+        is_waiting = learnt.has_to_wait or session.key in plan.survey.lined
+        holding = _holding(placement, session, is_waiting=is_waiting)
+        if holding is not None:
+            key = holding.holder.key
+            required.add(Resource(ResourceKind.HOLDER, organization_id, key))
+    if placement.named_seats:
+        required |= seat_resources(organization_id, placement.named_seats)
+    # General admission, by far most of all, has nothing to do with what follows.
+    if session is not None and session.has_seats:
+        required |= plan.seats.neighbours(placement, session)
+        proposal = plan.seats.propose(placement, session, learnt)
+        optional |= pools_of_alternatives(placement, session)
+    if proposal is not None:
+        proposed = {seat_id for seats in proposal.seats for seat_id in seats}
+        required |= seat_resources(organization_id, proposed & learnt.locked_seats)
+        required |= plan.seats.block_pools(placement.session_key, proposed, proposal.limits)
+        optional |= seat_resources(organization_id, proposed)
+        weight += len(proposed)
+    return Footprint(
+        frozenset(required),
+        frozenset(optional - required),
+        proposal,
+        holding,
+        (placement.hold_key,),
+        claim=plan.seats.claim(placement, proposal),
+        weight=max(1, weight),
+    )
+
+
+def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
+    needs = Needs(wishes=(placement.wish,))
+    return placement.session_key in seats_to_survey(needs, plan.survey).seatings
+
+
+def _holding(
+    placement: Placement, session: SessionCatalogue, *, is_waiting: bool
+) -> Holding | None:
+    """Whose holds are counted: where a holder may have one only, or so many places in line."""
+    is_bound = any(_is_one_only(ask.ticket_type_id, session) for ask in placement.asks)
+    is_waiting = is_waiting and session.keeps_line
+    return Holding(session.key, placement.holder) if is_bound or is_waiting else None
+
+
+def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
+    """Seats named without a ticket type may be of any seated one."""
+    if ticket_type_id is not None:
+        offer = session.offers.get(ticket_type_id)
+        return offer is not None and offer.policy.one_active_hold
+    return any(offer.policy.one_active_hold for offer in session.offers.values() if offer.is_seated)
+
+
+def place(ledger: Ledger, placement: Placement) -> Decision:
+    existing = ledger.holds.get(placement.hold_key)
+    if existing is not None:
+        return Decision(_repeated(existing, placement, ledger.now))
+    session = ledger.sessions.get(placement.session_key)
+    if session is None:
+        return Decision(refusals.invalid_session())
+    outcome = (
+        refuse_status(session)
+        or own_hold(ledger, placement)
+        or refuse_asks(session, placement.asks, ledger.now)
+    )
+    if outcome is not None:
+        return Decision(outcome)
+    picked: Picked | NeedsMore | Refusal = Picked()
+    if session.has_seats or placement.named_seats:
+        picked = pick_seats(ledger, session, placement)
+    if isinstance(picked, NeedsMore):
+        return Decision(picked)
+    types = {ask.ticket_type_id for ask in placement.asks if ask.ticket_type_id is not None}
+    types |= set(picked.type_of.values()) if isinstance(picked, Picked) else set()
+    problem = refuse_holder(ledger, session, placement.holder, types)
+    if problem is not None:
+        return Decision(problem)
+    if isinstance(picked, Refusal):
+        return wait_or_refuse(ledger, session, placement, picked)
+    return _place(ledger, session, placement, picked)
+
+
+def _place(
+    ledger: Ledger,
+    session: SessionCatalogue,
+    placement: Placement,
+    picked: Picked,
+) -> Decision:
+    if session.keeps_line and is_behind_a_line(ledger, session, placement):
+        return wait_or_refuse(ledger, session, placement, refusals.others_are_waiting())
+    parts = as_many_as_there_are(ledger, session, parts_of(placement), picked)
+    lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
+    if not lines:
+        return wait_or_refuse(ledger, session, placement, refusals.insufficient_inventory(0))
+    refusal = refuse_lines(session, lines)
+    if refusal is not None:
+        return Decision(refusal)
+    hold = placed_hold(ledger, session, placement, lines)
+    found = fit(
+        ledger,
+        session,
+        Addition([part.ask for part in parts], lines, units_by_pool(hold), picked),
+        placement.origin,
+    )
+    if isinstance(found, Decision):
+        return found
+    if isinstance(found, Refusal):
+        return wait_or_refuse(ledger, session, placement, found)
+    placed = Transition(None, hold, placement.origin)
+    transitions = (*found.ended, placed)
+    return Decision(Placed(hold, ledger.now), transitions, passed=found.passed)
+
+
+def _repeated(existing: Hold, placement: Placement, now: datetime) -> Outcome:
+    """The id is taken: by this very request, sent again, or by another."""
+    is_same = (
+        _are_met_by(placement, existing)
+        and existing.session_id == placement.session_id
+        and existing.holder.is_same_as(placement.holder)
+    )
+    if not is_same:
+        return refusals.idempotency_key_reused()
+    again = Waiting if existing.is_waiting(now) else Placed
+    return again(existing, at=now, is_repeat=True)
+
+
+def _are_met_by(placement: Placement, hold: Hold) -> bool:
+    """Whether its lines are what the asks have got, in their order. Where fewer would do nobody
+    remembers how many each has got: any way to share them out will do."""
+    reached = {0}  # how many of the lines the asks so far may have got
+    for ask in placement.asks:
+        reached = _reached_with(ask, hold.lines, reached)
+    return len(hold.lines) in reached
+
+
+def _reached_with(ask: Ask | SeatAsk, lines: Sequence[Line], starts: Iterable[int]) -> set[int]:
+    """Where the lines of this ask may end that begin there."""
+    if isinstance(ask, SeatAsk):
+        count = len(ask.seat_ids)
+        return {start + count for start in starts if _are_named(ask, lines[start : start + count])}
+    least = int(ask.quantity) if ask.at_least is None else ask.at_least
+    runs = _runs_for(ask, lines)
+    ends = set() if least else set(starts)
+    for start in starts:
+        ends.update(range(start + least, start + min(ask.quantity, runs[start]) + 1))
+        line = lines[start] if start < len(lines) else None
+        if line is not None and line.seat is None and _is_for(ask, line):
+            ends |= {start + 1} if least <= line.quantity <= ask.quantity else set()
+    return ends
+
+
+def _are_named(ask: SeatAsk, lines: Sequence[Line]) -> bool:
+    seats = tuple(line.seat.id for line in lines if line.seat is not None)
+    return seats == ask.seat_ids and all(_is_for(ask, line) for line in lines)
+
+
+def _runs_for(ask: Ask, lines: Sequence[Line]) -> list[int]:
+    """From each line on, how many follow each other that are seats for it."""
+    runs = [0] * (len(lines) + 1)
+    for number in reversed(range(len(lines))):
+        line = lines[number]
+        if line.seat is not None and _is_for(ask, line):
+            runs[number] = runs[number + 1] + 1
+    return runs
+
+
+def _is_for(ask: Ask | SeatAsk, line: Line) -> bool:
+    """A price counts only where the platform names one: the catalogue's may have changed since."""
+    return ask.ticket_type_id in {None, line.ticket_type_id} and ask.unit_price_minor in {
+        None,
+        line.unit_price_minor,
+    }

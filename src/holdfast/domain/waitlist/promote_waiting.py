@@ -1,0 +1,52 @@
+"""Promoting people from the waitlist of a session."""
+
+from dataclasses import dataclass, field
+
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind
+from holdfast.domain.group.ledger import Ledger
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.outcomes import Decision, NeedsMore, Promoted
+from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.ids import OrganizationId, SessionId, SessionKey
+from holdfast.domain.seats.assignment import seat_resources
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteWaiting(Command):
+    """Give what is free in a session to those who wait for it; where its sale is over, end the
+    waitlist. Doing it once more is harmless."""
+
+    is_background = True
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    origin: Origin
+    idempotency: None = field(default=None, init=False)
+
+    @property
+    def session_key(self) -> SessionKey:
+        return (self.organization_id, self.session_id)
+
+    @property
+    def promotes(self) -> SessionKey:
+        return self.session_key
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        session_key = frozenset({self.session_key})
+        return Needs(sessions=session_key, lapsed=learnt.lapsed, waitlists=session_key)
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        organization_id = self.organization_id
+        optional = seat_resources(organization_id, learnt.locked_seats)
+        optional |= {Resource(ResourceKind.POOL, organization_id, each) for each in learnt.pools}
+        optional |= plan.lapsed(learnt.lapsed)
+        session = Resource(ResourceKind.SESSION, organization_id, self.session_id)
+        return Footprint(frozenset({session}), frozenset(optional))
+
+    def decide(self, ledger: Ledger) -> Decision:
+        """Nothing of its own: see `settle`, which follows every command."""
+        session = ledger.sessions.get(self.session_key)
+        if session is not None and not ledger.knows_line_of(session):
+            return Decision(NeedsMore())
+        return Decision(Promoted(0, ledger.now))

@@ -1,0 +1,44 @@
+"""Every command says everything about itself, and is in the registry."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.group.outcomes import NeedsMore
+from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.registry import COMMANDS, incomplete
+
+
+def test_the_registry_is_complete() -> None:
+    assert incomplete() == []
+    assert len({each.__name__ for each in COMMANDS}) == len(COMMANDS) == 12
+
+
+@pytest.mark.parametrize("forgotten", COMMANDS, ids=lambda each: each.__name__)
+def test_a_command_that_is_not_registered_is_noticed(forgotten: type[Command]) -> None:
+    others = tuple(each for each in COMMANDS if each is not forgotten)
+    assert incomplete(others) == [
+        f"{forgotten.__name__} of {forgotten.__module__} is not registered"
+    ]
+
+
+def test_a_command_that_does_not_say_how_it_is_decided_is_noticed() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Half(Command):
+        def needs(self, learnt: NeedsMore) -> Needs:
+            return Needs()
+
+        def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+            return Footprint(frozenset())
+
+    problems = incomplete((*COMMANDS, Half))  # type: ignore[type-abstract]
+    assert problems == ["Half does not say decide"]
+    with pytest.raises(TypeError, match="decide"):
+        Half()  # type: ignore[abstract]
+
+
+def test_background_commands_are_those_that_nobody_waits_for() -> None:
+    background = {each.__name__ for each in COMMANDS if each.is_background}
+    assert background == {"ExpireHolds", "WarnHolds", "PromoteWaiting"}
