@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.holds import capacity
+from holdfast.domain.holds import capacity, place_hold
 from holdfast.domain.holds.hold import Hold
 from tests.race.guards import TwoEngines
 from tests.race.waiting_storm import WaitingStorm

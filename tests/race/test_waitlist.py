@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
-from holdfast.domain.holds import capacity
+from holdfast.domain.holds import capacity, place_hold
 from holdfast.engine import verdicts
 from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, without
 from tests.race.lines import HOUSES, at_once, promoter_of, sold_out
