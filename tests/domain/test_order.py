@@ -1,11 +1,14 @@
 """Orders and tickets: what follows from what, and what nobody can guess."""
 
 from dataclasses import replace
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.ids import HoldId, OrderId
+from holdfast.domain.facts import order_fact
+from holdfast.domain.holds.hold import LineSeat
+from holdfast.domain.ids import BlockId, HoldId, OrderId, SeatId
 from holdfast.domain.orders.order import (
     SEED_BYTES,
     Attendee,
@@ -74,3 +77,19 @@ def test_an_attendee_has_a_name_or_an_address() -> None:
         Attendee()
     Attendee(email=EmailAddress("ada@example.com"))
     Attendee("x" * 200)
+
+
+def test_the_fact_of_an_order_names_the_seat_of_each_ticket() -> None:
+    hold = a_hold()
+    seat = LineSeat(SeatId(uuid4()), BlockId(uuid4()), "Stalls", "A", "1", 1)
+    seated = replace(hold.lines[1], seat=seat)
+    hold = replace(hold, lines=(hold.lines[0], seated))
+    order = make_order([hold], Purchase(OrderId(uuid4()), SEED), NOW, None)
+    payload = order_fact(order, 3).payload
+    assert order_fact(order, 3).version == 3
+    tickets = payload["tickets"]
+    assert isinstance(tickets, list)
+    assert [cast("Any", ticket)["seat_id"] for ticket in tickets] == [None, None, str(seat.id)]
+    assert [cast("Any", ticket)["ticket_type_id"] for ticket in tickets] == [
+        str(line.ticket_type_id) for line in hold.lines for _ in range(line.quantity)
+    ]
