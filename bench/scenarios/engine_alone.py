@@ -9,8 +9,8 @@ from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId, TicketTypeId
 from holdfast.domain.values import EmailAddress, Holder, Quantity
 from holdfast.engine import Admission, Limits

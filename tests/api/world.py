@@ -24,8 +24,8 @@ from holdfast.domain.catalog.model import (
     SessionCatalogue,
     TicketType,
 )
+from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.group.origin import IdempotencyKey
-from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import (
     ApiKeyId,
     BlockId,

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.holds.hold import Hold, rounded_up
-from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, PoolId, SeatId
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.seats.seat import Seat

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from holdfast.domain.holds.asks import Ask, SeatAsk
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission

@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.domain.catalog.model import SaleTerms
 from holdfast.domain.group.outcomes import NOTHING_MORE, Placed
-from holdfast.domain.holds.asks import SeatAsk
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.placement import SeatAsk
 from holdfast.domain.ids import HoldId, SeatId, SessionKey
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder

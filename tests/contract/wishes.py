@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.group.origin import IdempotencyKey
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder

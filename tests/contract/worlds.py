@@ -17,10 +17,10 @@ from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.domain.catalog.model import Offer, SeatBlock, SessionCatalogue
+from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.planning import resources_of
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, PoolId, SeatId
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import SEED_BYTES, Checkout, Order, Purchase

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from holdfast.domain.carts.items import CartAsk, asks_again, difference, joined_lines
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import CartItem, Line, LineSeat, SeatWish
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import BlockId, PoolId, SeatId, TicketTypeId
 from holdfast.domain.values import Quantity
 from tests.domain.test_hold import a_hold

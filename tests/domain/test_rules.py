@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.catalog.model import SaleTerms
+from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.facts import fact_payload, iso
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
 from holdfast.domain.holds.hold import HoldStatus
-from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import OrganizationId, PoolId
 from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
 from holdfast.domain.reference import ALPHABET, reference_of

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdfast.domain.group.outcomes import Placed
-from holdfast.domain.holds.asks import SeatAsk
+from holdfast.domain.holds.placement import SeatAsk
 from holdfast.domain.ids import HoldId, SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.engine import Admission

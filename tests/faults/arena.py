@@ -10,8 +10,8 @@ from holdfast.adapters.postgres.connections.connection import RECONNECT_PAUSE_SE
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Outcome, Placed
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits

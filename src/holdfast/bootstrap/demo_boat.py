@@ -24,8 +24,8 @@ from holdfast.domain.catalog.changes import (
     CreateTicketType,
 )
 from holdfast.domain.group.origin import Origin
-from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.hold import Remarks
+from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import DAY_SECONDS, PolicyOverride
 from holdfast.domain.values import EmailAddress, Holder, Quantity

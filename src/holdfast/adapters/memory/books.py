@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.facts import AuditRecord, Fact
 from holdfast.domain.group.footprint import Resource
 from holdfast.domain.group.ledger import RecordedAnswer
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold, HoldStatus
-from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import (
     CartKey,
     CheckoutId,

@@ -16,7 +16,7 @@ from holdfast.domain.carts.cart import (
 from holdfast.domain.carts.items import CartAsk, Difference, difference, joined_lines
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.command import Command, FailedAction
-from holdfast.domain.group.footprint import Footprint, Needs, Wish
+from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import (
@@ -28,14 +28,21 @@ from holdfast.domain.group.outcomes import (
 )
 from holdfast.domain.group.planning import GroupPlan
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.holds.asks import LINES_MAX, SEATS_PER_HOLD_MAX, Ask, SeatAsk, named_seats
 from holdfast.domain.holds.capacity import Addition, Fit, fit
 from holdfast.domain.holds.extension import is_of
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
 from holdfast.domain.holds.lines import make_lines, parts_of, waiting_line
 from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
 from holdfast.domain.holds.place_hold import contested_seat, place
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import (
+    LINES_MAX,
+    SEATS_PER_HOLD_MAX,
+    Ask,
+    Placement,
+    SeatAsk,
+    Wish,
+    named_seats,
+)
 from holdfast.domain.holds.preconditions import (
     refuse_asks,
     refuse_holder,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, CartItem, Hold, Line, SeatWish
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import SeatId
 from holdfast.domain.values import InvalidValue, Quantity
 

@@ -15,7 +15,7 @@ order, so no two transactions can wait for each other in a circle:
     5 HOLD             row
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import sha256
@@ -24,8 +24,8 @@ from uuid import UUID
 
 from holdfast.domain.carts.items import asks_again
 from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.placement import Ask, SeatAsk, Wish
 from holdfast.domain.ids import (
     BlockId,
     CartKey,
@@ -140,21 +140,6 @@ class Footprint:
 
     def required_of(self, kind: ResourceKind) -> list[Resource]:
         return [resource for resource in self.required if resource.kind is kind]
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a command may hold, as far as it is known before anything was looked at."""
-
-    session_key: SessionKey
-    asks: Sequence[Ask | SeatAsk]
-    wants_alternative: bool = False
-
-    @property
-    def named_seats(self) -> tuple[SeatId, ...]:
-        return tuple(
-            seat_id for ask in self.asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.group.footprint import Claim, Proposal, Resource
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.group.transitions import (
@@ -16,7 +17,6 @@ from holdfast.domain.group.transitions import (
     seat_after,
 )
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import (
     CartKey,
     HoldKey,

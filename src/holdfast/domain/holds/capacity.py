@@ -11,9 +11,9 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.group.transitions import Transition, units_by_pool
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Line
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_choice import Picked

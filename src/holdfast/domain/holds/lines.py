@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import CartItem, Line, LineSeat, SeatWish
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
 from holdfast.domain.ids import SeatId, TicketTypeId
 from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Quantity

@@ -25,13 +25,12 @@ from holdfast.domain.group.planning import (
     seats_of,
 )
 from holdfast.domain.group.transitions import Transition, units_by_pool
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.capacity import Addition, fit
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
 from holdfast.domain.holds.lines import make_lines, parts_of
 from holdfast.domain.holds.new_hold import placed_hold
 from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
 from holdfast.domain.holds.preconditions import (
     refuse_asks,
     refuse_holder,

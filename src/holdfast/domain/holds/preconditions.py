@@ -8,8 +8,8 @@ from holdfast.domain import refusals
 from holdfast.domain.catalog.model import EventStatus, SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import NeedsMore
-from holdfast.domain.holds.asks import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.holds.hold import Line
+from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import HoldKey, TicketTypeId
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal

@@ -11,8 +11,7 @@ from itertools import chain
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.footprint import Claim, Proposal, Resource, ResourceKind, Survey
 from holdfast.domain.group.outcomes import NeedsMore
-from holdfast.domain.holds.asks import SEATS_PER_HOLD_MAX, SeatAsk
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Placement, SeatAsk
 from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.seats.proposals import claim, seated_asks
 from holdfast.domain.seats.seat_plan import FreeSeats

@@ -6,8 +6,7 @@ from holdfast.domain import refusals
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.facts import iso
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.holds.asks import SEATS_PER_HOLD_MAX, SeatAsk
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Placement, SeatAsk
 from holdfast.domain.ids import BlockId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.best_available import Search, best_available

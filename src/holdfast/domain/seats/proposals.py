@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.footprint import Proposal
-from holdfast.domain.holds.asks import Ask
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.best_available import Search, best_available, count_available
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating, Spot

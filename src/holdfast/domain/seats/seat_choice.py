@@ -8,9 +8,8 @@ from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import NeedsMore, Placed
-from holdfast.domain.holds.asks import SeatAsk
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Placement, SeatAsk
 from holdfast.domain.ids import HoldId, HoldKey, SeatId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.best_available import orphans

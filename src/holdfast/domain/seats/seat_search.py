@@ -8,9 +8,8 @@ from itertools import pairwise
 from holdfast.domain.carts.items import rest_of
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.footprint import Proposal
-from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.lines import with_quantity
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.proposals import (
     ACCESSIBLE_SEATS,

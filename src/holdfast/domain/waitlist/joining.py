@@ -9,11 +9,10 @@ from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Waiting
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.hold import Hold, WaitingPlace, numbered_lines
 from holdfast.domain.holds.lines import plain_line, waiting_line
 from holdfast.domain.holds.new_hold import waiting_hold
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.holds.preconditions import refuse_lines
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.proposals import propose

@@ -9,10 +9,10 @@ from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, units_by_pool
-from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines, rounded_up
 from holdfast.domain.holds.lines import SeatSale, seat_line
+from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.claims import Claims

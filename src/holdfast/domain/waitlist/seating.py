@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.holds.asks import Ask
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.best_available import Search, count_available
 from holdfast.domain.seats.proposals import claim, propose

@@ -6,9 +6,9 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.holds.asks import Ask, SeatAsk
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.values import Holder
 from holdfast.ports.access import Principal

@@ -7,9 +7,9 @@ from threading import Lock
 from uuid_utils.compat import uuid7
 
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.holds.asks import SeatAsk
 from holdfast.domain.holds.hold import Remarks
 from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.placement import SeatAsk
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder

@@ -17,11 +17,11 @@ from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
+from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.pool import Pool
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted

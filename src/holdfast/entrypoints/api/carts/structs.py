@@ -4,8 +4,8 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from holdfast.domain.holds.asks import LINES_MAX
 from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, Source
+from holdfast.domain.holds.placement import LINES_MAX
 from holdfast.domain.ids import SessionId
 from holdfast.entrypoints.api.holds.structs import AskedLine, Notes
 from holdfast.entrypoints.api.http.codes import ProblemCode

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.domain.holds.asks import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
+from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import HoldId, SeatId
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity
 from holdfast.entrypoints.api.holds.structs import (

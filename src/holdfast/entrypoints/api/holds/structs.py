@@ -4,8 +4,8 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.holds.asks import LINES_MAX, SEATS_PER_HOLD_MAX
 from holdfast.domain.holds.hold import NOTES_LENGTH_MAX, HoldStatus, Source
+from holdfast.domain.holds.placement import LINES_MAX, SEATS_PER_HOLD_MAX
 from holdfast.domain.ids import BlockId, HoldId, SessionId, TicketTypeId
 from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import QUANTITY_MAX
