@@ -10,9 +10,15 @@ from tests.postgres.rounds import Rounds
 from tests.support.databases import DatabaseFactory
 
 
+@pytest.fixture(scope="module")
+def quiet_database_url(databases: DatabaseFactory) -> str:
+    """Without servers: the promoter of one that other tests have started would lock rows here."""
+    return databases.fresh()
+
+
 @pytest.fixture
-def rounds(database_url: str) -> Iterator[Rounds]:
-    world = PostgresWorld(database_url)
+def rounds(quiet_database_url: str) -> Iterator[Rounds]:
+    world = PostgresWorld(quiet_database_url)
     made = Rounds(world, world.venue({"floor": 100, "balcony": 100}, {"standing": ("floor",)}))
     yield made
     made.connection.close()
