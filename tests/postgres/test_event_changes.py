@@ -81,8 +81,8 @@ def box_at(url: str) -> Iterator[Box]:
 
 
 @pytest.fixture
-def box(database_url: str) -> Iterator[Box]:
-    with box_at(database_url) as box:
+def box(quiet_database_url: str) -> Iterator[Box]:
+    with box_at(quiet_database_url) as box:
         yield box
 
 
