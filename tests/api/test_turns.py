@@ -183,7 +183,8 @@ def test_turns_go_on_in_another_event_loop() -> None:
         await asyncio.sleep(0)
 
     asyncio.run(begin())
-    asyncio.run(asyncio.wait_for(order_of(read_turns, [BUSY] * READS), 60))
+    went = asyncio.run(asyncio.wait_for(order_of(read_turns, [BUSY] * READS), 60))
+    assert went == [BUSY] * READS
 
 
 @pytest.mark.parametrize("path", ["/api/events", "/api/stats"])

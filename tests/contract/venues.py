@@ -228,7 +228,7 @@ class Venue:
         hold_id: HoldId | None = None,
         wants_alternative: bool = False,
     ) -> PlaceHold:
-        """Hold these very seats."""
+        """Hold specific seats."""
         return self.place(
             self.these(*names),
             holder=holder,

@@ -48,7 +48,7 @@ class NamedHall:
         return self.platform.client.post(path, json=sent, headers=headers)
 
     def hold(self, *names: str, **more: Any) -> httpx.Response:
-        """Hold these very seats."""
+        """Hold specific seats."""
         return self.ask(seat_ids=self.seats(*names), **more)
 
     def best(self, quantity: int, **more: Any) -> httpx.Response:

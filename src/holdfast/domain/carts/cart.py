@@ -61,7 +61,8 @@ def newest_hold(ledger: Ledger, cart: CartKey) -> Hold | NeedsMore | None:
 
 
 def place_anew(ledger: Ledger, ended: Hold | None, placement: Placement) -> Decision:
-    """What has only lapsed so far is written down first: its places may be asked for again."""
+    """A hold that has lapsed is recorded as expired first, because the cart may ask for its places
+    again."""
     if ended is not None and ended.is_lapsed(ledger.now):
         expiry = Transition(ended, ended.expired(ledger.now), placement.origin)
         return Decision(NeedsMore(was_overtaken=True), (expiry,))

@@ -1,1 +1,1 @@
-"""What is for sale: events, sessions, ticket types, pools and blocks, and importing seats."""
+"""The catalog: events, sessions, ticket types, pools and blocks, and importing seats."""

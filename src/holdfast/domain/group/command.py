@@ -1,5 +1,5 @@
-"""What can be asked of the engine. A command is a small immutable value that says everything about
-itself in one module: what it has to look up, what it locks, how it is decided, what a refused
+"""The base of all commands. A command is a small immutable value that says everything about itself
+in one module: what it has to look up, what it locks, how it is decided, what a refused
 attempt is called in the audit, and whether people wait for it."""
 
 from abc import ABC, abstractmethod

@@ -38,8 +38,8 @@ class GroupPlan:
         self._lines = LinePlanning(self.survey)
 
     def footprint(self, command: Command, learnt: NeedsMore = NOTHING_MORE) -> Footprint:
-        """What is to be locked before the command is decided, and so that those who wait can be
-        given what it frees."""
+        """All that the command locks, including what the waitlist needs to get the places that it
+        frees."""
         footprint = command.footprint(self, learnt)
         if not command.locks_waitlists or not footprint.required:
             return footprint
@@ -52,7 +52,7 @@ class GroupPlan:
             session = self.survey.sessions.get((organization_id, SessionId(name)))
             if session is not None and session.keeps_line:
                 if frees_places and session.key in self.survey.unread:
-                    # What is freed may be a seat that somebody waits for.
+                    # Somebody on the waitlist may want a seat that it frees.
                     awaits = Resource(ResourceKind.SEATING, organization_id, name)
                     return Footprint(frozenset(), awaits=awaits)
                 required.add(Resource(ResourceKind.WAITLIST, organization_id, name))

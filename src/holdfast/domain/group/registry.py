@@ -32,7 +32,7 @@ COMMANDS: tuple[type[Command], ...] = (
 
 
 def incomplete(commands: tuple[type[Command], ...] = COMMANDS) -> list[str]:
-    """What is wrong with the registry."""
+    """Problems of the registry, none if it is complete."""
     problems = [
         f"{each.__name__} does not say {', '.join(sorted(each.__abstractmethods__))}"
         for each in commands

@@ -45,7 +45,7 @@ ROUTES: tuple[Route[Any], ...] = (
         status=201,
         also={
             200: "This stands already: the hold with this hold_id, placed by this very request, or "
-            "the hold of the same holder on these very seats.",
+            "the hold that the same holder has on exactly these seats.",
             202: "Sold out for now: the hold has joined the waitlist.",
         },
         refusals=(

@@ -134,7 +134,7 @@ ASKING: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
             ],
             user_id="user-4711",
         ),
-        "these very seats": structs.PlaceHoldRequest(
+        "specific seats": structs.PlaceHoldRequest(
             session_id=SESSION,
             seat_ids=list(SEATS[:2]),
             customer_email="user@example.com",
