@@ -86,8 +86,11 @@ class Admission:
         while pendings := self._queue.take(self._limits.group_max):
             try:
                 result = runner.run(pendings)
-                self._waiting.join(result.blocked)
-                self._queue.put_first(result.again)
+                # Each of these wakes other threads.
+                if result.blocked:
+                    self._waiting.join(result.blocked)
+                if result.again:
+                    self._queue.put_first(result.again)
             except BaseException as error:
                 _fail(pendings, error)
         connection.close()

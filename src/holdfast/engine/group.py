@@ -18,7 +18,6 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import (
     Footprint,
     Needs,
-    Proposal,
     Resource,
     ResourceKind,
     Survey,
@@ -153,7 +152,8 @@ class GroupRunner:
                 ledger = _lock_and_read(group, planned, survey, wait_for)
                 ledger.surveyed_pools = frozenset(pool_id for _, pool_id in needs.lapsed)
                 for footprint in unplanned:
-                    _close_claim(ledger, footprint)
+                    if footprint.claim is not None:
+                        ledger.close_claim(footprint.claim)
                 _decide_all(group, ledger, planned, survey, verdicts)
 
     def _conclude(self, verdicts: Verdicts) -> GroupResult:
@@ -166,7 +166,8 @@ class GroupRunner:
         for pending, answer in verdicts.answers:
             if isinstance(answer.outcome, Refusal):
                 self._tell_refused(pending.command, answer.outcome)
-        return self._leftovers(verdicts)
+        is_done = not (verdicts.blocked or verdicts.again)
+        return GroupResult() if is_done else self._leftovers(verdicts)
 
     def _leftovers(self, verdicts: Verdicts) -> GroupResult:
         """What waits on, and what runs again; each within its bound."""
@@ -288,16 +289,13 @@ def _lock_and_read(
     return ledger
 
 
-def _proposal_to(footprint: Footprint, ledger: Ledger, survey: Survey) -> Proposal | None:
-    """What was found, or not found, in a catalogue that has changed since counts for nothing."""
-    if footprint.proposal is None:
-        return None
-    is_current = all(
+def _is_current(footprint: Footprint, ledger: Ledger, survey: Survey) -> bool:
+    """Whether the catalog is still the one in which the seats were looked for."""
+    return all(
         key in survey.sessions and survey.sessions[key].version == ledger.sessions[key].version
         for _, organization_id, name in footprint.required_of(ResourceKind.SESSION)
         if (key := (organization_id, SessionId(name))) in ledger.sessions
     )
-    return footprint.proposal if is_current else None
 
 
 def _decide_all(
@@ -313,9 +311,13 @@ def _decide_all(
         if missed:
             verdicts.blocked.append((pending, min(missed)))
         else:
-            ledger.proposal = _proposal_to(footprint, ledger, survey)
+            proposal = footprint.proposal
+            if proposal is not None and not _is_current(footprint, ledger, survey):
+                proposal = None
+            ledger.proposal = proposal
             decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
-        _close_claim(ledger, footprint)
+        if footprint.claim is not None:
+            ledger.close_claim(footprint.claim)
     is_dirty = any(waitlist.is_dirty() for waitlist in ledger.waitlists.values())
     if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded or is_dirty:
         group.write_and_commit(
@@ -328,11 +330,6 @@ def _decide_all(
                 verdicts.orders,
             )
         )
-
-
-def _close_claim(ledger: Ledger, footprint: Footprint) -> None:
-    if footprint.claim is not None:
-        ledger.close_claim(footprint.claim)
 
 
 def _needs_of_all(pendings: Sequence[Pending]) -> Needs:

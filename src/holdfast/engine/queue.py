@@ -41,7 +41,7 @@ class FairQueue:
         with self._changed:
             if self._is_closed:
                 return False
-            if _is_background(pending):
+            if pending.command.is_background:
                 # Not counted: a tenant whose people fill its share has as many holds to be ended.
                 self._background.append(pending)
                 self._changed.notify()
@@ -68,7 +68,7 @@ class FairQueue:
 
     def leave(self, pending: Pending) -> None:
         """The command is answered; its room is free."""
-        if _is_background(pending):
+        if pending.command.is_background:
             return
         organization_id = pending.command.organization_id
         with self._changed:
@@ -86,17 +86,18 @@ class FairQueue:
             while self._first and len(taken) < count_max:
                 taken.append(self._first.popleft())
             self._take_in_turns(taken, count_max)
-            self._take_background(taken)
+            # Background commands that need another round come back at the head of the queue.
+            people = sum(not pending.command.is_background for pending in taken)
+            if people:
+                self._people_until = time.monotonic() + PEOPLE_STAY_SECONDS
+            if self._background:
+                self._take_background(taken, people)
             return taken
 
-    def _take_background(self, taken: list[Pending]) -> None:
-        now = time.monotonic()
-        # Its own commands come back at the head of the queue where they need more: nobody's turn.
-        people = sum(not _is_background(pending) for pending in taken)
-        if people:
-            self._people_until = now + PEOPLE_STAY_SECONDS
+    def _take_background(self, taken: list[Pending], people: int) -> None:
         with_people = max(1, people // (2 * DUE_BATCH_MAX))
-        at_once = with_people if now < self._people_until else BACKGROUND_AT_ONCE
+        is_quiet = time.monotonic() >= self._people_until
+        at_once = BACKGROUND_AT_ONCE if is_quiet else with_people
         count = min(len(self._background), at_once)
         taken.extend(self._background.popleft() for _ in range(count))
 
@@ -126,7 +127,3 @@ class FairQueue:
     def unanswered(self) -> int:
         with self._changed:
             return self._unanswered_total
-
-
-def _is_background(pending: Pending) -> bool:
-    return pending.command.is_background

@@ -81,9 +81,11 @@ def decide_one(
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
     verdicts.keep(decision)
-    promoted = _settled(ledger, pending.command, decision)
-    verdicts.transitions += promoted
-    outcome = _after_promotions(ledger, pending.command, decision.outcome, promoted)
+    outcome, promoted = decision.outcome, list[Transition]()
+    if ledger.waitlists:
+        promoted = _settled(ledger, pending.command, decision)
+        verdicts.transitions += promoted
+        outcome = _after_promotions(ledger, pending.command, outcome, promoted)
     if isinstance(outcome, NeedsMore):
         has_moved = bool(decision.transitions or promoted) or is_survey_useful
         _learn(pending, outcome, has_moved)
@@ -92,14 +94,13 @@ def decide_one(
     if outcome is not decision.outcome and pending.render is not None:
         body = pending.render(outcome)
     verdicts.answers.append((pending, Answer(outcome, body)))
-    _record(ledger, pending, outcome, body, verdicts)
+    if pending.command.idempotency is not None:
+        _record(ledger, pending.command.idempotency, outcome, body, verdicts)
 
 
 def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Transition]:
     """What it has freed goes to those who wait, before the next command is decided. An error here
     costs the attempt: the ledger may be half changed."""
-    if not ledger.waitlists:
-        return []
     promoted = command.promotes
     sessions = {each.after.session_key for each in decision.transitions if each.frees_places}
     sessions |= {
@@ -142,12 +143,9 @@ def _missing(waitlist: Waitlist) -> NeedsMore | None:
 
 
 def _record(
-    ledger: Ledger, pending: Pending, outcome: Outcome, body: bytes | None, verdicts: Verdicts
+    ledger: Ledger, key: IdempotencyKey, outcome: Outcome, body: bytes | None, verdicts: Verdicts
 ) -> None:
     """Keep the answer for those who ask again, or the receipt of a message that had its effect."""
-    key = pending.command.idempotency
-    if key is None:
-        return
     is_refusal = isinstance(outcome, Refusal)
     if key.receipt is not None:
         if not is_refusal:
