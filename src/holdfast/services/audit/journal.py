@@ -71,7 +71,8 @@ class Journal:
         with self._log_together():
             for transition in transitions:
                 _log_transition(transition)
-            _log_blocked(seat_transitions)
+            if seat_transitions:
+                _log_blocked(seat_transitions)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
         if command.gives_time:

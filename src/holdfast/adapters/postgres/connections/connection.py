@@ -131,7 +131,10 @@ class Link:
         connection = self._open()
         try:
             with self._watchdog.limit(connection):
-                self._discard_old_plans(connection)
+                now = time.monotonic()
+                if now - self._planned_at > PLANS_KEPT_SECONDS:
+                    self._planned_at = now
+                    connection.execute(sql.DISCARD_PLANS)
                 yield connection
         except psycopg.Error as error:
             self.clean()
@@ -150,12 +153,6 @@ class Link:
                 self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
                 raise
         return self._connection
-
-    def _discard_old_plans(self, connection: Connection) -> None:
-        now = time.monotonic()
-        if now - self._planned_at > PLANS_KEPT_SECONDS:
-            self._planned_at = now
-            connection.execute(sql.DISCARD_PLANS)
 
     def clean(self) -> None:
         """Roll back; where even that fails, drop the connection."""
