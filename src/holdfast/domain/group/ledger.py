@@ -90,7 +90,7 @@ class Ledger:
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
     def knows_line_of(self, session: SessionCatalogue) -> bool:
-        """Whether the lines of the session are locked, if it keeps any."""
+        """Whether the waitlist of the session is locked, if it has one."""
         return not session.keeps_line or session.key in self.waitlists
 
     def knows_places_of(self, hold: Hold) -> bool:
@@ -136,14 +136,16 @@ class Ledger:
                 seats[seat.id] = seat_after(before, move, transition.after)
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
-        self._keep(seats)
+        if seats:
+            self._keep(seats)
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
             if self.holdings:
                 self._keep_holding(transition.after)
-            if transition.before is None and transition.after.cart is not None:
-                cart_key = (transition.after.organization_id, transition.after.cart)
-                self.carts[cart_key] = transition.after.key
+            if transition.before is None and transition.after.is_cart:
+                cart = transition.after.cart
+                assert cart is not None
+                self.carts[transition.after.organization_id, cart] = transition.after.key
             if self.waitlists:
                 self._move_in_line(transition)
         if passed:

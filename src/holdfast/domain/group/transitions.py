@@ -147,11 +147,12 @@ def pool_moves(transitions: Iterable[Transition]) -> dict[PoolId, PoolMove]:
     sold: Counter[PoolId] = Counter()
     for transition in transitions:
         for hold, sign in ((transition.before, -1), (transition.after, 1)):
-            if hold is None:
+            if hold is None or hold.status not in (HoldStatus.ACTIVE, HoldStatus.CONVERTED):
                 continue
-            counter = _counter_of(hold, held, sold)
-            if counter is not None:
-                _count(hold, sign, counter)
+            counter = held if hold.status is HoldStatus.ACTIVE else sold
+            for line in hold.lines:
+                for pool_id in line.pool_ids:
+                    counter[pool_id] += sign * line.quantity
     return {
         pool_id: PoolMove(held[pool_id], sold[pool_id])
         for pool_id in held.keys() | sold.keys()
@@ -202,15 +203,3 @@ def seat_after(seat: Seat, move: FactType | None, hold: Hold) -> Seat:
             return seat.sold()
         case _:
             return seat.extended(hold.expires_at)
-
-
-def _counter_of(hold: Hold, held: Counter[PoolId], sold: Counter[PoolId]) -> Counter[PoolId] | None:
-    if hold.occupies_places():
-        return held
-    return sold if hold.is_converted() else None
-
-
-def _count(hold: Hold, sign: int, counter: Counter[PoolId]) -> None:
-    for line in hold.lines:
-        for pool_id in line.pool_ids:
-            counter[pool_id] += sign * line.quantity

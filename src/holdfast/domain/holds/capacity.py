@@ -43,9 +43,8 @@ def fit(
     ledger: Ledger, session: SessionCatalogue, added: Addition, origin: Origin
 ) -> Fit | Refusal | Decision:
     """A Decision where more has to be known."""
-    if not ledger.knows_line_of(session) or any(
-        pool_id not in ledger.pools for pool_id in added.demand
-    ):
+    is_line_unknown = session.keeps_line and not ledger.knows_line_of(session)
+    if is_line_unknown or any(pool_id not in ledger.pools for pool_id in added.demand):
         return Decision(NeedsMore())
     passed: tuple[UUID, ...] = ()
     if session.keeps_line and ledger.waitlists[session.key]:
@@ -61,10 +60,12 @@ def fit(
     vacated += tuple(
         Transition(hold, hold.released(ledger.now), origin) for hold in added.picked.taken_over
     )
-    room = make_room(ledger, added.demand, vacated, origin)
+    demand = added.demand
+    if all(units <= ledger.pools[pool_id].free for pool_id, units in demand.items()):
+        return Fit(vacated, passed)
+    room = make_room(ledger, demand, vacated, origin)
     if not room.short_pools:
         return Fit((*vacated, *room.evictions), passed)
-    demand = added.demand
     # If lapsed holds that this group has not locked would make up for it, ask for them and keep
     # what was evicted meanwhile: it is progress for the next round.
     if all(ledger.available(pool_id) >= units for pool_id, units in demand.items()):

@@ -160,15 +160,16 @@ class Hold:
     revives: HoldId | None = None  # the lapsed hold whose late payment it stands for
     is_cart: bool = False  # it is what its cart holds; the cart's name is in the remarks
     waiting: WaitingPlace | None = None  # while it waits
-    seats: tuple[LineSeat, ...] = field(init=False)  # of its lines: asked for all the time
+    # Computed once, because every step asks for them.
+    key: HoldKey = field(init=False)
+    seats: tuple[LineSeat, ...] = field(init=False)
+    quantity: int = field(init=False)
 
     def __post_init__(self) -> None:
         seats = tuple(line.seat for line in self.lines if line.seat is not None)
+        object.__setattr__(self, "key", (self.organization_id, self.id))
         object.__setattr__(self, "seats", seats)
-
-    @property
-    def key(self) -> HoldKey:
-        return (self.organization_id, self.id)
+        object.__setattr__(self, "quantity", sum(line.quantity for line in self.lines))
 
     @property
     def session_key(self) -> SessionKey:
@@ -178,10 +179,6 @@ class Hold:
     def due_at(self) -> datetime:
         """When somebody has to do something about it: warn its holder, or write down its end."""
         return self.warn_at or self.expires_at
-
-    @property
-    def quantity(self) -> int:
-        return sum(line.quantity for line in self.lines)
 
     @property
     def is_adjacent(self) -> bool | None:
@@ -194,9 +191,12 @@ class Hold:
         return is_one_row and positions[-1] - positions[0] == len(seats) - 1
 
     @property
+    def total_minor(self) -> int:
+        return sum(line.quantity * line.unit_price_minor for line in self.lines)
+
+    @property
     def total(self) -> Money:
-        minor = sum(line.quantity * line.unit_price_minor for line in self.lines)
-        return Money(minor, self.currency)
+        return Money(self.total_minor, self.currency)
 
     @property
     def cart(self) -> str | None:
@@ -256,11 +256,14 @@ class Hold:
     def remaining_seconds(self, now: datetime) -> int:
         """Whole seconds left, rounded down, so that nobody is shown more than there is; 0 when the
         hold is not live."""
-        return int((self.expires_at - now).total_seconds()) if self.is_live(now) else 0
+        if self.status not in _WITH_AN_END or now >= self.expires_at:
+            return 0
+        return int((self.expires_at - now).total_seconds())
 
     def status_at(self, now: datetime) -> HoldStatus:
         """What everyone is shown: a lapsed hold is expired."""
-        return HoldStatus.EXPIRED if self.is_lapsed(now) else self.status
+        is_lapsed = self.status in _WITH_AN_END and now >= self.expires_at
+        return HoldStatus.EXPIRED if is_lapsed else self.status
 
     def expired(self, now: datetime) -> "Hold":
         assert self.can_expire(now)

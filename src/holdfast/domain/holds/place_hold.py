@@ -24,7 +24,7 @@ from holdfast.domain.group.planning import (
     resources_of,
     seats_of,
 )
-from holdfast.domain.group.transitions import Transition, units_by_pool
+from holdfast.domain.group.transitions import Transition, units_of
 from holdfast.domain.holds.capacity import Addition, fit
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
 from holdfast.domain.holds.lines import make_lines, parts_of
@@ -37,9 +37,9 @@ from holdfast.domain.holds.preconditions import (
     refuse_lines,
     refuse_status,
 )
-from holdfast.domain.ids import SeatId, TicketTypeId
+from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.seats.assignment import pools_of_alternatives, seat_resources
+from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
 from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
 from holdfast.domain.waitlist.joining import is_behind_a_line, wait_or_refuse
 
@@ -91,27 +91,28 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
     if placement.session_key in plan.survey.unread and _needs_seating(plan, placement):
         awaits = Resource(ResourceKind.SEATING, organization_id, placement.session_id)
         return Footprint(frozenset(), awaits=awaits)
-    standing = plan.known(learnt.holds)
-    if seats_of(standing) > SEATS_FREED_BY_ONE_MAX:
-        # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
-        return Footprint(frozenset(), refusal=refusals.service_unavailable())
     required = key_of(placement)
+    weight = len(placement.named_seats)
+    if learnt.holds:
+        standing = plan.known(learnt.holds)
+        weight += seats_of(standing)
+        if seats_of(standing) > SEATS_FREED_BY_ONE_MAX:
+            # The reaper ends the expired holds on these seats a few at a time.
+            return Footprint(frozenset(), refusal=refusals.service_unavailable())
+        required |= resources_of(standing)
     required.add(Resource(_SESSION, organization_id, placement.session_id))
     if placement.is_id_from_client:
         required.add(Resource(ResourceKind.HOLD_ID, organization_id, placement.hold_id))
         required.add(Resource(ResourceKind.HOLD, organization_id, placement.hold_id))
-    if standing:
-        required |= resources_of(standing)
     optional = plan.lapsed(learnt.lapsed) if learnt.lapsed else set()
     proposal = holding = None
-    weight = len(placement.named_seats) + seats_of(standing)
     session = plan.survey.sessions.get(placement.session_key)
     if session is not None:
-        required |= plan.seats.pools(placement, session)
+        required |= _pools(plan, placement, session)
         if session.keeps_line:
             required.add(Resource(ResourceKind.WAITLIST, organization_id, placement.session_id))
             required |= {Resource(_POOL, organization_id, each) for each in learnt.pools}
-        is_waiting = learnt.has_to_wait or session.key in plan.survey.lined
+        is_waiting = learnt.has_to_wait or placement.session_key in plan.survey.lined
         holding = _holding(placement, session, is_waiting=is_waiting)
         if holding is not None:
             key = holding.holder.key
@@ -129,15 +130,26 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
         required |= plan.seats.block_pools(placement.session_key, proposed, proposal.limits)
         optional |= seat_resources(organization_id, proposed)
         weight += len(proposed)
+    is_seating_known = placement.session_key in plan.survey.seatings
     return Footprint(
         frozenset(required),
         frozenset(optional - required),
         proposal,
         holding,
         (placement.hold_key,),
-        claim=plan.seats.claim(placement, proposal),
+        claim=claim_of(placement, proposal) if is_seating_known else None,
         weight=max(1, weight),
     )
+
+
+def _pools(plan: GroupPlan, placement: Placement, session: SessionCatalogue) -> set[Resource]:
+    pools: set[PoolId] = set()
+    for ask in placement.asks:
+        if isinstance(ask, SeatAsk):
+            pools |= plan.seats.pools_of_named(ask, session)
+        elif ask.ticket_type_id in session.offers:
+            pools.update(session.offers[ask.ticket_type_id].pool_ids)
+    return {Resource(_POOL, placement.organization_id, pool_id) for pool_id in pools}
 
 
 def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
@@ -151,7 +163,7 @@ def _holding(
     """Whose holds are counted: where a holder may have one only, or so many places in line."""
     is_bound = any(_is_one_only(ask.ticket_type_id, session) for ask in placement.asks)
     is_waiting = is_waiting and session.keeps_line
-    return Holding(session.key, placement.holder) if is_bound or is_waiting else None
+    return Holding(placement.session_key, placement.holder) if is_bound or is_waiting else None
 
 
 def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
@@ -171,7 +183,7 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
         return Decision(refusals.invalid_session())
     outcome = (
         refuse_status(session)
-        or own_hold(ledger, placement)
+        or (own_hold(ledger, placement) if placement.named_seats else None)
         or refuse_asks(session, placement.asks, ledger.now)
     )
     if outcome is not None:
@@ -199,7 +211,9 @@ def _place(
 ) -> Decision:
     if session.keeps_line and is_behind_a_line(ledger, session, placement):
         return wait_or_refuse(ledger, session, placement, refusals.others_are_waiting())
-    parts = as_many_as_there_are(ledger, session, parts_of(placement), picked)
+    parts = parts_of(placement)
+    if placement.takes_fewer:
+        parts = as_many_as_there_are(ledger, session, parts, picked)
     lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
     if not lines:
         return wait_or_refuse(ledger, session, placement, refusals.insufficient_inventory(0))
@@ -210,7 +224,7 @@ def _place(
     found = fit(
         ledger,
         session,
-        Addition([part.ask for part in parts], lines, units_by_pool(hold), picked),
+        Addition([part.ask for part in parts], lines, units_of(lines), picked),
         placement.origin,
     )
     if isinstance(found, Decision):

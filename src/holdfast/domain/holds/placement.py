@@ -87,25 +87,25 @@ class Placement:
     # The seats that the cart gives up meanwhile, and which of its items had each.
     given_up: tuple[tuple[SeatId, str], ...] = ()
 
+    # Computed once, because every step asks for them.
+    hold_key: HoldKey = field(init=False)
+    session_key: SessionKey = field(init=False)
     named_seats: tuple[SeatId, ...] = field(init=False)
+    takes_fewer: bool = field(init=False)  # as many as there are
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:
             raise InvalidValue("invalid_lines", f"A hold has from 1 to {LINES_MAX} lines")
         assert len(self.items) in {0, len(self.asks)}
+        object.__setattr__(self, "hold_key", (self.organization_id, self.hold_id))
+        object.__setattr__(self, "session_key", (self.organization_id, self.session_id))
         object.__setattr__(self, "named_seats", named_seats(self.asks))
+        takes_fewer = any(isinstance(ask, Ask) and ask.at_least is not None for ask in self.asks)
+        object.__setattr__(self, "takes_fewer", takes_fewer)
 
     @property
     def wish(self) -> Wish:
         return Wish(self.session_key, self.asks, wants_alternative=self.wants_alternative)
-
-    @property
-    def hold_key(self) -> HoldKey:
-        return (self.organization_id, self.hold_id)
-
-    @property
-    def session_key(self) -> SessionKey:
-        return (self.organization_id, self.session_id)
 
 
 def named_seats(asks: Iterable[Ask | SeatAsk]) -> tuple[SeatId, ...]:

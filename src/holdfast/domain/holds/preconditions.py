@@ -37,16 +37,13 @@ def refuse_asks(
         refusal = _refuse_ask(session, ask)
         if refusal is not None:
             return refusal
-        seats += _seats_of(session, ask)
+        if isinstance(ask, SeatAsk):
+            seats += len(ask.seat_ids)
+        elif session.offers[ask.ticket_type_id].is_seated:
+            seats += ask.quantity
     return (
         refusals.quantity_above_maximum(SEATS_PER_HOLD_MAX) if seats > SEATS_PER_HOLD_MAX else None
     )
-
-
-def _seats_of(session: SessionCatalogue, ask: Ask | SeatAsk) -> int:
-    if isinstance(ask, SeatAsk):
-        return len(ask.seat_ids)
-    return ask.quantity if session.offers[ask.ticket_type_id].is_seated else 0
 
 
 def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None:

@@ -31,16 +31,7 @@ class SeatPlanning:
     # What is left of the seats that seemed free, after what this group proposes to take.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
 
-    def pools(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
-        pools: set[PoolId] = set()
-        for ask in command.asks:
-            if isinstance(ask, SeatAsk):
-                pools |= self._pools_of_named(ask, session)
-            elif ask.ticket_type_id in session.offers:
-                pools |= set(session.offers[ask.ticket_type_id].pool_ids)
-        return {Resource(_POOL, command.organization_id, pool_id) for pool_id in pools}
-
-    def _pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
+    def pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
         """Without a ticket type, the pools of every seated one: which it is, the seat tells."""
         pools: set[PoolId] = set()
         for ticket_type_id, offer in session.offers.items():
@@ -95,12 +86,6 @@ class SeatPlanning:
         self._free[session.key] = free
         return proposal
 
-    def claim(self, command: Placement, proposal: Proposal | None) -> Claim | None:
-        if command.session_key not in self.survey.seatings:
-            return None
-        found = () if proposal is None else proposal.seats
-        return Claim(command.session_key, (*command.named_seats, *chain.from_iterable(found)))
-
     def block_pools(
         self, session_key: SessionKey, seat_ids: Iterable[SeatId], limited: Iterable[BlockId]
     ) -> set[Resource]:
@@ -117,6 +102,11 @@ class SeatPlanning:
         return {
             Resource(_POOL, session_key[0], pool_id) for pool_id in pools if pool_id is not None
         }
+
+
+def claim_of(command: Placement, proposal: Proposal | None) -> Claim:
+    found = () if proposal is None else proposal.seats
+    return Claim(command.session_key, (*command.named_seats, *chain.from_iterable(found)))
 
 
 def pools_of_alternatives(command: Placement, session: SessionCatalogue) -> set[Resource]:

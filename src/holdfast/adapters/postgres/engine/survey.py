@@ -49,11 +49,15 @@ class Surveyor:
         self._lined = lined
 
     def known(self, needs: Needs) -> Survey | None:
-        """What needs no look at all, if that is enough."""
+        """What is in memory, or None if that is not enough."""
+        if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
+            return None
         sessions = self._offers.known(needs.sessions)
+        if len(sessions) < len(needs.sessions):
+            return None
         seen = Survey(sessions=sessions, lined=self._lined.among(sessions))
-        is_enough = len(sessions) == len(needs.sessions) and not _is_more_needed(needs, seen)
-        return seen if is_enough else None
+        is_plain = not any(each.has_seats or each.keeps_line for each in sessions.values())
+        return seen if is_plain or not _is_more_needed(needs, seen) else None
 
     def look(self, connection: Connection, needs: Needs, *, is_patient: bool) -> Survey:
         """Within the caller's transaction. One thing leads to the other: holds to their sessions,
@@ -97,8 +101,6 @@ class Surveyor:
 
 
 def _is_more_needed(needs: Needs, seen: Survey) -> bool:
-    if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
-        return True
     seats = seats_to_survey(needs, seen)
     return bool(seats.seatings or seats.blocks_of or waitlists_to_survey(needs, seen))
 
