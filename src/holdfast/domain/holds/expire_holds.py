@@ -1,4 +1,4 @@
-"""Writing down that holds have lapsed."""
+"""The reaper's command that expires lapsed holds."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from holdfast.domain.holds.due_holds import DueHolds
 
 @dataclass(frozen=True, slots=True)
 class ExpireHolds(DueHolds):
-    """Write down that these holds have lapsed."""
+    """Mark these lapsed holds as expired."""
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
         del learnt
         holds = list(as_many_as_are_quick(plan.known(self.hold_keys)))
-        # The reaper leaves the large commands' turn to people.
+        # Half the weight, so the reaper doesn't use the large commands' turn that people need.
         weight = max(1, seats_of(holds) // 2)
         return Footprint(frozenset(resources_of(holds)), weight=weight)
 

@@ -1,4 +1,4 @@
-"""Extending a hold, by its holder or by an operator."""
+"""Extends a hold for its holder or an operator."""
 
 from dataclasses import dataclass
 
@@ -20,8 +20,8 @@ from holdfast.domain.values import Holder, InvalidValue
 
 @dataclass(frozen=True, slots=True)
 class ExtendHold(Command):
-    """Make a live hold last `seconds` longer. Its holder may within the policy; an operator beyond
-    it. With `holder`, only if the hold is theirs."""
+    """Extend an active hold by `seconds`. Only operators may exceed the policy. With `holder`, the
+    hold must be theirs."""
 
     gives_time = True
     frees_places = False
@@ -37,7 +37,7 @@ class ExtendHold(Command):
     def __post_init__(self) -> None:
         if not 1 <= self.seconds <= TTL_SECONDS_MAX:
             raise InvalidValue(
-                "invalid_seconds", f"A hold is extended by 1 to {TTL_SECONDS_MAX} seconds"
+                "invalid_seconds", f"seconds must be between 1 and {TTL_SECONDS_MAX}"
             )
 
     @property

@@ -1,7 +1,7 @@
-"""Planning for seats: which of those that seem free are proposed to whom.
+"""Assigns seats that seem free to the commands of a group.
 
-Each command of a group gets seats of its own, so that nobody waits for anybody. Whether they are
-really free is decided under lock.
+Each command gets different seats, so none waits for another. Whether they are really free is
+decided under lock.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def seat_resources(organization_id: OrganizationId, seat_ids: Iterable[SeatId]) 
 @dataclass(slots=True)
 class SeatPlanning:
     survey: Survey
-    # What is left of the seats that seemed free, after what this group proposes to take.
+    # Seats that seem free and that this group has not proposed yet.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
 
     def pools(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
@@ -41,7 +41,7 @@ class SeatPlanning:
         return {Resource(_POOL, command.organization_id, pool_id) for pool_id in pools}
 
     def _pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
-        """Without a ticket type, the pools of every seated one: which it is, the seat tells."""
+        """The pools of the ask's ticket type, or of every seated type if it depends on the seat."""
         pools: set[PoolId] = set()
         for ticket_type_id, offer in session.offers.items():
             if offer.is_seated and ask.ticket_type_id in {None, ticket_type_id}:
@@ -54,7 +54,7 @@ class SeatPlanning:
         return pools
 
     def neighbours(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
-        """Where single seats may not be left alone, two on each side are looked at too."""
+        """Two seats on each side of the named ones, if the policy refuses orphans."""
         seating = self.survey.seatings.get(session.key)
         if seating is None or not session.minds_orphans:
             return set()
@@ -104,8 +104,8 @@ class SeatPlanning:
     def block_pools(
         self, session_key: SessionKey, seat_ids: Iterable[SeatId], limited: Iterable[BlockId]
     ) -> set[Resource]:
-        """Of the blocks that are proposed, and of those that were passed over for their capacity:
-        whether they still lack it is decided under lock."""
+        """Capacity pools of the proposed blocks, and of those skipped as full: under lock, they are
+        checked again."""
         session = self.survey.sessions[session_key]
         plan = self.survey.seatings[session_key].plan
         blocks = {plan.place(plan.spots[seat_id]).block_id for seat_id in seat_ids} | set(limited)
@@ -120,7 +120,7 @@ class SeatPlanning:
 
 
 def pools_of_alternatives(command: Placement, session: SessionCatalogue) -> set[Resource]:
-    """What the blocks have left that another offer may be made of."""
+    """Capacity pools of the blocks that an alternative may come from."""
     if not command.wants_alternative:
         return set()
     return {
