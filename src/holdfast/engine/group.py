@@ -1,7 +1,7 @@
-"""One group: plan, lock, read, decide, write, commit, answer.
+"""Runs one group: plan, lock, read, decide, write, commit, answer.
 
-`GroupRunner.run` never raises and leaves no command behind: each is answered, or handed back as
-blocked (somebody has locked its rows) or to be run again (it needs more than was locked).
+`GroupRunner.run` never raises and loses no command: each is answered, or returned as blocked (its
+rows are locked) or to be run again (it needs more locks).
 """
 
 import random
@@ -61,13 +61,13 @@ _SAME_KEY = {ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
 
 
 def nobody_waits(_organization_id: OrganizationId, _footprint: Footprint) -> None:
-    """The patient lanes serve the lines themselves, so they never send anyone to one."""
+    """Patient lanes serve the lock queues, so they never send a command to one."""
     return
 
 
 @dataclass(slots=True)
 class GroupResult:
-    """What is left of a group after it ran."""
+    """The commands left over after a group ran."""
 
     blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
     again: list[Pending] = field(default_factory=list)
@@ -92,7 +92,7 @@ class GroupRunner:
         self._entries_lost = 0
 
     def run(self, pendings: Sequence[Pending], wait_for: Resource | None = None) -> GroupResult:
-        """`wait_for` is the line that these commands come from, when they come from one."""
+        """Run a group. `wait_for` is the lock queue that the commands come from, if any."""
         for attempt in range(ATTEMPTS_MAX):
             pendings = self._drop_late(pendings)
             if not pendings:
@@ -125,7 +125,7 @@ class GroupRunner:
     def _attempt(
         self, pendings: Sequence[Pending], verdicts: Verdicts, wait_for: Resource | None
     ) -> None:
-        """Plan with an unlocked look, then one transaction."""
+        """Plan with an unlocked survey, then run one transaction."""
         needs = _needs_of_all(pendings)
         survey = self._connection.survey(needs, is_patient=wait_for is not None)
         plan = GroupPlan(survey)
@@ -157,7 +157,7 @@ class GroupRunner:
                 _decide_all(group, ledger, planned, survey, verdicts)
 
     def _conclude(self, verdicts: Verdicts) -> GroupResult:
-        """The group has committed (or had nothing to write): now, and only now, answer."""
+        """Answer, now that the group has committed or had nothing to write."""
         for pending, answer in verdicts.answers:
             pending.answer(answer)
         if verdicts.transitions or verdicts.seat_transitions:
@@ -169,7 +169,7 @@ class GroupRunner:
         return self._leftovers(verdicts)
 
     def _leftovers(self, verdicts: Verdicts) -> GroupResult:
-        """What waits on, and what runs again; each within its bound."""
+        """The commands that stay blocked or run again; those beyond their limits are refused."""
         result = GroupResult()
         now = time.monotonic()
         for pending, resource in verdicts.blocked:
@@ -193,7 +193,7 @@ class GroupRunner:
         return result
 
     def _drop_late(self, pendings: Sequence[Pending]) -> list[Pending]:
-        """A deadline drops a command only here, before it is decided."""
+        """Refuse commands past their deadline. Only here, before they are decided."""
         now = time.monotonic()
         in_time = []
         for pending in pendings:
@@ -204,13 +204,14 @@ class GroupRunner:
         return in_time
 
     def refuse(self, pending: Pending, refusal: Refusal) -> None:
-        """Give a command up, with the best answer that is known for it."""
+        """Give up on a command, with the best answer known for it."""
         refusal = pending.last_resort or refusal
         pending.refuse(refusal)
         self._tell_refused(pending.command, refusal)
 
     def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
-        """The store failed: whatever an earlier round has learnt, this may have been committed."""
+        """Answer 503 after a failure of the store. Earlier rounds' refusals may be wrong, because
+        the group may have committed."""
         for pending in pendings:
             pending.last_resort = None
             self.refuse(pending, refusals.service_unavailable())
@@ -221,8 +222,7 @@ class GroupRunner:
             self._tell(observer.refused, command, refusal)
 
     def _tell(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        """An observer that fails costs neither the other observers nor the other tenants of the
-        group anything."""
+        """Call an observer; its failure must not affect other observers or tenants."""
         try:
             observe(*args, **kwargs)
         except Exception:
@@ -241,7 +241,7 @@ class GroupRunner:
     def _halve(
         self, pendings: Sequence[Pending], error: Exception, wait_for: Resource | None
     ) -> GroupResult:
-        """One command breaks the group: find it by halves. Alone, it gets an error and a log."""
+        """Find the command that breaks the group by bisection, then log and answer an error."""
         if len(pendings) == 1:
             log.error(
                 "command_failed",
@@ -289,7 +289,7 @@ def _lock_and_read(
 
 
 def _proposal_to(footprint: Footprint, ledger: Ledger, survey: Survey) -> Proposal | None:
-    """What was found, or not found, in a catalogue that has changed since counts for nothing."""
+    """The proposal, unless the catalog has changed since the survey."""
     if footprint.proposal is None:
         return None
     is_current = all(
@@ -307,7 +307,7 @@ def _decide_all(
     survey: Survey,
     verdicts: Verdicts,
 ) -> None:
-    """Decide one after the other, write, commit."""
+    """Decide the commands one by one, then write and commit."""
     for pending, footprint in planned:
         missed = footprint.required & ledger.skipped if ledger.skipped else None
         if missed:
@@ -348,8 +348,8 @@ def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
 
 
 def _drop_repeats(pendings: Sequence[Pending]) -> list[Pending]:
-    """Of several requests with one key that wait in the same line, the first waits on; the others
-    are told after a while that it is still in flight."""
+    """Of several blocked requests with the same key, keep the first; refuse the others after a
+    while, because the first is still in progress."""
     now = time.monotonic()
     first_of: dict[UUID, Pending] = {}
     waiting = []

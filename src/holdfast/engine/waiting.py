@@ -1,18 +1,18 @@
-"""The room for commands whose rows somebody else has locked, and for large ones.
+"""The waiting room for commands blocked by locks, and for large commands.
 
-One line per locked resource, each served by at most one patient lane at a time. Whoever comes
-later for a resource that has a line goes to its end, so arrival order is kept; whoever needs other
-resources goes straight on in the main lane. Nobody waits behind a stranger's lock.
+Each locked resource has a lock queue, served by at most one patient lane at a time. Later commands
+for that resource join its end, so arrival order is kept. Commands that need other resources stay in
+the main lane.
 
-A line whose resource did not come free in its turn is served after those that were never tried,
-and one lane is always kept for the latter: however many strangers sit on their locks, a line that
-only needs a moment gets it.
+A lock queue whose resource stayed locked during its turn is served after those never tried, and one
+lane is always reserved for the latter. However many locks stay taken, a lock queue that needs only
+a moment gets it.
 
-A large command would keep everybody in the main lane waiting. Each organization has a line for
-them. One large command runs at a time, alone, whichever line it is in: several would leave little
-of the interpreter to the main lane. Small commands behind one that waits for its turn pass it.
+A large command would delay everybody in the main lane, so each organization has a queue for them.
+Only one large command runs at a time, alone: several would leave little of the interpreter to the
+main lane. Small commands overtake large ones that wait for their turn.
 
-Buyers do not wait long for a seat that somebody has locked: there are others to choose.
+Buyers wait only briefly for a locked seat, because they can choose another.
 """
 
 import threading
@@ -38,14 +38,13 @@ class WaitingRoom:
         self._lines: dict[Resource, deque[Pending]] = {}
         self._served: set[Resource] = set()
         self._not_before: dict[Resource, float] = {}
-        # Since when nobody of a line got what it is about. A long line that moves is no reason to
-        # give up.
+        # Since when a lock queue has made no progress: a long one that moves is not given up.
         self._stuck_since: dict[Resource, float] = {}
-        self._large_served: Resource | None = None  # the line whose large command runs
+        self._large_served: Resource | None = None  # the queue whose large command runs
         self._is_closed = False
 
     def line_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
-        """The line that a command with this footprint has to join, if there is one."""
+        """The lock queue that a command with this footprint has to join, if any."""
         if footprint.weight > WEIGHT_IN_MAIN_LANE_MAX:
             return Resource(ResourceKind.LARGE, organization_id, _NO_NAME)
         if not self._lines:
@@ -60,7 +59,8 @@ class WaitingRoom:
             self._changed.notify_all()
 
     def take(self, count_max: int) -> tuple[Resource, list[Pending]] | None:
-        """A line that nobody serves and its first commands; blocks. None: closed and done."""
+        """Take the first commands of a lock queue that no lane serves; blocks. None only when
+        closed and done."""
         with self._changed:
             while True:
                 resource = self._next_line()
@@ -87,8 +87,8 @@ class WaitingRoom:
         return taken
 
     def _next_line(self) -> Resource | None:
-        """Large commands take turns whether they were tried or not: there is only one turn at a
-        time, and a new one could always come first."""
+        """The lock queue to serve next. Large commands take turns whether tried or not: only one
+        runs at a time, so new ones could always come first."""
         now = time.monotonic()
         due = [
             resource
@@ -108,9 +108,9 @@ class WaitingRoom:
     def put_back(
         self, resource: Resource, blocked: Blocked, again: Sequence[Pending] = ()
     ) -> Blocked:
-        """The turn of this line is over; what could not be decided waits on, in its order. Those
-        who only need another round got the lock. Returns those, of any line, that have waited long
-        enough for a seat."""
+        """End the turn of a lock queue and return its undecided commands to it, in order. Commands
+        in `again` did get the lock. Returns commands of any queue that waited too long for a
+        seat."""
         leftovers = [*((pending, resource) for pending in again), *blocked]
         with self._changed:
             self._served.discard(resource)
@@ -128,7 +128,7 @@ class WaitingRoom:
                 self._tried.discard(resource)
                 self._stuck_since[resource] = time.monotonic()
             if line:
-                # To the end of the round. An empty line is gone: newcomers take the main lane.
+                # To the end of the round. Empty queues are removed: newcomers use the main lane.
                 self._lines[resource] = line
             else:
                 self._stuck_since.pop(resource, None)
@@ -143,7 +143,8 @@ class WaitingRoom:
         return self._lines[resource]
 
     def _take_overdue(self) -> Blocked:
-        """Those who can choose another seat. What is being served is looked at after its turn."""
+        """Remove commands that waited too long for a seat and can choose another, except in queues
+        being served, which are checked after their turn."""
         limit = time.monotonic() - SEAT_WAIT_SECONDS
         stuck = [
             resource

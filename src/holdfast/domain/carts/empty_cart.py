@@ -1,4 +1,4 @@
-"""Releasing what a cart holds."""
+"""Releases a cart's hold."""
 
 from dataclasses import dataclass
 
@@ -22,8 +22,7 @@ from holdfast.domain.values import Holder
 
 @dataclass(frozen=True, slots=True)
 class EmptyCart(Command):
-    """Let go of what the cart holds or waits for, if anything. With `holder`, only if it is
-    theirs."""
+    """Release the cart's live hold, if any. With `holder`, it must be theirs."""
 
     organization_id: OrganizationId
     cart: str

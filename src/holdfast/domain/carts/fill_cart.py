@@ -1,4 +1,4 @@
-"""Making the hold of a cart what the cart says: by the difference, all of it or nothing."""
+"""Changes a cart's hold to match the cart's items, all or nothing."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -68,8 +68,8 @@ from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
 
 @dataclass(frozen=True, slots=True)
 class FillCart(Command):
-    """Make the cart's hold what the cart says: all of it, or nothing is changed. `hold_id` and
-    `group_id` are for what is new. The remarks name the cart."""
+    """Make the cart's hold match its items, or change nothing. `hold_id` and `group_id` are used
+    for new holds and lines."""
 
     can_choose_seats = True
 
@@ -87,10 +87,10 @@ class FillCart(Command):
     def __post_init__(self) -> None:
         check_cart(self.cart)
         if not 1 <= len(self.asks) <= LINES_MAX:
-            raise InvalidValue("invalid_items", f"A cart has from 1 to {LINES_MAX} items")
+            raise InvalidValue("invalid_items", f"A cart must have 1 to {LINES_MAX} items")
         item_ids = [each.item_id for each in self.asks]
         if len(set(item_ids)) != len(item_ids):
-            raise InvalidValue("duplicate_item", "An item is named twice")
+            raise InvalidValue("duplicate_item", "Name each item only once")
         named_seats(each.ask for each in self.asks)
 
     @property
@@ -139,12 +139,12 @@ class FillCart(Command):
         return _change(ledger, self, hold)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """The id is that of the hold that it would have made."""
+        """Named by the id of the hold it would have created."""
         return FailedAction("cart.fill_failed", self.hold_id, contested_seat(refusal))
 
 
 def placement_of(command: FillCart) -> Placement:
-    """A new hold of all that the cart says."""
+    """A new hold of all the cart's items."""
     items = [CartItem(each.item_id, command.group_id) for each in command.asks]
     return _place(command, [each.ask for each in command.asks], items)
 
@@ -166,8 +166,7 @@ def _place(
 
 
 def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
-    """By the difference. What is given up always is; what comes in addition has to fit, or all
-    stays as it was."""
+    """Apply the difference to the hold. If an addition does not fit, nothing changes."""
     found = difference(hold.lines, command.asks, command.group_id)
     added: Added | Refusal | Decision = Added([], Fit((), ()))
     if found.parts:
@@ -238,7 +237,7 @@ def _add(
 def _refused_for_others(
     ledger: Ledger, session: SessionCatalogue, more: Placement
 ) -> Refusal | None:
-    """Where people wait for such seats, those that are free are not for a cart that grows."""
+    """Refuse a growing cart if parties on the waitlist want such seats."""
     waitlist = ledger.waitlists.get(session.key)
     if not waitlist or more.named_seats:
         return None
@@ -262,12 +261,12 @@ def _in_addition(refusal: Refusal) -> Refusal:
 
 
 def _can_do_without(found: Difference) -> bool:
-    """Whether what is held already is as much as the cart needs at least."""
+    """Whether the hold already has the minimum of all asks."""
     return all(isinstance(ask, Ask) and ask.at_least == 0 for ask, _ in found.parts)
 
 
 def addition_of(command: FillCart, found: Difference) -> Placement:
-    """What comes in addition, as if it were a hold of its own."""
+    """The additional asks, as a hold of their own."""
     asks, items = [ask for ask, _ in found.parts], [item for _, item in found.parts]
     return replace(_place(command, asks, items), given_up=found.given_up)
 
@@ -279,8 +278,7 @@ def _refuse_seats(lines: Sequence[Line]) -> Refusal | None:
 
 
 def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
-    """Who asks for less keeps the place in the line; who asks for more or for other things goes to
-    its end."""
+    """Keep the place in the queue if the cart asks for less; otherwise move to the end."""
     session = ledger.sessions[hold.session_key]
     problem = refuse_status(session) or refuse_asks(
         session, [each.ask for each in command.asks], ledger.now
@@ -316,10 +314,10 @@ def _may_wait(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
 
 
 def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
-    """For some of it nobody can wait: it is held at once, and the place in the line given up, or
-    all stays as it was. What the cart waits for does not stand in its own way."""
+    """Replace the waiting hold by an active one, because some items have no waitlist; if that
+    fails, nothing changes. The cart's own place on the waitlist does not count against it."""
     if command.hold_key not in ledger.references:
-        return Decision(NeedsMore(was_overtaken=True))  # it was not planned so
+        return Decision(NeedsMore(was_overtaken=True))  # the cart has changed since planning
     released = hold.released(ledger.now)
     key = hold.session_key
     after_it = replace(
@@ -341,7 +339,7 @@ def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
 def _waiting_lines(
     session: SessionCatalogue, command: FillCart, hold: Hold
 ) -> tuple[list[Line], list[Line]]:
-    """Those that stay as they are, and those that are new. A price that was told stays."""
+    """The unchanged lines and the new ones. Quoted prices stay."""
     by_item = {line.item.id: line for line in hold.lines if line.item is not None}
     kept, new = [], []
     for each in command.asks:

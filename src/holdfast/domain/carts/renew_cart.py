@@ -1,4 +1,4 @@
-"""Holding again what a cart held when its time ran out."""
+"""Renews a cart whose hold has expired."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -29,8 +29,7 @@ from holdfast.domain.values import Holder
 
 @dataclass(frozen=True, slots=True)
 class RenewCart(Command):
-    """Hold again what the cart held when its time ran out, in a new hold with fresh time. A cart
-    whose hold is live keeps it as it is."""
+    """Place a new hold with the contents of the cart's expired one. A live hold is left alone."""
 
     can_choose_seats = True
 
@@ -75,7 +74,7 @@ class RenewCart(Command):
         return place_anew(ledger, hold, _renewal_of(self, hold))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """The id is that of the hold that it would have made."""
+        """Named by the id of the hold it would have created."""
         return FailedAction("cart.renew_failed", self.hold_id, contested_seat(refusal))
 
 

@@ -1,8 +1,8 @@
-"""Paid holds become an order: all of them, or none.
+"""Converts paid holds to an order, all or nothing.
 
-A payment may come after the end of a hold. Where the policy allows it and the places are still
-free, a new hold with the same lines and prices stands for the lapsed one and is converted at once:
-so an expired hold stays expired, and nobody's place is taken.
+A payment may arrive after a hold has expired. If the policy allows it and the places are still
+free, a new hold with the same lines and prices replaces the expired one and is converted at once.
+The expired hold stays expired, and nobody loses a place.
 """
 
 from collections import Counter, defaultdict
@@ -60,8 +60,8 @@ from holdfast.domain.waitlist.fairness import passes, taking_of
 
 @dataclass(frozen=True, slots=True)
 class ConvertHolds(Command):
-    """These holds are paid: make one order of all of them, or of none. A payment that is for single
-    use makes no other order."""
+    """Make one order of all these paid holds, or none. A single-use payment makes no other
+    order."""
 
     frees_places = False
 
@@ -73,16 +73,16 @@ class ConvertHolds(Command):
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
     is_payment_single_use: bool = False
-    # What the payment was checked against; a cart may have changed since. None: nobody checked.
+    # The total the payment was checked against (a cart may have changed since); None if unchecked.
     total_minor: int | None = None
-    payment_problem: str | None = None  # why the payment does not count
+    payment_problem: str | None = None  # why the payment was not accepted
 
     def __post_init__(self) -> None:
         check_hold_ids(self.hold_ids)
 
     @property
     def single_payment(self) -> PaymentKey | None:
-        """The payment, where it is for single use."""
+        """The payment, if it is for single use."""
         reference = self.purchase.payment_reference
         if reference is None or not self.is_payment_single_use:
             return None
@@ -106,7 +106,7 @@ class ConvertHolds(Command):
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
             return Footprint(frozenset(), refusal=refusal)
         if seats_of(ending) > SEATS_FREED_BY_ONE_MAX:
-            # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
+            # The seats are on lapsed holds: the reaper ends those a few at a time.
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
         required = resources_of((*paid, *ending)) | key_of(self)
         required |= {Resource(ResourceKind.HOLD, *key) for key in self.revival_keys}
@@ -165,7 +165,7 @@ def _convert(
 
 
 def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
-    """What the hold, or the one that stands for it, became."""
+    """The order that the hold, or its replacement, became."""
     stand_in = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
     return hold.order_id or (None if stand_in is None else stand_in.order_id)
 
@@ -182,7 +182,7 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
         if refusal is not None:
             return refusal
     if command.payment_problem is not None:
-        # Do not ask for another payment if these holds cannot be paid for at all.
+        # Don't ask for another payment if these holds cannot be paid for at all.
         return _refuse_late(ledger, holds) or refusals.payment_refused(command.payment_problem)
     refusal = _refuse_amount(command, holds)
     if refusal is not None:
@@ -198,7 +198,7 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
 
 
 def _refuse_amount(command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
-    """The payment was looked at before anything was locked: a cart may have changed since."""
+    """Check the total again: a cart may have changed since the unlocked payment check."""
     total = sum(hold.total.minor for hold in holds)
     if command.total_minor in {None, total}:
         return None
@@ -224,7 +224,7 @@ def _refuse_late(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
 
 def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
     if hold.held_at is None:
-        return False  # it waited for its places and never had them
+        return False  # it was on the waitlist and never had places
     offers = ledger.sessions[hold.session_key].offers
     seconds = min(offers[line.ticket_type_id].policy.late_payment_seconds for line in hold.lines)
     return ledger.now < hold.expires_at + timedelta(seconds=seconds)
@@ -232,8 +232,8 @@ def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Revived:
-    """The holds that stand for lapsed ones, those that had to end for them, and the lines that they
-    pass."""
+    """Replacements of expired holds, the holds that end for them, and the waitlist queues they
+    overtake."""
 
     holds: tuple[Hold, ...] = ()
     ended: tuple[Transition, ...] = ()
@@ -245,7 +245,7 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
         return _Revived()
     gone = Decision(refusals.hold_expired([str(hold.id) for hold in lapsed]))
     seat_ids = [seat.id for hold in lapsed for seat in hold.seats]
-    # Two of them may have had the same seat, one after the other: only one can have it now.
+    # Two of them may have had the same seat at different times; only one can have it now.
     is_contested = len(set(seat_ids)) < len(seat_ids)
     if is_contested or not all(ledger.seats[seat_id].is_free(ledger.now) for seat_id in seat_ids):
         return gone
@@ -270,13 +270,13 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
         return gone
     session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
     short = frozenset((session_of[pool], pool) for pool in room.short_pools)
-    # What was evicted meanwhile is progress for the next round.
+    # Keep this round's evictions as progress for the next.
     return Decision(NeedsMore(lapsed=short), room.evictions)
 
 
 def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
-    """The lines that are passed when all of them get their places back; None where others wait for
-    such places and come first."""
+    """The waitlist queues overtaken if these holds get their places back; None if others come
+    first."""
     by_session: defaultdict[SessionKey, list[Hold]] = defaultdict(list)
     for hold in lapsed:
         by_session[hold.session_key].append(hold)
@@ -297,7 +297,7 @@ def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
 
 
 def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
-    """The same places at the same prices, for a moment that ends in the same transaction."""
+    """A hold with the same places and prices, to be converted in the same transaction."""
     hold_id = revival_id(hold.id)
     return replace(
         hold,
@@ -311,6 +311,6 @@ def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
         expires_at=rounded_up(ledger.now) + timedelta(seconds=1),
         expired_at=None,
         warn_at=None,
-        is_cart=False,  # the cart may have been filled anew since
+        is_cart=False,  # the cart may have a new hold by now
         revives=hold.id,
     )

@@ -1,4 +1,4 @@
-"""Starting a checkout: the holder goes to pay, and each hold gets the time for it."""
+"""Starts a checkout and extends its holds to give the buyer time to pay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ from holdfast.domain.values import Holder
 
 @dataclass(frozen=True, slots=True)
 class StartCheckout(Command):
-    """The holder goes to pay for these holds: each is extended, once, as its policy says. Without
-    any it is refused, unless it repeats a request that was answered when there were some."""
+    """Start paying for these holds. Each is extended once, as its policy says. Without holds it is
+    refused, unless it repeats a request that was answered when there were some."""
 
     gives_time = True
     frees_places = False
@@ -103,7 +103,7 @@ class StartCheckout(Command):
 
 
 def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:
-    """The first checkout of a hold extends it; going there again does not."""
+    """Add the hold to the checkout. Only a hold's first checkout extends it."""
     session = ledger.sessions[hold.session_key]
     until = hold.expires_at
     if hold.checkout_id is None:
@@ -113,7 +113,7 @@ def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:
 
 
 def _refuse_checkout(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
-    """Nobody is sent to pay for what could not be sold to them afterwards."""
+    """Refuse holds that could not be converted after payment."""
     for hold in holds:
         refusal = refuse_status(ledger.sessions[hold.session_key])
         if refusal is not None:
