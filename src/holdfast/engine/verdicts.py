@@ -1,4 +1,4 @@
-"""Deciding one command of a group, and keeping what came of it until the group has committed."""
+"""Decides one command of a group, and keeps the results until the group has committed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Verdicts:
-    """What was decided in this attempt. It counts only once the group has committed."""
+    """The decisions of one attempt. They count only once the group has committed."""
 
     answers: list[tuple[Pending, Answer]] = field(default_factory=list)
     again: list[Pending] = field(default_factory=list)
@@ -55,8 +55,8 @@ class Verdicts:
 def decide_one(
     ledger: Ledger, pending: Pending, verdicts: Verdicts, *, is_survey_useful: bool
 ) -> None:
-    """Decide on the ledger as the earlier commands of the group have left it. The decision is
-    applied only when it is complete, so an error here costs this one command."""
+    """Decide a command on the ledger as earlier commands left it. Only complete decisions are
+    applied, so an error fails just this command."""
     try:
         replay = _replay(ledger, pending)
         if replay is not None:
@@ -64,7 +64,7 @@ def decide_one(
             return
         decision = pending.command.decide(ledger)
         body = None
-        # An order that was made before is read by whoever answers.
+        # An order made earlier is read by the caller that renders the answer.
         if pending.render is not None and not isinstance(
             decision.outcome, NeedsMore | AlreadyConverted
         ):
@@ -99,8 +99,8 @@ def decide_one(
 
 
 def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Transition]:
-    """What it has freed goes to those who wait, before the next command is decided. An error here
-    costs the attempt: the ledger may be half changed."""
+    """Give freed places to the waitlist before the next command is decided. An error here fails the
+    attempt, because the ledger may be half changed."""
     promoted = command.promotes
     sessions = {each.after.session_key for each in decision.transitions if each.frees_places}
     sessions |= {
@@ -120,7 +120,8 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
 def _after_promotions(
     ledger: Ledger, command: Command, outcome: Outcome | NeedsMore, settled: Sequence[Transition]
 ) -> Outcome | NeedsMore:
-    """Who waited may have been promoted at once. The promoter goes on until nothing is missing."""
+    """The outcome after promotions: a waiting hold may have been promoted at once, and the promoter
+    continues until no lock is missing."""
     if isinstance(outcome, Waiting):
         hold = ledger.holds[outcome.hold.key]
         return CartChanged(hold, outcome.at) if hold.occupies_places() else outcome
@@ -145,7 +146,7 @@ def _missing(waitlist: Waitlist) -> NeedsMore | None:
 def _record(
     ledger: Ledger, key: IdempotencyKey, outcome: Outcome, body: bytes | None, verdicts: Verdicts
 ) -> None:
-    """Keep the answer for those who ask again, or the receipt of a message that had its effect."""
+    """Record the answer for repeated requests, or the receipt of a processed message."""
     is_refusal = isinstance(outcome, Refusal)
     if key.receipt is not None:
         if not is_refusal:
@@ -160,8 +161,8 @@ def _record(
 
 
 def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
-    """A round that brought nothing counts against the command. One that made room or learnt
-    something does not. Being overtaken counts, less, where there is something else to answer."""
+    """Count rounds without progress against the command. Rounds that made room or learnt something
+    don't count; being overtaken counts, with a higher limit, if there is another answer."""
     learnt = pending.learnt.and_(needs)
     if needs.was_overtaken:
         pending.overtaken_rounds += needs.otherwise is not None

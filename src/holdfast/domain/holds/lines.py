@@ -1,4 +1,4 @@
-"""The lines of a hold: what was asked for, with the seats that were found and today's prices."""
+"""Builds the lines of a hold from its asks, the chosen seats and current prices."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from holdfast.domain.values import Quantity
 
 
 class Part(NamedTuple):
-    """One of the asks of a command, by its position there, and the cart's item that it is for."""
+    """An ask of a command, with its index there and the cart item it is for."""
 
     position: int
     ask: Ask | SeatAsk
@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 def with_quantity(ask: Ask, quantity: int) -> Ask:
-    """The same for so many, and no fewer; they need no more accessible places than they are."""
+    """The same ask for exactly this quantity, with `accessible` capped at it."""
     accessible = min(ask.accessible, quantity)
     return replace(ask, quantity=Quantity(quantity), at_least=None, accessible=accessible)
 
@@ -41,7 +41,7 @@ def make_lines(
         seats = picked.seats.get(position)
         if seats is not None:
             if isinstance(ask, Ask):
-                seats = _as_many_of(ledger, seats, ask)
+                seats = _trimmed_seats(ledger, seats, ask)
             price = ask.unit_price_minor
             lines += [
                 seat_line(ledger, session, SeatSale(seat_id, picked.type_of[seat_id], price), item)
@@ -52,9 +52,9 @@ def make_lines(
     return lines
 
 
-def _as_many_of(ledger: Ledger, seats: tuple[SeatId, ...], ask: Ask) -> tuple[SeatId, ...]:
-    """Its pools may have fewer than there are seats. Those that stay are next to each other, and
-    the accessible ones that are asked for stay."""
+def _trimmed_seats(ledger: Ledger, seats: tuple[SeatId, ...], ask: Ask) -> tuple[SeatId, ...]:
+    """Trim the seats to the ask's quantity, which the pools may have reduced: to adjacent ones if
+    these include the accessible seats requested, or if the ask requires it."""
     count = int(ask.quantity)
     if len(seats) <= count:
         return seats
@@ -78,8 +78,8 @@ def plain_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None
 
 
 def waiting_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None) -> Line:
-    """What somebody waits for: where fewer would do, for those. What a seat costs is certain once
-    it is known which it is, unless the platform named a price."""
+    """The line of a waiting hold, for `at_least` if that is set. Unless the platform named a price,
+    the price is provisional until the seat is known."""
     offer = session.offers[ask.ticket_type_id]
     if ask.at_least:
         ask = with_quantity(ask, ask.at_least)
@@ -94,7 +94,7 @@ def waiting_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = No
 
 
 class SeatSale(NamedTuple):
-    """A seat, sold as a ticket of this type; at what price, if the platform named one."""
+    """A seat sold as this ticket type, at the platform's price if it named one."""
 
     seat_id: SeatId
     ticket_type_id: TicketTypeId

@@ -1,4 +1,4 @@
-"""A new hold: one that has its places, or one that waits for them."""
+"""Creates new holds: active ones and waiting ones."""
 
 from datetime import datetime, timedelta
 
@@ -20,7 +20,7 @@ Lines = tuple[Line, ...]
 def placed_hold(
     ledger: Ledger, session: SessionCatalogue, command: Placement, lines: Lines
 ) -> Hold:
-    # Several ticket types in one hold: the shortest time of them is the time of the hold.
+    # With several ticket types, the shortest time to live wins.
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
     ttl_seconds = min(policy.ttl_seconds for policy in policies)
     expires_at = rounded_up(ledger.now) + timedelta(seconds=ttl_seconds)
@@ -36,7 +36,7 @@ def waiting_hold(
     lines: Lines,
     place: WaitingPlace,
 ) -> Hold:
-    """It has its place as long as the least patient policy says, and never after the sale."""
+    """A hold that waits for the shortest time its policies allow, at most until sales end."""
     policies = (session.offers[line.ticket_type_id].policy for line in lines)
     seconds = min(policy.waiting_seconds for policy in policies)
     start = rounded_up(ledger.now)

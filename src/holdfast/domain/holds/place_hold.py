@@ -1,4 +1,4 @@
-"""Placing a hold: everything, or nothing."""
+"""Places a hold, all or nothing."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ from holdfast.domain.holds.capacity import Addition, fit
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
 from holdfast.domain.holds.lines import make_lines, parts_of
 from holdfast.domain.holds.new_hold import placed_hold
-from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
+from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
 from holdfast.domain.holds.preconditions import (
     refuse_asks,
@@ -47,12 +47,10 @@ _SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
 
 
 class PlaceHold(Placement, Command):
-    """Hold all of these, or nothing."""
-
     __slots__ = ()
 
     can_choose_seats = True
-    locks_waitlists = False  # it does so by itself, where it has to
+    locks_waitlists = False  # its footprint does where necessary
     frees_places = False
 
     def needs(self, learnt: NeedsMore) -> Needs:
@@ -70,8 +68,7 @@ class PlaceHold(Placement, Command):
         return place(ledger, self)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """It names the seat that was in the way, so that a buyer can be told why they did not get
-        it."""
+        """Name the contested seat, so that support can tell a buyer why they didn't get it."""
         seat_id = contested_seat(refusal) or next(iter(self.named_seats), None)
         action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
         return FailedAction(action, self.hold_id, seat_id)
@@ -119,7 +116,7 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
             required.add(Resource(ResourceKind.HOLDER, organization_id, key))
     if placement.named_seats:
         required |= seat_resources(organization_id, placement.named_seats)
-    # General admission, by far most of all, has nothing to do with what follows.
+    # Skipped for general admission, by far the most common case.
     if session is not None and session.has_seats:
         required |= plan.seats.neighbours(placement, session)
         proposal = plan.seats.propose(placement, session, learnt)
@@ -160,14 +157,14 @@ def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
 def _holding(
     placement: Placement, session: SessionCatalogue, *, is_waiting: bool
 ) -> Holding | None:
-    """Whose holds are counted: where a holder may have one only, or so many places in line."""
-    is_bound = any(_is_one_only(ask.ticket_type_id, session) for ask in placement.asks)
+    """The holder whose holds are counted, if holds or places on the waitlist are limited."""
+    is_bound = any(_allows_one_hold(ask.ticket_type_id, session) for ask in placement.asks)
     is_waiting = is_waiting and session.keeps_line
     return Holding(placement.session_key, placement.holder) if is_bound or is_waiting else None
 
 
-def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
-    """Seats named without a ticket type may be of any seated one."""
+def _allows_one_hold(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
+    """Whether holders may have only one hold. Without a ticket type, any seated type may apply."""
     if ticket_type_id is not None:
         offer = session.offers.get(ticket_type_id)
         return offer is not None and offer.policy.one_active_hold
@@ -213,7 +210,7 @@ def _place(
         return wait_or_refuse(ledger, session, placement, refusals.others_are_waiting())
     parts = parts_of(placement)
     if placement.takes_fewer:
-        parts = as_many_as_there_are(ledger, session, parts, picked)
+        parts = fulfil_partially(ledger, session, parts, picked)
     lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
     if not lines:
         return wait_or_refuse(ledger, session, placement, refusals.insufficient_inventory(0))
@@ -237,7 +234,7 @@ def _place(
 
 
 def _repeated(existing: Hold, placement: Placement, now: datetime) -> Outcome:
-    """The id is taken: by this very request, sent again, or by another."""
+    """The answer if the id is taken: by the same request sent earlier, or by another one."""
     is_same = (
         _are_met_by(placement, existing)
         and existing.session_id == placement.session_id
@@ -250,16 +247,16 @@ def _repeated(existing: Hold, placement: Placement, now: datetime) -> Outcome:
 
 
 def _are_met_by(placement: Placement, hold: Hold) -> bool:
-    """Whether its lines are what the asks have got, in their order. Where fewer would do nobody
-    remembers how many each has got: any way to share them out will do."""
-    reached = {0}  # how many of the lines the asks so far may have got
+    """Whether the hold's lines can be the result of the asks, in order. The share of each ask with
+    `at_least` is not stored, so any way to split the lines will do."""
+    reached = {0}  # possible numbers of lines used by the asks so far
     for ask in placement.asks:
         reached = _reached_with(ask, hold.lines, reached)
     return len(hold.lines) in reached
 
 
 def _reached_with(ask: Ask | SeatAsk, lines: Sequence[Line], starts: Iterable[int]) -> set[int]:
-    """Where the lines of this ask may end that begin there."""
+    """Where the lines of this ask may end, given where they may start."""
     if isinstance(ask, SeatAsk):
         count = len(ask.seat_ids)
         return {start + count for start in starts if _are_named(ask, lines[start : start + count])}
@@ -280,7 +277,7 @@ def _are_named(ask: SeatAsk, lines: Sequence[Line]) -> bool:
 
 
 def _runs_for(ask: Ask, lines: Sequence[Line]) -> list[int]:
-    """From each line on, how many follow each other that are seats for it."""
+    """For each line, the length of the run of seat lines from there that suit the ask."""
     runs = [0] * (len(lines) + 1)
     for number in reversed(range(len(lines))):
         line = lines[number]
@@ -290,7 +287,8 @@ def _runs_for(ask: Ask, lines: Sequence[Line]) -> list[int]:
 
 
 def _is_for(ask: Ask | SeatAsk, line: Line) -> bool:
-    """A price counts only where the platform names one: the catalogue's may have changed since."""
+    """Whether the line suits the ask. Compares only prices that the platform named: those of the
+    catalog may have changed."""
     return ask.ticket_type_id in {None, line.ticket_type_id} and ask.unit_price_minor in {
         None,
         line.unit_price_minor,
