@@ -115,7 +115,7 @@ class Holder:
     def is_person(self, other: "Holder") -> bool:
         return self.key == other.key
 
-    def retold(self, other: "Holder") -> "Holder":
+    def with_email_of(self, other: "Holder") -> "Holder":
         """This holder with the newer address of `other`, if that is the same person."""
         email = other.email
         if email is None or not self.is_person(other):

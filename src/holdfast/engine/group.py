@@ -60,7 +60,7 @@ log = structlog.get_logger()
 _SAME_KEY = {ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
 
 
-def nobody_waits(_organization_id: OrganizationId, _footprint: Footprint) -> None:
+def no_lock_queue(_organization_id: OrganizationId, _footprint: Footprint) -> None:
     """Patient lanes serve the lock queues, so they never send a command to one."""
     return
 
@@ -84,7 +84,7 @@ class GroupRunner:
         self,
         connection: StoreConnection,
         observers: Sequence[Observer],
-        line_for: Callable[[OrganizationId, Footprint], Resource | None] = nobody_waits,
+        line_for: Callable[[OrganizationId, Footprint], Resource | None] = no_lock_queue,
     ) -> None:
         self._connection = connection
         self._observers = observers
@@ -135,17 +135,19 @@ class GroupRunner:
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
             pending.is_large = footprint.weight > WEIGHT_IN_MAIN_LANE_MAX
-            line = footprint.awaits or self._line_for(pending.command.organization_id, footprint)
+            lock_queue = footprint.awaits or self._line_for(
+                pending.command.organization_id, footprint
+            )
             is_too_much = weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX
-            if footprint.refusal is None and line is None and not is_too_much:
+            if footprint.refusal is None and lock_queue is None and not is_too_much:
                 weight += footprint.weight
                 planned.append((pending, footprint))
                 continue
             unplanned.append(footprint)
             if footprint.refusal is not None:
                 verdicts.answers.append((pending, Answer(footprint.refusal)))
-            elif line is not None:
-                verdicts.blocked.append((pending, line))
+            elif lock_queue is not None:
+                verdicts.blocked.append((pending, lock_queue))
             else:
                 verdicts.again.append(pending)
         if planned:
@@ -162,10 +164,10 @@ class GroupRunner:
             pending.answer(answer)
         if verdicts.transitions or verdicts.seat_transitions:
             for observer in self._observers:
-                self._tell(observer.committed, verdicts.transitions, verdicts.seat_transitions)
+                self._notify(observer.committed, verdicts.transitions, verdicts.seat_transitions)
         for pending, answer in verdicts.answers:
             if isinstance(answer.outcome, Refusal):
-                self._tell_refused(pending.command, answer.outcome)
+                self._notify_refused(pending.command, answer.outcome)
         return self._leftovers(verdicts)
 
     def _leftovers(self, verdicts: Verdicts) -> GroupResult:
@@ -207,7 +209,7 @@ class GroupRunner:
         """Give up on a command, with the best answer known for it."""
         refusal = pending.last_resort or refusal
         pending.refuse(refusal)
-        self._tell_refused(pending.command, refusal)
+        self._notify_refused(pending.command, refusal)
 
     def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
         """Answer 503 after a failure of the store. Earlier rounds' refusals may be wrong, because
@@ -217,11 +219,11 @@ class GroupRunner:
             self.refuse(pending, refusals.service_unavailable())
         return GroupResult()
 
-    def _tell_refused(self, command: Command, refusal: Refusal) -> None:
+    def _notify_refused(self, command: Command, refusal: Refusal) -> None:
         for observer in self._observers:
-            self._tell(observer.refused, command, refusal)
+            self._notify(observer.refused, command, refusal)
 
-    def _tell(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    def _notify(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         """Call an observer; its failure must not affect other observers or tenants."""
         try:
             observe(*args, **kwargs)

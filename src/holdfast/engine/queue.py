@@ -26,7 +26,7 @@ class FairQueue:
         self._queue_max = queue_max
         self._share_max = share_max
         self._changed = threading.Condition()
-        self._lines: OrderedDict[OrganizationId, deque[Pending]] = OrderedDict()
+        self._queues: OrderedDict[OrganizationId, deque[Pending]] = OrderedDict()
         self._first: deque[Pending] = deque()
         self._background: deque[Pending] = deque()
         self._people_until = 0.0
@@ -53,10 +53,10 @@ class FairQueue:
                 return False
             self._unanswered_total += 1
             self._unanswered[organization_id] += 1
-            line = self._lines.get(organization_id)
-            if line is None:
-                line = self._lines[organization_id] = deque()
-            line.append(pending)
+            queue = self._queues.get(organization_id)
+            if queue is None:
+                queue = self._queues[organization_id] = deque()
+            queue.append(pending)
             self._changed.notify()
         return True
 
@@ -80,7 +80,7 @@ class FairQueue:
     def take(self, count_max: int) -> list[Pending]:
         """Take queued commands; blocks while there are none. Empty only when closed and done."""
         with self._changed:
-            while not (self._first or self._lines or self._background or self._is_closed):
+            while not (self._first or self._queues or self._background or self._is_closed):
                 self._changed.wait()
             taken: list[Pending] = []
             while self._first and len(taken) < count_max:
@@ -101,12 +101,12 @@ class FairQueue:
         taken.extend(self._background.popleft() for _ in range(count))
 
     def _take_in_turns(self, taken: list[Pending], count_max: int) -> None:
-        while self._lines and len(taken) < count_max:
-            organization_id, line = self._lines.popitem(last=False)
-            taken.append(line.popleft())
-            if line:
+        while self._queues and len(taken) < count_max:
+            organization_id, queue = self._queues.popitem(last=False)
+            taken.append(queue.popleft())
+            if queue:
                 # To the end of the round, after all other organizations.
-                self._lines[organization_id] = line
+                self._queues[organization_id] = queue
 
     def close(self) -> None:
         with self._changed:
@@ -116,11 +116,11 @@ class FairQueue:
     def empty(self) -> list[Pending]:
         """Remove and return everything still queued, for a final answer."""
         with self._changed:
-            lines = (self._first, self._background, *self._lines.values())
-            rest = [pending for line in lines for pending in line]
+            queues = (self._first, self._background, *self._queues.values())
+            rest = [pending for queue in queues for pending in queue]
             self._first.clear()
             self._background.clear()
-            self._lines.clear()
+            self._queues.clear()
             return rest
 
     def unanswered(self) -> int:

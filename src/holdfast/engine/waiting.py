@@ -35,7 +35,7 @@ class WaitingRoom:
         self._tried_served_max = max(1, lanes - 1)
         self._tried: set[Resource] = set()
         self._changed = threading.Condition()
-        self._lines: dict[Resource, deque[Pending]] = {}
+        self._queues: dict[Resource, deque[Pending]] = {}
         self._served: set[Resource] = set()
         self._not_before: dict[Resource, float] = {}
         # Since when a lock queue has made no progress: a long one that moves is not given up.
@@ -47,15 +47,15 @@ class WaitingRoom:
         """The lock queue that a command with this footprint has to join, if any."""
         if footprint.weight > WEIGHT_IN_MAIN_LANE_MAX:
             return Resource(ResourceKind.LARGE, organization_id, _NO_NAME)
-        if not self._lines:
+        if not self._queues:
             return None
         with self._changed:
-            return min(footprint.required & self._lines.keys(), default=None)
+            return min(footprint.required & self._queues.keys(), default=None)
 
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
             for pending, resource in blocked:
-                self._line_of(resource).append(pending)
+                self._queue_of(resource).append(pending)
             self._changed.notify_all()
 
     def take(self, count_max: int) -> tuple[Resource, list[Pending]] | None:
@@ -67,23 +67,23 @@ class WaitingRoom:
                 if resource is not None:
                     self._served.add(resource)
                     return resource, self._take_from(resource, count_max)
-                if self._is_closed and not self._lines:
+                if self._is_closed and not self._queues:
                     return None
                 self._changed.wait(POLL_SECONDS if self._not_before else None)
 
     def _take_from(self, resource: Resource, count_max: int) -> list[Pending]:
-        line = self._lines[resource]
-        if self._large_served is None and line[0].is_large:
+        queue = self._queues[resource]
+        if self._large_served is None and queue[0].is_large:
             self._large_served = resource
-            return [line.popleft()]
+            return [queue.popleft()]
         passed: list[Pending] = []
         if self._large_served is not None:
-            while line[0].is_large:
-                passed.append(line.popleft())
+            while queue[0].is_large:
+                passed.append(queue.popleft())
         taken: list[Pending] = []
-        while line and not line[0].is_large and len(taken) < count_max:
-            taken.append(line.popleft())
-        line.extendleft(reversed(passed))
+        while queue and not queue[0].is_large and len(taken) < count_max:
+            taken.append(queue.popleft())
+        queue.extendleft(reversed(passed))
         return taken
 
     def _next_line(self) -> Resource | None:
@@ -92,15 +92,15 @@ class WaitingRoom:
         now = time.monotonic()
         due = [
             resource
-            for resource, line in self._lines.items()
-            if line
+            for resource, queue in self._queues.items()
+            if queue
             and resource not in self._served
             and self._not_before.get(resource, 0.0) <= now
-            and (self._large_served is None or not all(each.is_large for each in line))
+            and (self._large_served is None or not all(each.is_large for each in queue))
         ]
         has_room = len(self._served & self._tried) < self._tried_served_max
         for resource in due:
-            is_large = self._large_served is None and self._lines[resource][0].is_large
+            is_large = self._large_served is None and self._queues[resource][0].is_large
             if resource not in self._tried or (is_large and has_room):
                 return resource
         return due[0] if due and has_room else None
@@ -118,29 +118,29 @@ class WaitingRoom:
                 self._large_served = None
             self._not_before.pop(resource, None)
             for pending, blocked_on in reversed(leftovers):
-                self._line_of(blocked_on).appendleft(pending)
+                self._queue_of(blocked_on).appendleft(pending)
                 if not blocked_on.kind.is_row:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
-            line = self._lines.pop(resource, None)
+            queue = self._queues.pop(resource, None)
             if any(blocked_on == resource for _, blocked_on in blocked):
                 self._tried.add(resource)
             else:
                 self._tried.discard(resource)
                 self._stuck_since[resource] = time.monotonic()
-            if line:
+            if queue:
                 # To the end of the round. Empty queues are removed: newcomers use the main lane.
-                self._lines[resource] = line
+                self._queues[resource] = queue
             else:
                 self._stuck_since.pop(resource, None)
             overdue = self._take_overdue()
             self._changed.notify_all()
             return overdue
 
-    def _line_of(self, resource: Resource) -> deque[Pending]:
-        if resource not in self._lines:
-            self._lines[resource] = deque()
+    def _queue_of(self, resource: Resource) -> deque[Pending]:
+        if resource not in self._queues:
+            self._queues[resource] = deque()
             self._stuck_since[resource] = time.monotonic()
-        return self._lines[resource]
+        return self._queues[resource]
 
     def _take_overdue(self) -> Blocked:
         """Remove commands that waited too long for a seat and can choose another, except in queues
@@ -148,18 +148,18 @@ class WaitingRoom:
         limit = time.monotonic() - SEAT_WAIT_SECONDS
         stuck = [
             resource
-            for resource in self._lines
+            for resource in self._queues
             if resource.kind is ResourceKind.SEAT
             and self._stuck_since[resource] <= limit
             and resource not in self._served
         ]
         overdue: Blocked = []
         for seat in stuck:
-            line = self._lines.pop(seat)
-            overdue += [(pending, seat) for pending in line if pending.command.can_choose_seats]
-            rest = deque(pending for pending in line if not pending.command.can_choose_seats)
+            queue = self._queues.pop(seat)
+            overdue += [(pending, seat) for pending in queue if pending.command.can_choose_seats]
+            rest = deque(pending for pending in queue if not pending.command.can_choose_seats)
             if rest:
-                self._lines[seat] = rest
+                self._queues[seat] = rest
             else:
                 del self._stuck_since[seat]
                 self._tried.discard(seat)
@@ -172,7 +172,7 @@ class WaitingRoom:
 
     def empty(self) -> list[Pending]:
         with self._changed:
-            rest = [pending for line in self._lines.values() for pending in line]
-            self._lines.clear()
+            rest = [pending for queue in self._queues.values() for pending in queue]
+            self._queues.clear()
             self._changed.notify_all()
             return rest

@@ -60,7 +60,7 @@ def newest_hold(ledger: Ledger, cart: CartKey) -> Hold | NeedsMore | None:
     return hold
 
 
-def place_anew(ledger: Ledger, ended: Hold | None, placement: Placement) -> Decision:
+def place_new_hold(ledger: Ledger, ended: Hold | None, placement: Placement) -> Decision:
     """Place a new hold. A lapsed one is expired first, because the cart may want its places
     again."""
     if ended is not None and ended.is_lapsed(ledger.now):
@@ -71,7 +71,7 @@ def place_anew(ledger: Ledger, ended: Hold | None, placement: Placement) -> Deci
     return place(ledger, placement)
 
 
-def as_it_is(ledger: Ledger, hold: Hold) -> CartChanged | Waiting:
+def unchanged_cart(ledger: Ledger, hold: Hold) -> CartChanged | Waiting:
     if hold.waiting is not None:
         return Waiting(hold, ledger.now, is_repeat=True)
     return CartChanged(hold, ledger.now, is_repeat=True)

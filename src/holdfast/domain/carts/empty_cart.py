@@ -15,7 +15,7 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CartEmptied, Decision, NeedsMore
 from holdfast.domain.group.planning import GroupPlan
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.holds.extension import is_of
+from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.ids import CartKey, OrganizationId
 from holdfast.domain.values import Holder
 
@@ -49,7 +49,7 @@ class EmptyCart(Command):
             return Decision(hold)
         if hold is None or not hold.is_live(ledger.now):
             return Decision(CartEmptied(None, ledger.now))
-        if not is_of(hold, self.holder):
+        if not belongs_to(hold, self.holder):
             return Decision(refusals.cart_of_another_holder())
         released = hold.released(ledger.now)
         return Decision(

@@ -138,7 +138,7 @@ def joined_lines(lines: Iterable[Line]) -> list[Line]:
     alike: dict[tuple[object, ...], list[Line]] = {}
     for position, line in enumerate(lines):
         is_alone = line.seat is not None or line.item is None
-        alike.setdefault((position,) if is_alone else _likeness(line), []).append(line)
+        alike.setdefault((position,) if is_alone else _merge_key(line), []).append(line)
     return [
         group[0]
         if len(group) == 1
@@ -147,7 +147,7 @@ def joined_lines(lines: Iterable[Line]) -> list[Line]:
     ]
 
 
-def _likeness(line: Line) -> tuple[object, ...]:
+def _merge_key(line: Line) -> tuple[object, ...]:
     assert line.item is not None
     return (line.item.id, line.ticket_type_id, line.unit_price_minor, line.pool_ids)
 

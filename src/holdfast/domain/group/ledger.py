@@ -86,13 +86,13 @@ class Ledger:
         """Units a buyer can hold, including those of lapsed holds."""
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
-    def knows_line_of(self, session: SessionCatalogue) -> bool:
+    def knows_waitlist_of(self, session: SessionCatalogue) -> bool:
         """Whether the session's waitlist is locked, if it has one."""
         return not session.keeps_line or session.key in self.waitlists
 
     def knows_places_of(self, hold: Hold) -> bool:
         """Whether every pool and seat the hold would give back is locked, and the waitlist too."""
-        if not self.knows_line_of(self.sessions[hold.session_key]):
+        if not self.knows_waitlist_of(self.sessions[hold.session_key]):
             return False
         if hold.waiting is not None:
             return True  # it has no places yet
@@ -141,7 +141,7 @@ class Ledger:
                 cart_key = (transition.after.organization_id, transition.after.cart)
                 self.carts[cart_key] = transition.after.key
             if self.waitlists:
-                self._move_in_line(transition)
+                self._update_waitlist(transition)
         if passed:
             for session_key in {each.after.session_key for each in transitions}:
                 if session_key in self.waitlists:
@@ -165,7 +165,7 @@ class Ledger:
             others = (each for each in self.holdings[key] if each.key != hold.key)
             self.holdings[key] = (*others, hold)
 
-    def _move_in_line(self, transition: Transition) -> None:
+    def _update_waitlist(self, transition: Transition) -> None:
         before, after = transition.before, transition.after
         waitlist = self.waitlists.get(after.session_key)
         if waitlist is None:

@@ -11,7 +11,7 @@ from holdfast.domain.group.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.seats.assignment import SeatPlanning, seat_resources
-from holdfast.domain.waitlist.promotion_plan import LinePlanning
+from holdfast.domain.waitlist.promotion_plan import WaitlistPlanning
 
 if TYPE_CHECKING:
     from holdfast.domain.group.command import Command
@@ -30,20 +30,20 @@ class GroupPlan:
 
     survey: Survey
     seats: SeatPlanning = field(init=False)
-    _lines: LinePlanning = field(init=False)
+    _waitlists: WaitlistPlanning = field(init=False)
 
     def __post_init__(self) -> None:
         self.seats = SeatPlanning(self.survey)
-        self._lines = LinePlanning(self.survey)
+        self._waitlists = WaitlistPlanning(self.survey)
 
     def footprint(self, command: Command, learnt: NeedsMore = NOTHING_MORE) -> Footprint:
         """Everything the command locks, including what the waitlist needs to take freed places."""
         footprint = command.footprint(self, learnt)
         if not command.locks_waitlists or not footprint.required:
             return footprint
-        return self._with_lines(footprint, frees_places=command.frees_places)
+        return self._with_waitlists(footprint, frees_places=command.frees_places)
 
-    def _with_lines(self, footprint: Footprint, *, frees_places: bool) -> Footprint:
+    def _with_waitlists(self, footprint: Footprint, *, frees_places: bool) -> Footprint:
         required, optional = set(footprint.required), set(footprint.optional)
         freed = [SeatId(seat.name) for seat in footprint.required_of(ResourceKind.SEAT)]
         for _, organization_id, name in footprint.required_of(_SESSION):
@@ -55,7 +55,7 @@ class GroupPlan:
                     return Footprint(frozenset(), awaits=awaits)
                 required.add(Resource(ResourceKind.WAITLIST, organization_id, name))
                 if frees_places:
-                    optional |= self._lines.resources(session.key, freed)
+                    optional |= self._waitlists.resources(session.key, freed)
         return replace(
             footprint,
             required=frozenset(required),
@@ -69,7 +69,7 @@ class GroupPlan:
     def lapsed(self, pools: Iterable[tuple[SessionKey, PoolId]]) -> set[Resource]:
         """The resources of lapsed holds that might make room in these pools."""
         lapsed = [hold for _, pool_id in pools for hold in self.survey.lapsed.get(pool_id, ())]
-        return resources_of(as_many_as_are_quick(lapsed))
+        return resources_of(within_seat_limit(lapsed))
 
 
 def resources_of(holds: Iterable[Hold]) -> set[Resource]:
@@ -95,7 +95,7 @@ def seats_of(holds: Iterable[Hold]) -> int:
     return sum(len(hold.seats) for hold in holds)
 
 
-def as_many_as_are_quick(holds: Iterable[Hold]) -> Iterator[Hold]:
+def within_seat_limit(holds: Iterable[Hold]) -> Iterator[Hold]:
     """The first of these holds, up to a limit of seats: the rest can end later."""
     seats = 0
     for hold in holds:

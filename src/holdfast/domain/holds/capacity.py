@@ -43,7 +43,7 @@ def fit(
     ledger: Ledger, session: SessionCatalogue, added: Addition, origin: Origin
 ) -> Fit | Refusal | Decision:
     """Check capacity and the waitlist. Returns a Decision if more has to be locked first."""
-    if not ledger.knows_line_of(session) or any(
+    if not ledger.knows_waitlist_of(session) or any(
         pool_id not in ledger.pools for pool_id in added.demand
     ):
         return Decision(NeedsMore())

@@ -10,7 +10,7 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, Extended, NeedsMore
 from holdfast.domain.group.planning import GroupPlan, footprint_of_hold
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.holds.extension import end_of_life, is_of, later, warning_seconds
+from holdfast.domain.holds.extension import belongs_to, end_of_life, later_expiry, warning_seconds
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
 from holdfast.domain.policy import TTL_SECONDS_MAX
@@ -54,7 +54,7 @@ class ExtendHold(Command):
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)
-        if hold is None or not is_of(hold, self.holder):
+        if hold is None or not belongs_to(hold, self.holder):
             return Decision(refusals.hold_not_found())
         if hold.is_expired(ledger.now):
             return Decision(refusals.hold_expired())
@@ -66,7 +66,7 @@ class ExtendHold(Command):
         refusal = refuse_status(session)
         if refusal is not None:
             return Decision(refusal)
-        until = later(ledger.now, hold, self.seconds)
+        until = later_expiry(ledger.now, hold, self.seconds)
         if not self.is_operator:
             until = min(until, end_of_life(session, hold))
         if until <= hold.expires_at:

@@ -26,7 +26,7 @@ def refuse_mixture(holds: Sequence[Hold]) -> Refusal | None:
     return None
 
 
-def is_of(hold: Hold, holder: Holder | None) -> bool:
+def belongs_to(hold: Hold, holder: Holder | None) -> bool:
     """Whether the hold is theirs. To strangers, callers answer as if it did not exist."""
     return holder is None or hold.holder.is_person(holder)
 
@@ -35,7 +35,7 @@ def warning_seconds(session: SessionCatalogue, hold: Hold) -> int:
     return max(policy.warning_seconds for policy in policies_of(session, hold))
 
 
-def later(now: datetime, hold: Hold, seconds: int) -> datetime:
+def later_expiry(now: datetime, hold: Hold, seconds: int) -> datetime:
     return max(hold.expires_at, rounded_up(now)) + timedelta(seconds=seconds)
 
 

@@ -41,7 +41,7 @@ def make_lines(
         seats = picked.seats.get(position)
         if seats is not None:
             if isinstance(ask, Ask):
-                seats = _as_many_of(ledger, seats, ask)
+                seats = _trimmed_seats(ledger, seats, ask)
             price = ask.unit_price_minor
             lines += [
                 seat_line(ledger, session, SeatSale(seat_id, picked.type_of[seat_id], price), item)
@@ -52,7 +52,7 @@ def make_lines(
     return lines
 
 
-def _as_many_of(ledger: Ledger, seats: tuple[SeatId, ...], ask: Ask) -> tuple[SeatId, ...]:
+def _trimmed_seats(ledger: Ledger, seats: tuple[SeatId, ...], ask: Ask) -> tuple[SeatId, ...]:
     """Trim the seats to the ask's quantity, which the pools may have reduced: to adjacent ones if
     these include the accessible seats requested, or if the ask requires it."""
     count = int(ask.quantity)

@@ -17,7 +17,7 @@ from holdfast.domain.waitlist.fairness import first_of, may_be_passed
 NOTHING: Mapping[PoolId, int] = {}
 
 
-def as_many_as_there_are(
+def fulfil_partially(
     ledger: Ledger,
     session: SessionCatalogue,
     parts: Sequence[Part],

@@ -29,7 +29,7 @@ from holdfast.domain.holds.capacity import Addition, fit
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
 from holdfast.domain.holds.lines import make_lines, parts_of
 from holdfast.domain.holds.new_hold import placed_hold
-from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
+from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
 from holdfast.domain.holds.preconditions import (
     refuse_asks,
@@ -146,12 +146,12 @@ def _holding(
     placement: Placement, session: SessionCatalogue, *, is_waiting: bool
 ) -> Holding | None:
     """The holder whose holds are counted, if holds or places on the waitlist are limited."""
-    is_bound = any(_is_one_only(ask.ticket_type_id, session) for ask in placement.asks)
+    is_bound = any(_allows_one_hold(ask.ticket_type_id, session) for ask in placement.asks)
     is_waiting = is_waiting and session.keeps_line
     return Holding(session.key, placement.holder) if is_bound or is_waiting else None
 
 
-def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
+def _allows_one_hold(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
     """Whether holders may have only one hold. Without a ticket type, any seated type may apply."""
     if ticket_type_id is not None:
         offer = session.offers.get(ticket_type_id)
@@ -196,7 +196,7 @@ def _place(
 ) -> Decision:
     if session.keeps_line and is_behind_a_line(ledger, session, placement):
         return wait_or_refuse(ledger, session, placement, refusals.others_are_waiting())
-    parts = as_many_as_there_are(ledger, session, parts_of(placement), picked)
+    parts = fulfil_partially(ledger, session, parts_of(placement), picked)
     lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
     if not lines:
         return wait_or_refuse(ledger, session, placement, refusals.insufficient_inventory(0))

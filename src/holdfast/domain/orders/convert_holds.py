@@ -32,7 +32,7 @@ from holdfast.domain.group.planning import (
 )
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.eviction import make_room
-from holdfast.domain.holds.extension import is_of, refuse_mixture
+from holdfast.domain.holds.extension import belongs_to, refuse_mixture
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import (
@@ -124,7 +124,9 @@ class ConvertHolds(Command):
 
     def decide(self, ledger: Ledger) -> Decision:
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
-        if len(holds) < len(self.hold_ids) or not all(is_of(hold, self.holder) for hold in holds):
+        if len(holds) < len(self.hold_ids) or not all(
+            belongs_to(hold, self.holder) for hold in holds
+        ):
             return Decision(refusals.hold_not_found())
         orders = {_order_of(ledger, hold) for hold in holds}
         if len(orders) == 1 and (order_id := next(iter(orders))) is not None:
@@ -147,8 +149,8 @@ class ConvertHolds(Command):
 def _convert(
     ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold], revived: "_Revived"
 ) -> Decision:
-    stand_ins = {hold.revives: hold for hold in revived.holds}
-    paid = [stand_ins.get(hold.id, hold) for hold in holds]
+    replacements = {hold.revives: hold for hold in revived.holds}
+    paid = [replacements.get(hold.id, hold) for hold in holds]
     created = [Transition(None, hold, command.origin) for hold in revived.holds]
     converted = [
         Transition(hold, hold.converted(ledger.now, command.purchase.order_id), command.origin)
@@ -166,8 +168,8 @@ def _convert(
 
 def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
     """The order that the hold, or its replacement, became."""
-    stand_in = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
-    return hold.order_id or (None if stand_in is None else stand_in.order_id)
+    replacement = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
+    return hold.order_id or (None if replacement is None else replacement.order_id)
 
 
 def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
@@ -264,8 +266,8 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
         return gone
     room = make_room(ledger, demand, vacated, command.origin)
     if not room.short_pools:
-        stand_ins = tuple(_stand_in(ledger, hold) for hold in lapsed)
-        return _Revived(stand_ins, (*vacated, *room.evictions), passed)
+        replacements = tuple(_replacement(ledger, hold) for hold in lapsed)
+        return _Revived(replacements, (*vacated, *room.evictions), passed)
     if any(ledger.available(pool_id) < units for pool_id, units in demand.items()):
         return gone
     session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
@@ -296,7 +298,7 @@ def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
     return passed
 
 
-def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
+def _replacement(ledger: Ledger, hold: Hold) -> Hold:
     """A hold with the same places and prices, to be converted in the same transaction."""
     hold_id = revival_id(hold.id)
     return replace(

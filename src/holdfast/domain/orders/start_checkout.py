@@ -12,9 +12,9 @@ from holdfast.domain.group.outcomes import CheckoutStarted, Decision, NeedsMore
 from holdfast.domain.group.planning import GroupPlan, key_of, resources_of, seats_of
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.extension import (
+    belongs_to,
     end_of_life,
-    is_of,
-    later,
+    later_expiry,
     policies_of,
     refuse_mixture,
     warning_seconds,
@@ -75,7 +75,9 @@ class StartCheckout(Command):
         if not self.hold_ids:
             return Decision(refusals.empty_cart())
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
-        if len(holds) < len(self.hold_ids) or not all(is_of(hold, self.holder) for hold in holds):
+        if len(holds) < len(self.hold_ids) or not all(
+            belongs_to(hold, self.holder) for hold in holds
+        ):
             return Decision(refusals.hold_not_found())
         refusal = _refuse_checkout(ledger, holds)
         if refusal is not None:
@@ -108,7 +110,7 @@ def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:
     until = hold.expires_at
     if hold.checkout_id is None:
         seconds = min(policy.checkout_extension_seconds for policy in policies_of(session, hold))
-        until = min(later(ledger.now, hold, seconds), end_of_life(session, hold))
+        until = min(later_expiry(ledger.now, hold, seconds), end_of_life(session, hold))
     return hold.checked_out(ledger.now, checkout_id, until, warning_seconds(session, hold))
 
 

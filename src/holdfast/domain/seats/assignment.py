@@ -15,7 +15,7 @@ from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Placement, SeatA
 from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.seats.proposals import claim, seated_asks
 from holdfast.domain.seats.seat_plan import FreeSeats
-from holdfast.domain.seats.seat_search import SeatFinding, again_of, find_again
+from holdfast.domain.seats.seat_search import SeatSearch, find_preferring_own, own_seats_of
 from holdfast.domain.waitlist.fairness import closed_blocks
 
 _POOL, _SEAT = ResourceKind.POOL, ResourceKind.SEAT
@@ -86,9 +86,9 @@ class SeatPlanning:
         if asks:
             waitlist = self.survey.waitlists.get(session.key)
             closed = closed_blocks(session, waitlist, seating, free) if waitlist else frozenset()
-            finding = SeatFinding(seating, free, session, limits, learnt.locked_seats, closed)
-            again = again_of(command, session, seating.plan)
-            proposal, free = find_again(finding, asks, again)
+            search = SeatSearch(seating, free, session, limits, learnt.locked_seats, closed)
+            own_seats = own_seats_of(command, session, seating.plan)
+            proposal, free = find_preferring_own(search, asks, own_seats)
             proposal = replace(proposal, asks=tuple(asks))
         if proposal is not None and proposal.is_short:
             return replace(proposal, limits=learnt.block_limits)

@@ -46,7 +46,7 @@ def own_hold(ledger: Ledger, command: Placement) -> Placed | NeedsMore | None:
     hold = ledger.holds.get(key)
     if hold is None:
         return NeedsMore(holds=frozenset({key}))
-    return Placed(hold, ledger.now, is_repeat=True) if _is_what_is_held(command, hold) else None
+    return Placed(hold, ledger.now, is_repeat=True) if _matches(command, hold) else None
 
 
 def _own_hold_key(ledger: Ledger, command: Placement, seat_id: SeatId) -> HoldKey | None:
@@ -56,7 +56,7 @@ def _own_hold_key(ledger: Ledger, command: Placement, seat_id: SeatId) -> HoldKe
     return seat.hold_key if seat.is_held_by(command.holder.key, ledger.now) else None
 
 
-def _is_what_is_held(command: Placement, hold: Hold) -> bool:
+def _matches(command: Placement, hold: Hold) -> bool:
     """Whether the hold has the requested seats, with the types and prices that were named."""
     lines = {line.seat.id: line for line in hold.lines if line.seat is not None}
     is_complete = len(hold.lines) == len(command.named_seats)

@@ -1,4 +1,4 @@
-"""Searches seats for the asks of one command: seats its cart gives up come first, and asks with
+"""Finds seats for the asks of one command: seats its cart gives up come first, and asks with
 `at_least` may get fewer."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,10 +25,10 @@ from holdfast.domain.waitlist.queues import blocks_for
 # Limits the searches for asks with `at_least`.
 SEARCHES_MAX = 8
 
-Again = Sequence[Sequence[SeatId]]  # for each ask, the cart's own seats that it may reuse
+OwnSeats = Sequence[Sequence[SeatId]]  # for each ask, the cart's own seats that it may reuse
 
 
-def again_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> Again:
+def own_seats_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> OwnSeats:
     """The seats given up by each ask's own item, and by items that ask for nothing any more."""
     named, item_ids = set(command.named_seats), [item.id for item in command.items]
     given_up = [each for each in command.given_up if each[0] in plan.spots and each[0] not in named]
@@ -42,7 +42,7 @@ def again_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> A
 
 
 @dataclass(frozen=True, slots=True)
-class SeatFinding:
+class SeatSearch:
     """The scope of a search. `free` seats only seem free."""
 
     seating: Seating
@@ -54,7 +54,7 @@ class SeatFinding:
 
     def find(self, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
         """Seats for these asks, and the seats free after them. If seats are short and `at_least`
-        allows it, reduce the short asks by the shortage until seats are found; at last, try the
+        allows it, reduce the short asks by the shortage until seats are found; finally try the
         minimum."""
         found, free = self._search(asks)
         if not found.is_short or all(ask.at_least is None for ask in asks):
@@ -115,7 +115,7 @@ class SeatFinding:
     def place(self, seat_id: SeatId) -> SeatPlace:
         return self.seating.plan.place(self.seating.plan.spots[seat_id])
 
-    def with_free(self, seat_ids: Iterable[SeatId]) -> "SeatFinding":
+    def with_free(self, seat_ids: Iterable[SeatId]) -> "SeatSearch":
         """A copy with these seats free, too."""
         free, limits = self.free.copy(), dict(self.limits)
         for seat_id in seat_ids:
@@ -125,7 +125,7 @@ class SeatFinding:
                 limits[block_id] += 1
         return replace(self, free=free, limits=limits)
 
-    def without(self, seat_ids: Iterable[SeatId]) -> "SeatFinding":
+    def without(self, seat_ids: Iterable[SeatId]) -> "SeatSearch":
         """A copy with these seats taken."""
         free, limits = self.free.copy(), dict(self.limits)
         for seat_id in seat_ids:
@@ -145,63 +145,63 @@ def _least(ask: Ask) -> int:
     return int(ask.quantity) if ask.at_least is None else ask.at_least
 
 
-def find_again(
-    finding: SeatFinding, asks: Sequence[Ask], again: Again
+def find_preferring_own(
+    search: SeatSearch, asks: Sequence[Ask], own_seats: OwnSeats
 ) -> tuple[Proposal, FreeSeats]:
     """Seats for these asks, preferring the cart's own seats."""
-    own = {seat_id for seats in again for seat_id in seats}
+    own = {seat_id for seats in own_seats for seat_id in seats}
     if not own:
-        return finding.find(asks)
-    vacated = finding.with_free(own)
-    found, free = _besides(vacated, asks, _chosen(vacated, asks, again))
+        return search.find(asks)
+    vacated = search.with_free(own)
+    found, free = _complete(vacated, asks, _reused(vacated, asks, own_seats))
     if found.is_short:
         found, free = vacated.find(asks)
     # For others, the cart's seats become free only once it gives them up.
     for seat_id in own:
-        free.take(finding.seating.plan.spots[seat_id])
+        free.take(search.seating.plan.spots[seat_id])
     return found, free
 
 
-def _chosen(finding: SeatFinding, asks: Sequence[Ask], again: Again) -> list[tuple[SeatId, ...]]:
+def _reused(
+    search: SeatSearch, asks: Sequence[Ask], own_seats: OwnSeats
+) -> list[tuple[SeatId, ...]]:
     """The own seats each ask reuses, up to its quantity and none twice. Blocks closed in favor of
     the waitlist count too: reusing an own seat takes it from nobody."""
     chosen: list[tuple[SeatId, ...]] = []
     gone: set[SeatId] = set()
-    for ask, seats in zip(asks, again, strict=True):
-        blocks = blocks_for(ask.ticket_type_id, ask.block_id, finding.session)
-        own = [
-            each for each in seats if each not in gone and finding.place(each).block_id in blocks
-        ]
-        accessible = [each for each in own if finding.place(each).is_accessible][: ask.accessible]
+    for ask, seats in zip(asks, own_seats, strict=True):
+        blocks = blocks_for(ask.ticket_type_id, ask.block_id, search.session)
+        own = [each for each in seats if each not in gone and search.place(each).block_id in blocks]
+        accessible = [each for each in own if search.place(each).is_accessible][: ask.accessible]
         others = [each for each in own if each not in accessible]
         mine = (*accessible, *others[: ask.quantity - ask.accessible])
-        if ask.is_together and not _are_side_by_side(finding, mine, ask.quantity):
+        if ask.is_together and not _are_side_by_side(search, mine, ask.quantity):
             mine = ()
         gone.update(mine)
         chosen.append(mine)
     return chosen
 
 
-def _are_side_by_side(finding: SeatFinding, seats: Sequence[SeatId], quantity: int) -> bool:
-    spots = sorted(finding.seating.plan.spots[seat_id] for seat_id in seats)
+def _are_side_by_side(search: SeatSearch, seats: Sequence[SeatId], quantity: int) -> bool:
+    spots = sorted(search.seating.plan.spots[seat_id] for seat_id in seats)
     return len(spots) == quantity and all(
         one.row == other.row and one.bit + 1 == other.bit for one, other in pairwise(spots)
     )
 
 
-def _besides(
-    finding: SeatFinding, asks: Sequence[Ask], chosen: Sequence[tuple[SeatId, ...]]
+def _complete(
+    search: SeatSearch, asks: Sequence[Ask], chosen: Sequence[tuple[SeatId, ...]]
 ) -> tuple[Proposal, FreeSeats]:
     """The chosen seats and those still missing."""
-    finding = finding.without(seat_id for seats in chosen for seat_id in seats)
+    search = search.without(seat_id for seats in chosen for seat_id in seats)
     rest = [
-        rest_of(ask, len(seats), sum(finding.place(seat_id).is_accessible for seat_id in seats))
+        rest_of(ask, len(seats), sum(search.place(seat_id).is_accessible for seat_id in seats))
         for ask, seats in zip(asks, chosen, strict=True)
     ]
     wanted = [ask for ask in rest if ask is not None]
     if not wanted:
-        return Proposal(tuple(chosen)), finding.free
-    found, free = finding.find(wanted)
+        return Proposal(tuple(chosen)), search.free
+    found, free = search.find(wanted)
     if found.is_short:
         return found, free
     more = iter(found.seats)

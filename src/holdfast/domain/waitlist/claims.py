@@ -35,7 +35,7 @@ class Claims:
         """Record that too few seats are free for this party."""
         self._unseated.add(party.key)
 
-    def kept_by(self, line: WaitingLine, party: Hold) -> Claim:
+    def first_claim(self, line: WaitingLine, party: Hold) -> Claim:
         """The claim of the queue's first party, which is `party` unless one was recorded before."""
         claim = self.by_line.get(line.id)
         if claim is None:

@@ -17,7 +17,7 @@ from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
 from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for, line_id_of, place_of
 from holdfast.domain.waitlist.seating import (
-    HallWithout,
+    SeatLoss,
     can_seat,
     has_seats_for,
     seat_asks,
@@ -72,12 +72,12 @@ def passed_by(
     """The queues it overtakes, of those with these claims. What is left goes first to parties that
     must not be overtaken; None if it is too little for them."""
     left, passed = dict(taking.left), []
-    hall = HallWithout(ledger, session, taking.seats)
+    loss = SeatLoss(ledger, session, taking.seats)
     own_line = line_id_of(taking.wants)
     for claim in sorted(claims, key=_rank):
         shared = {pool: units for pool, units in claim.units.items() if pool in left}
         is_short = any(left[pool] < units for pool, units in shared.items())
-        if is_short or claim.line_id == own_line or hall.is_lost_for(claim.first):
+        if is_short or claim.line_id == own_line or loss.affects(claim.first):
             if not claim.may_be_passed:
                 return None
             passed.append(claim.line_id)

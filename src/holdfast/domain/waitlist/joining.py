@@ -18,7 +18,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, line_id_of, wants_of
-from holdfast.domain.waitlist.seating import can_seat, capacity_limits, free_for_waiters, seat_asks
+from holdfast.domain.waitlist.seating import can_seat, capacity_limits, free_for_waitlist, seat_asks
 
 # Refusals that waiting may overcome.
 _WORTH_WAITING = {
@@ -42,7 +42,7 @@ def wait_or_refuse(
         or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)
     ):
         return Decision(refusal)
-    if not ledger.knows_line_of(session):
+    if not ledger.knows_waitlist_of(session):
         return Decision(NeedsMore())
     if refusal.code is not RefusalCode.OTHERS_ARE_WAITING and _is_outdated(ledger, session, asks):
         return Decision(NeedsMore(was_overtaken=True, otherwise=refusal))
@@ -57,7 +57,7 @@ def wait_or_refuse(
     hold = waiting_hold(ledger, session, command, lines, place)
     problem = (
         refuse_lines(session, hold.lines)
-        or refuse_for_ever(ledger, session, hold, refusal)
+        or refuse_impossible(ledger, session, hold, refusal)
         or _refuse_places(ledger, session, hold)
     )
     if problem is not None:
@@ -73,7 +73,7 @@ def _is_outdated(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask])
     seating = ledger.seatings.get(session.key)
     if not seated or seating is None:
         return False
-    free = free_for_waiters(ledger, seating)
+    free = free_for_waitlist(ledger, seating)
     closed = closed_blocks(session, ledger.waitlists[session.key], seating, free)
     limits = capacity_limits(ledger, session)
     proposal, _ = propose(seating, free, seated, session, limits=limits, closed=closed)
@@ -119,7 +119,7 @@ def waiting_place(
     return WaitingPlace(line_id, ledger.now, line.passes if line else 0)
 
 
-def refuse_for_ever(
+def refuse_impossible(
     ledger: Ledger, session: SessionCatalogue, hold: Hold, refusal: Refusal
 ) -> Refusal | NeedsMore | None:
     """Refuse a party that exceeds the total capacity: it would wait in vain."""
@@ -135,13 +135,13 @@ def refuse_for_ever(
     seating = ledger.seatings.get(session.key)
     if seating is None:
         return NeedsMore()
-    house = replace(seating, free=seating.plan.all_free())
+    empty_hall = replace(seating, free=seating.plan.all_free())
     capacities = {
         block_id: ledger.pools[block.capacity_pool_id].total
         for block_id, block in session.blocks.items()
         if block.capacity_pool_id in ledger.pools
     }
-    return None if can_seat(session, house, asks, capacities) else refusal
+    return None if can_seat(session, empty_hall, asks, capacities) else refusal
 
 
 def _refuse_places(

@@ -47,6 +47,6 @@ class PromoteWaiting(Command):
     def decide(self, ledger: Ledger) -> Decision:
         """Change nothing: `settle`, which follows every command, does the work."""
         session = ledger.sessions.get(self.session_key)
-        if session is not None and not ledger.knows_line_of(session):
+        if session is not None and not ledger.knows_waitlist_of(session):
             return Decision(NeedsMore())
         return Decision(Promoted(0, ledger.now))

@@ -20,7 +20,7 @@ from holdfast.domain.waitlist.fairness import Taking, can_be_served
 from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for
 from holdfast.domain.waitlist.seating import (
     capacity_limits,
-    free_for_waiters,
+    free_for_waitlist,
     seat_asks,
     wished_blocks,
 )
@@ -50,7 +50,7 @@ def settle(
     session = ledger.sessions[session_key]
     origin = replace(origin, actor=ACTOR)
     if session.sale.is_over(ledger.now):
-        return _end_line(ledger, waitlist, origin)
+        return _end_waitlist(ledger, waitlist, origin)
     if not session.sale.is_within_window(ledger.now):
         return []
     claims = Claims(session)
@@ -91,7 +91,7 @@ def _promote_in_order(
             made += _applied(ledger, Transition(hold, promotion.hold, origin), promotion.passed)
             claims.moved(waitlist, promotion.passed, has_freed=bool(promotion.ended))
             continue
-        first = claims.kept_by(waitlist.lines[line_id], hold)
+        first = claims.first_claim(waitlist.lines[line_id], hold)
         # Its places may be free but not locked yet: don't give them to parties behind it.
         if waitlist.has_gaps or not first.may_be_passed:
             stuck.add(line_id)
@@ -127,7 +127,7 @@ def _applied(
     return (transition,)
 
 
-def _end_line(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transition]:
+def _end_waitlist(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transition]:
     """End the waitlist because the sale is over."""
     made: list[Transition] = []
     for hold in waitlist.in_order():
@@ -196,7 +196,7 @@ def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | No
     if seating is None or missing:
         waitlist.lacks(pools=missing, is_blind=seating is None)
         return None
-    free = free_for_waiters(ledger, seating)
+    free = free_for_waitlist(ledger, seating)
     limits = capacity_limits(ledger, session)
     proposal, _ = propose(seating, free, asks, session, limits=limits)
     if proposal.is_short:

@@ -17,7 +17,7 @@ from holdfast.domain.waitlist.seating import seat_asks, wished_blocks
 
 
 @dataclass(slots=True)
-class LinePlanning:
+class WaitlistPlanning:
     survey: Survey
     _pools: dict[SessionKey, frozenset[Resource]] = field(default_factory=dict)
     # Seats that seem free: with those this group frees, without those planned for the waitlist.

@@ -94,7 +94,7 @@ def has_seats_for(ledger: Ledger, session: SessionCatalogue, seating: Seating, p
     )
 
 
-def free_for_waiters(ledger: Ledger, seating: Seating) -> FreeSeats:
+def free_for_waitlist(ledger: Ledger, seating: Seating) -> FreeSeats:
     """The free seats from the survey, corrected by the locked rows. Seats of lapsed holds count
     only once these are expired."""
     free = seating.free.copy()
@@ -138,7 +138,7 @@ class FreePlaces:
 
 
 @dataclass(slots=True)
-class HallWithout:
+class SeatLoss:
     """The free seats as waiting parties would get them one after another, with and without the
     seats that somebody is about to take."""
 
@@ -148,7 +148,7 @@ class HallWithout:
     _before: FreePlaces | None = None
     _after: FreePlaces | None = None
 
-    def is_lost_for(self, first: Hold) -> bool:
+    def affects(self, first: Hold) -> bool:
         """Whether the taken seats were this party's. A party that cannot be seated now keeps all
         free seats in its blocks; one that can (and waits for something else) needs only enough."""
         asks = seat_asks(first)
@@ -176,7 +176,7 @@ class HallWithout:
         seating = self.ledger.seatings.get(self.session.key)
         if seating is None:
             return
-        free = free_for_waiters(self.ledger, seating)
+        free = free_for_waitlist(self.ledger, seating)
         limits = capacity_limits(self.ledger, self.session)
         self._before = FreePlaces(replace(seating, free=free), limits)
         self._after = self._before.without(self.taken)
