@@ -166,7 +166,8 @@ def _place(
 
 
 def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
-    """Apply the difference to the hold. If an addition does not fit, nothing changes."""
+    """Apply the difference to the hold. If an addition does not fit, nothing changes, unless the
+    hold already has the minimum."""
     found = difference(hold.lines, command.asks, command.group_id)
     added: Added | Refusal | Decision = Added([], Fit((), ()))
     if found.parts:

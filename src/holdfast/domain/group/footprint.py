@@ -106,7 +106,7 @@ class Proposal:
 
 
 class Claim(NamedTuple):
-    """Seats the plan sets aside for one command, and plans the rest of its group around."""
+    """Seats set aside for one command; the rest of its group is planned around them."""
 
     session_key: SessionKey
     seat_ids: tuple[SeatId, ...]

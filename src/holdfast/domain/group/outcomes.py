@@ -31,7 +31,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """On the waitlist. `position` is None unless the hold has just joined: read it then."""
+    """On the waitlist. `position` is set only if the hold has just joined; otherwise read it."""
 
     hold: Hold
     at: datetime

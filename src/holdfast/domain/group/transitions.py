@@ -192,7 +192,7 @@ def units_of(lines: Iterable[Line]) -> Counter[PoolId]:
 
 
 def seat_after(seat: Seat, move: FactType | None, hold: Hold) -> Seat:
-    """The seat after a move caused by a hold, which is given as it is afterwards."""
+    """The seat after this move; `hold` is given as it is afterwards."""
     match move:
         case FactType.SEAT_HELD:
             return seat.held(hold.id, hold.holder.key, hold.expires_at, hold.updated_at)

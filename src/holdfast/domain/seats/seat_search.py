@@ -1,4 +1,4 @@
-"""Searches seats for the asks of one command: seats its cart gives up come first, and asks with
+"""Finds seats for the asks of one command: seats its cart gives up come first, and asks with
 `at_least` may get fewer."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ class SeatSearch:
 
     def find(self, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
         """Seats for these asks, and the seats free after them. If seats are short and `at_least`
-        allows it, reduce the short asks by the shortage until seats are found; at last, try the
+        allows it, reduce the short asks by the shortage until seats are found; finally try the
         minimum."""
         found, free = self._search(asks)
         if not found.is_short or all(ask.at_least is None for ask in asks):
