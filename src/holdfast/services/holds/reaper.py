@@ -1,5 +1,5 @@
-"""The reaper: records that holds have expired, and warns their holders beforehand. Only the
-timeliness of facts depends on it: an expired hold blocks nobody even before the reaper finds it.
+"""The reaper: marks lapsed holds as expired, and warns their holders beforehand. Only the
+timeliness of facts depends on it: a lapsed hold blocks nobody, even before the reaper finds it.
 
 It reads without locks and submits ordinary commands, so several reapers do no harm, and one that is
 killed leaves nothing half done. It skips sessions with locked holds for a while: they delay no
@@ -168,7 +168,7 @@ class Reaper:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The holds for one command: of one organization, all expired or all to be warned."""
+    """The holds for one command: of one organization, all lapsed or all to be warned."""
 
     organization_id: OrganizationId
     is_lapsed: bool

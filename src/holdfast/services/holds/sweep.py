@@ -1,4 +1,4 @@
-"""Release all expired holds, in as many runs of the reaper as it takes."""
+"""Release all lapsed holds, in as many runs of the reaper as it takes."""
 
 import time
 from collections.abc import Callable
@@ -40,7 +40,7 @@ Report = Callable[[Swept], None]
 
 
 def sweep(reaper: Reaper, report: Report | None = None) -> Swept:
-    """Run until nothing expired is left, or several passes in a row end nothing. `report` is called
+    """Run until nothing lapsed is left, or several passes in a row end nothing. `report` is called
     between runs. May raise StoreError."""
     swept = Swept()
     fruitless = 0

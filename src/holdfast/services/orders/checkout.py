@@ -83,7 +83,7 @@ def held_for_event(
     event_id: EventId,
     holder: Holder,
 ) -> tuple[HoldId, ...] | Refusal:
-    """The holds of a person for an event. If some of those they chose have expired, only these: the
+    """The holds of a person for an event. If some of those they chose have lapsed, only these: the
     checkout is then refused, and nobody pays for less than they chose. May be empty."""
     live = reads.read(lambda: holds.live_holds(organization_id, event_id, holder))
     if isinstance(live, Refusal):
@@ -105,7 +105,7 @@ def held_for_event(
 def held_in_cart(
     holds: HoldReader, organization_id: OrganizationId, cart: str
 ) -> tuple[HoldId, ...] | Refusal:
-    """The active holds of a cart. Without any, its expired or waiting hold: the refusal then says
+    """The active holds of a cart. Without any, its lapsed or waiting hold: the refusal then says
     why it cannot be paid for. Otherwise empty."""
     live = reads.read(lambda: holds.live_holds_of_cart(organization_id, cart))
     if isinstance(live, Refusal):

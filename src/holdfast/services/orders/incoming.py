@@ -98,11 +98,11 @@ def paid_order_of(body: bytes) -> PaidOrder:
     if envelope.event_type != EVENT_TYPE:
         raise _malformed(f"event_type must be {EVENT_TYPE}")
     if len(set(named)) != 1:
-        raise _malformed("Name one organization_id")
+        raise _malformed("Give one organization_id")
     if (payload.checkout_id is None) == (payload.hold_ids is None):
-        raise _malformed("Name either checkout_id or hold_ids")
+        raise _malformed("Give either checkout_id or hold_ids")
     if not payload.payment_reference.isprintable():
-        raise _malformed("A payment_reference is printable")
+        raise _malformed("payment_reference must be printable")
     return PaidOrder(
         OrganizationId(named[0]),
         envelope.event_id,

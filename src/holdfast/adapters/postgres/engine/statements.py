@@ -161,7 +161,7 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# The units of expired holds, up to the current second, and those of the next second, because the
+# The units of lapsed holds, up to the current second, and those of the next second, because the
 # clock is read last. clock_timestamp() is volatile, so it could not use the index.
 LAPSED_UNITS = """
 SELECT wanted.id, date_trunc('second', statement_timestamp()), b.units, b.next_units
@@ -203,8 +203,8 @@ CROSS JOIN LATERAL (
 ) h
 """  # noqa: S608
 
-# Expired holds that would make room in a pool, oldest first. pool_lapse leads to them, without
-# reading expired holds of the session's other pools.
+# Lapsed holds that would make room in a pool, oldest first. pool_lapse leads to them, without
+# reading lapsed holds of the session's other pools.
 SURVEY_LAPSED = f"""
 SELECT {HOLD_COLUMNS}
 FROM pool_lapse b

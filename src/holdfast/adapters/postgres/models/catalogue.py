@@ -84,8 +84,8 @@ class Pool(OrganizationRow):
 
 
 class PoolLapse(OrganizationRow):
-    """Units of a pool by the second in which their holds expire. It has no page; pools show expired
-    units as free."""
+    """Units of a pool by the second in which they lapse. It has no page; pools show lapsed units as
+    free."""
 
     pk = models.CompositePrimaryKey("organization_id", "pool_id", "lapses_at")
     pool_id = models.UUIDField()
