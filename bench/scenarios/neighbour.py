@@ -1,4 +1,4 @@
-"""What one organization feels while another one asks for as much as it can."""
+"""The latency of one organization while another sends as many requests as it can."""
 
 import http.client
 import json
@@ -27,16 +27,16 @@ VICTIM_PAUSE_MS = 20
 WARM_UP_SECONDS = 1
 # Some 1,300 holds, so that the 99th percentile rests on more than a dozen of them.
 SECONDS = 8
-# The 99th percentile beside a busy neighbour, over the one alone.
+# The 99th percentile beside a busy neighbour, relative to the one alone.
 AT_MOST = 2.0
 
 SEATS = 50_000
 SEATS_PER_ROW = 50
 TICKETS = 10_000
-# What statistics have to count.
+# The holds that the statistics count.
 HOLDS = 100_000
 ALONE = "alone"
-# The control: what any busy program on the same machine costs.
+# The control: the effect of any busy program on the same machine.
 BUSY_PROGRAM = "a program that only computes"
 CLIENTS = 30
 UNKNOWN_CLIENTS = 600
@@ -46,7 +46,7 @@ Attack = Callable[[], AbstractContextManager[None]]
 
 
 class Attacker:
-    """The other organization, over connections of its own."""
+    """The other organization, on its own connections."""
 
     def __init__(self, server: RunningServer, secret_key: str) -> None:
         self._address = urlsplit(server.base_url).netloc
@@ -109,7 +109,7 @@ class Attacker:
             try:
                 act(connection)
             except (OSError, http.client.HTTPException):
-                connection.close()  # the next request connects anew
+                connection.close()  # the next request reconnects
         connection.close()
 
 
@@ -159,7 +159,7 @@ def _attacks(lab: Lab, server: RunningServer) -> Mapping[str, Attack]:
 
     @contextmanager
     def by_wrk(script: str, clients: int) -> Iterator[None]:
-        # wrk is busy for as long as the victim is measured, and a little longer.
+        # wrk runs a little longer than the measurement of the victim.
         seconds = SECONDS + 2 * WARM_UP_SECONDS
         with ThreadPoolExecutor(1, initializer=_run_like_another_machine) as background:
             background.submit(run_wrk, lab, server, script, clients, seconds)

@@ -1,4 +1,4 @@
-"""The unlocked look ahead: what a group may need, as it seems to be."""
+"""The survey: reads what a group may need, without locks."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 
-# Whether a waitlist is settled matters to those only who have locked it.
+# Only the owner of a waitlist's lock needs to know whether it is settled.
 _UNTOLD: dict[SessionKey, bool] = {}
 
 
@@ -49,7 +49,7 @@ class Surveyor:
         self._lined = lined
 
     def known(self, needs: Needs) -> Survey | None:
-        """What is in memory, or None if that is not enough."""
+        """The survey from caches alone, or None if that is not enough."""
         if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
             return None
         sessions = self._offers.known(needs.sessions)
@@ -60,8 +60,8 @@ class Surveyor:
         return seen if is_plain or not _is_more_needed(needs, seen) else None
 
     def look(self, connection: Connection, needs: Needs, *, is_patient: bool) -> Survey:
-        """Within the caller's transaction. One thing leads to the other: holds to their sessions,
-        those to who waits there, and that to the seats that somebody waits for."""
+        """Read in the caller's transaction, step by step: holds lead to sessions, sessions to
+        waitlists, and waitlists to the seats that parties want."""
         holds, carts = _holds(connection, needs), _carts(connection, needs)
         keys = needs.sessions | needs.waitlists
         keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}
