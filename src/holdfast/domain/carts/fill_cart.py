@@ -31,7 +31,7 @@ from holdfast.domain.group.transitions import Transition, units_by_pool, units_o
 from holdfast.domain.holds.capacity import Addition, Fit, fit
 from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
-from holdfast.domain.holds.lines import make_lines, parts_of, waiting_line
+from holdfast.domain.holds.new_hold import make_lines, parts_of, waiting_line
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.place_hold import contested_seat, place
 from holdfast.domain.holds.placement import (

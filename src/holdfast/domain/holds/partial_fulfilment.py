@@ -7,7 +7,7 @@ from dataclasses import replace
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import units_by_pool
-from holdfast.domain.holds.lines import Part
+from holdfast.domain.holds.new_hold import Part
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId
 from holdfast.domain.seats.seat_choice import Picked

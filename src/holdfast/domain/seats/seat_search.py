@@ -8,7 +8,7 @@ from itertools import pairwise
 from holdfast.domain.carts.items import rest_of
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.footprint import Proposal
-from holdfast.domain.holds.lines import with_quantity
+from holdfast.domain.holds.new_hold import with_quantity
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.proposals import (

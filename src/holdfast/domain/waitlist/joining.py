@@ -10,8 +10,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Waiting
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.hold import Hold, WaitingPlace, numbered_lines
-from holdfast.domain.holds.lines import plain_line, waiting_line
-from holdfast.domain.holds.new_hold import waiting_hold
+from holdfast.domain.holds.new_hold import plain_line, waiting_hold, waiting_line
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.holds.preconditions import refuse_lines
 from holdfast.domain.refusal_codes import Refusal, RefusalCode

@@ -11,7 +11,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines, rounded_up
-from holdfast.domain.holds.lines import SeatSale, seat_line
+from holdfast.domain.holds.new_hold import SeatSale, seat_line
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.seats.proposals import propose
