@@ -1,7 +1,7 @@
 """Callers, their scopes and API keys."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -29,13 +29,10 @@ class Principal:
     organization_id: OrganizationId
     key_id: ApiKeyId
     scopes: frozenset[str]
+    actor: str = field(init=False)
 
-    @property
-    def actor(self) -> str:
-        return f"key:{self.key_id}"
-
-    def may(self, scope: Scope) -> bool:
-        return scope in self.scopes
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "actor", f"key:{self.key_id}")
 
 
 class KeyDirectory(Protocol):
