@@ -17,7 +17,7 @@ from holdfast.bootstrap.background import planned_duties
 from holdfast.bootstrap.consuming import ConsumerThread, consumer_threads
 from holdfast.bootstrap.duties import DutyThread
 from holdfast.bootstrap.engine_room import EngineRoom
-from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.access import KeyDirectory
 from holdfast.ports.health import Dependency
@@ -42,7 +42,7 @@ class Server:
     server without a database answers 503 and recovers by itself."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._room = EngineRoom(settings)
         # Anybody can make us look for keys that do not exist: nothing else waits behind that.
         self._key_database = Database(self._room.url, connections_max=1)
@@ -57,8 +57,8 @@ class Server:
             DatabaseDependency(self._room.database),
             EngineDependency(self._room.admission),
         ]
-        if self._settings.redis_url is not None:
-            found.append(RedisDependency(self._settings.redis_url))
+        if self.settings.redis_url is not None:
+            found.append(RedisDependency(self.settings.redis_url))
         return found
 
     def start(self) -> None:
@@ -101,20 +101,3 @@ def _container(settings: Settings, room: EngineRoom, keys: KeyDirectory) -> ApiC
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )
-
-
-class WatchedDatabase:
-    """The database as a process without an engine sees it: there, or not."""
-
-    def __init__(self, settings: Settings) -> None:
-        if settings.database_url is None:
-            raise SettingsError("DATABASE_URL: must be set")
-        self._database = Database(settings.database_url)
-        self.dependency: Dependency = DatabaseDependency(self._database)
-
-    def __enter__(self) -> "WatchedDatabase":
-        self._database.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()

@@ -1,38 +1,17 @@
-"""Organizations and what they sell."""
+"""Events, their sessions, and what they sell."""
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.db.models import (
-    OuterRef,
-    QuerySet,
-    Subquery,
-    Sum,
-)
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Now
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.admin.hall import hall_of
-from holdfast.adapters.postgres.admin.looking import (
-    BY_ORGANIZATION,
-    ReadOnlyAdmin,
-    SessionRowAdmin,
-    amount,
-    badge,
-    in_a_row,
-    link,
-    list_link,
-    row_link,
-)
 from holdfast.adapters.postgres.models import (
-    ApiKey,
     Block,
     Event,
     Hold,
-    Organization,
     Pool,
     PoolLapse,
     Seat,
@@ -42,6 +21,9 @@ from holdfast.adapters.postgres.models import (
     Waitlist,
 )
 from holdfast.domain.catalog.model import EventStatus
+from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ReadOnlyAdmin, SessionRowAdmin
+from holdfast.entrypoints.admin.seats.hall import hall_of
 
 POLICY = (
     ("ttl_seconds", "quantity_max"),
@@ -59,56 +41,6 @@ _COLOUR_OF_STATUS = {
     EventStatus.CANCELLED.value: "danger",
     EventStatus.ARCHIVED.value: "",
 }
-
-
-@admin.register(Organization)
-class OrganizationAdmin(ReadOnlyAdmin):
-    related = ()
-    list_display = ("name", "id", "ttl_seconds", "quantity_max", "created_at")
-    search_fields = ("name",)
-    search_help_text = "A part of the name, or an id"
-    fields = ("name", "id", *POLICY, "created_at", "more")
-
-    @admin.display(description="See also")
-    def more(self, row: Organization) -> SafeString:
-        lookups = urlencode({"organization__id__exact": row.id})
-        return in_a_row(
-            link(f"{reverse(f'admin:holdfast_{name}_changelist')}?{lookups}", text)
-            for name, text in (
-                ("event", "Events"),
-                ("hold", "Holds"),
-                ("order", "Orders"),
-                ("apikey", "API keys"),
-            )
-        )
-
-
-@admin.register(ApiKey)
-class ApiKeyAdmin(ReadOnlyAdmin):
-    list_display = ("name", "beginning", "scope_list", "state", "organization", "created_at")
-    list_filter = BY_ORGANIZATION
-    search_fields = ("name", "prefix")
-    search_help_text = "A part of the name, the beginning of the key, or an id"
-    fields = (
-        ("name", "beginning"),
-        "organization",
-        "id",
-        "scope_list",
-        "state",
-        ("created_at", "revoked_at"),
-    )
-
-    @admin.display(description="Begins with", ordering="prefix")
-    def beginning(self, key: ApiKey) -> str:
-        return f"{key.prefix}\N{HORIZONTAL ELLIPSIS}"
-
-    @admin.display(description="Scopes")
-    def scope_list(self, key: ApiKey) -> str:
-        return ", ".join(key.scopes) or "-"
-
-    @admin.display(description="State", ordering="revoked_at")
-    def state(self, key: ApiKey) -> SafeString:
-        return badge("revoked", "danger") if key.revoked_at else badge("valid", "success")
 
 
 class EventStatusFilter(admin.SimpleListFilter):

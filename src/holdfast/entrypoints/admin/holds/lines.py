@@ -7,15 +7,9 @@ from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from holdfast.adapters.postgres.admin.looking import (
-    amount,
-    name_of,
-    seat_link,
-    seat_name,
-    table,
-    wrapped,
-)
 from holdfast.adapters.postgres.models import Block, Hold, HoldLine
+from holdfast.entrypoints.admin.display import amount, seat_link, table, wrapped
+from holdfast.entrypoints.admin.lookups import name_of, seat_name
 
 # Of the id of a call, which only tells lines that came together from others.
 _GROUP_LENGTH = 8

@@ -10,24 +10,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.admin.holds import hold_status_now, status_badge
-from holdfast.adapters.postgres.admin.looking import (
-    BY_ORGANIZATION,
-    AddressedList,
-    HolderRowAdmin,
-    SharedIdAdmin,
-    amount,
-    holds_named,
-    in_a_row,
-    list_link,
-    redacted,
-    row_link,
-    seat_link,
-    seat_name,
-    table,
-    uuid_or_none,
-    wrapped,
-)
 from holdfast.adapters.postgres.models import (
     AuditEntry,
     Checkout,
@@ -38,6 +20,24 @@ from holdfast.adapters.postgres.models import (
     Ticket,
     TicketType,
 )
+from holdfast.entrypoints.admin.display import (
+    amount,
+    in_a_row,
+    list_link,
+    redacted,
+    row_link,
+    seat_link,
+    table,
+    wrapped,
+)
+from holdfast.entrypoints.admin.holds.pages import hold_status_now, status_badge
+from holdfast.entrypoints.admin.lists import (
+    BY_ORGANIZATION,
+    AddressedList,
+    HolderRowAdmin,
+    SharedIdAdmin,
+)
+from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_none
 
 
 def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:

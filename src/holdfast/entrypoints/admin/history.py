@@ -7,15 +7,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.admin.looking import (
-    GrowingTableAdmin,
-    hold_reference,
-    of_hold_named,
-    row_link,
-    seat_link,
-    seat_name,
-)
 from holdfast.adapters.postgres.models import Hold
+from holdfast.entrypoints.admin.display import row_link, seat_link
+from holdfast.entrypoints.admin.lists import GrowingTableAdmin
+from holdfast.entrypoints.admin.lookups import hold_reference, of_hold_named, seat_name
 
 
 class HistoryAdmin(GrowingTableAdmin):

@@ -19,23 +19,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from holdfast.adapters.postgres.admin.hold_lines import former_lines_table, lines_table
-from holdfast.adapters.postgres.admin.looking import (
-    BY_ORGANIZATION,
-    AddressedList,
-    HolderRowAdmin,
-    SessionRowAdmin,
-    SharedIdAdmin,
-    badge,
-    in_a_row,
-    list_link,
-    of_hold_named,
-    redacted,
-    row_link,
-    shown_time,
-    wrapped,
-)
-from holdfast.adapters.postgres.admin.waiting import shown_positions
 from holdfast.adapters.postgres.models import (
     AuditEntry,
     Checkout,
@@ -47,6 +30,25 @@ from holdfast.adapters.postgres.models import (
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId
 from holdfast.domain.orders.order import revival_id
+from holdfast.entrypoints.admin.display import (
+    badge,
+    in_a_row,
+    list_link,
+    redacted,
+    row_link,
+    shown_time,
+    wrapped,
+)
+from holdfast.entrypoints.admin.holds.lines import former_lines_table, lines_table
+from holdfast.entrypoints.admin.lists import (
+    BY_ORGANIZATION,
+    AddressedList,
+    HolderRowAdmin,
+    SessionRowAdmin,
+    SharedIdAdmin,
+)
+from holdfast.entrypoints.admin.lookups import of_hold_named
+from holdfast.entrypoints.admin.waitlist import shown_positions
 
 _COLOUR_OF_STATUS = {
     HoldStatus.WAITING.value: "primary",

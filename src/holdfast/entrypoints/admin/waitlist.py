@@ -13,10 +13,9 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.admin.looking import (
-    BY_ORGANIZATION,
-    GrowingTableAdmin,
-    SessionRowAdmin,
+from holdfast.adapters.postgres.models import Block, Hold, Pool, WaitingLine, WaitingPlace, Waitlist
+from holdfast.domain.holds.hold import HoldStatus
+from holdfast.entrypoints.admin.display import (
     badge,
     list_link,
     redacted,
@@ -24,8 +23,7 @@ from holdfast.adapters.postgres.admin.looking import (
     shown_time,
     table,
 )
-from holdfast.adapters.postgres.models import Block, Hold, Pool, WaitingLine, WaitingPlace, Waitlist
-from holdfast.domain.holds.hold import HoldStatus
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, GrowingTableAdmin, SessionRowAdmin
 
 LINES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50

@@ -9,15 +9,12 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.admin.history import HistoryAdmin
-from holdfast.adapters.postgres.admin.looking import (
-    BY_ORGANIZATION,
-    badge,
-    pretty_json,
-    uuid_or_none,
-)
 from holdfast.adapters.postgres.models import Fact, RelayCursor
 from holdfast.domain.group.transitions import FactType
+from holdfast.entrypoints.admin.display import badge, pretty_json
+from holdfast.entrypoints.admin.history import HistoryAdmin
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION
+from holdfast.entrypoints.admin.lookups import uuid_or_none
 from holdfast.ports.facts.log import PARTITIONS
 
 WAITING_COUNTED_MAX = 10_000

@@ -10,16 +10,12 @@ from django.http import HttpRequest
 from django.utils.dateparse import parse_date, parse_time
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.admin.history import HistoryAdmin
-from holdfast.adapters.postgres.admin.looking import (
-    BY_ORGANIZATION,
-    pretty_json,
-    redacted,
-    row_link,
-    uuid_or_none,
-)
 from holdfast.adapters.postgres.models import ApiKey, AuditEntry
 from holdfast.domain.group.transitions import FactType
+from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
+from holdfast.entrypoints.admin.history import HistoryAdmin
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION
+from holdfast.entrypoints.admin.lookups import uuid_or_none
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
     DropdownFilter = admin.SimpleListFilter

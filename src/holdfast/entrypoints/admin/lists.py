@@ -1,29 +1,20 @@
-"""What the lists and pages share: how rows are found, and how values are shown."""
+"""The lists and pages that every subject builds on."""
 
-import json
-import re
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlencode
-from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
-from django.db.models import F, Model, OuterRef, Q, QuerySet, Subquery, TextField, Value
-from django.db.models.functions import Concat
+from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.functional import cached_property
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from holdfast.adapters.postgres.models import Hold, Seat, Session
-from holdfast.domain.amounts import written
-from holdfast.domain.values import Money
+from holdfast.adapters.postgres.models import Session
+from holdfast.entrypoints.admin.display import amount, redacted, row_link
+from holdfast.entrypoints.admin.lookups import uuid_or_none
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
     UnfoldAdmin = admin.ModelAdmin[Any]
@@ -36,119 +27,8 @@ else:
     AnyPaginator = Paginator
 
 ROWS_COUNTED_MAX = 10_000
-HOLDS_FOUND_MAX = 20
 
 BY_ORGANIZATION: tuple[Any, ...] = (("organization", AutocompleteSelectFilter),)
-_EMAIL = re.compile(r'([^\s@"<>(),;:\\])[^\s@"<>(),;:\\]*@')
-
-
-def redacted(text: str) -> str:
-    """The text, with every e-mail address in it as `u***@example.com`."""
-    return _EMAIL.sub(r"\1***@", text)
-
-
-def amount(minor: int, currency: str) -> str:
-    """An amount as people write it: `12.50 EUR`, on one line."""
-    return written(Money(minor, currency)).replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def shown_time(moment: datetime) -> str:
-    """In UTC, as the lists write it."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def badge(text: str, colour: str = "") -> SafeString:
-    return render_to_string("unfold/helpers/label.html", {"text": text, "type": colour})
-
-
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> SafeString:
-    context = {"table": {"headers": headers, "rows": list(rows)}}
-    return render_to_string("unfold/components/table.html", context)
-
-
-def wrapped(text: str) -> SafeString:
-    """Text that others have chosen: it may be one long word."""
-    return format_html('<span style="overflow-wrap: anywhere">{}</span>', redacted(text))
-
-
-def pretty_json(value: object) -> str | SafeString:
-    """JSON for people, without e-mail addresses."""
-    if value is None:
-        return "-"
-    text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
-    style = "white-space: pre-wrap; overflow-wrap: anywhere"
-    return format_html('<pre style="{}">{}</pre>', style, redacted(text))
-
-
-def link(url: str, text: object) -> SafeString:
-    return format_html('<a class="text-link" href="{}">{}</a>', url, text)
-
-
-def list_link(model: type[Model], text: str, row: Any, **columns: object) -> SafeString:
-    """A link to the rows of `model` in the row's organization that have these values."""
-    url = reverse(f"admin:holdfast_{model.__name__.lower()}_changelist")
-    lookups = {"organization__id__exact": row.organization_id, **columns}
-    return link(f"{url}?{urlencode(lookups)}", text)
-
-
-def row_link(
-    model: type[Model], row_id: UUID, text: object, organization_id: UUID | None = None
-) -> SafeString:
-    """With an organization where the id alone may not tell."""
-    url = reverse(f"admin:holdfast_{model.__name__.lower()}_change", args=[row_id])
-    return link(f"{url}?organization={organization_id}" if organization_id else url, text)
-
-
-def name_of(rows: QuerySet[Any], column: str) -> Subquery:
-    """The name of the row that a column points to. It is looked up for the rows that are shown; a
-    join would be planned for all of them, and badly as long as the tables have no statistics."""
-    own = {"organization_id": OuterRef("organization_id"), "id": OuterRef(column)}
-    return Subquery(rows.filter(**own).values("name"))
-
-
-def seat_name() -> Subquery:
-    """Where the seat of a row is, as people say it."""
-    own = {"organization_id": OuterRef("organization_id"), "id": OuterRef("seat_id")}
-    parts = (F("block__name"), Value(", row "), "row_name", Value(", seat "), "number")
-    named = Seat.objects.filter(**own).annotate(name=Concat(*parts, output_field=TextField()))
-    return Subquery(named.values("name"))
-
-
-def hold_reference() -> Subquery:
-    """What people call the hold of a row."""
-    own = {"organization_id": OuterRef("organization_id"), "id": OuterRef("hold_id")}
-    return Subquery(Hold.objects.filter(**own).values("reference"))
-
-
-def seat_link(row: Any) -> SafeString | str:
-    return "-" if row.seat_id is None else row_link(Seat, row.seat_id, row.seat_name)
-
-
-def in_a_row(links: Iterable[SafeString]) -> SafeString:
-    return format_html_join(" \N{MIDDLE DOT} ", "{}", ((one,) for one in links))
-
-
-def uuid_or_none(text: str) -> UUID | None:
-    try:
-        return UUID(text.strip())
-    except ValueError:
-        return None
-
-
-def holds_named(term: str) -> QuerySet[Hold]:
-    """The holds that a person names by an id or a reference."""
-    hold_id = uuid_or_none(term)
-    name = Q(pk=hold_id) if hold_id else Q(reference=term.strip().upper())
-    return Hold.objects.filter(name).select_related("organization")[:HOLDS_FOUND_MAX]
-
-
-def of_hold_named(term: str, *, id_column: str) -> Q:
-    """Rows of the hold that a person names. It is found first and then named with its organization,
-    so that each table is asked through its index."""
-    rows = Q(pk__in=())
-    for hold in holds_named(term):
-        rows |= Q(organization_id=hold.organization_id, **{id_column: hold.id})
-    return rows
 
 
 class BoundedPaginator(AnyPaginator):

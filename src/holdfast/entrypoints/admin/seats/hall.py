@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 from django.utils.safestring import mark_safe
 
 from holdfast.adapters.postgres.models import Block, Seat, Session
-from holdfast.adapters.postgres.seats.hall_drawing import Drawing, PlacedSeat, draw
 from holdfast.domain.seats.seat import SeatStatus
+from holdfast.entrypoints.admin.seats.drawing import Drawing, PlacedSeat, draw
 
 # Above this many seats nobody hovers over single ones, and their names would be most of the page.
 NAMED_MAX = 3_000

@@ -9,20 +9,6 @@ from django.db.models.functions import Concat, Upper
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.admin.hall import counted, seat_status_now
-from holdfast.adapters.postgres.admin.looking import (
-    BY_ORGANIZATION,
-    GrowingTableAdmin,
-    SessionRowAdmin,
-    amount,
-    badge,
-    in_a_row,
-    list_link,
-    name_of,
-    row_link,
-    table,
-    uuid_or_none,
-)
 from holdfast.adapters.postgres.models import (
     AuditEntry,
     Block,
@@ -35,6 +21,10 @@ from holdfast.adapters.postgres.models import (
     TicketType,
 )
 from holdfast.domain.seats.seat import SeatStatus
+from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link, table
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, GrowingTableAdmin, SessionRowAdmin
+from holdfast.entrypoints.admin.lookups import name_of, uuid_or_none
+from holdfast.entrypoints.admin.seats.hall import counted, seat_status_now
 
 BLOCKS_OFFERED_MAX = 100
 
