@@ -10,7 +10,7 @@ from functools import partial
 import structlog
 
 from holdfast.adapters.mail.console import ConsoleNotifier
-from holdfast.adapters.mail.smtp import MailServer, SmtpNotifier
+from holdfast.adapters.mail.smtp import SmtpNotifier
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
@@ -150,5 +150,5 @@ def _notifier(settings: Settings) -> Notifier | None:
         case "smtp":
             assert settings.holdfast_smtp_url is not None
             sender = Address(addr_spec=settings.holdfast_mail_from)
-            return SmtpNotifier(MailServer.of(settings.holdfast_smtp_url), sender)
+            return SmtpNotifier(settings.holdfast_smtp_url, sender)
     return None
