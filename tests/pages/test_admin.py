@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from holdfast.bootstrap.database import ensure_admin
+from holdfast.bootstrap.accounts import ensure_admin
 from tests.pages.conftest import NAME, PASSWORD, log_in
 from tests.pages.sales import EMAIL, Sale, list_of, page
 

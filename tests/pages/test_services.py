@@ -29,7 +29,7 @@ def test_the_admin_can_release_a_hold_through_the_services(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(app, "_prepare_process", lambda: Settings(database_url=database_url))
+    monkeypatch.setattr(app, "prepare_process", lambda: Settings(database_url=database_url))
     hold_id = sale.place()
     principal = Principal(OrganizationId(sale.organization_id), ApiKeyId(UUID(int=0)), frozenset())
     origin = Origin("operator:ann", str(uuid7()))

@@ -13,9 +13,8 @@ from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.adapters.redis.health import RedisDependency
-from holdfast.bootstrap.background import planned_duties
-from holdfast.bootstrap.consuming import ConsumerThread, consumer_threads
-from holdfast.bootstrap.duties import DutyThread
+from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
+from holdfast.bootstrap.duties import BackgroundThread, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
@@ -47,7 +46,7 @@ class Server:
         # Anybody can make us look for keys that do not exist: nothing else waits behind that.
         self._key_database = Database(self._room.url, connections_max=1)
         self.container = _container(settings, self._room, PostgresKeys(self._key_database))
-        self._threads: list[DutyThread | ConsumerThread] = [
+        self._threads: list[BackgroundThread] = [
             *(DutyThread(duty) for duty in planned_duties(self._room, settings)),
             *_consumers(settings, self._room),
         ]

@@ -4,8 +4,6 @@ It owns the lifespan: the engine starts before the first request and drains afte
 """
 
 import asyncio
-import gc
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
@@ -19,33 +17,27 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.bootstrap.database import setup_django
-from holdfast.bootstrap.logs import configure_logs
-from holdfast.bootstrap.parenthood import die_with_parent
+from holdfast.bootstrap.process import prepare_process
 from holdfast.bootstrap.server import Server
-from holdfast.bootstrap.settings import Settings, load_settings
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
 
-# How long a thread that computes keeps the interpreter while others want it. Long reads and large
-# orders compete with the engine's thread, which needs it some twenty times for a hold.
-SWITCH_SECONDS = 0.0005
-
 
 def create_everything() -> ASGIApp:
     """API and pages in one process."""
-    server = Server(_prepare_process())
+    server = Server(prepare_process())
     return _with_api(server, [_pages(server)])
 
 
 def create_api_only() -> ASGIApp:
-    return _with_api(Server(_prepare_process()), [])
+    return _with_api(Server(prepare_process()), [])
 
 
 def create_pages_only() -> ASGIApp:
     """With an engine for what operators do, and without the duties."""
-    server = Server(replace(_prepare_process(), holdfast_duties="none"))
+    server = Server(replace(prepare_process(), holdfast_duties="none"))
     return _served(server, [_pages(server)])
 
 
@@ -103,23 +95,6 @@ def _always_answering(app: ASGIApp) -> ASGIApp:
             await refusal(scope, receive, send)
 
     return answering
-
-
-def _prepare_process() -> Settings:
-    """Called once in each server process, right after it was forked."""
-    die_with_parent()
-    settings = load_settings()
-    configure_logs(settings)
-    _settle_memory()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    return settings
-
-
-def _settle_memory() -> None:
-    """What is loaded by now stays for ever, and a hold leaves no circles behind: looking for them
-    after every few hundred objects only takes time."""
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 def _pages(server: Server) -> BaseRoute:

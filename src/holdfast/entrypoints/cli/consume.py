@@ -1,11 +1,10 @@
 """`holdfast consume`."""
 
 import argparse
-import signal
-from threading import Event
 
-from holdfast.bootstrap.consuming import run_consumers
+from holdfast.bootstrap.consumers import run_consumers
 from holdfast.bootstrap.settings import Settings
+from holdfast.entrypoints.cli.terminal import stop_signal
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -22,8 +21,5 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def run(settings: Settings, _options: argparse.Namespace) -> int:
-    stopped = Event()
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: stopped.set())
-    run_consumers(settings, stopped)
+    run_consumers(settings, stop_signal())
     return 0

@@ -1,13 +1,10 @@
 """`holdfast relay`."""
 
 import argparse
-import signal
-from threading import Event
 
-from holdfast.bootstrap.relaying import relay_status, run_relay
+from holdfast.bootstrap.relay import relay_status, run_relay
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.terminal import CommandFailed, say, stop_signal
 from holdfast.ports.facts.log import LogAhead
 from holdfast.ports.store import StoreError
 
@@ -30,10 +27,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
     if options.status:
         _show_status(settings)
         return 0
-    stopped = Event()
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: stopped.set())
-    run_relay(settings, stopped)
+    run_relay(settings, stop_signal())
     return 0
 
 

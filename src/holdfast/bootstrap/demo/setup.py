@@ -10,11 +10,10 @@ from typing import Any
 
 from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedServiceError, EmbeddedValkey
 from holdfast.adapters.embedded.service import EmbeddedService
-from holdfast.bootstrap.database import ensure_admin, migrate
-from holdfast.bootstrap.demo_boat import BOAT_RIDE_ID, BOAT_SESSION_ID, GROUP_CART
-from holdfast.bootstrap.demo_watch import ServiceWatch
-from holdfast.bootstrap.settings import Settings, load_settings
-from holdfast.bootstrap.tenants import (
+from holdfast.bootstrap.accounts import ensure_admin
+from holdfast.bootstrap.database import migrate
+from holdfast.bootstrap.demo.boat import BOAT_RIDE_ID, BOAT_SESSION_ID, GROUP_CART
+from holdfast.bootstrap.demo.sale import (
     DEMO_BLOCK_IDS,
     DEMO_EVENT_ID,
     DEMO_GA_ID,
@@ -25,6 +24,8 @@ from holdfast.bootstrap.tenants import (
     DEMO_SMALL_ID,
     load_demo,
 )
+from holdfast.bootstrap.demo.watch import ServiceWatch
+from holdfast.bootstrap.settings import Settings, load_settings
 
 ADMIN_NAME = "admin"
 POSTGRES_DIRECTORY, VALKEY_DIRECTORY = "postgres", "valkey"

@@ -13,7 +13,7 @@ from granian.log import LogLevels
 
 from holdfast.bootstrap.database import refuse_unsafe_login
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.terminal import CommandFailed
 
 # Beyond the time that the engine has to drain, for the connections to close.
 _KILL_AFTER_DRAIN_SECONDS = 10

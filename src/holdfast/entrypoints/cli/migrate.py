@@ -7,8 +7,7 @@ from django.db import DatabaseError
 
 from holdfast.bootstrap.database import MigrationBusy, migrate
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.terminal import CommandFailed, say
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -1,9 +1,26 @@
-"""Asking before something is lost."""
+"""How a command talks to the person at the terminal, and hears that it should stop. Logs go
+elsewhere."""
 
 import argparse
+import signal
 import sys
+from threading import Event
 
-from holdfast.entrypoints.cli.failure import CommandFailed
+
+class CommandFailed(Exception):
+    """One clear sentence for the person at the terminal."""
+
+
+def say(text: str = "") -> None:
+    print(text, flush=True)  # noqa: T201
+
+
+def stop_signal() -> Event:
+    """Set by SIGTERM and by Ctrl-C."""
+    stopped = Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: stopped.set())
+    return stopped
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:

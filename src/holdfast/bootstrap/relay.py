@@ -10,7 +10,6 @@ import structlog
 from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.redis.facts import ValkeyPublisher
-from holdfast.bootstrap.duties import Duty
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.ports.facts.log import Publisher, RelayCursor, RelayLag
 from holdfast.services.facts.relay import Relay
@@ -28,13 +27,12 @@ class RelayStatus:
     cursors: tuple[RelayCursor, ...]
 
 
-def relay_duty(settings: Settings) -> Duty | None:
-    """None where there is no broker: then facts wait in the outbox, and can be polled."""
+def configured_relay(settings: Settings) -> Relay | None:
+    """None without a broker: then facts wait in the outbox, and can be polled."""
     publisher = _publisher(settings)
     if publisher is None:
         return None
-    relay = Relay(PostgresOutbox(_database_url(settings)), publisher, settings.holdfast_secret_key)
-    return Duty("relay", relay.tend)
+    return Relay(PostgresOutbox(_database_url(settings)), publisher, settings.holdfast_secret_key)
 
 
 def run_relay(settings: Settings, stopped: Event) -> None:

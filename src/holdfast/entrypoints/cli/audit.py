@@ -4,8 +4,7 @@ import argparse
 
 from holdfast.bootstrap.settings import Settings
 from holdfast.bootstrap.worker import checked_books
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.terminal import CommandFailed, say
 from holdfast.ports.audit.books import Checked
 from holdfast.ports.store import StoreError
 

@@ -21,8 +21,7 @@ from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
 from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
 from holdfast.adapters.redis.facts import ValkeyConsumer
 from holdfast.adapters.redis.streams import FACTS, INBOUND
-from holdfast.bootstrap.background import JOURNAL_SECONDS
-from holdfast.bootstrap.duties import Duty, DutyThread
+from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.ports.engine import Submit
@@ -45,34 +44,25 @@ STOP_SECONDS_MAX = 10.0
 log = structlog.get_logger()
 
 
-class ConsumerThread:
-    """One consumer on one thread, until it is stopped."""
+class ConsumerThread(BackgroundThread):
+    """One consumer on one thread."""
 
     def __init__(self, name: str, make: Callable[[], Consumer], handler: Handler) -> None:
+        super().__init__(name, self._run)
         self._name = name
         self._make = make
         self._handler = handler
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"holdfast-{name}", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self, timeout_seconds: float) -> None:
-        self._stopped.set()
-        if self._thread.ident is not None:
-            self._thread.join(timeout_seconds)
-
-    def _run(self) -> None:
+    def _run(self, stopped: threading.Event) -> None:
         """A consumer sees to lost connections itself; whatever else ends it is a fault of ours,
         and must not end it for good."""
-        while not self._stopped.is_set():
+        while not stopped.is_set():
             try:
-                self._make().run(self._handler, self._stopped)
+                self._make().run(self._handler, stopped)
             except Exception:
                 with contextlib.suppress(Exception):
                     log.exception("consumer_failed", consumer=self._name)
-                self._stopped.wait(AFTER_ERROR_SECONDS)
+                stopped.wait(AFTER_ERROR_SECONDS)
 
 
 def consumer_threads(
@@ -109,9 +99,7 @@ def run_consumers(settings: Settings, stopped: threading.Event) -> None:
     threads = consumer_threads(settings, room.admission, room.database)
     if not threads:
         raise _no_broker()
-    journal = DutyThread(
-        Duty("journal", lambda: 0.0 if room.journal.run_once() else JOURNAL_SECONDS)
-    )
+    journal = DutyThread(journal_duty(room.journal))
     room.start()
     journal.start()
     for thread in threads:

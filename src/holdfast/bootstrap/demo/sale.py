@@ -1,17 +1,15 @@
-"""Making organizations, and the sale that the demo shows."""
+"""The sale that the demo shows."""
 
 from datetime import UTC, datetime
-from typing import Literal
 from uuid import UUID, uuid5
-
-from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.access.keys import PostgresOrganizations
 from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.bootstrap.demo_boat import Step, boat_steps, fill_boat
-from holdfast.bootstrap.demo_hall import LEVELS, Level, is_shown
-from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.bootstrap.accounts import owner_url_of
+from holdfast.bootstrap.demo.boat import Step, boat_steps, fill_boat
+from holdfast.bootstrap.demo.hall import LEVELS, Level, is_shown
+from holdfast.bootstrap.settings import Settings
 from holdfast.domain.catalog.changes import (
     CreateBlock,
     CreateEvent,
@@ -46,16 +44,6 @@ DEMO_SEAT_IDS = tuple(
 )
 
 
-def create_organization(
-    settings: Settings, name: str, mode: Literal["test", "live"]
-) -> tuple[OrganizationId, str]:
-    """A new tenant and its first secret key, which is shown once and never stored."""
-    organization_id = OrganizationId(uuid7())
-    secret, key = new_secret_key(mode, "first key")
-    PostgresOrganizations(_owner_url(settings)).create(organization_id, name, [key])
-    return organization_id, secret
-
-
 def load_demo(settings: Settings, known_secret: str | None) -> str:
     """Load the demo organization where it is missing. Returns its test key: the one that is known
     already, or a new one."""
@@ -63,7 +51,7 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
         known_secret, key = new_secret_key("test", "demo")
     else:
         key = stored_key(known_secret, "demo")
-    organizations = PostgresOrganizations(_owner_url(settings))
+    organizations = PostgresOrganizations(owner_url_of(settings))
     organizations.create(DEMO_ORGANIZATION_ID, "Harbour Nights", [key])
     assert settings.database_url is not None
     database = Database(settings.database_url)
@@ -74,12 +62,6 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
         database.close()
     fill_boat(settings.database_url, DEMO_ORGANIZATION_ID)
     return known_secret
-
-
-def _owner_url(settings: Settings) -> str:
-    if settings.owner_url is None:
-        raise SettingsError("DATABASE_URL: must be set")
-    return settings.owner_url
 
 
 def _load_sale(catalogue: PostgresCatalogue) -> None:

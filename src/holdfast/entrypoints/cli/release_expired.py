@@ -1,13 +1,10 @@
 """`holdfast release-expired`."""
 
 import argparse
-import signal
-from threading import Event
 
 from holdfast.bootstrap.settings import Settings
 from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker, started_worker
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.terminal import CommandFailed, say, stop_signal
 from holdfast.ports.store import StoreError
 from holdfast.services.holds.sweep import Swept
 
@@ -51,10 +48,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _watch(worker: Worker) -> int:
-    stopped = Event()
-    for ending in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(ending, lambda *_: stopped.set())
-    worker.keep_releasing(stopped)
+    worker.keep_releasing(stop_signal())
     return 0
 
 
