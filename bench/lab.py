@@ -139,7 +139,7 @@ class Lab:
         self.checkpoint()
 
     def keep_line(self, is_kept: bool) -> None:
-        """Whether who finds nothing left may wait. As any change of the catalogue it raises the
+        """Whether who finds nothing left may wait. As any change of the catalog it raises the
         version; no server runs meanwhile."""
         with self.connected() as connection:
             connection.execute("UPDATE event SET waitlist = %s", (is_kept,))

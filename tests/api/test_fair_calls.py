@@ -24,7 +24,7 @@ from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.access import ALL_SCOPES
 from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.paging import Page, PageRequest
-from tests.api.world import ORGANIZATION, SESSION, StubCatalogue, World
+from tests.api.world import ORGANIZATION, SESSION, StubCatalog, World
 
 BUSY, QUIET, THIRD = (OrganizationId(UUID(int=number)) for number in (1, 2, 3))
 BOUND_SECONDS = 60
@@ -172,7 +172,7 @@ def test_who_finds_no_room_is_told_to_come_back() -> None:
     asyncio.run(scenario())
 
 
-class SlowCatalogue(StubCatalogue):
+class SlowCatalog(StubCatalog):
     """Answers one organization, and keeps the other at a gate."""
 
     def __init__(self, gate: Gate) -> None:
@@ -226,7 +226,7 @@ def slow_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Shares], W
 
     def make(shares: Shares) -> World:
         monkeypatch.setattr(app, "READS", shares)
-        monkeypatch.setattr("tests.api.world.StubCatalogue", lambda: SlowCatalogue(Gate()))
+        monkeypatch.setattr("tests.api.world.StubCatalog", lambda: SlowCatalog(Gate()))
         worlds.append(World())
         return worlds[0]
 
@@ -239,7 +239,7 @@ def test_a_crowd_of_slow_reads_does_not_delay_another_organization(
     slow_world: Callable[[Shares], World],
 ) -> None:
     world = slow_world(READS)
-    assert isinstance(world.catalogue, SlowCatalogue)
+    assert isinstance(world.catalogue, SlowCatalog)
     answer = asyncio.run(reads_beside(world, world.catalogue.gate, 50, READS.at_once))
     assert answer is not None
     assert answer.status_code == 200
@@ -248,7 +248,7 @@ def test_a_crowd_of_slow_reads_does_not_delay_another_organization(
 def test_without_shares_it_would(slow_world: Callable[[Shares], World]) -> None:
     """The control of the test above."""
     world = slow_world(replace(READS, at_once=READS.threads))
-    assert isinstance(world.catalogue, SlowCatalogue)
+    assert isinstance(world.catalogue, SlowCatalog)
     assert asyncio.run(reads_beside(world, world.catalogue.gate, 50, READS.threads)) is None
 
 
@@ -257,7 +257,7 @@ def test_imports_of_one_organization_hold_up_nobody(
 ) -> None:
     """Neither another one's import nor any read. The stub knows no session, and says so."""
     world = slow_world(READS)
-    assert isinstance(world.catalogue, SlowCatalogue)
+    assert isinstance(world.catalogue, SlowCatalog)
     gate = world.catalogue.gate
     quiet = world.keys.new_key(*ALL_SCOPES, organization_id=QUIET)
 

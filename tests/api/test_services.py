@@ -27,7 +27,7 @@ from holdfast.services.catalog.changes import Cataloguing
 from holdfast.services.holds.placement import repeat_key_text
 from holdfast.services.idempotency.fingerprint import repeat_key, request_fingerprint
 from holdfast.services.idempotency.seal import seal_of
-from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalogue, StubKeys
+from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalog, StubKeys
 
 PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))
 
@@ -145,7 +145,7 @@ class TestReading:
 
 class TestCataloguing:
     def test_a_change_of_policy_leaves_other_fields_and_null_clears(self) -> None:
-        catalogue = StubCatalogue()
+        catalogue = StubCatalog()
         cataloguing = Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"")
         cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
         cataloguing.change_event(EVENT, "New name", None, None)
@@ -158,7 +158,7 @@ class TestCataloguing:
         assert PolicyChange(quantity_max=None).applied_to(before) == PolicyOverride(300, None)
 
     def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
-        catalogue = StubCatalogue()
+        catalogue = StubCatalog()
         Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"").create_ticket_type(
             session_id=SESSION,
             name="Floor",
@@ -182,7 +182,7 @@ class TestCataloguing:
         ],
     )
     def test_a_store_that_fails_is_a_refusal(self, error: StoreError, code: RefusalCode) -> None:
-        failing = Cataloguing(StubCatalogue(error=error), ORGANIZATION, None, lambda _: b"")
+        failing = Cataloguing(StubCatalog(error=error), ORGANIZATION, None, lambda _: b"")
         answer = failing.change_pool(POOL, "x", None)
         assert isinstance(answer.outcome, Refusal)
         assert answer.outcome.code is code

@@ -1,4 +1,4 @@
-"""The API over the real engine and the store in memory; the catalogue is a stand-in that answers
+"""The API over the real engine and the store in memory; the catalog is a stand-in that answers
 whatever it is told to."""
 
 import asyncio
@@ -88,7 +88,7 @@ class StubKeys:
 
 
 @dataclass
-class StubCatalogue:
+class StubCatalog:
     """Knows one event. It keeps what it was asked to change."""
 
     changes: list[CatalogueChange] = field(default_factory=list)
@@ -264,7 +264,7 @@ class World:
         self.engine = Admission(self.store, PATIENT)
         self.engine.start()
         self.keys = StubKeys()
-        self.catalogue = StubCatalogue()
+        self.catalogue = StubCatalog()
         self.secret = self.keys.new_key(*ALL_SCOPES)
         self.attempts = KeptAttempts()
         self.container = ApiContainer(

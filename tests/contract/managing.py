@@ -1,4 +1,4 @@
-"""What the people behind a venue do to its catalogue, on each store in its own way."""
+"""What the people behind a venue do to its catalog, on each store in its own way."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.catalog import decision_barrier, statements
-from holdfast.adapters.postgres.catalog import store as catalogue_module
+from holdfast.adapters.postgres.catalog import store as catalog_module
 from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
 from holdfast.adapters.postgres.engine.locks import advisory_name
 from holdfast.adapters.postgres.holds.reader import Database
@@ -173,7 +173,7 @@ def test_no_hold_is_committed_on_the_old_terms_after_the_answer(
 def test_control_an_answer_that_does_not_wait_for_groups_comes_too_early(
     box: Box, rounds: Rounds, looks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogue_module, "await_decisions", lambda *_: None)
+    monkeypatch.setattr(catalog_module, "await_decisions", lambda *_: None)
     assert cancelled_during_a_group(box, rounds, looks)
 
 

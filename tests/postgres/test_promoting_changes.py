@@ -1,4 +1,4 @@
-"""Changes of the catalogue that free places, or end the sale, with people waiting in line."""
+"""Changes of the catalog that free places, or end the sale, with people waiting in line."""
 
 from collections.abc import Iterator
 

@@ -258,7 +258,7 @@ def test_relaying_costs_what_is_relayed(stage: Stage) -> None:
                 connection.execute(statement, [stage.venue.organization_id])
         with closing(connect(stage.url, "test", Watchdog())) as connection:
             explained = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + sql.UNPUBLISHED
-            # The first time it reads the catalogue as well.
+            # The first time it reads the catalog as well.
             for _ in range(2):
                 row = connection.execute(explained, (0, 11, BATCH_BYTES)).fetchone()
         assert row is not None

@@ -4,7 +4,7 @@ Refusal
 |-- about the ask          invalid_session, invalid_ticket_type, invalid_seat, invalid_block,
 |                          quantity_above_maximum, orphan_seat, invalid_seats,
 |                          too_many_seats
-|-- about the catalogue    invalid_event_state, invalid_sale_window, invalid_policy,
+|-- about the catalog    invalid_event_state, invalid_sale_window, invalid_policy,
 |                          duplicate_block, capacity_in_use
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)

@@ -289,7 +289,7 @@ def _lock_and_read(
 
 
 def _proposal_to(footprint: Footprint, ledger: Ledger, survey: Survey) -> Proposal | None:
-    """What was found, or not found, in a catalogue that has changed since counts for nothing."""
+    """What was found, or not found, in a catalog that has changed since counts for nothing."""
     if footprint.proposal is None:
         return None
     is_current = all(

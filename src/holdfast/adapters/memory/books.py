@@ -71,7 +71,7 @@ class MemoryBooks:
     def put_on_sale(
         self, session: SessionCatalogue, pools: Iterable[Pool], seats: Iterable[Seat] = ()
     ) -> None:
-        """Add or replace a session's catalogue; pools and seats keep their state if they exist."""
+        """Add or replace a session's catalog; pools and seats keep their state if they exist."""
         with self.changed:
             has_waiting = bool(self.lines.get(session.key))
             self.sessions[session.key] = replace(session, has_waiting=has_waiting)

@@ -3,7 +3,7 @@
 A resource sorts by kind, then organization, then name. Every lock in Holdfast is taken in that
 order, so no two transactions can wait for each other in a circle:
 
-    1 SESSION          shared; whoever changes the catalogue takes it exclusively
+    1 SESSION          shared; whoever changes the catalog takes it exclusively
     2 IDEMPOTENCY_KEY  advisory, so that one key has one effect
       HOLD_ID          advisory, for ids that clients choose
       HOLDER           advisory, where a holder may have only so much
@@ -145,7 +145,7 @@ class Footprint:
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What the unlocked look ahead has to find. Whether the holds that are to be placed need a look
-    at seats depends on the catalogue: see `seats_to_survey`."""
+    at seats depends on the catalog: see `seats_to_survey`."""
 
     sessions: frozenset[SessionKey] = frozenset()
     holds: frozenset[HoldKey] = frozenset()

@@ -104,7 +104,7 @@ class SeatWish:
 @dataclass(frozen=True, slots=True)
 class Line:
     """One immutable ask inside a hold. It remembers the pools it drew from, so that what is given
-    back goes where it came from even when the catalogue has changed since. Its number tells it from
+    back goes where it came from even when the catalog has changed since. Its number tells it from
     all other lines that its hold ever had. Only a line that waits for seats has a wish."""
 
     ticket_type_id: TicketTypeId

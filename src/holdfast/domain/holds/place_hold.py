@@ -276,7 +276,7 @@ def _runs_for(ask: Ask, lines: Sequence[Line]) -> list[int]:
 
 
 def _is_for(ask: Ask | SeatAsk, line: Line) -> bool:
-    """A price counts only where the platform names one: the catalogue's may have changed since."""
+    """A price counts only where the platform names one: the catalog's may have changed since."""
     return ask.ticket_type_id in {None, line.ticket_type_id} and ask.unit_price_minor in {
         None,
         line.unit_price_minor,

@@ -24,7 +24,7 @@ SEATS_PER_HOLD_MAX = 250
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """So many of a ticket type, at the catalogue's price unless the platform names one. Of a seated
+    """So many of a ticket type, at the catalog's price unless the platform names one. Of a seated
     type: the best that are available, in one block if it is named, so many of them accessible, and
     side by side or not at all if that is asked for. With `at_least`, as many as there are."""
 

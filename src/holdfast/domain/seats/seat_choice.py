@@ -153,7 +153,7 @@ def _take_found(
         return None
     proposal = ledger.proposal
     if proposal is None:
-        return NeedsMore()  # the catalogue has changed since the look ahead
+        return NeedsMore()  # the catalog has changed since the look ahead
     if proposal.asks != tuple(ask for _, ask in asks):
         return NeedsMore(was_overtaken=True)  # a cart that holds something else than it seemed
     if proposal.is_short:

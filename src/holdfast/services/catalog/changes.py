@@ -41,7 +41,7 @@ from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
 from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, CatalogueStore
 from holdfast.ports.store import Rejected, StoreError
 
-_log = structlog.get_logger("holdfast.catalogue")
+_log = structlog.get_logger("holdfast.catalog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class Cataloguing:
             return self.catalogue.apply(change, self.idempotency, self.render)
         except StoreError as error:
             kind = type(error).__name__
-            _log.error("catalogue.failed", change=type(change).__name__, problem=kind)
+            _log.error("catalog.failed", change=type(change).__name__, problem=kind)
             # What was rejected once is rejected again: a retry would not help.
             is_final = isinstance(error, Rejected)
             return CatalogueAnswer(

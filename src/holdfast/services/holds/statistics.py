@@ -80,7 +80,7 @@ class SaleCounter:
         sales: SaleStatisticsReader,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._catalogue = catalogue
+        self._catalog = catalogue
         self._holds = holds
         self._sales = sales
         self._clock = clock
@@ -101,7 +101,7 @@ class SaleCounter:
         organization_id, session_id, hours_max = key
         if session_id is not None:
             session = found(
-                lambda: self._catalogue.session(organization_id, session_id),
+                lambda: self._catalog.session(organization_id, session_id),
                 refusals.invalid_session,
             )
             if isinstance(session, Refusal):

@@ -150,7 +150,7 @@ CROSS JOIN LATERAL (
 HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
 HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")
 
-# Under the session's lock the version tells whether what we know of its catalogue still holds.
+# Under the session's lock the version tells whether what we know of its catalog still holds.
 SESSION_VERSIONS = """
 SELECT s.organization_id, s.id, s.version
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -225,7 +225,7 @@ ORDER BY b.lapses_at, h.id
 LIMIT %(limit)s
 """  # noqa: S608
 
-# The catalogue of a session, nearest policy last.
+# The catalog of a session, nearest policy last.
 SESSION_CATALOGUE = f"""
 SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
     e.sale_ends_at, EXISTS (

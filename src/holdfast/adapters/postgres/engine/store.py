@@ -48,7 +48,7 @@ class PostgresConnection:
         self._references = ReferenceNumbers()
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        """Costs nothing where all that is needed is the catalogue of a session that is known."""
+        """Costs nothing where all that is needed is the catalog of a session that is known."""
         known = self._surveyor.known(needs)
         if known is not None:
             return known

@@ -10,7 +10,7 @@ organizations. For writing it would not be, and the role of the admin has no rig
 """
 
 from holdfast.adapters.postgres.models.base import Organization
-from holdfast.adapters.postgres.models.catalogue import (
+from holdfast.adapters.postgres.models.catalog import (
     ApiKey,
     Event,
     Pool,

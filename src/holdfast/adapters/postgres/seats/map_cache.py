@@ -107,7 +107,7 @@ class SeatMaps:
 
 def _load(connection: Connection, key: SessionKey, ranks: Ranks) -> SeatMap:
     rows = connection.execute(sql.SEAT_PLACES, key).fetchall()
-    # A block that is younger than what we know of the catalogue is not offered yet.
+    # A block that is younger than what we know of the catalog is not offered yet.
     rows = [row for row in rows if row[1] in ranks]
     seats = SeatMap(make_plan((SeatPlace(*row[:11]) for row in rows), ranks))
     for row in rows:

@@ -1,4 +1,4 @@
-"""Promotion within a change of the catalogue: what it frees goes to those who wait, in the same
+"""Promotion within a change of the catalog: what it frees goes to those who wait, in the same
 transaction, before anybody who comes later can see it."""
 
 from collections.abc import Sequence
