@@ -17,7 +17,6 @@ from holdfast.adapters.postgres.catalog.records import (
 )
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.rows import array, columns
-from holdfast.adapters.postgres.waitlist.promotion import settle_lines
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
     ChangeBlock,
@@ -101,7 +100,6 @@ def change_block(connection: Connection, change: ChangeBlock) -> CatalogueOutcom
     values = (change.name, change.rank, organization_id, block_id)
     connection.execute(sql.CHANGE_BLOCK, values)
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    settle_lines(connection, organization_id, [session_id])
     return found(block_record(connection, organization_id, block_id))
 
 
@@ -163,7 +161,6 @@ def import_seats(connection: Connection, change: ImportSeats) -> CatalogueOutcom
         values = columns(map(_SEAT_COLUMNS, places[start : start + SEATS_PER_STATEMENT]))
         connection.execute(sql.INSERT_SEATS, (organization_id, session_id, *values))
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    settle_lines(connection, organization_id, [session_id])
     return ImportedSeats(session_id, tuple(imported))
 
 

@@ -138,14 +138,6 @@ WHERE organization_id = %s AND id = %s
 SESSIONS_OF_EVENT = """
 SELECT id FROM session WHERE organization_id = %s AND event_id = %s
 """
-# The sessions of an event where somebody is on the waitlist.
-WAITED_FOR_SESSIONS = """
-SELECT s.id FROM session s
-WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (
-    SELECT FROM waiting_line l
-    WHERE l.organization_id = s.organization_id AND l.session_id = s.id)
-ORDER BY s.id
-"""
 # The transactions that hold any of these locks, shared. PostgreSQL shows the two halves of a name.
 GROUPS_DECIDING = """
 SELECT DISTINCT l.virtualtransaction

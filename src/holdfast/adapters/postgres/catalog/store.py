@@ -14,6 +14,7 @@ from holdfast.adapters.postgres.catalog.hall_changes import (
     blocks_from_rows,
 )
 from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.waitlist.unsettled import unsettle
 from holdfast.domain import refusals
 from holdfast.domain.catalog.availability import BlockCounts, Counts, seated_counts
 from holdfast.domain.catalog.changes import CatalogueChange, ChangeEvent, ImportSeats
@@ -82,8 +83,9 @@ class PostgresCatalogue:
                 if recorded is not None:
                     return CatalogueAnswer(refusals.idempotency_key_reused())
             outcome = change_catalogue(connection, change)
+            unsettled = unsettle(connection, change, outcome)
             if idempotency is None:
-                return CatalogueAnswer(outcome)
+                return CatalogueAnswer(outcome, unsettled=unsettled)
             body = render(outcome)
             if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
                 connection.execute(
@@ -95,7 +97,7 @@ class PostgresCatalogue:
                         body,
                     ),
                 )
-            return CatalogueAnswer(outcome, body)
+            return CatalogueAnswer(outcome, body, unsettled=unsettled)
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return self._one(organization_id, sql.EVENTS, event_id, sql.event_from_row)

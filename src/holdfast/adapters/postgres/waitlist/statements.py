@@ -90,15 +90,18 @@ WHERE waitlist.organization_id = changed.organization_id
     AND waitlist.session_id = changed.session_id
 """
 
-# Of these sessions, those where somebody waits. From here on they are this transaction's, and until
-# they have been settled, the promoter's.
-UNSETTLE = """
+# Marks the waitlists that somebody is on: of one session, or of all sessions of an event.
+_UNSETTLE = """
 UPDATE waitlist w SET is_settled = false
-WHERE w.organization_id = %s AND w.session_id = ANY (%s::uuid[]) AND EXISTS (
-    SELECT FROM waiting_line l
-    WHERE l.organization_id = w.organization_id AND l.session_id = w.session_id)
+FROM session s
+WHERE w.organization_id = %s AND s.organization_id = w.organization_id AND s.id = w.session_id
+    AND {of_change} = %s AND EXISTS (
+        SELECT FROM waiting_line l
+        WHERE l.organization_id = w.organization_id AND l.session_id = w.session_id)
 RETURNING w.session_id
 """
+UNSETTLE_SESSION = _UNSETTLE.format(of_change="s.id")
+UNSETTLE_EVENT = _UNSETTLE.format(of_change="s.event_id")
 
 # Before it are all who came earlier and want any of the same. Its own line tells how fast it goes.
 POSITION = """
