@@ -176,10 +176,9 @@ def _refuse_pools(
     pool_ids: Sequence[PoolId],
 ) -> Refusal | None:
     distinct = list(set(pool_ids))
-    row = connection.execute(
-        sql.POOLS_IN_SESSION, (organization_id, session_id, distinct)
-    ).fetchone()
-    return None if row and row[0] == len(distinct) else refusals.invalid_pool()
+    wanted = (organization_id, session_id, distinct)
+    ((known,),) = connection.execute(sql.POOLS_IN_SESSION, wanted)
+    return None if known == len(distinct) else refusals.invalid_pool()
 
 
 def _create_ticket_type(connection: Connection, change: CreateTicketType) -> CatalogueOutcome:
@@ -231,8 +230,9 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         if refusal is not None:
             return refusal
     if change.pool_ids is not None:
-        row = connection.execute(sql.IS_WAITED_FOR, (organization_id, session_id, id_)).fetchone()
-        if row and row[0] and set(change.pool_ids) != set(ticket_type.pool_ids):
+        wanted = (organization_id, session_id, id_)
+        ((is_waited_for,),) = connection.execute(sql.IS_WAITED_FOR, wanted)
+        if is_waited_for and set(change.pool_ids) != set(ticket_type.pool_ids):
             return refusals.others_are_waiting()
         connection.execute(sql.CLEAR_POOLS, (organization_id, id_))
         pool_ids = list(dict.fromkeys(change.pool_ids))
