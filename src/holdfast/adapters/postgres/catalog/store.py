@@ -76,7 +76,9 @@ class PostgresCatalogue:
                 if not lock_key(connection, idempotency):
                     return CatalogueAnswer(refusals.request_in_progress())
                 names = (idempotency.organization_id, idempotency.digest)
-                for fingerprint, body in connection.execute(sql.RECORDED_ANSWER, names):
+                recorded = connection.execute(sql.RECORDED_ANSWER, names).fetchone()
+                if recorded is not None:
+                    fingerprint, body = recorded
                     if fingerprint == idempotency.fingerprint:
                         return CatalogueAnswer(None, body, is_replay=True)
                     return CatalogueAnswer(refusals.idempotency_key_reused())

@@ -1,6 +1,6 @@
 """Rows on their way into a statement: one array for each column."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -21,11 +21,14 @@ class ColumnList:
     def __init__(self, columns: str) -> None:
         self._types = dict(column.split() for column in columns.split(","))
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
     def __str__(self) -> str:
-        return ", ".join(self._types)
+        return ", ".join(self)
 
     def of(self, table: str) -> str:
-        return ", ".join(f"{table}.{name}" for name in self._types)
+        return ", ".join(f"{table}.{name}" for name in self)
 
     @property
     def stored(self) -> str:
@@ -39,7 +42,7 @@ class ColumnList:
         return f"unnest({arrays}) AS {table} ({self})"
 
     def set_from(self, table: str) -> str:
-        return ", ".join(f"{name} = {table}.{name}" for name in self._types if name not in _KEY)
+        return ", ".join(f"{name} = {table}.{name}" for name in self if name not in _KEY)
 
 
 def columns(rows: Iterable[Sequence[Any]]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -206,25 +207,7 @@ CHANGED_HOLD = ColumnList(
     " expires_at timestamptz, due_at timestamptz, warn_at timestamptz, confirmed_at timestamptz,"
     " cancelled_at timestamptz, expired_at timestamptz, checkout_id uuid, order_id uuid"
 )
-
-
-def changed_hold_row(hold: Hold) -> Row:
-    return (
-        hold.organization_id,
-        hold.id,
-        hold.status.value,
-        hold.version,
-        hold.updated_at,
-        hold.expires_at,
-        hold.due_at,
-        hold.warn_at,
-        hold.confirmed_at,
-        hold.cancelled_at,
-        hold.expired_at,
-        hold.checkout_id,
-        hold.order_id,
-    )
-
+changed_hold_row = attrgetter(*CHANGED_HOLD)
 
 HOLD_CONTENTS = ColumnList(
     "organization_id uuid, id uuid, quantity integer, total_minor bigint, held_at timestamptz,"

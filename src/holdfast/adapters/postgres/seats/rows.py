@@ -5,7 +5,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from holdfast.adapters.postgres.engine.rows import ColumnList, Row
+from holdfast.adapters.postgres.engine.rows import ColumnList
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.seats.seat import Seat, SeatPlace, SeatStatus
 
@@ -55,17 +55,4 @@ CHANGED_SEAT = ColumnList(
     "organization_id uuid, id uuid, status text, hold_id uuid, holder_key uuid,"
     " held_until timestamptz, locked_at timestamptz, blocked_reason text, version integer"
 )
-
-
-def changed_seat_row(seat: Seat) -> Row:
-    return (
-        seat.organization_id,
-        seat.id,
-        seat.status.value,
-        seat.hold_id,
-        seat.holder_key,
-        seat.held_until,
-        seat.locked_at,
-        seat.blocked_reason,
-        seat.version,
-    )
+changed_seat_row = attrgetter(*CHANGED_SEAT)
