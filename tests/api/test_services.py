@@ -1,5 +1,7 @@
 """The use cases, without HTTP."""
 
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import UUID, uuid4
@@ -9,10 +11,16 @@ from cryptography.exceptions import InvalidTag
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalog.changes import ChangeEvent, CreateTicketType
-from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId
+from holdfast.domain.catalog.model import ALWAYS_ON_SALE as SALE
+from holdfast.domain.group.command import Command
+from holdfast.domain.group.outcomes import Promoted
+from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SessionId
 from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.refusals import service_unavailable
+from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.ports.access import ALL_SCOPES, Principal
+from holdfast.ports.engine import Answer, Render
 from holdfast.ports.holds import SeenHold
 from holdfast.ports.store import Rejected, StoreError, StoreUnavailable
 from holdfast.services import reads
@@ -23,11 +31,22 @@ from holdfast.services.access.authentication import (
     secret_hash,
     stored_key,
 )
+from holdfast.services.catalog import changes
 from holdfast.services.catalog.changes import Cataloguing
 from holdfast.services.holds.placement import repeat_key_text
 from holdfast.services.idempotency.fingerprint import repeat_key, request_fingerprint
 from holdfast.services.idempotency.seal import seal_of
-from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalogue, StubKeys
+from holdfast.services.waitlist import SESSIONS_PER_RUN
+from tests.api.world import (
+    EVENT,
+    EVENT_ON_SALE,
+    NOW,
+    ORGANIZATION,
+    POOL,
+    SESSION,
+    StubCatalogue,
+    StubKeys,
+)
 
 PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))
 
@@ -143,10 +162,52 @@ class TestReading:
         assert away.code is RefusalCode.SERVICE_UNAVAILABLE
 
 
+@dataclass
+class StubEngine:
+    """Gives every command the same answer, or none."""
+
+    answer: Answer | None = None
+    commands: list[Command] = field(default_factory=list)
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        self.commands.append(command)
+        future: Future[Answer] = Future()
+        if self.answer is not None:
+            future.set_result(self.answer)
+        return future
+
+
+def office(catalogue: StubCatalogue, engine: StubEngine | None = None) -> Cataloguing:
+    return Cataloguing(catalogue, engine or StubEngine(), ORGANIZATION, None, lambda _: b"")
+
+
 class TestCataloguing:
+    @pytest.mark.parametrize(
+        "answer",
+        [None, Answer(service_unavailable())],
+        ids=["an engine that is late", "an engine that refuses"],
+    )
+    def test_a_change_stands_whatever_becomes_of_the_promotion(
+        self, answer: Answer | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(changes, "PROMOTION_SECONDS_MAX", 0.01)
+        engine = StubEngine(answer)
+        catalogue = StubCatalogue(unsettled=(SESSION,))
+        created = office(catalogue, engine).create_event("Gala", "EUR", PolicyOverride(), SALE)
+        assert created.outcome == EVENT_ON_SALE
+        (command,) = engine.commands
+        assert isinstance(command, PromoteWaiting)
+        assert command.session_key == (ORGANIZATION, SESSION)
+
+    def test_waitlists_beyond_one_run_are_left_to_the_promoter(self) -> None:
+        engine = StubEngine(Answer(Promoted(1, NOW)))
+        many = tuple(SessionId(uuid4()) for _ in range(SESSIONS_PER_RUN + 1))
+        office(StubCatalogue(unsettled=many), engine).change_pool(POOL, "x", None)
+        assert len(engine.commands) == SESSIONS_PER_RUN
+
     def test_a_change_of_policy_leaves_other_fields_and_null_clears(self) -> None:
         catalogue = StubCatalogue()
-        cataloguing = Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"")
+        cataloguing = office(catalogue)
         cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
         cataloguing.change_event(EVENT, "New name", None, None)
         assert catalogue.changes == [
@@ -159,7 +220,7 @@ class TestCataloguing:
 
     def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
         catalogue = StubCatalogue()
-        Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"").create_ticket_type(
+        office(catalogue).create_ticket_type(
             session_id=SESSION,
             name="Floor",
             price_minor=4500,
@@ -182,7 +243,6 @@ class TestCataloguing:
         ],
     )
     def test_a_store_that_fails_is_a_refusal(self, error: StoreError, code: RefusalCode) -> None:
-        failing = Cataloguing(StubCatalogue(error=error), ORGANIZATION, None, lambda _: b"")
-        answer = failing.change_pool(POOL, "x", None)
+        answer = office(StubCatalogue(error=error)).change_pool(POOL, "x", None)
         assert isinstance(answer.outcome, Refusal)
         assert answer.outcome.code is code

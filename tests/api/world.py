@@ -94,6 +94,7 @@ class StubCatalogue:
     changes: list[CatalogueChange] = field(default_factory=list)
     keys: list[IdempotencyKey | None] = field(default_factory=list)
     error: StoreError | None = None
+    unsettled: tuple[SessionId, ...] = ()
 
     def apply(
         self,
@@ -108,7 +109,8 @@ class StubCatalogue:
         outcome: CatalogueOutcome = EVENT_ON_SALE
         if not isinstance(change, CreateEvent):
             outcome = refusals.event_not_found()
-        return CatalogueAnswer(outcome, render(outcome) if idempotency else None)
+        body = render(outcome) if idempotency else None
+        return CatalogueAnswer(outcome, body, unsettled=self.unsettled)
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return EVENT_ON_SALE if event_id == EVENT else None

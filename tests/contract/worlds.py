@@ -11,11 +11,11 @@ from uuid import uuid4
 import psycopg
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.adapters.postgres.engine import statements
-from holdfast.adapters.postgres.engine.rows import hold_from_row, seat_from_row
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS, hold_from_row
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
+from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS, seat_from_row
 from holdfast.domain.catalog.model import Offer, SeatBlock, SessionCatalogue
 from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.group.footprint import Resource, ResourceKind
@@ -335,11 +335,11 @@ class PostgresWorld(_World, PostgresManager):
         return dict(rows)
 
     def all_holds(self, venue: Venue) -> list[Hold]:
-        query = f"SELECT {statements.HOLD_COLUMNS} FROM hold h WHERE h.organization_id = %s"
+        query = f"SELECT {HOLD_COLUMNS} FROM hold h WHERE h.organization_id = %s"
         return [hold_from_row(row) for row in self._rows(query, venue.organization_id)]
 
     def all_seats(self, venue: Venue) -> dict[SeatId, Seat]:
-        query = f"SELECT {statements.SEAT_COLUMNS} FROM seat s WHERE s.organization_id = %s"
+        query = f"SELECT {SEAT_COLUMNS} FROM seat s WHERE s.organization_id = %s"
         seats = map(seat_from_row, self._rows(query, venue.organization_id))
         return {seat.id: seat for seat in seats}
 

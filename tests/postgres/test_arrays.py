@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.adapters.postgres.engine.rows import array, columns, ids_array
+from holdfast.adapters.postgres.engine.rows import ColumnList, array, columns, ids_array
 
 NASTY = ["", " ", "NULL", "null", '"', "\\", "{}", ",", "a,b", "'", "\n\t", "ü€🎫", '\\"', "%s"]
 
@@ -65,3 +65,22 @@ def test_an_array_may_be_a_value_of_another(database_url: str) -> None:
 
 def test_rows_become_columns() -> None:
     assert columns([(1, "a"), (2, None)]) == ["{1,2}", '{"a",null}']
+
+
+def test_a_column_list_writes_rows_into_the_columns_that_it_names(database_url: str) -> None:
+    listed = ColumnList("organization_id uuid, id integer, name text, wants text::uuid[]")
+    organization_id, wanted = uuid4(), [uuid4(), uuid4()]
+    made = [(organization_id, 1, "a", ids_array(wanted)), (organization_id, 2, None, "{}")]
+    with psycopg.connect(database_url) as connection:
+        connection.execute(
+            "CREATE TEMP TABLE thing (wants uuid[], name text, id integer, organization_id uuid)"
+        )
+        values = f"SELECT {listed.stored} FROM {listed.unnested('made')}"
+        connection.execute(f"INSERT INTO thing ({listed}) {values}".encode(), columns(made))
+        changed = f"UPDATE thing SET {listed.set_from('other')} FROM thing other"
+        connection.execute(f"{changed} WHERE thing.id = 2 AND other.id = 1".encode())
+        found = connection.execute(f"SELECT {listed.of('t')} FROM thing t ORDER BY id".encode())
+        assert found.fetchall() == [
+            (organization_id, 1, "a", wanted),
+            (organization_id, 2, "a", wanted),
+        ]

@@ -1,19 +1,12 @@
-"""Changes of the catalogue that free places, or end the sale, with people waiting in line."""
+"""Changes of the catalog that free places, or end the sale, with people on the waitlist."""
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
 from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
-from holdfast.domain.catalog.changes import (
-    CatalogueChange,
-    ChangeEvent,
-    ChangePool,
-    ChangeTicketType,
-    SaleChange,
-)
+from holdfast.domain.catalog.changes import ChangePool, SaleChange
 from holdfast.domain.catalog.model import EventStatus
 from holdfast.domain.catalog.seat_import import DraftBlock, DraftSeat, Source
 from holdfast.domain.group.outcomes import Waiting
@@ -23,7 +16,9 @@ from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
+from holdfast.ports.catalog import CatalogueOutcome
 from holdfast.services.catalog.changes import Cataloguing
+from holdfast.services.waitlist import Promoter
 from tests.contract.asking import ask, placed
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
@@ -36,6 +31,7 @@ class SoldOut:
     def __init__(self, world: PostgresWorld, engine: Admission, database: Database) -> None:
         self.world, self.engine = world, engine
         self.catalogue, self.reader = PostgresCatalogue(database), PostgresHolds(database)
+        self.promoter = Promoter(self.reader, engine)
         policy = HoldPolicy(waitlist=True, waiting_places_max=50)
         hall = Hall({"Stalls": {"A": 2}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
         plan = Plan({"floor": 2, "lawn": 9}, {"standing": ("floor",)}, policy, hall=hall)
@@ -48,9 +44,29 @@ class SoldOut:
         assert isinstance(outcome, Waiting), outcome
         return outcome.hold
 
-    def change(self, change: CatalogueChange) -> None:
-        answer = self.catalogue.apply(change, None, lambda _: b"")
+    @property
+    def office(self) -> Cataloguing:
+        return Cataloguing(
+            self.catalogue, self.engine, self.venue.organization_id, None, lambda _: b""
+        )
+
+    def resize_floor(self, total: int) -> None:
+        answer = self.office.change_pool(self.venue.pools["floor"], None, total)
         assert not isinstance(answer.outcome, Refusal), answer
+
+    def draw(self, ticket_type: str, *pools: str) -> CatalogueOutcome | None:
+        return self.office.change_ticket_type(
+            ticket_type_id=self.venue.ticket_types[ticket_type],
+            name=None,
+            price_minor=None,
+            pool_ids=tuple(self.venue.pools[pool] for pool in pools),
+            policy=None,
+        ).outcome
+
+    def event_id(self) -> EventId:
+        session = self.catalogue.session(self.venue.organization_id, self.venue.session_id)
+        assert session is not None
+        return session.event_id
 
     def status(self, hold: Hold) -> HoldStatus:
         return self.world.hold(self.venue, hold.id).status
@@ -71,21 +87,40 @@ def sold_out(fresh_world: PostgresWorld, fresh_engine: Admission) -> Iterator[So
 
 def test_a_larger_pool_goes_to_those_who_wait_in_their_order(sold_out: SoldOut) -> None:
     first, second, third = (sold_out.wait("standing", 2) for _ in range(3))
-    organization_id, floor = sold_out.venue.organization_id, sold_out.venue.pools["floor"]
-    sold_out.change(ChangePool(organization_id, floor, total=6))
+    sold_out.resize_floor(6)
     promoted = [sold_out.status(hold) for hold in (first, second, third)]
     assert promoted == [HoldStatus.ACTIVE, HoldStatus.ACTIVE, HoldStatus.WAITING]
-    assert sold_out.world.pool(floor).held == 6
+    assert sold_out.world.pool(sold_out.venue.pools["floor"]).held == 6
     assert sold_out.is_settled()
 
 
 def test_what_is_left_after_one_transactions_share_is_the_promoters(sold_out: SoldOut) -> None:
     for _ in range(PROMOTIONS_MAX + 1):
         sold_out.wait("standing", 1)
-    organization_id, floor = sold_out.venue.organization_id, sold_out.venue.pools["floor"]
-    sold_out.change(ChangePool(organization_id, floor, total=100))
+    floor = sold_out.venue.pools["floor"]
+    sold_out.resize_floor(100)
     assert sold_out.world.pool(floor).held == 2 + PROMOTIONS_MAX
     assert not sold_out.is_settled()
+    assert sold_out.promoter.run_once() == 1
+    assert sold_out.is_settled()
+
+
+def test_the_promoter_follows_a_change_whose_server_died_after_the_commit(
+    sold_out: SoldOut,
+) -> None:
+    """Newcomers take nothing meanwhile."""
+    first = sold_out.wait("standing", 2)
+    venue = sold_out.venue
+    larger = ChangePool(venue.organization_id, venue.pools["floor"], total=4)
+    answer = sold_out.catalogue.apply(larger, None, lambda _: b"")
+    assert answer.unsettled == (venue.session_id,)
+    assert sold_out.status(first) is HoldStatus.WAITING
+    assert not sold_out.is_settled()
+    newcomer = sold_out.wait("standing", 1)
+    assert sold_out.promoter.run_once() == 1
+    assert sold_out.status(first) is HoldStatus.ACTIVE
+    assert sold_out.status(newcomer) is HoldStatus.WAITING
+    assert sold_out.is_settled()
 
 
 def test_new_seats_go_to_those_who_wait_for_seats(sold_out: SoldOut) -> None:
@@ -93,8 +128,7 @@ def test_new_seats_go_to_those_who_wait_for_seats(sold_out: SoldOut) -> None:
     venue = sold_out.venue
     source = Source(1, "line 1")
     seats = tuple(DraftSeat(source, "B", str(number)) for number in (1, 2))
-    cataloguing = Cataloguing(sold_out.catalogue, venue.organization_id, None, lambda _: b"")
-    cataloguing.import_seats(venue.session_id, [DraftBlock(source, "Stalls", seats)])
+    sold_out.office.import_seats(venue.session_id, [DraftBlock(source, "Stalls", seats)])
     promoted = sold_out.world.hold(venue, hold.id)
     assert promoted.status is HoldStatus.ACTIVE
     assert [(seat.row, seat.number) for seat in promoted.seats] == [("B", "1"), ("B", "2")]
@@ -102,30 +136,25 @@ def test_new_seats_go_to_those_who_wait_for_seats(sold_out: SoldOut) -> None:
 
 def test_a_cancelled_event_ends_its_lines(sold_out: SoldOut) -> None:
     holds = [sold_out.wait("standing", 1), sold_out.wait("seat", 1)]
-    with psycopg.connect(sold_out.world.url) as owner:
-        row = owner.execute(
-            "SELECT event_id FROM session WHERE id = %s", [sold_out.venue.session_id]
-        ).fetchone()
-    assert row is not None
     cancelled = SaleChange(status=EventStatus.CANCELLED)
-    sold_out.change(ChangeEvent(sold_out.venue.organization_id, EventId(row[0]), sale=cancelled))
+    sold_out.office.change_event(sold_out.event_id(), None, None, cancelled)
     assert {sold_out.status(hold) for hold in holds} == {HoldStatus.CANCELLED}
+    assert sold_out.is_settled()
+
+
+def test_a_new_name_of_an_event_leaves_its_waitlists_alone(sold_out: SoldOut) -> None:
+    sold_out.wait("standing", 1)
+    answer = sold_out.office.change_event(sold_out.event_id(), "Matinee", None, None)
+    assert not answer.unsettled
     assert sold_out.is_settled()
 
 
 def test_a_change_that_is_refused_promotes_nobody(sold_out: SoldOut) -> None:
     hold = sold_out.wait("standing", 1)
-    smaller = ChangePool(sold_out.venue.organization_id, sold_out.venue.pools["floor"], total=1)
-    answer = sold_out.catalogue.apply(smaller, None, lambda _: b"")
+    answer = sold_out.office.change_pool(sold_out.venue.pools["floor"], None, 1)
     assert isinstance(answer.outcome, Refusal)
+    assert not answer.unsettled
     assert sold_out.status(hold) is HoldStatus.WAITING
-
-
-def drawn_from(sold_out: SoldOut, ticket_type: str, *pools: str) -> ChangeTicketType:
-    venue = sold_out.venue
-    pool_ids = tuple(venue.pools[pool] for pool in pools)
-    type_id = venue.ticket_types[ticket_type]
-    return ChangeTicketType(venue.organization_id, type_id, pool_ids=pool_ids)
 
 
 @pytest.mark.parametrize(
@@ -135,16 +164,15 @@ def test_what_somebody_waits_for_is_not_drawn_from_elsewhere(
     sold_out: SoldOut, ticket_type: str, pools: tuple[str, ...]
 ) -> None:
     hold = sold_out.wait(ticket_type, 1)
-    change = drawn_from(sold_out, ticket_type, *pools)
-    answer = sold_out.catalogue.apply(change, None, lambda _: b"")
-    assert isinstance(answer.outcome, Refusal)
-    assert answer.outcome.code is RefusalCode.OTHERS_ARE_WAITING
+    outcome = sold_out.draw(ticket_type, *pools)
+    assert isinstance(outcome, Refusal)
+    assert outcome.code is RefusalCode.OTHERS_ARE_WAITING
     assert sold_out.status(hold) is HoldStatus.WAITING
     ask(sold_out.engine, sold_out.venue.release(hold.id))
-    sold_out.change(drawn_from(sold_out, ticket_type, "lawn"))
+    assert not isinstance(sold_out.draw(ticket_type, "lawn"), Refusal)
 
 
 def test_the_same_pools_or_those_of_another_type_are_no_such_change(sold_out: SoldOut) -> None:
     sold_out.wait("standing", 1)
-    sold_out.change(drawn_from(sold_out, "standing", "floor"))
-    sold_out.change(drawn_from(sold_out, "seat", "lawn"))
+    assert not isinstance(sold_out.draw("standing", "floor"), Refusal)
+    assert not isinstance(sold_out.draw("seat", "lawn"), Refusal)

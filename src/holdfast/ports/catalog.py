@@ -31,11 +31,13 @@ CatalogueOutcome = Event | Session | PoolState | TicketType | Block | ImportedSe
 
 @dataclass(frozen=True, slots=True)
 class CatalogueAnswer:
-    """`body` is the rendered answer, stored for the idempotency key. A replay has no outcome."""
+    """`body` is the rendered answer, stored for the idempotency key. A replay has no outcome.
+    `unsettled` are the sessions where the change may have freed places for the waitlist."""
 
     outcome: CatalogueOutcome | None
     body: bytes | None = None
     is_replay: bool = False
+    unsettled: tuple[SessionId, ...] = ()
 
 
 class CatalogueStore(Protocol):
@@ -48,7 +50,8 @@ class CatalogueStore(Protocol):
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogueOutcome], bytes],
     ) -> CatalogueAnswer:
-        """Make the change and record its answer in one transaction."""
+        """Make the change, mark the waitlists that it concerns and record its answer, in one
+        transaction. Newcomers take nothing from a marked waitlist; promoting clears the mark."""
         ...
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None: ...

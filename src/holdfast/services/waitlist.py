@@ -1,5 +1,6 @@
 """The promoter. The transaction that frees a place gives it to the next party on the waitlist; the
-promoter does the rest, which was too much for one transaction or locked by another.
+promoter does the rest: what was too much for one transaction, locked by another, or freed by a
+change of the catalog whose server died.
 
 Like the reaper it reads without locks and submits commands, so several promoters do no harm. A
 lease lets one work at a time, which is enough.
@@ -29,6 +30,13 @@ TURN_SECONDS = 1.0
 SWEEP_SECONDS = 30.0
 
 _log = structlog.get_logger("holdfast.promoter")
+
+
+def submit_promotions(
+    submit: Submit, sessions: Iterable[SessionKey]
+) -> dict[SessionKey, Future[Answer]]:
+    origin = Origin(actor="promoter", request_id=str(uuid7()))
+    return {key: submit.submit(PromoteWaiting(*key, origin)) for key in sessions}
 
 
 @dataclass(slots=True)
@@ -84,13 +92,8 @@ class Promoter:
         return promoted, is_last
 
     def _promote(self, sessions: Iterable[SessionKey], wait_seconds: float) -> int:
-        origin = Origin(actor="promoter", request_id=str(uuid7()))
         in_flight = {key: each for key, each in self._unanswered.items() if not each.done()}
-        asked = {
-            key: self.submit.submit(PromoteWaiting(*key, origin))
-            for key in sessions
-            if key not in in_flight
-        }
+        asked = submit_promotions(self.submit, (key for key in sessions if key not in in_flight))
         finished, unanswered = wait(asked.values(), timeout=wait_seconds)
         if unanswered:
             _log.warning("promoter.unanswered", commands=len(unanswered))

@@ -21,6 +21,5 @@ class PostgresPruning:
 
     def _pruned(self, statement: str, *parameters: int) -> int:
         with self._database.transaction() as connection:
-            row = connection.execute(statement, parameters).fetchone()
-        assert row is not None
-        return int(row[0])
+            ((count,),) = connection.execute(statement, parameters)
+        return int(count)

@@ -55,10 +55,15 @@ def shown_positions(holds: Iterable[Hold]) -> dict[tuple[UUID, UUID], str]:
         _POSITION, [POSITION_COUNTED_MAX], output_field=IntegerField()
     )
     rows = Hold.objects.filter(
-        organization_id__in={key[0] for key in keys}, id__in={key[1] for key in keys}
+        organization_id__in={organization_id for organization_id, _ in keys},
+        id__in={id_ for _, id_ in keys},
     )
     counted = rows.annotate(position=position).values_list("organization_id", "id", "position")
-    return {(row[0], row[1]): _shown(row[2]) for row in counted if (row[0], row[1]) in keys}
+    return {
+        (organization_id, id_): _shown(position)
+        for organization_id, id_, position in counted
+        if (organization_id, id_) in keys
+    }
 
 
 def _shown(counted: int) -> str:

@@ -41,6 +41,7 @@ class Api(Edge):
         seat_finder = SeatFinder(container.seats)
         context = Context(
             engine=EngineAnswers(container.submit, bound_seconds),
+            submit=container.submit,
             blocking=self._reads,
             large=self._large_reads,
             imports=self._imports,

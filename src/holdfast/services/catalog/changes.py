@@ -1,6 +1,7 @@
 """Setting up what is for sale. Every call blocks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -39,7 +40,12 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
 from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, CatalogueStore
+from holdfast.ports.engine import Submit
 from holdfast.ports.store import Rejected, StoreError
+from holdfast.services.waitlist import SESSIONS_PER_RUN, submit_promotions
+
+# The change is made by then, and the promoter follows: a busy engine keeps no caller for longer.
+PROMOTION_SECONDS_MAX = 2.0
 
 _log = structlog.get_logger("holdfast.catalogue")
 
@@ -49,6 +55,7 @@ class Cataloguing:
     """On behalf of one caller: its organization, and its idempotency key if it sent one."""
 
     catalogue: CatalogueStore
+    submit: Submit
     organization_id: OrganizationId
     idempotency: IdempotencyKey | None
     render: Callable[[CatalogueOutcome], bytes]
@@ -189,7 +196,7 @@ class Cataloguing:
 
     def _apply(self, change: CatalogueChange) -> CatalogueAnswer:
         try:
-            return self.catalogue.apply(change, self.idempotency, self.render)
+            answer = self.catalogue.apply(change, self.idempotency, self.render)
         except StoreError as error:
             kind = type(error).__name__
             _log.error("catalogue.failed", change=type(change).__name__, problem=kind)
@@ -198,3 +205,11 @@ class Cataloguing:
             return CatalogueAnswer(
                 refusals.internal_error() if is_final else refusals.service_unavailable()
             )
+        self._promote(answer.unsettled)
+        return answer
+
+    def _promote(self, sessions: Sequence[SessionId]) -> None:
+        """Freed places go to the waitlist before the caller is answered. A waitlist that is not
+        reached in time stays marked, and the promoter finds it."""
+        keys = [(self.organization_id, session_id) for session_id in sessions[:SESSIONS_PER_RUN]]
+        wait(submit_promotions(self.submit, keys).values(), timeout=PROMOTION_SECONDS_MAX)

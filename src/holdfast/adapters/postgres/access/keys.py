@@ -28,8 +28,10 @@ class PostgresKeys:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.FIND_API_KEYS, (list(secret_hashes),)).fetchall()
         return {
-            row[0]: Principal(OrganizationId(row[1]), ApiKeyId(row[2]), frozenset(row[3]))
-            for row in rows
+            secret_hash: Principal(
+                OrganizationId(organization_id), ApiKeyId(id_), frozenset(scopes)
+            )
+            for secret_hash, organization_id, id_, scopes in rows
         }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from holdfast.adapters.postgres.audit.rows import attempt_row
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
 from holdfast.adapters.postgres.holds.reader import Database
@@ -19,5 +20,5 @@ class PostgresAttempts:
             return
         organizations = {attempt.organization_id for attempt in attempts}
         with self._database.transaction(*organizations) as connection:
-            columns = rows.columns(map(rows.attempt_row, attempts))
+            columns = rows.columns(map(attempt_row, attempts))
             connection.execute(sql.INSERT_ATTEMPTS, columns)

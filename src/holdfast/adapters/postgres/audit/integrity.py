@@ -59,8 +59,9 @@ def run_check(connection: Connection, check: BookCheck, rows: int, grace_seconds
     started = time.monotonic()
     found = connection.execute(query, {"grace_seconds": grace_seconds}).fetchall()
     seconds = time.monotonic() - started
-    examples = tuple(row[1] for row in found)
-    return Checked(check.looks_for, rows, found[0][0] if found else 0, examples, seconds)
+    count = next((count for count, _ in found), 0)
+    examples = tuple(example for _, example in found)
+    return Checked(check.looks_for, rows, count, examples, seconds)
 
 
 def _connected(url: str) -> Connection:
@@ -69,6 +70,5 @@ def _connected(url: str) -> Connection:
 
 def _count(connection: Connection, table: str) -> int:
     query = f"SELECT count(*) FROM {table}"  # noqa: S608
-    row = connection.execute(query).fetchone()
-    assert row is not None
-    return int(row[0])
+    ((count,),) = connection.execute(query)
+    return int(count)

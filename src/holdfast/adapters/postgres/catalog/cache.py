@@ -4,10 +4,14 @@ what is used for a decision is never stale; what is used for planning may be."""
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import starmap
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import statements as sql
+from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.domain.catalog.model import (
     EventStatus,
     Offer,
@@ -23,11 +27,10 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
-from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride, nearest_policy
+from holdfast.domain.policy import PolicyOverride, nearest_policy
 from holdfast.domain.values import Money
 
 SESSIONS_KEPT_MAX = 10_000
-_POLICY = len(POLICY_FIELDS)
 
 
 class OfferCache:
@@ -57,33 +60,44 @@ class OfferCache:
         return loaded
 
 
+class _Session(NamedTuple):
+    """A row of SESSION_CATALOGUE."""
+
+    organization_id: OrganizationId
+    session_id: SessionId
+    version: int
+    currency: str
+    event_id: EventId
+    status: str
+    sale_starts_at: datetime | None
+    sale_ends_at: datetime | None
+    has_waiting: bool
+    organization_policy: Sequence[Any]
+    event_policy: Sequence[Any]
+
+
 def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalogue]:
-    wanted: tuple[list[UUID], list[UUID]] = ([key[0] for key in keys], [key[1] for key in keys])
+    wanted = columns(keys)
     with connection.pipeline():
         # The version first: should the catalogue change in between, the version is the older one,
         # and the next group finds that out.
         session_rows = connection.execute(sql.SESSION_CATALOGUE, wanted)
         offer_rows = connection.execute(sql.SESSION_OFFERS, wanted)
         block_rows = connection.execute(sql.SESSION_BLOCKS, wanted)
-    sessions = session_rows.fetchall()
-    terms = {
-        (row[0], row[1]): (
-            row[3],
-            PolicyOverride(*row[9:-_POLICY]),
-            PolicyOverride(*row[-_POLICY:]),
-        )
-        for row in sessions
+    sessions = {
+        (row.organization_id, row.session_id): row for row in starmap(_Session, session_rows)
     }
-    offers: dict[SessionKey, dict[TicketTypeId, Offer]] = {key: {} for key in terms}
-    for row in offer_rows:
-        currency, *wider = terms[row[0], row[1]]
-        offers[row[0], row[1]][row[2]] = Offer(
-            Money(row[3], currency),
-            tuple(row[-1] or ()),
-            nearest_policy(*wider, PolicyOverride(*row[5:-1])),
-            row[4],
+    offers: dict[SessionKey, dict[TicketTypeId, Offer]] = {key: {} for key in sessions}
+    for organization_id, session_id, type_id, price_minor, is_seated, pool_ids, *own in offer_rows:
+        session = sessions[organization_id, session_id]
+        policies = (session.organization_policy, session.event_policy, own)
+        offers[organization_id, session_id][type_id] = Offer(
+            Money(price_minor, session.currency),
+            tuple(pool_ids or ()),
+            nearest_policy(*(PolicyOverride(*policy) for policy in policies)),
+            is_seated,
         )
-    blocks: dict[SessionKey, dict[BlockId, SeatBlock]] = {key: {} for key in terms}
+    blocks: dict[SessionKey, dict[BlockId, SeatBlock]] = {key: {} for key in sessions}
     for organization_id, session_id, block_id, name, rank, pool_id, prices in block_rows:
         blocks[organization_id, session_id][block_id] = SeatBlock(
             name,
@@ -92,16 +106,15 @@ def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey
             {TicketTypeId(UUID(type_id)): price for type_id, price in prices or ()},
         )
     return {
-        (row[0], row[1]): SessionCatalogue(
-            OrganizationId(row[0]),
-            SessionId(row[1]),
-            row[2],
-            row[3],
-            offers[row[0], row[1]],
-            EventId(row[4]),
-            SaleTerms(EventStatus(row[5]), row[6], row[7]),
-            blocks[row[0], row[1]],
-            has_waiting=row[8],
+        key: SessionCatalogue(
+            *key,
+            session.version,
+            session.currency,
+            offers[key],
+            session.event_id,
+            SaleTerms(EventStatus(session.status), session.sale_starts_at, session.sale_ends_at),
+            blocks[key],
+            has_waiting=session.has_waiting,
         )
-        for row in sessions
+        for key, session in sessions.items()
     }

@@ -22,7 +22,6 @@ from holdfast.adapters.postgres.catalog.records import (
 )
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.locks import advisory_name
-from holdfast.adapters.postgres.waitlist.promotion import settle_lines
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
     CatalogueChange,
@@ -120,15 +119,9 @@ def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutco
     if refusal is not None:
         return refusal
     if (policy, sale) != (event.policy, event.sale):
-        waited = connection.execute(sql.WAITED_FOR_SESSIONS, (organization_id, event_id)).fetchall()
-        session_ids = [session_id for (session_id,) in waited]
-        # Before any row of a session, as every other change does it.
-        lock_sessions(connection, organization_id, session_ids[:1])
         terms = (*astuple(policy), sale.status.value, sale.starts_at, sale.ends_at)
         connection.execute(sql.CHANGE_EVENT_TERMS, (*terms, organization_id, event_id))
         connection.execute(sql.RAISE_VERSIONS_OF_EVENT, (organization_id, event_id))
-        if session_ids:
-            settle_lines(connection, organization_id, session_ids)
     connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
     return found(event_record(connection, organization_id, event_id))
 
@@ -173,7 +166,6 @@ def _change_pool(connection: Connection, change: ChangePool) -> CatalogueOutcome
     refusal = resize_pool(connection, organization_id, pool_id, change.name, change.total)
     if refusal is not None:
         return refusal
-    settle_lines(connection, organization_id, [pool.session_id])
     return found(pool_record(connection, organization_id, pool_id))
 
 
@@ -184,10 +176,9 @@ def _refuse_pools(
     pool_ids: Sequence[PoolId],
 ) -> Refusal | None:
     distinct = list(set(pool_ids))
-    row = connection.execute(
-        sql.POOLS_IN_SESSION, (organization_id, session_id, distinct)
-    ).fetchone()
-    return None if row and row[0] == len(distinct) else refusals.invalid_pool()
+    wanted = (organization_id, session_id, distinct)
+    ((known,),) = connection.execute(sql.POOLS_IN_SESSION, wanted)
+    return None if known == len(distinct) else refusals.invalid_pool()
 
 
 def _create_ticket_type(connection: Connection, change: CreateTicketType) -> CatalogueOutcome:
@@ -239,8 +230,9 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         if refusal is not None:
             return refusal
     if change.pool_ids is not None:
-        row = connection.execute(sql.IS_WAITED_FOR, (organization_id, session_id, id_)).fetchone()
-        if row and row[0] and set(change.pool_ids) != set(ticket_type.pool_ids):
+        wanted = (organization_id, session_id, id_)
+        ((is_waited_for,),) = connection.execute(sql.IS_WAITED_FOR, wanted)
+        if is_waited_for and set(change.pool_ids) != set(ticket_type.pool_ids):
             return refusals.others_are_waiting()
         connection.execute(sql.CLEAR_POOLS, (organization_id, id_))
         pool_ids = list(dict.fromkeys(change.pool_ids))
@@ -254,5 +246,4 @@ def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> Cat
         sql.CHANGE_TICKET_TYPE, (change.name, change.price_minor, organization_id, id_)
     )
     connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    settle_lines(connection, organization_id, [session_id])
     return found(ticket_type_record(connection, organization_id, id_))

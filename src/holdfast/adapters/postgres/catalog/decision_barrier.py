@@ -45,4 +45,4 @@ def await_decisions(database: Database, organization_id: OrganizationId, event_i
 
 def groups_deciding(connection: Connection, names: Sequence[int]) -> set[str]:
     """The transactions that hold one of these locks."""
-    return {row[0] for row in connection.execute(sql.GROUPS_DECIDING, (list(names),))}
+    return {group for (group,) in connection.execute(sql.GROUPS_DECIDING, (list(names),))}

@@ -2,8 +2,7 @@
 sells, so each takes its lock exclusively."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields
-from operator import attrgetter
+from dataclasses import replace
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog import hall_statements as sql
@@ -17,7 +16,7 @@ from holdfast.adapters.postgres.catalog.records import (
 )
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.rows import array, columns
-from holdfast.adapters.postgres.waitlist.promotion import settle_lines
+from holdfast.adapters.postgres.seats.rows import seat_place_row
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
     ChangeBlock,
@@ -40,8 +39,6 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import SeatPlace
 from holdfast.ports.catalog import CatalogueOutcome
 
-# In the order of INSERT_SEATS. dataclasses.astuple copies every value, a second for a large hall.
-_SEAT_COLUMNS = attrgetter(*(field.name for field in fields(SeatPlace)))
 # For the whole transaction, and, a little less, for each statement of it.
 IMPORT_SECONDS_MAX = 20.0
 # All seats at once would be encoded without letting go of the interpreter lock.
@@ -51,15 +48,17 @@ SEATS_PER_STATEMENT = 1_000
 def blocks_from_rows(
     connection: Connection, organization_id: UUID, rows: Sequence[sql.Row]
 ) -> list[Block]:
-    wanted = (organization_id, [row[3] for row in rows], [row[0] for row in rows])
-    seats: dict[UUID, int]
-    seats = dict(connection.execute(sql.SEATS_OF_BLOCKS, wanted).fetchall()) if rows else {}
-    return [sql.block_from_row(row, seats) for row in rows]
+    blocks = [sql.block_from_row(row) for row in rows]
+    sessions, ids = [block.session_id for block in blocks], [block.id for block in blocks]
+    counted = connection.execute(sql.SEATS_OF_BLOCKS, (organization_id, sessions, ids))
+    seats: dict[UUID, int] = dict(counted.fetchall())
+    return [replace(block, seats=seats.get(block.id, 0)) for block in blocks]
 
 
 def block_record(connection: Connection, organization_id: UUID, id_: UUID) -> Block | None:
     row = connection.execute(sql.BLOCKS.one, (organization_id, id_)).fetchone()
-    return blocks_from_rows(connection, organization_id, [row])[0] if row else None
+    found = blocks_from_rows(connection, organization_id, [row] if row else [])
+    return next(iter(found), None)
 
 
 def create_block(connection: Connection, change: CreateBlock) -> CatalogueOutcome:
@@ -101,7 +100,6 @@ def change_block(connection: Connection, change: ChangeBlock) -> CatalogueOutcom
     values = (change.name, change.rank, organization_id, block_id)
     connection.execute(sql.CHANGE_BLOCK, values)
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    settle_lines(connection, organization_id, [session_id])
     return found(block_record(connection, organization_id, block_id))
 
 
@@ -109,9 +107,8 @@ def _change_capacity(connection: Connection, change: ChangeBlock, block: Block) 
     """The pool of a capacity is named like its block. Read again: somebody may have given it one
     while we waited for the lock."""
     organization_id, block_id = change.organization_id, change.block_id
-    row = connection.execute(sql.BLOCKS.one, (organization_id, block_id)).fetchone()
-    assert row is not None
-    pool_id, capacity = row[7], change.capacity
+    ((name, pool_id),) = connection.execute(sql.CAPACITY_OF_BLOCK, (organization_id, block_id))
+    capacity = change.capacity
     if pool_id is not None and capacity is not None:
         total = None if isinstance(capacity, Unchanged) else capacity
         return resize_pool(connection, organization_id, pool_id, change.name, total)
@@ -119,10 +116,10 @@ def _change_capacity(connection: Connection, change: ChangeBlock, block: Block) 
         connection.execute(sql.COUNT_BLOCK_IN, (None, organization_id, block_id))
     elif isinstance(capacity, int):
         seats = (organization_id, block.session_id, block_id)
-        in_use = connection.execute(sql.SEATS_IN_USE, seats).fetchone()
-        if in_use is not None and in_use[0]:
-            return refusals.seats_in_use(in_use[0])
-        name = change.name or row[4]
+        ((in_use,),) = connection.execute(sql.SEATS_IN_USE, seats)
+        if in_use:
+            return refusals.seats_in_use(in_use)
+        name = change.name or name
         pool = CreatePool(organization_id, change.new_pool_id, block.session_id, name, capacity)
         insert_pool(connection, pool)
         connection.execute(sql.COUNT_BLOCK_IN, (pool.pool_id, organization_id, block_id))
@@ -160,10 +157,9 @@ def import_seats(connection: Connection, change: ImportSeats) -> CatalogueOutcom
     for block in new_blocks:
         _insert_block(connection, block)
     for start in range(0, len(places), SEATS_PER_STATEMENT):
-        values = columns(map(_SEAT_COLUMNS, places[start : start + SEATS_PER_STATEMENT]))
+        values = columns(map(seat_place_row, places[start : start + SEATS_PER_STATEMENT]))
         connection.execute(sql.INSERT_SEATS, (organization_id, session_id, *values))
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    settle_lines(connection, organization_id, [session_id])
     return ImportedSeats(session_id, tuple(imported))
 
 
@@ -188,16 +184,15 @@ def _block_of_name(
     connection: Connection, organization_id: OrganizationId, session_id: SessionId, name: str
 ) -> BlockId | None:
     wanted = (organization_id, session_id, name)
-    row = connection.execute(sql.BLOCK_OF_NAME, wanted).fetchone()
-    return BlockId(row[0]) if row else None
+    found = connection.execute(sql.BLOCK_OF_NAME, wanted)
+    return next((BlockId(block_id) for (block_id,) in found), None)
 
 
 def _insert_block(connection: Connection, block: CreateBlock) -> None:
     organization_id, session_id, pool = block.organization_id, block.session_id, block.own_pool
     if pool is not None:
         insert_pool(connection, pool)
-    next_rank = connection.execute(sql.NEXT_RANK, (organization_id, session_id)).fetchone()
-    assert next_rank is not None
+    ((next_rank,),) = connection.execute(sql.NEXT_RANK, (organization_id, session_id))
     connection.execute(
         sql.INSERT_BLOCK,
         (
@@ -205,7 +200,7 @@ def _insert_block(connection: Connection, block: CreateBlock) -> None:
             block.block_id,
             session_id,
             block.name,
-            next_rank[0] if block.rank is None else block.rank,
+            next_rank if block.rank is None else block.rank,
             None if pool is None else pool.pool_id,
         ),
     )
@@ -220,8 +215,8 @@ def _refuse_types(
 ) -> Refusal | None:
     ids = list({price.ticket_type_id for price in prices})
     wanted = (organization_id, session_id, ids)
-    row = connection.execute(sql.SEATED_TYPES_IN_SESSION, wanted).fetchone() if ids else (0,)
-    return None if row and row[0] == len(ids) else refusals.not_seated_here()
+    ((known,),) = connection.execute(sql.SEATED_TYPES_IN_SESSION, wanted)
+    return None if known == len(ids) else refusals.not_seated_here()
 
 
 def _insert_prices(

@@ -1,10 +1,10 @@
 """The SQL of blocks and of importing seats, and its rows as values."""
 
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog.statements import Table, live_units
+from holdfast.adapters.postgres.seats.rows import SEAT_PLACE
 from holdfast.domain.catalog.model import Block, BlockPrice
 from holdfast.domain.ids import BlockId, SessionId, TicketTypeId
 
@@ -12,7 +12,7 @@ Row = tuple[Any, ...]
 
 # How many seats a block has is asked for besides, once for all blocks that are shown.
 BLOCKS = Table("""
-SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.rank, p.total, x.capacity_pool_id,
+SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.rank, p.total,
     (SELECT json_agg(json_build_array(c.ticket_type_id, c.price_minor) ORDER BY c.rank)
      FROM block_price c WHERE c.organization_id = x.organization_id AND c.block_id = x.id)
 FROM block x
@@ -64,6 +64,9 @@ UPDATE block SET name = coalesce(%s, name), rank = coalesce(%s, rank),
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
+CAPACITY_OF_BLOCK = """
+SELECT name, capacity_pool_id FROM block WHERE organization_id = %s AND id = %s
+"""
 COUNT_BLOCK_IN = """
 UPDATE block SET capacity_pool_id = %s WHERE organization_id = %s AND id = %s
 """
@@ -94,24 +97,22 @@ SELECT block_id, row_name, row_rank, number, position
 FROM seat WHERE organization_id = %s AND session_id = %s AND block_id = ANY (%s)
 """
 # Not COPY, which row-level security does not allow.
-INSERT_SEATS = """
-INSERT INTO seat (organization_id, session_id, id, block_id, row_name, row_rank, number, position,
-    x, y, is_accessible, is_companion, is_restricted_view)
-SELECT %s, %s, seats.*
-FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::text[], %s::integer[],
-    %s::real[], %s::real[], %s::boolean[], %s::boolean[], %s::boolean[]) AS seats
-"""
+INSERT_SEATS = f"""
+INSERT INTO seat (organization_id, session_id, {SEAT_PLACE})
+SELECT %s, %s, {SEAT_PLACE} FROM {SEAT_PLACE.unnested("place")}
+"""  # noqa: S608
 
 
-def block_from_row(row: Row, seats: Mapping[UUID, int]) -> Block:
-    id_, created_at, updated_at, session_id, name, rank, capacity, _, prices = row
+def block_from_row(row: Row) -> Block:
+    """Its seats are counted besides."""
+    id_, created_at, updated_at, session_id, name, rank, capacity, prices = row
     return Block(
         id=BlockId(id_),
         session_id=SessionId(session_id),
         name=name,
         rank=rank,
         capacity=capacity,
-        seats=seats.get(id_, 0),
+        seats=0,
         prices=tuple(
             BlockPrice(TicketTypeId(UUID(type_id)), price) for type_id, price in prices or ()
         ),

@@ -63,10 +63,9 @@ def resize_pool(
     total: int | None,
 ) -> Refusal | None:
     """Under the lock of its session."""
-    row = connection.execute(sql.LOCK_POOL, (organization_id, pool_id)).fetchone()
-    assert row is not None
-    if total is not None and total < row[0]:
+    ((in_use,),) = connection.execute(sql.LOCK_POOL, (organization_id, pool_id))
+    if total is not None and total < in_use:
         # Lapsed holds count until the reaper has written them off: a moment later it may fit.
-        return refusals.capacity_in_use(row[0])
+        return refusals.capacity_in_use(in_use)
     connection.execute(sql.CHANGE_POOL, (name, total, organization_id, pool_id))
     return None

@@ -138,14 +138,6 @@ WHERE organization_id = %s AND id = %s
 SESSIONS_OF_EVENT = """
 SELECT id FROM session WHERE organization_id = %s AND event_id = %s
 """
-# The sessions of an event where somebody is on the waitlist.
-WAITED_FOR_SESSIONS = """
-SELECT s.id FROM session s
-WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (
-    SELECT FROM waiting_line l
-    WHERE l.organization_id = s.organization_id AND l.session_id = s.id)
-ORDER BY s.id
-"""
 # The transactions that hold any of these locks, shared. PostgreSQL shows the two halves of a name.
 GROUPS_DECIDING = """
 SELECT DISTINCT l.virtualtransaction
@@ -237,14 +229,16 @@ def pool_from_row(row: Row) -> PoolState:
 
 
 def ticket_type_from_row(row: Row) -> TicketType:
+    id_, created_at, updated_at, session_id, name, *sold = row
+    price_minor, currency, is_seated, pool_ids, *policy = sold
     return TicketType(
-        id=TicketTypeId(row[0]),
-        created_at=row[1],
-        updated_at=row[2],
-        session_id=SessionId(row[3]),
-        name=row[4],
-        price=Money(row[5], row[6]),
-        is_seated=row[7],
-        pool_ids=tuple(map(PoolId, row[8] or ())),
-        policy=PolicyOverride(*row[9:]),
+        id=TicketTypeId(id_),
+        created_at=created_at,
+        updated_at=updated_at,
+        session_id=SessionId(session_id),
+        name=name,
+        price=Money(price_minor, currency),
+        is_seated=is_seated,
+        pool_ids=tuple(map(PoolId, pool_ids or ())),
+        policy=PolicyOverride(*policy),
     )

@@ -1,7 +1,7 @@
 """The catalogue on PostgreSQL: reading it, and changing it one small transaction at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog import hall_statements as hall_sql
@@ -14,6 +14,7 @@ from holdfast.adapters.postgres.catalog.hall_changes import (
     blocks_from_rows,
 )
 from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.waitlist.unsettled import unsettle
 from holdfast.domain import refusals
 from holdfast.domain.catalog.availability import BlockCounts, Counts, seated_counts
 from holdfast.domain.catalog.changes import CatalogueChange, ChangeEvent, ImportSeats
@@ -74,16 +75,17 @@ class PostgresCatalogue:
             if idempotency is not None:
                 if not lock_key(connection, idempotency):
                     return CatalogueAnswer(refusals.request_in_progress())
-                recorded = connection.execute(
-                    sql.RECORDED_ANSWER, (idempotency.organization_id, idempotency.digest)
-                ).fetchone()
-                if recorded is not None and recorded[0] == idempotency.fingerprint:
-                    return CatalogueAnswer(None, recorded[1], is_replay=True)
+                names = (idempotency.organization_id, idempotency.digest)
+                recorded = connection.execute(sql.RECORDED_ANSWER, names).fetchone()
                 if recorded is not None:
+                    fingerprint, body = recorded
+                    if fingerprint == idempotency.fingerprint:
+                        return CatalogueAnswer(None, body, is_replay=True)
                     return CatalogueAnswer(refusals.idempotency_key_reused())
             outcome = change_catalogue(connection, change)
+            unsettled = unsettle(connection, change, outcome)
             if idempotency is None:
-                return CatalogueAnswer(outcome)
+                return CatalogueAnswer(outcome, unsettled=unsettled)
             body = render(outcome)
             if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
                 connection.execute(
@@ -95,7 +97,7 @@ class PostgresCatalogue:
                         body,
                     ),
                 )
-            return CatalogueAnswer(outcome, body)
+            return CatalogueAnswer(outcome, body, unsettled=unsettled)
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return self._one(organization_id, sql.EVENTS, event_id, sql.event_from_row)
@@ -159,16 +161,17 @@ class PostgresCatalogue:
                 return None
             rows = connection.execute(sql.AVAILABILITY, parameters).fetchall()
             blocks = []
-            if any(row[4] for row in rows):
+            types = [_OfferedType(*row) for row in rows]
+            if any(offered.is_seated for offered in types):
                 counted = connection.execute(hall_sql.BLOCK_AVAILABILITY, parameters)
                 blocks = [_block_counts(row) for row in counted]
-        by_type: dict[UUID, list[tuple[Any, ...]]] = {}
-        for row in rows:
-            by_type.setdefault(row[0], []).append(row)
-        offered = tuple(_availability(pools, blocks) for pools in by_type.values())
+        by_type: dict[UUID, list[_OfferedType]] = {}
+        for offered in types:
+            by_type.setdefault(offered.id, []).append(offered)
         event_id, at, status, *window = session
         sale = SaleTerms(EventStatus(status), *window)
-        return SessionAvailability(session_id, event_id, at, offered, sale)
+        available = tuple(_availability(pools, blocks) for pools in by_type.values())
+        return SessionAvailability(session_id, event_id, at, available, sale)
 
     def _one(
         self,
@@ -193,28 +196,40 @@ class PostgresCatalogue:
         with self._database.transaction(organization_id) as connection:
             rows = connection.execute(query, parameters).fetchall()
         shown = rows[: page.size]
-        has_more = len(rows) > page.size
-        return Page(
-            tuple(map(build, shown)),
-            Cursor(shown[-1][1], shown[-1][0]) if has_more else None,
-        )
+        id_, created_at, *_ = shown[-1] if len(rows) > page.size else (None, None)
+        next_page = None if id_ is None else Cursor(created_at, id_)
+        return Page(tuple(map(build, shown)), next_page)
+
+
+class _OfferedType(NamedTuple):
+    """A row of AVAILABILITY: a ticket type and one of its pools. A seated one may have none."""
+
+    id: TicketTypeId
+    name: str
+    price_minor: int
+    currency: str
+    is_seated: bool
+    total: int | None
+    held: int
+    sold: int
 
 
 def _availability(
-    rows: Sequence[tuple[Any, ...]], blocks: Sequence[BlockCounts]
+    rows: Sequence[_OfferedType], blocks: Sequence[BlockCounts]
 ) -> TicketTypeAvailability:
     """Of one ticket type: a row for each of its pools, or one without a pool."""
-    id_, name, price_minor, currency, is_seated, *_ = rows[0]
-    pools = [_pool_counts(*row[5:]) for row in rows if row[5] is not None]
-    if is_seated:
-        counts = seated_counts(id_, blocks, [pool.available for pool in pools])
+    offered = rows[0]
+    pools = [
+        Counts(row.total, row.held, row.sold, row.total - row.held - row.sold)
+        for row in rows
+        if row.total is not None
+    ]
+    if offered.is_seated:
+        counts = seated_counts(offered.id, blocks, [pool.available for pool in pools])
     else:
         counts = min(pools, key=lambda pool: pool.available)
-    return TicketTypeAvailability(TicketTypeId(id_), name, Money(price_minor, currency), *counts)
-
-
-def _pool_counts(total: int, held: int, sold: int) -> Counts:
-    return Counts(total, held, sold, total - held - sold)
+    price = Money(offered.price_minor, offered.currency)
+    return TicketTypeAvailability(offered.id, offered.name, price, *counts)
 
 
 def _block_counts(row: tuple[Any, ...]) -> BlockCounts:

@@ -14,7 +14,9 @@ from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.locks import advisory_name
 from holdfast.adapters.postgres.engine.references import ReferenceNumbers
 from holdfast.adapters.postgres.engine.writes import write_group
+from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
+from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
 from holdfast.domain.catalog.pool import Pool
@@ -178,19 +180,18 @@ class Reading:
         self._carts = connection.execute(waiting_sql.NEWEST_OF_CARTS, carts) if carts else None
 
     def ledger(self) -> Ledger:
-        clock = self._clock.fetchone()
-        assert clock is not None
-        ledger = Ledger(now=clock[0])
-        self.transaction_id: int = clock[1]
-        self.position = self.transaction_id
+        ((now, transaction_id),) = self._clock
+        ledger = Ledger(now=now)
+        self.transaction_id: int = transaction_id
+        self.position = transaction_id
         for organization_id, pool_id, total, held, sold in self._pool_rows or ():
             ledger.pools[pool_id] = Pool(organization_id, pool_id, total, held, sold)
         for pool_id, second, units, next_units in self._lapsed or ():
             ledger.lapse[pool_id] = {second: units, second + _A_SECOND: next_units}
-        for row in self._seat_rows or ():
-            seat = rows.seat_from_row(row)
+        for xid, *columns in self._seat_rows or ():
+            seat = seat_from_row(columns)
             ledger.seats[seat.id] = seat
-            self.position = max(self.position, row[-1])
+            self.position = max(self.position, xid)
         for hold in self._locked_holds():
             ledger.holds[hold.key] = hold
         self._read_holdings(ledger)
@@ -211,7 +212,7 @@ class Reading:
         found: dict[tuple[SessionKey, UUID], list[Hold]] = {
             (holding.session_key, holding.holder.key): [] for holding in self._wanted.holdings
         }
-        for hold in (rows.hold_from_row(row) for cursor in self._holdings for row in cursor):
+        for hold in (hold_from_row(row) for cursor in self._holdings for row in cursor):
             # The database and our code may disagree on which addresses are equal.
             found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
         ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
@@ -239,7 +240,7 @@ class Reading:
                 changed.append((organization_id, hold_id))
         if changed:
             columns = rows.columns(changed)
-            yield from map(rows.hold_from_row, self._connection.execute(sql.SURVEY_HOLDS, columns))
+            yield from map(hold_from_row, self._connection.execute(sql.SURVEY_HOLDS, columns))
 
     def _skipped(self, ledger: Ledger) -> frozenset[Resource]:
         skipped = [

@@ -17,9 +17,8 @@ class ReferenceNumbers:
 
     def take(self, connection: Connection) -> str:
         if self._next == self._end:
-            row = connection.execute(sql.REFERENCE_BLOCK).fetchone()
-            assert row is not None
-            self._next = row[0] * BLOCK_SIZE
+            ((block,),) = connection.execute(sql.REFERENCE_BLOCK)
+            self._next = block * BLOCK_SIZE
             self._end = self._next + BLOCK_SIZE
         self._next += 1
         return reference_of(self._next - 1)

@@ -4,6 +4,8 @@ Look-ups by several keys are lateral: one index probe per key, in the order of t
 the lock order. A join would leave both to the planner.
 """
 
+from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
+from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS, SEAT_PLACE
 from holdfast.domain.policy import POLICY_FIELDS, WAITING_PLACES_MAX
 
 HOLDINGS_MAX = WAITING_PLACES_MAX + 14
@@ -59,37 +61,9 @@ AWAIT_POOL = "SELECT FROM pool WHERE organization_id = %s AND id = %s FOR NO KEY
 AWAIT_SEAT = "SELECT FROM seat WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 AWAIT_HOLD = "SELECT FROM hold WHERE organization_id = %s AND id = %s FOR NO KEY UPDATE"
 
-HOLD_COLUMNS = """
-h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
-h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
-h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.warn_at, h.checkout_id,
-h.order_id, h.revives, h.is_cart,
-CASE WHEN h.status = 'waiting' THEN (
-    SELECT json_build_array(w.line_id, w.since, w.passes_seen) FROM waiting_place w
-    WHERE w.organization_id = h.organization_id AND w.hold_id = h.id) END,
-(SELECT json_agg(json_build_array(l.ticket_type_id, l.quantity, l.unit_price_minor, l.position,
-     l.pool_ids, CASE WHEN l.seat_id IS NOT NULL THEN (
-         SELECT json_build_array(s.id, s.block_id, b.name, s.row_name, s.number, s.position,
-             s.is_accessible)
-         FROM seat s JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
-         WHERE s.organization_id = l.organization_id AND s.id = l.seat_id) END,
-     CASE WHEN l.cart_item_id IS NOT NULL THEN json_build_array(l.cart_item_id, l.group_id) END,
-     CASE WHEN l.wish_accessible IS NOT NULL THEN
-         json_build_array(l.wish_block_id, l.wish_accessible, l.wish_is_together,
-                          l.wish_price_minor) END)
-     ORDER BY l.position)
- FROM hold_line l
- WHERE l.organization_id = h.organization_id AND l.hold_id = h.id AND l.removed_version IS NULL)
-"""
-SEAT_COLUMNS = """
-s.organization_id, s.session_id, s.id, s.block_id, s.row_name, s.row_rank, s.number, s.position,
-s.x, s.y, s.is_accessible, s.is_companion, s.is_restricted_view, s.status, s.hold_id, s.holder_key,
-s.held_until, s.locked_at, s.blocked_reason, s.version
-"""
-
 # (4) seats.
 LOCK_SEATS = f"""
-SELECT {SEAT_COLUMNS}, s.told_xid::text::bigint
+SELECT s.told_xid::text::bigint, {SEAT_COLUMNS}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 CROSS JOIN LATERAL (
     SELECT * FROM seat
@@ -230,7 +204,7 @@ SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_st
     e.sale_ends_at, EXISTS (
         SELECT FROM waiting_line l
         WHERE l.organization_id = s.organization_id AND l.session_id = s.id),
-    {policy_of("o")}, {policy_of("e")}
+    json_build_array({policy_of("o")}), json_build_array({policy_of("e")})
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 JOIN session s ON s.organization_id = wanted.organization_id AND s.id = wanted.id
 JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id
@@ -238,9 +212,10 @@ JOIN organization o ON o.id = s.organization_id
 """  # noqa: S608
 
 SESSION_OFFERS = f"""
-SELECT t.organization_id, t.session_id, t.id, t.price_minor, t.is_seated, {policy_of("t")},
+SELECT t.organization_id, t.session_id, t.id, t.price_minor, t.is_seated,
     (SELECT array_agg(p.pool_id ORDER BY p.pool_id) FROM ticket_type_pool p
-     WHERE p.organization_id = t.organization_id AND p.ticket_type_id = t.id)
+     WHERE p.organization_id = t.organization_id AND p.ticket_type_id = t.id),
+    {policy_of("t")}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
 JOIN ticket_type t ON t.organization_id = wanted.organization_id AND t.session_id = wanted.id
 ORDER BY t.created_at, t.id
@@ -274,11 +249,9 @@ _KEPT_SNAPSHOT = """CASE WHEN pg_current_xact_id_if_assigned() IS NULL THEN
 # All seats of a session. The snapshot is taken first: changes that it cannot see are read again,
 # and reading a seat twice does no harm.
 SNAPSHOT = f"SELECT {_KEPT_SNAPSHOT}, statement_timestamp(), pg_postmaster_start_time()"
-SEAT_PLACES = """
-SELECT id, block_id, row_name, row_rank, number, position, x, y, is_accessible, is_companion,
-    is_restricted_view, status, held_until
-FROM seat WHERE organization_id = %s AND session_id = %s
-"""
+SEAT_PLACES = f"""
+SELECT status, held_until, {SEAT_PLACE} FROM seat WHERE organization_id = %s AND session_id = %s
+"""  # noqa: S608
 
 # The seats changed since a snapshot. The index starts at its oldest transaction; changes already
 # visible in it (many, if a long transaction runs elsewhere) are left out.

@@ -86,13 +86,11 @@ class PostgresConnection:
     def _ask(self, token: CommitToken) -> CommitState:
         with self._link.exchange() as connection:
             try:
-                row = connection.execute(
-                    sql.TRANSACTION_STATUS, (str(token.transaction_id),)
-                ).fetchone()
+                number = str(token.transaction_id)
+                ((status,),) = connection.execute(sql.TRANSACTION_STATUS, (number,))
             except psycopg.errors.InvalidParameterValue:
                 # The number is in the future: the server crashed before the commit and lost it.
                 return CommitState.NOT_COMMITTED
-            status = row[0] if row else None
             if status == "aborted":
                 return CommitState.NOT_COMMITTED
             if status != "committed":
@@ -111,8 +109,7 @@ def _witnessed(connection: Connection, token: CommitToken) -> CommitState:
     witness = token.witness
     query = sql.WITNESS if witness.is_hold else sql.SEAT_WITNESS
     begin(connection, [witness.organization_id])
-    row = connection.execute(
-        query, (witness.version, witness.organization_id, witness.id)
-    ).fetchone()
+    names = (witness.version, witness.organization_id, witness.id)
+    found = connection.execute(query, names).fetchall()
     connection.execute(sql.COMMIT)
-    return CommitState.COMMITTED if row and row[0] else CommitState.NOT_COMMITTED
+    return CommitState.COMMITTED if (True,) in found else CommitState.NOT_COMMITTED

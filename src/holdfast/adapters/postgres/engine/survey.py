@@ -7,7 +7,8 @@ from uuid import UUID
 from holdfast.adapters.postgres.catalog.cache import OfferCache
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import statements as sql
-from holdfast.adapters.postgres.engine.rows import columns, hold_from_row
+from holdfast.adapters.postgres.engine.rows import columns
+from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
@@ -38,8 +39,8 @@ _UNTOLD: dict[SessionKey, bool] = {}
 
 
 def organizations_of(needs: Needs) -> set[OrganizationId]:
-    organizations = {key[0] for key in needs.sessions | needs.holds | needs.waitlists}
-    return organizations | {organization_id for organization_id, _ in needs.carts}
+    keys = (needs.sessions, needs.holds, needs.waitlists, needs.carts)
+    return {organization_id for some in keys for organization_id, _ in some}
 
 
 class Surveyor:
@@ -124,18 +125,15 @@ def _carts(connection: Connection, needs: Needs) -> dict[CartKey, Hold]:
 def _holds(connection: Connection, needs: Needs) -> dict[HoldKey, Hold]:
     if not needs.holds:
         return {}
-    keys = list(needs.holds)
-    wanted = ([key[0] for key in keys], [key[1] for key in keys])
-    found = map(hold_from_row, connection.execute(sql.SURVEY_HOLDS, wanted))
+    found = map(hold_from_row, connection.execute(sql.SURVEY_HOLDS, columns(needs.holds)))
     return {hold.key: hold for hold in found}
 
 
 def _blocks_of(connection: Connection, needs: SeatNeeds) -> dict[SeatId, BlockId]:
     if not needs.blocks_of:
         return {}
-    wanted = (
-        [session_key[0] for session_key, _ in needs.blocks_of],
-        [seat_id for _, seat_id in needs.blocks_of],
+    wanted = columns(
+        (organization_id, seat_id) for (organization_id, _), seat_id in needs.blocks_of
     )
     return dict(connection.execute(sql.BLOCKS_OF_SEATS, wanted).fetchall())
 

@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from itertools import islice
 
+from holdfast.adapters.postgres.audit.rows import audit_row
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
+from holdfast.adapters.postgres.facts.rows import fact_row
 from holdfast.adapters.postgres.holds.writes import write_holds
+from holdfast.adapters.postgres.orders.rows import checkout_row, order_row, ticket_rows
+from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_lines, write_places
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
@@ -28,12 +32,12 @@ def write_group(connection: Connection, writes: GroupWrites, position: str) -> N
         write_lines(connection, writes.ledger.waitlists.values())
     seats = writes.changed_seats()
     if seats:
-        changed = rows.columns(map(rows.changed_seat_row, seats))
+        changed = rows.columns(map(changed_seat_row, seats))
         connection.execute(sql.UPDATE_SEATS, (position, *changed))
     if transitions or seats:
-        facts = rows.columns(map(rows.fact_row, writes.facts()))
+        facts = rows.columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
-        entries = rows.columns(map(rows.audit_row, writes.audit()))
+        entries = rows.columns(map(audit_row, writes.audit()))
         connection.execute(sql.INSERT_AUDIT, (now, *entries))
     if writes.checkouts or writes.orders:
         _write_orders(connection, writes)
@@ -44,12 +48,12 @@ def write_group(connection: Connection, writes: GroupWrites, position: str) -> N
 def _write_orders(connection: Connection, writes: GroupWrites) -> None:
     now = writes.ledger.now
     if writes.checkouts:
-        checkouts = rows.columns(map(rows.checkout_row, writes.checkouts))
+        checkouts = rows.columns(map(checkout_row, writes.checkouts))
         connection.execute(sql.INSERT_CHECKOUTS, (now, *checkouts))
     if writes.orders:
-        orders = rows.columns(map(rows.order_row, writes.orders))
+        orders = rows.columns(map(order_row, writes.orders))
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
-        tickets = (ticket for order in writes.orders for ticket in rows.ticket_rows(order))
+        tickets = (ticket for order in writes.orders for ticket in ticket_rows(order))
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
             connection.execute(sql.INSERT_TICKETS, rows.columns(some))
 
@@ -82,15 +86,15 @@ def _write_pools(connection: Connection, writes: GroupWrites) -> None:
 
 
 def _write_lapse(connection: Connection, ledger: Ledger, transitions: Sequence[Transition]) -> None:
-    moves = [
-        (ledger.pools[pool_id].organization_id, pool_id, second, units)
-        for (pool_id, second), units in lapse_moves(transitions).items()
-    ]
-    added = [move for move in moves if move[3] > 0]
-    subtracted = [move for move in moves if move[3] < 0]
+    added: list[rows.Row] = []
+    subtracted: list[rows.Row] = []
+    for (pool_id, second), units in lapse_moves(transitions).items():
+        move = (ledger.pools[pool_id].organization_id, pool_id, second, units)
+        if units:
+            (added if units > 0 else subtracted).append(move)
     if added:
         connection.execute(sql.ADD_LAPSE, rows.columns(added))
     if subtracted:
-        columns = rows.columns(subtracted)
-        connection.execute(sql.SUBTRACT_LAPSE, columns)
-        connection.execute(sql.DELETE_EMPTY_LAPSE, columns[:3])
+        *buckets, subtractions = rows.columns(subtracted)
+        connection.execute(sql.SUBTRACT_LAPSE, (*buckets, subtractions))
+        connection.execute(sql.DELETE_EMPTY_LAPSE, buckets)

@@ -11,6 +11,7 @@ from holdfast.adapters.postgres.connections.connection import Connection, connec
 from holdfast.adapters.postgres.connections.watchdog import Watchdog
 from holdfast.adapters.postgres.engine.rows import Row
 from holdfast.adapters.postgres.facts import statements as sql
+from holdfast.adapters.postgres.facts.rows import fact_from_row
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.values import EmailAddress, Holder
@@ -70,7 +71,10 @@ class PostgresOutbox:
 
     def cursors(self) -> tuple[RelayCursor, ...]:
         rows = self._connected().ask(sql.CURSORS)
-        return tuple(RelayCursor(row[0], Position(int(row[1]), row[2]), row[3]) for row in rows)
+        return tuple(
+            RelayCursor(partition, Position(int(xid), seq), moved_at)
+            for partition, xid, seq, moved_at in rows
+        )
 
     def close(self) -> None:
         if self._line is not None:
@@ -123,7 +127,9 @@ class _ClaimedPartition:
 
     def unpublished(self, limit: int) -> tuple[StoredFact, ...]:
         rows = self._line.ask(sql.UNPUBLISHED, self._partition, limit, BATCH_BYTES)
-        return tuple(_stored_fact(row[:10], _holder_key(*row[10:])) for row in rows)
+        return tuple(
+            fact_from_row(fact, _holder_key(email, user_id)) for email, user_id, *fact in rows
+        )
 
     def published(self, up_to: Position) -> None:
         self._line.ask(sql.PUBLISHED, self._partition, str(up_to.xid), up_to.seq)
@@ -148,9 +154,9 @@ class PostgresFactLog:
         with self._database.transaction(organization_id) as connection:
             connection.execute(sql.BY_INDEX)
             rows = connection.execute(sql.FACTS, names).fetchall()
-        frontier = Position(int(rows[0][0]), 0)
-        horizon = Position(int(rows[0][1]), rows[0][2])
-        found = [_stored_fact(row[3:], None) for row in rows if row[3] is not None]
+        frontier_xid, horizon_xid, horizon_seq, *_ = rows[0]
+        frontier, horizon = Position(int(frontier_xid), 0), Position(int(horizon_xid), horizon_seq)
+        found = [fact_from_row(fact, None) for _, _, _, is_fact, *fact in rows if is_fact]
         found.sort(key=attrgetter("position"))
         items, has_more = tuple(found[:limit]), len(found) > limit
         return FactPage(
@@ -162,21 +168,6 @@ class PostgresFactLog:
             # A cursor beyond the frontier comes from another database.
             is_gone=after is not None and not horizon <= after <= frontier,
         )
-
-
-def _stored_fact(row: Row, holder_key: UUID | None) -> StoredFact:
-    return StoredFact(
-        organization_id=row[0],
-        position=Position(int(row[1]), row[2]),
-        event_id=row[3],
-        type=row[4],
-        occurred_at=row[5],
-        hold_id=row[6],
-        seat_id=row[7],
-        version=row[8],
-        payload=row[9],
-        holder_key=holder_key,
-    )
 
 
 def _holder_key(email: str | None, user_id: str | None) -> UUID | None:

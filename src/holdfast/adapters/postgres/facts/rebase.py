@@ -56,8 +56,8 @@ UPDATE seat SET changed_xid = pg_current_xact_id(), told_xid = pg_current_xact_i
 def rebase_log(connection: psycopg.Connection[tuple[Any, ...]]) -> int | None:
     """Give all facts new positions if necessary; returns their number, or None if all is well,
     which is a cheap check. Connect as the owner of the tables, without an open transaction."""
-    row = connection.execute(_IS_AHEAD, [PARTITIONS]).fetchone()
-    if row is None or not row[0]:
+    ((is_ahead,),) = connection.execute(_IS_AHEAD, [PARTITIONS])
+    if not is_ahead:
         return None
     with connection.transaction():
         connection.execute(_LOCK)

@@ -17,9 +17,9 @@ from holdfast.adapters.postgres.connections.connection import (
     translated,
 )
 from holdfast.adapters.postgres.connections.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
-from holdfast.adapters.postgres.engine.rows import hold_from_row
 from holdfast.adapters.postgres.engine.statements import COMMIT
 from holdfast.adapters.postgres.holds import statements as sql
+from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.statements import HOLD_STATISTICS, OF_SESSION
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.domain.holds.hold import Hold, HoldStatus
@@ -199,14 +199,13 @@ class PostgresHolds:
     def reaping(self) -> Iterator[bool]:
         with self._database.transaction(seconds=REAPING_SECONDS_MAX) as connection:
             connection.execute(sql.REAPING_TAKES_ITS_TIME)
-            row = connection.execute(sql.TRY_REAPING).fetchone()
-            assert row is not None
-            yield bool(row[0])
+            ((is_ours,),) = connection.execute(sql.TRY_REAPING)
+            yield is_ours
 
     def seconds_until_due(self) -> float | None:
         with self._database.transaction() as connection:
-            row = connection.execute(sql.SECONDS_UNTIL_DUE).fetchone()
-        return None if row is None or row[0] is None else float(row[0])
+            ((seconds,),) = connection.execute(sql.SECONDS_UNTIL_DUE)
+        return None if seconds is None else float(seconds)
 
     def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:
         names = {"promoter": promoter, "seconds": PROMOTER_LEASE_SECONDS}
@@ -216,8 +215,9 @@ class PostgresHolds:
                 row = connection.execute(sql.TAKE_PROMOTER_LEASE, names).fetchone()
         if row is None:
             return None
-        swept_to = (OrganizationId(row[0]), SessionId(row[1]))
-        return PromoterTurn(None if swept_to == _START else swept_to, row[2])
+        organization_id, session_id, is_sweep_due = row
+        swept_to = (OrganizationId(organization_id), SessionId(session_id))
+        return PromoterTurn(None if swept_to == _START else swept_to, is_sweep_due)
 
     def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
         with self._database.transaction() as connection:
@@ -226,13 +226,13 @@ class PostgresHolds:
     def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
         with self._database.transaction() as connection:
             rows = connection.execute(sql.UNSETTLED_SESSIONS, (limit,)).fetchall()
-        return tuple((OrganizationId(row[0]), SessionId(row[1])) for row in rows)
+        return tuple((OrganizationId(key), SessionId(id_)) for key, id_ in rows)
 
     def waiting_sessions(self, after: SessionKey | None, limit: int) -> tuple[SessionKey, ...]:
         with self._database.transaction() as connection:
             names = (*(after or _START), limit)
             rows = connection.execute(sql.WAITING_SESSIONS, names).fetchall()
-        return tuple((OrganizationId(row[0]), SessionId(row[1])) for row in rows)
+        return tuple((OrganizationId(key), SessionId(id_)) for key, id_ in rows)
 
 
 def _of_person(
@@ -311,4 +311,5 @@ def _live_of_every_session(page: PageRequest) -> tuple[str, str]:
 
 
 def _seen(row: tuple[Any, ...]) -> SeenHold:
-    return SeenHold(hold_from_row(row), row[-1])
+    at, *hold = row
+    return SeenHold(hold_from_row(hold), at)

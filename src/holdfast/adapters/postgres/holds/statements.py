@@ -1,16 +1,16 @@
 """The SQL that shows holds, and what the background duties ask."""
 
-from holdfast.adapters.postgres.engine.statements import HOLD_COLUMNS
+from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 
 # One clock for the filter and for what is shown.
 SELECT_HOLD = f"""
-SELECT {HOLD_COLUMNS}, statement_timestamp()
+SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM hold h WHERE h.organization_id = %s AND h.id = %s
 """  # noqa: S608
 
 # The newest hold of a cart.
 CART_HOLD = f"""
-SELECT {HOLD_COLUMNS}, statement_timestamp()
+SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM hold h WHERE h.organization_id = %s AND h.cart_token = %s AND h.is_cart
 ORDER BY h.status IN ('waiting', 'active') DESC, h.created_at DESC, h.id DESC LIMIT 1
 """  # noqa: S608
@@ -45,7 +45,7 @@ LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder=_OF_EMAIL)
 # What a person had of an event lately, whatever became of it. Every status is named: the index has
 # it before the time.
 _RECENT_OF_EVENT = f"""
-SELECT {HOLD_COLUMNS}, statement_timestamp()
+SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM session s
 CROSS JOIN LATERAL (
     SELECT * FROM hold
@@ -63,7 +63,7 @@ RECENT_HOLDS_BY_EMAIL = _RECENT_OF_EVENT.format(of_holder=_OF_EMAIL)
 # A page is merged from parts, one per status: each is read in the order of an index and stops at
 # the size of the page.
 LIST_HOLDS = f"""
-SELECT {HOLD_COLUMNS}, statement_timestamp()
+SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM ({{parts}}) h ORDER BY {{order}} LIMIT %(limit)s
 """  # noqa: S608
 LIST_PART = "(SELECT * FROM {source} h WHERE {conditions} ORDER BY {order} LIMIT %(limit)s)"

@@ -5,6 +5,13 @@ from collections.abc import Collection, Sequence
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
+from holdfast.adapters.postgres.holds.rows import (
+    changed_hold_row,
+    contents_row,
+    line_row,
+    line_row_with_more,
+    new_hold_row,
+)
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.ids import HoldKey
@@ -23,7 +30,7 @@ def write_holds(connection: Connection, writes: GroupWrites, position: str) -> N
     }
     _update(connection, [hold for key, hold in changed.items() if key not in new], writes, position)
     if new:
-        columns = rows.columns(map(rows.new_hold_row, new.values()))
+        columns = rows.columns(map(new_hold_row, new.values()))
         connection.execute(sql.INSERT_HOLDS, (now, now, position, *columns))
     _update(connection, [hold for key, hold in changed.items() if key in new], writes, position)
     _write_lines(connection, writes.transitions)
@@ -35,10 +42,10 @@ def _update(
     if not holds:
         return
     contents = _with_other_contents(writes.transitions)
-    other = [rows.contents_row(hold) for hold in holds if hold.key in contents]
+    other = [contents_row(hold) for hold in holds if hold.key in contents]
     if other:
         connection.execute(sql.UPDATE_CONTENTS, rows.columns(other))
-    changed = rows.columns(map(rows.changed_hold_row, holds))
+    changed = rows.columns(map(changed_hold_row, holds))
     connection.execute(sql.UPDATE_HOLDS, (position, *changed))
 
 
@@ -61,9 +68,9 @@ def _write_lines(connection: Connection, transitions: Sequence[Transition]) -> N
             continue
         for line in transition.added_lines():
             if _is_plain(hold, line):
-                plain.append(rows.line_row(hold, line))
+                plain.append(line_row(hold, line))
             else:
-                with_more.append(rows.line_row_with_more(hold, line))
+                with_more.append(line_row_with_more(hold, line))
         removed += (
             (hold.organization_id, hold.id, line.number, hold.version)
             for line in transition.removed_lines()

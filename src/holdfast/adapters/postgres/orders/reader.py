@@ -1,24 +1,19 @@
 """Reading checkouts and orders."""
 
-from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
-from holdfast.adapters.postgres.engine.rows import Row, array, hold_from_row, line_seat
+from holdfast.adapters.postgres.engine.rows import array
 from holdfast.adapters.postgres.holds.reader import Database
+from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.orders import statements as sql
+from holdfast.adapters.postgres.orders.rows import order_from_row
 from holdfast.domain.ids import (
     CheckoutId,
     HoldId,
     OrderId,
     OrganizationId,
-    SessionId,
-    TicketId,
-    TicketTypeId,
 )
-from holdfast.domain.orders.order import Attendee, Checkout, Order, Ticket, revival_id
-from holdfast.domain.slices import giving_way
-from holdfast.domain.values import EmailAddress, Holder, Money
+from holdfast.domain.orders.order import Checkout, Order, revival_id
 from holdfast.ports.orders import TICKETS_PER_PAGE_MAX, SeenCheckout
 from holdfast.ports.paging import Cursor, Page, PageRequest
 
@@ -53,7 +48,7 @@ class PostgresOrders:
     def order(self, organization_id: OrganizationId, order_id: OrderId) -> Order | None:
         with self._database.transaction(organization_id) as connection:
             row = connection.execute(sql.ORDER, (organization_id, order_id)).fetchone()
-        return None if row is None else _order(row)
+        return None if row is None else order_from_row(row)
 
     def orders(
         self,
@@ -80,42 +75,6 @@ class PostgresOrders:
         query = sql.ORDERS.format(conditions=" AND ".join(conditions))
         with self._database.transaction(organization_id) as connection:
             rows = connection.execute(query, names).fetchall()
-        items = tuple(_order(row) for row in rows)
-        has_more = bool(rows) and rows[0][-1] > len(rows)
+        items = tuple(order_from_row(order) for _, *order in rows)
+        has_more = any(found > len(rows) for found, *_ in rows[:1])
         return Page(items, Cursor(items[-1].created_at, items[-1].id) if has_more else None)
-
-
-def _order(row: Row) -> Order:
-    return Order(
-        organization_id=OrganizationId(row[0]),
-        id=OrderId(row[1]),
-        checkout_id=row[2],
-        hold_ids=tuple(row[3]),
-        holder=Holder(EmailAddress(row[4]) if row[4] is not None else None, row[5]),
-        total=Money(row[6], row[7]),
-        payment_reference=row[8],
-        created_at=row[9],
-        tickets=tuple(_ticket(*ticket) for ticket in giving_way(row[10])),
-    )
-
-
-def _ticket(
-    ids: Sequence[str],
-    code: str,
-    price: int,
-    attendee: tuple[str | None, str | None],
-    seat: Sequence[Any] | None,
-) -> Ticket:
-    ticket_id, hold_id, session_id, ticket_type_id = map(UUID, ids)
-    name, email = attendee
-    is_named = name is not None or email is not None
-    return Ticket(
-        TicketId(ticket_id),
-        code,
-        HoldId(hold_id),
-        SessionId(session_id),
-        TicketTypeId(ticket_type_id),
-        price,
-        None if seat is None else line_seat(*seat),
-        Attendee(name, EmailAddress(email) if email else None) if is_named else None,
-    )

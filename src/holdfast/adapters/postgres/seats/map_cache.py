@@ -105,22 +105,28 @@ class SeatMaps:
 
 
 def _load(connection: Connection, key: SessionKey, ranks: Ranks) -> SeatMap:
-    rows = connection.execute(sql.SEAT_PLACES, key).fetchall()
-    # A block newer than the cached catalogue is not offered yet.
-    rows = [row for row in rows if row[1] in ranks]
-    seats = SeatMap(make_plan((SeatPlace(*row[:11]) for row in rows), ranks))
-    for row in rows:
-        seats.saw(SeenSeat(row[0], SeatStatus(row[11]), row[12]))
+    places: list[SeatPlace] = []
+    seen: list[SeenSeat] = []
+    for status, held_until, *columns in connection.execute(sql.SEAT_PLACES, key):
+        place = SeatPlace(*columns)
+        # A block newer than the cached catalog is not offered yet.
+        if place.block_id in ranks:
+            places.append(place)
+            seen.append(SeenSeat(place.id, SeatStatus(status), held_until))
+    seats = SeatMap(make_plan(places, ranks))
+    for seat in seen:
+        seats.saw(seat)
     return seats
 
 
 def _changes(connection: Connection, key: SessionKey, since: str) -> _Changes:
-    names = {"organization_id": key[0], "session_id": key[1], "snapshot": since}
+    organization_id, session_id = key
+    names = {"organization_id": organization_id, "session_id": session_id, "snapshot": since}
     with connection.pipeline():
         changed = connection.execute(sql.CHANGED_SEATS, names)
         clock = connection.execute(sql.NOW)
-    now = clock.fetchone()
-    assert now is not None
+    (now,) = clock
     rows = changed.fetchall()
-    seats = [SeenSeat(row[0], SeatStatus(row[1]), row[2]) for row in rows]
-    return _Changes(since, rows[0][3] if rows else None, seats, *now)
+    snapshot = next((kept for *_, kept in rows), None)
+    seats = [SeenSeat(id_, SeatStatus(status), until) for id_, status, until, _ in rows]
+    return _Changes(since, snapshot, seats, *now)

@@ -1,12 +1,11 @@
 """Seats for the API: a single seat, the seat map, its changes, and the occupancy."""
 
-from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from holdfast.adapters.postgres.engine.rows import Row, seat_from_row
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.seats import statements as sql
+from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SeatId, SessionId
 from holdfast.domain.seats.seat import SeatStatus
@@ -42,7 +41,10 @@ class PostgresSeats:
         names = {"organization_id": organization_id, "event_id": event_id, "seat_id": seat_id}
         with self._database.transaction(organization_id) as connection:
             row = connection.execute(sql.SEAT, names).fetchone()
-        return None if row is None else SeenSeat(seat_from_row(row), *row[-3:])
+        if row is None:
+            return None
+        event_id, block_name, at, *seat = row
+        return SeenSeat(seat_from_row(seat), event_id, block_name, at)
 
     def has_event(self, organization_id: OrganizationId, event_id: EventId) -> bool:
         with self._database.transaction(organization_id) as connection:
@@ -59,16 +61,22 @@ class PostgresSeats:
         rows = list(giving_way(found, ROWS_PER_SLICE))
         if not rows:
             return None
-        # A session without blocks is one row of NULLs.
-        blocks = groupby((row for row in rows if row[1] is not None), key=lambda row: row[1:4])
+        version, digest, *_ = rows[0]
+        blocks: dict[tuple[UUID, str, int | None], list[MapRow]] = {}
+        for _, _, block_id, name, capacity, row_name, *seats in rows:
+            if block_id is None:
+                continue  # a session without blocks is one row of NULLs
+            block = blocks.setdefault((block_id, name, capacity), [])
+            if row_name is not None:
+                block.append(_map_row(row_name, *seats))
         return SessionMap(
             session_id,
-            rows[0][0],
+            version,
             tuple(
-                MapBlock(BlockId(id_), name, capacity, tuple(map(_map_row, filter(_has_seats, of))))
-                for (id_, name, capacity), of in blocks
+                MapBlock(BlockId(id_), name, capacity, tuple(of))
+                for (id_, name, capacity), of in blocks.items()
             ),
-            rows[0][4],
+            digest,
         )
 
     def map_state(self, organization_id: OrganizationId, session_id: SessionId) -> MapState | None:
@@ -95,7 +103,8 @@ class PostgresSeats:
             for _, _, id_, status, held_until, version in rows
             if id_ is not None
         )
-        return SeatChanges(session_id, rows[0][0], seats, too_many=rows[0][1])
+        version, is_too_much, *_ = rows[0]
+        return SeatChanges(session_id, version, seats, too_many=is_too_much)
 
     def occupancy(
         self, organization_id: OrganizationId, event_id: EventId
@@ -109,15 +118,11 @@ class PostgresSeats:
         return EventOccupancy(event_id, at, tuple(map(_session_occupancy, sessions or ())))
 
 
-def _has_seats(row: Row) -> bool:
-    return row[5] is not None
-
-
-def _map_row(row: Row) -> MapRow:
-    name, seat_ids, numbers, x, y, statuses, held_until, *special = row[7:]
+def _map_row(row_name: str, *columns: Any) -> MapRow:
+    seat_ids, numbers, x, y, statuses, held_until, *special = columns
     accessible, companion, restricted_view = (indexes or () for indexes in special)
     return MapRow(
-        name,
+        row_name,
         seat_ids,
         numbers,
         x,

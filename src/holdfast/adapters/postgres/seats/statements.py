@@ -1,11 +1,11 @@
 """The SQL that reads seats. Expiry changes no row, so each statement compares held_until with the
 clock; statement_timestamp() gives a response a single time."""
 
-from holdfast.adapters.postgres.engine.statements import SEAT_COLUMNS
+from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS
 
 # Looks the seat up by its own key; the event is only a condition.
 SEAT = f"""
-SELECT {SEAT_COLUMNS}, x.event_id, b.name, statement_timestamp()
+SELECT x.event_id, b.name, statement_timestamp(), {SEAT_COLUMNS}
 FROM seat s
 JOIN session x ON x.organization_id = s.organization_id AND x.id = s.session_id
 JOIN block b ON b.organization_id = s.organization_id AND b.id = s.block_id
@@ -43,13 +43,14 @@ _IS_AVAILABLE = "s.status = 'available' OR s.held_until <= statement_timestamp()
 # without statistics would read all seats again for each block.
 SESSION_MAP = f"""
 WITH seat_row AS MATERIALIZED (
-    SELECT block_id, min(row_rank) AS rank, row_name, array_agg(id ORDER BY index),
-        array_agg(number ORDER BY index), array_agg(x ORDER BY index),
-        array_agg(y ORDER BY index), string_agg(letter, '' ORDER BY index),
-        json_object_agg(index, until ORDER BY index) FILTER (WHERE until IS NOT NULL),
-        array_agg(index ORDER BY index) FILTER (WHERE is_accessible),
-        array_agg(index ORDER BY index) FILTER (WHERE is_companion),
-        array_agg(index ORDER BY index) FILTER (WHERE is_restricted_view)
+    SELECT block_id, min(row_rank) AS rank, row_name, array_agg(id ORDER BY index) AS seat_ids,
+        array_agg(number ORDER BY index) AS numbers, array_agg(x ORDER BY index) AS x,
+        array_agg(y ORDER BY index) AS y, string_agg(letter, '' ORDER BY index) AS statuses,
+        json_object_agg(index, until ORDER BY index) FILTER (WHERE until IS NOT NULL)
+            AS held_until,
+        array_agg(index ORDER BY index) FILTER (WHERE is_accessible) AS accessible,
+        array_agg(index ORDER BY index) FILTER (WHERE is_companion) AS companion,
+        array_agg(index ORDER BY index) FILTER (WHERE is_restricted_view) AS restricted_view
     FROM (
         SELECT s.block_id, s.row_name, s.row_rank, s.id::text AS id, s.number, s.x, s.y,
             s.is_accessible, s.is_companion, s.is_restricted_view,
@@ -62,7 +63,8 @@ WITH seat_row AS MATERIALIZED (
     ) seats
     GROUP BY block_id, row_name
 )
-SELECT {_VERSION}, b.id, b.name, p.total, {_BLOCKS_DIGEST}, r.*
+SELECT {_VERSION}, {_BLOCKS_DIGEST}, b.id, b.name, p.total, r.row_name, r.seat_ids, r.numbers,
+    r.x, r.y, r.statuses, r.held_until, r.accessible, r.companion, r.restricted_view
 FROM session x
 LEFT JOIN block b ON b.organization_id = x.organization_id AND b.session_id = x.id
 LEFT JOIN pool p ON p.organization_id = b.organization_id AND p.id = b.capacity_pool_id

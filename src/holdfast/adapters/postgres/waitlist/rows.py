@@ -7,6 +7,7 @@ import psycopg
 
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine import rows
+from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
@@ -52,15 +53,15 @@ class SentLines:
     def waitlists(self, is_settled: Mapping[SessionKey, bool]) -> dict[SessionKey, Waitlist]:
         """One for every session, empty where nobody waits."""
         first: dict[tuple[SessionKey, Any], list[Hold]] = {}
-        for row in self._parties:
-            self.position = max(self.position, row[-1])
-            hold = rows.hold_from_row(row)
+        for xid, *columns in self._parties:
+            self.position = max(self.position, xid)
+            hold = hold_from_row(columns)
             assert hold.waiting is not None
             first.setdefault((hold.session_key, hold.waiting.line_id), []).append(hold)
         waitlists = {key: Waitlist(key, is_settled=is_settled.get(key, True)) for key in self._keys}
-        for organization_id, session_id, id_, wants, waiting, *rest in self._lines:
+        for organization_id, session_id, id_, wants, *counted in self._lines:
             key: SessionKey = (organization_id, session_id)
-            passes, opened_at, served = rest
+            waiting, passes, opened_at, served = counted
             parties = tuple(sorted(first.get((key, id_), ()), key=place_of))
             waitlists[key].lines[id_] = WaitingLine(
                 id_, frozenset(wants), waiting, passes, opened_at, served, parties

@@ -1,7 +1,7 @@
 """The SQL of carts and lines. Whoever reads or writes the lines of a session for a decision has
 locked its waitlist."""
 
-from holdfast.adapters.postgres.engine.statements import HOLD_COLUMNS
+from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 
 # The live hold of each cart, or else its newest, under the cart's lock.
 NEWEST_OF_CARTS = """
@@ -35,7 +35,7 @@ CROSS JOIN LATERAL (
 # The first of every line, and where in the log their last facts are. Of many lines only a few each:
 # everybody waits while they are read.
 FIRST_PARTIES = f"""
-SELECT {HOLD_COLUMNS}, h.changed_xid::text::bigint
+SELECT h.changed_xid::text::bigint, {HOLD_COLUMNS}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
 CROSS JOIN LATERAL (
     SELECT id, count(*) OVER () AS lines FROM waiting_line
@@ -72,8 +72,9 @@ WHERE waiting_line.organization_id = ended.organization_id
 """
 PUT_PLACES = """
 INSERT INTO waiting_place (organization_id, hold_id, session_id, line_id, since, passes_seen)
-SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::timestamptz[],
-    %s::integer[])
+SELECT organization_id, hold_id, session_id, line_id, since, passes_seen
+FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
+    AS place (organization_id, hold_id, session_id, line_id, since, passes_seen)
 ON CONFLICT (organization_id, hold_id) DO UPDATE SET line_id = excluded.line_id,
     since = excluded.since, passes_seen = excluded.passes_seen
 """
@@ -90,15 +91,18 @@ WHERE waitlist.organization_id = changed.organization_id
     AND waitlist.session_id = changed.session_id
 """
 
-# Of these sessions, those where somebody waits. From here on they are this transaction's, and until
-# they have been settled, the promoter's.
-UNSETTLE = """
+# Marks the waitlists that somebody is on: of one session, or of all sessions of an event.
+_UNSETTLE = """
 UPDATE waitlist w SET is_settled = false
-WHERE w.organization_id = %s AND w.session_id = ANY (%s::uuid[]) AND EXISTS (
-    SELECT FROM waiting_line l
-    WHERE l.organization_id = w.organization_id AND l.session_id = w.session_id)
+FROM session s
+WHERE w.organization_id = %s AND s.organization_id = w.organization_id AND s.id = w.session_id
+    AND {of_change} = %s AND EXISTS (
+        SELECT FROM waiting_line l
+        WHERE l.organization_id = w.organization_id AND l.session_id = w.session_id)
 RETURNING w.session_id
 """
+UNSETTLE_SESSION = _UNSETTLE.format(of_change="s.id")
+UNSETTLE_EVENT = _UNSETTLE.format(of_change="s.event_id")
 
 # Before it are all who came earlier and want any of the same. Its own line tells how fast it goes.
 POSITION = """

@@ -10,6 +10,7 @@ from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.seats.maps import WrittenMap
 from holdfast.ports.audit.reader import AuditReader
 from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
@@ -23,6 +24,7 @@ from holdfast.services.seats.reservation import SeatFinder, SeatPath
 @dataclass(frozen=True, slots=True)
 class Context:
     engine: EngineAnswers
+    submit: Submit
     blocking: FairCalls
     large: FairCalls
     imports: FairCalls

@@ -1,0 +1,69 @@
+"""Facts: the columns that are read and written, and the values in them."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from uuid_utils.compat import uuid7
+
+from holdfast.adapters.postgres.engine.rows import ColumnList, Row
+from holdfast.domain.facts import Fact
+from holdfast.ports.facts.log import PARTITIONS, Position, StoredFact
+
+_json = msgspec.json.Encoder()
+
+NEW_FACT = ColumnList(
+    "organization_id uuid, event_id uuid, hold_id uuid, seat_id uuid, version integer, type text,"
+    " partition smallint, payload text::jsonb"
+)
+
+
+def fact_row(fact: Fact) -> Row:
+    """The facts of one hold, and of one seat that nobody holds, are all in one partition."""
+    subject = fact.hold_id or fact.seat_id
+    assert subject is not None
+    return (
+        fact.organization_id,
+        uuid7(),
+        fact.hold_id,
+        fact.seat_id,
+        fact.version,
+        fact.type.value,
+        subject.int % PARTITIONS,
+        _json.encode(fact.payload).decode(),
+    )
+
+
+FACT_COLUMNS = """
+f.organization_id, f.xid::text, f.seq, f.event_id, f.type, f.occurred_at, f.hold_id, f.seat_id,
+f.version, f.payload
+"""
+
+
+def fact_from_row(row: Iterable[Any], holder_key: UUID | None) -> StoredFact:
+    """Of FACT_COLUMNS."""
+    (
+        organization_id,
+        xid,
+        seq,
+        event_id,
+        type_,
+        occurred_at,
+        hold_id,
+        seat_id,
+        version,
+        payload,
+    ) = row
+    return StoredFact(
+        organization_id=organization_id,
+        position=Position(int(xid), seq),
+        event_id=event_id,
+        type=type_,
+        occurred_at=occurred_at,
+        hold_id=hold_id,
+        seat_id=seat_id,
+        version=version,
+        payload=payload,
+        holder_key=holder_key,
+    )

@@ -1,0 +1,38 @@
+"""The waitlists that a change of the catalogue may have freed places for."""
+
+from uuid import UUID
+
+from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.waitlist import statements as sql
+from holdfast.domain.catalog.changes import (
+    CatalogueChange,
+    ChangeBlock,
+    ChangeEvent,
+    ChangePool,
+    ChangeTicketType,
+    ImportSeats,
+)
+from holdfast.domain.catalog.model import Block, Event, PoolState, TicketType
+from holdfast.domain.catalog.seat_import import ImportedSeats
+from holdfast.domain.ids import SessionId
+from holdfast.ports.catalog import CatalogueOutcome
+
+
+def unsettle(
+    connection: Connection, change: CatalogueChange, outcome: CatalogueOutcome
+) -> tuple[SessionId, ...]:
+    """Mark them in the transaction of the change: newcomers leave them what it has freed, until a
+    promotion clears the mark."""
+    subject: UUID
+    match change, outcome:
+        case ChangeEvent(alters_terms=True, event_id=event_id), Event():
+            statement, subject = sql.UNSETTLE_EVENT, event_id
+        case (
+            ChangePool() | ChangeTicketType() | ChangeBlock() | ImportSeats(),
+            PoolState() | TicketType() | Block() | ImportedSeats() as changed,
+        ):
+            statement, subject = sql.UNSETTLE_SESSION, changed.session_id
+        case _:
+            return ()
+    marked = connection.execute(statement, (change.organization_id, subject))
+    return tuple(sorted(SessionId(session_id) for (session_id,) in marked))
