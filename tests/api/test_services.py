@@ -9,6 +9,7 @@ from cryptography.exceptions import InvalidTag
 
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalog.changes import ChangeEvent, CreateTicketType
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId
 from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
@@ -29,6 +30,7 @@ from holdfast.services.idempotency.fingerprint import repeat_key, request_finger
 from holdfast.services.idempotency.seal import seal_of
 from tests.api.world import EVENT, ORGANIZATION, POOL, SESSION, StubCatalogue, StubKeys
 
+ORIGIN = Origin("test", "request-1")
 PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))
 
 
@@ -146,7 +148,7 @@ class TestReading:
 class TestCataloguing:
     def test_a_change_of_policy_leaves_other_fields_and_null_clears(self) -> None:
         catalogue = StubCatalogue()
-        cataloguing = Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"")
+        cataloguing = Cataloguing(catalogue, ORGANIZATION, ORIGIN, None, lambda _: b"")
         cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
         cataloguing.change_event(EVENT, "New name", None, None)
         assert catalogue.changes == [
@@ -159,7 +161,7 @@ class TestCataloguing:
 
     def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
         catalogue = StubCatalogue()
-        Cataloguing(catalogue, ORGANIZATION, None, lambda _: b"").create_ticket_type(
+        Cataloguing(catalogue, ORGANIZATION, ORIGIN, None, lambda _: b"").create_ticket_type(
             session_id=SESSION,
             name="Floor",
             price_minor=4500,
@@ -182,7 +184,7 @@ class TestCataloguing:
         ],
     )
     def test_a_store_that_fails_is_a_refusal(self, error: StoreError, code: RefusalCode) -> None:
-        failing = Cataloguing(StubCatalogue(error=error), ORGANIZATION, None, lambda _: b"")
+        failing = Cataloguing(StubCatalogue(error=error), ORGANIZATION, ORIGIN, None, lambda _: b"")
         answer = failing.change_pool(POOL, "x", None)
         assert isinstance(answer.outcome, Refusal)
         assert answer.outcome.code is code

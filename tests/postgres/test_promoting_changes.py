@@ -25,7 +25,7 @@ from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
 from holdfast.services.catalog.changes import Cataloguing
 from tests.contract.asking import ask, placed
-from tests.contract.venues import Hall, Plan, Venue
+from tests.contract.venues import ORIGIN, Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound
 
@@ -49,7 +49,7 @@ class SoldOut:
         return outcome.hold
 
     def change(self, change: CatalogueChange) -> None:
-        answer = self.catalogue.apply(change, None, lambda _: b"")
+        answer = self.catalogue.apply(change, ORIGIN, None, lambda _: b"")
         assert not isinstance(answer.outcome, Refusal), answer
 
     def status(self, hold: Hold) -> HoldStatus:
@@ -93,7 +93,9 @@ def test_new_seats_go_to_those_who_wait_for_seats(sold_out: SoldOut) -> None:
     venue = sold_out.venue
     source = Source(1, "line 1")
     seats = tuple(DraftSeat(source, "B", str(number)) for number in (1, 2))
-    cataloguing = Cataloguing(sold_out.catalogue, venue.organization_id, None, lambda _: b"")
+    cataloguing = Cataloguing(
+        sold_out.catalogue, venue.organization_id, ORIGIN, None, lambda _: b""
+    )
     cataloguing.import_seats(venue.session_id, [DraftBlock(source, "Stalls", seats)])
     promoted = sold_out.world.hold(venue, hold.id)
     assert promoted.status is HoldStatus.ACTIVE
@@ -116,7 +118,7 @@ def test_a_cancelled_event_ends_its_lines(sold_out: SoldOut) -> None:
 def test_a_change_that_is_refused_promotes_nobody(sold_out: SoldOut) -> None:
     hold = sold_out.wait("standing", 1)
     smaller = ChangePool(sold_out.venue.organization_id, sold_out.venue.pools["floor"], total=1)
-    answer = sold_out.catalogue.apply(smaller, None, lambda _: b"")
+    answer = sold_out.catalogue.apply(smaller, ORIGIN, None, lambda _: b"")
     assert isinstance(answer.outcome, Refusal)
     assert sold_out.status(hold) is HoldStatus.WAITING
 
@@ -136,7 +138,7 @@ def test_what_somebody_waits_for_is_not_drawn_from_elsewhere(
 ) -> None:
     hold = sold_out.wait(ticket_type, 1)
     change = drawn_from(sold_out, ticket_type, *pools)
-    answer = sold_out.catalogue.apply(change, None, lambda _: b"")
+    answer = sold_out.catalogue.apply(change, ORIGIN, None, lambda _: b"")
     assert isinstance(answer.outcome, Refusal)
     assert answer.outcome.code is RefusalCode.OTHERS_ARE_WAITING
     assert sold_out.status(hold) is HoldStatus.WAITING

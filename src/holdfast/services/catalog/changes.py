@@ -28,7 +28,7 @@ from holdfast.domain.catalog.changes import (
 )
 from holdfast.domain.catalog.model import BlockPrice, SaleTerms
 from holdfast.domain.catalog.seat_import import DraftBlock, countable_id
-from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import (
     BlockId,
     EventId,
@@ -50,6 +50,7 @@ class Cataloguing:
 
     catalogue: CatalogueStore
     organization_id: OrganizationId
+    origin: Origin
     idempotency: IdempotencyKey | None
     render: Callable[[CatalogueOutcome], bytes]
 
@@ -189,7 +190,7 @@ class Cataloguing:
 
     def _apply(self, change: CatalogueChange) -> CatalogueAnswer:
         try:
-            return self.catalogue.apply(change, self.idempotency, self.render)
+            return self.catalogue.apply(change, self.origin, self.idempotency, self.render)
         except StoreError as error:
             kind = type(error).__name__
             _log.error("catalogue.failed", change=type(change).__name__, problem=kind)

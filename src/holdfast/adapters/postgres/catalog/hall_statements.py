@@ -49,32 +49,25 @@ LEFT JOIN (
 WHERE b.organization_id = %(organization_id)s AND b.session_id = %(session_id)s
 """  # noqa: S608
 
-BLOCK_OF_NAME = """
-SELECT id FROM block WHERE organization_id = %s AND session_id = %s AND name = %s
+BLOCKS_OF_SESSION = """
+SELECT name, id, rank FROM block WHERE organization_id = %s AND session_id = %s
 """
-NEXT_RANK = """
-SELECT coalesce(max(rank) + 1, 0) FROM block WHERE organization_id = %s AND session_id = %s
+SEATED_TYPES_OF_SESSION = """
+SELECT id FROM ticket_type WHERE organization_id = %s AND session_id = %s AND is_seated
 """
 INSERT_BLOCK = """
 INSERT INTO block (organization_id, id, session_id, name, rank, capacity_pool_id)
 VALUES (%s, %s, %s, %s, %s, %s)
 """
 CHANGE_BLOCK = """
-UPDATE block SET name = coalesce(%s, name), rank = coalesce(%s, rank),
+UPDATE block SET name = %s, rank = %s, capacity_pool_id = %s,
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
-"""
-COUNT_BLOCK_IN = """
-UPDATE block SET capacity_pool_id = %s WHERE organization_id = %s AND id = %s
 """
 # Lapsed holds count: they were made without the capacity, and give nothing back to it.
 SEATS_IN_USE = """
 SELECT count(*) FROM seat
 WHERE organization_id = %s AND session_id = %s AND block_id = %s AND hold_id IS NOT NULL
-"""
-SEATED_TYPES_IN_SESSION = """
-SELECT count(*) FROM ticket_type
-WHERE organization_id = %s AND session_id = %s AND is_seated AND id = ANY (%s)
 """
 CLEAR_PRICES = "DELETE FROM block_price WHERE organization_id = %s AND block_id = %s"
 INSERT_PRICES = """
@@ -86,9 +79,6 @@ FROM unnest(%s::uuid[], %s::bigint[])
 
 # Tens of thousands of rows take longer than anything else that we do in one statement.
 IMPORT_PATIENCE = "SET LOCAL statement_timeout = '{milliseconds}ms'"
-BLOCKS_OF_NAMES = """
-SELECT name, id FROM block WHERE organization_id = %s AND session_id = %s AND name = ANY (%s)
-"""
 KNOWN_SEATS = """
 SELECT block_id, row_name, row_rank, number, position
 FROM seat WHERE organization_id = %s AND session_id = %s AND block_id = ANY (%s)
@@ -104,7 +94,7 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::text[], %s::i
 
 
 def block_from_row(row: Row, seats: Mapping[UUID, int]) -> Block:
-    id_, created_at, updated_at, session_id, name, rank, capacity, _, prices = row
+    id_, created_at, updated_at, session_id, name, rank, capacity, pool_id, prices = row
     return Block(
         id=BlockId(id_),
         session_id=SessionId(session_id),
@@ -117,4 +107,5 @@ def block_from_row(row: Row, seats: Mapping[UUID, int]) -> Block:
         ),
         created_at=created_at,
         updated_at=updated_at,
+        capacity_pool_id=pool_id,
     )

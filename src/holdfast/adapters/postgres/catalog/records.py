@@ -1,18 +1,18 @@
 """What every change of the catalogue needs: the locks, and the records as they are."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.locks import advisory_name
-from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import CreatePool
 from holdfast.domain.catalog.model import Event, PoolState, Session, TicketType
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogueOutcome
+
+T = TypeVar("T")
 
 
 def lock_sessions(
@@ -45,7 +45,7 @@ def ticket_type_record(
     return sql.ticket_type_from_row(row) if row else None
 
 
-def found(record: CatalogueOutcome | None) -> CatalogueOutcome:
+def found(record: T | None) -> T:
     assert record is not None
     return record
 
@@ -55,18 +55,8 @@ def insert_pool(connection: Connection, pool: CreatePool) -> None:
     connection.execute(sql.INSERT_POOL, values)
 
 
-def resize_pool(
-    connection: Connection,
-    organization_id: OrganizationId,
-    pool_id: UUID,
-    name: str | None,
-    total: int | None,
-) -> Refusal | None:
-    """Under the lock of its session."""
+def pool_in_use(connection: Connection, organization_id: OrganizationId, pool_id: UUID) -> int:
+    """How many of its units are held or sold. Locks its row, under the lock of its session."""
     row = connection.execute(sql.LOCK_POOL, (organization_id, pool_id)).fetchone()
     assert row is not None
-    if total is not None and total < row[0]:
-        # Lapsed holds count until the reaper has written them off: a moment later it may fit.
-        return refusals.capacity_in_use(row[0])
-    connection.execute(sql.CHANGE_POOL, (name, total, organization_id, pool_id))
-    return None
+    return int(row[0])

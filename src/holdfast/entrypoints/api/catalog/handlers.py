@@ -253,7 +253,7 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
 def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:
     key = idempotency_of(call, call.idempotency_key, body)
     organization_id = call.principal.organization_id
-    return Cataloguing(context.catalogue, organization_id, key, partial(render, call))
+    return Cataloguing(context.catalogue, organization_id, call.origin, key, partial(render, call))
 
 
 def refuse_empty(change: Struct) -> None:
