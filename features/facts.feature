@@ -1,7 +1,7 @@
 Feature: Facts
-  Whatever happens to a hold is told: to everybody who listens on the broker, and to everybody who
-  asks. Every fact is told at least once, under an id that stays the same, and those of one hold in
-  the order in which they happened.
+  Every change of a hold, a seat or the catalog is published to the broker, and can be polled. Every
+  fact is published at least once, under an id that stays the same, and the facts of one hold in the
+  order in which they happened.
 
   Background:
     Given a server that relays to RabbitMQ
@@ -63,3 +63,8 @@ Feature: Facts
       | !!!!!!!!!!!!!!!!!!!!!!  |
       | AAAAAAAAAAAAAAAAAAAAAAA |
       | __________________8     |
+
+  Scenario: An event is cancelled
+    Given session "concert-123" has available tickets
+    When the organizer cancels the event
+    Then an event.changed message arrives: it was "published" and is "cancelled"

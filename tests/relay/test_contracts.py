@@ -2,48 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
-from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.domain.catalog.changes import (
-    CatalogueChange,
-    ChangeBlock,
-    ChangeEvent,
-    ChangePool,
-    ChangeSession,
-    ChangeTicketType,
-    CreateBlock,
-    CreateEvent,
-    CreatePool,
-    CreateSession,
-    CreateTicketType,
-    DraftedBlock,
-    ImportSeats,
-    SaleChange,
-)
-from holdfast.domain.catalog.model import BlockPrice, EventStatus
-from holdfast.domain.catalog.seat_import import DraftBlock, DraftSeat, Source
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import (
-    BlockId,
-    EventId,
-    OrganizationId,
-    PoolId,
-    SeatId,
-    SessionId,
-    TicketTypeId,
-)
-from holdfast.domain.policy import HoldPolicy, PolicyChange, PolicyOverride
-from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
 from holdfast.ports.facts.log import Message
 from holdfast.services.facts.envelope import SCHEMA
@@ -57,7 +26,7 @@ from tests.contract.asking import (
     waiting,
     warned,
 )
-from tests.contract.venues import ORIGIN, Hall, Plan, a_purchase
+from tests.contract.venues import Hall, Plan, a_purchase
 from tests.relay.contracts import (
     CONTRACTS,
     INBOUND,
@@ -68,6 +37,7 @@ from tests.relay.contracts import (
     schema_of,
 )
 from tests.relay.stage import HALL, Listed, Stage
+from tests.support.catalog_life import change_catalog
 
 every_file = pytest.mark.parametrize("path", [*fact_files(), INBOUND], ids=lambda path: path.stem)
 
@@ -141,7 +111,7 @@ def test_every_message_fits(stage: Stage) -> None:
     _short_life(stage)
     _life_in_a_cart(stage)
     _life_in_a_line(stage)
-    _life_of_a_catalog(stage)
+    change_catalog(stage.url, stage.venue.organization_id)
     published = Listed([])
     stage.relay_all(published)
     stage.assert_arrived(published.messages, once=True)
@@ -228,51 +198,6 @@ def _life_in_a_line(stage: Stage) -> None:
     tired = waiting(engine, venue.fill(uuid4().hex, {"a": ("standing", 2), "b": ("seat", 1)}))
     stage.ask(venue.release(tired.id))
     stage.ask(venue.release(standing.id), venue.release(seated.id))
-
-
-def _life_of_a_catalog(stage: Stage) -> None:
-    """Everything is created, then changed. A block is created on its own, and with its seats."""
-    changes = new_catalog(stage.venue.organization_id)
-    database = Database(stage.url)
-    database.open()
-    try:
-        catalogue = PostgresCatalogue(database)
-        for change in changes:
-            answer = catalogue.apply(change, ORIGIN, None, lambda _: b"")
-            assert not isinstance(answer.outcome, Refusal), answer.outcome
-    finally:
-        database.close()
-
-
-def new_catalog(organization_id: OrganizationId) -> Iterator[CatalogueChange]:
-    event_id, session_id = EventId(uuid4()), SessionId(uuid4())
-    pool_id, type_id, block_id = PoolId(uuid4()), TicketTypeId(uuid4()), BlockId(uuid4())
-    owned, in_session = (organization_id,), (organization_id, session_id)
-    policy = PolicyOverride(ttl_seconds=300)
-    yield CreateEvent(*owned, event_id, "Gala", "EUR", policy)
-    yield CreateSession(*owned, session_id, event_id, "Friday", None)
-    yield CreatePool(*owned, pool_id, session_id, "Floor", 90)
-    own_pool = CreatePool(*owned, PoolId(uuid4()), session_id, "Seat", 50)
-    yield CreateTicketType(
-        *owned, type_id, session_id, "Seat", 4500, (pool_id,), own_pool, policy, is_seated=True
-    )
-    prices = (BlockPrice(type_id, 5000),)
-    yield CreateBlock(*owned, block_id, session_id, "Stalls", None, None, prices)
-    balcony = CreateBlock(*owned, BlockId(uuid4()), session_id, "Balcony", None, None, prices)
-    drafts = [
-        DraftBlock(Source(1, "line 1"), name, (DraftSeat(Source(1, "line 1"), "A", "1"),))
-        for name in ("Stalls", "Balcony")
-    ]
-    yield ImportSeats(
-        *in_session, SeatId(uuid4()), tuple(DraftedBlock(balcony, draft) for draft in drafts)
-    )
-    moment = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
-    sale = SaleChange(status=EventStatus.LIVE, starts_at=moment, ends_at=moment.replace(hour=20))
-    yield ChangeEvent(*owned, event_id, "Great gala", PolicyChange(ttl_seconds=None), sale)
-    yield ChangeSession(*owned, session_id, "Saturday", moment)
-    yield ChangePool(*owned, pool_id, "House", 100)
-    yield ChangeTicketType(*owned, type_id, "Chair", 4900, (), PolicyChange(waitlist=True))
-    yield ChangeBlock(*owned, block_id, PoolId(uuid4()), "Circle", 7, 1, ())
 
 
 def _header_schema() -> Json:
