@@ -156,8 +156,8 @@ class TestCataloguing:
             ChangeEvent(ORGANIZATION, EVENT, "New name", None),
         ]
         before = PolicyOverride(300, 8)
-        assert PolicyChange(ttl_seconds=60).applied_to(before) == PolicyOverride(60, 8)
-        assert PolicyChange(quantity_max=None).applied_to(before) == PolicyOverride(300, None)
+        assert before.changed(PolicyChange(ttl_seconds=60)) == PolicyOverride(60, 8)
+        assert before.changed(PolicyChange(quantity_max=None)) == PolicyOverride(300, None)
 
     def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
         catalogue = StubCatalogue()

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.values import Holder
 from holdfast.ports.facts.log import Message
 from holdfast.services.facts.envelope import SCHEMA
@@ -88,6 +88,29 @@ def test_what_the_contract_of_orders_allows_is_taken_in() -> None:
     assert misfits(schema, both)
     nobodys = _without(schema["examples"][0], (), "organization_id")
     assert misfits(schema, nobodys)
+
+
+@pytest.mark.parametrize(
+    ("fact_type", "side"),
+    [
+        ("event.created", "new"),
+        ("event.changed", "old"),
+        ("event.changed", "new"),
+        ("ticket_type.created", "new"),
+        ("ticket_type.changed", "old"),
+        ("ticket_type.changed", "new"),
+    ],
+)
+def test_a_contract_has_the_fields_of_a_policy_with_their_bounds(fact_type: str, side: str) -> None:
+    payload = schema_of(fact_type)["properties"]["payload"]["properties"]
+    found = payload[side]["properties"]["hold_policy"]["properties"]
+    bounds = {name: field.bounds for name, field in POLICY_FIELDS.items()}
+    assert found == {
+        name: {"type": ["boolean", "null"]}
+        if of is None
+        else {"type": ["integer", "null"], "minimum": of.least, "maximum": of.most}
+        for name, of in bounds.items()
+    }
 
 
 def test_the_document_of_all_messages_leads_to_every_contract() -> None:

@@ -2,7 +2,7 @@
 and as they are. The names are those of the API."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -111,7 +111,7 @@ def values_of(record: CatalogRecord) -> Values:
         case Block(rank=rank, capacity=capacity, prices=prices):
             values |= {"rank": rank, "capacity": capacity, "ticket_types": _prices(prices)}
     if isinstance(record, Event | TicketType):
-        values["hold_policy"] = asdict(record.policy)
+        values["hold_policy"] = record.policy.by_name()
     return values
 
 

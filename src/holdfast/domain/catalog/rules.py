@@ -25,7 +25,7 @@ def changed_event(event: Event, change: ChangeEvent) -> Event | Refusal:
     sale = change.sale.applied_to(event.sale) if change.sale else event.sale
     if isinstance(sale, Refusal):
         return sale
-    policy = change.policy.applied_to(event.policy) if change.policy else event.policy
+    policy = event.policy.changed(change.policy) if change.policy else event.policy
     refusal = refuse_policy(policy) if change.policy else None
     name = given_or(change.name, event.name)
     return refusal or replace(event, name=name, policy=policy, sale=sale)
@@ -66,7 +66,7 @@ def changed_ticket_type(
     """Parties on the waitlist are in the queue of the pools that the ticket type drew from when
     they came, so those pools stay as long as anybody waits."""
     pool_ids = tuple(sorted(set(given_or(change.pool_ids, ticket_type.pool_ids))))
-    policy = change.policy.applied_to(ticket_type.policy) if change.policy else ticket_type.policy
+    policy = ticket_type.policy.changed(change.policy) if change.policy else ticket_type.policy
     refusal = refuse_pools(change.pool_ids or (), pools_of_session)
     if refusal is None and change.policy is not None:
         refusal = refuse_policy(policy)

@@ -4,7 +4,6 @@ so no hold is decided on terms that are just being changed. An event may have to
 that: the answer waits for older groups instead (decision_barrier)."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import assert_never
 
 import psycopg
@@ -111,7 +110,7 @@ def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -
             event_id,
             change.name,
             change.currency,
-            *astuple(change.policy),
+            *change.policy.in_order(),
             change.sale.status.value,
             change.sale.starts_at,
             change.sale.ends_at,
@@ -149,7 +148,7 @@ def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -
 
 def _write_event(connection: Connection, organization_id: OrganizationId, event: Event) -> None:
     sale = event.sale
-    values = (event.name, *astuple(event.policy), sale.status.value, sale.starts_at, sale.ends_at)
+    values = (event.name, *event.policy.in_order(), sale.status.value, sale.starts_at, sale.ends_at)
     connection.execute(sql.CHANGE_EVENT, (*values, organization_id, event.id))
 
 
@@ -265,7 +264,7 @@ def _insert_ticket_type(connection: Connection, change: CreateTicketType) -> Non
             change.name,
             change.price_minor,
             change.is_seated,
-            *astuple(change.policy),
+            *change.policy.in_order(),
         ),
     )
     connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
@@ -301,7 +300,7 @@ def _write_ticket_type(
     connection: Connection, organization_id: OrganizationId, ticket_type: TicketType
 ) -> None:
     key = (organization_id, ticket_type.id)
-    terms = (ticket_type.name, ticket_type.price.minor, *astuple(ticket_type.policy))
+    terms = (ticket_type.name, ticket_type.price.minor, *ticket_type.policy.in_order())
     connection.execute(sql.CHANGE_TICKET_TYPE, (*terms, *key))
     connection.execute(sql.CLEAR_POOLS, key)
     connection.execute(sql.DRAW_FROM_POOLS, (*key, list(ticket_type.pool_ids)))

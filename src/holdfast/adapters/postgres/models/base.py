@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
 
+from holdfast.domain.policy import POLICY_FIELDS
+
 Target = TypeVar("Target", bound=models.Model)
 
 if TYPE_CHECKING:  # Django's fields take their types in the stubs only
@@ -47,21 +49,13 @@ class Row(models.Model):
 class PolicyRow(Row):
     """A row that may say how its holds are to be; what is empty is left to the next wider one."""
 
-    ttl_seconds = models.IntegerField("holds last (s)", null=True)
-    quantity_max = models.IntegerField("most per hold", null=True)
-    one_active_hold = models.BooleanField("one live hold each", null=True)
-    refuse_orphans = models.BooleanField("no single seat left", null=True)
-    checkout_extension_seconds = models.IntegerField("longer at checkout (s)", null=True)
-    lifetime_max_seconds = models.IntegerField("extended up to (s)", null=True)
-    warning_seconds = models.IntegerField("warned before the end (s)", null=True)
-    late_payment_seconds = models.IntegerField("paid late up to (s)", null=True)
-    waitlist = models.BooleanField("people may wait in line", null=True)
-    waiting_seconds = models.IntegerField("a place in line lasts (s)", null=True)
-    waiting_places_max = models.IntegerField("most places in line each", null=True)
-    waiting_passes_max = models.IntegerField("the first may be passed", null=True)
-
     class Meta(Row.Meta):
         abstract = True
+
+
+for _name, _field in POLICY_FIELDS.items():
+    _column = models.BooleanField if _field.bounds is None else models.IntegerField
+    PolicyRow.add_to_class(_name, _column(_field.label, null=True))
 
 
 class Organization(PolicyRow):
