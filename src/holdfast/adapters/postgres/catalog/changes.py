@@ -15,6 +15,7 @@ from holdfast.adapters.postgres.catalog.records import (
     event_record,
     found,
     insert_pool,
+    lock,
     lock_sessions,
     pool_in_use,
     pool_record,
@@ -22,7 +23,6 @@ from holdfast.adapters.postgres.catalog.records import (
     ticket_type_record,
 )
 from holdfast.adapters.postgres.connections.connection import Connection
-from holdfast.adapters.postgres.engine.locks import advisory_name
 from holdfast.adapters.postgres.waitlist.promotion import settle_lines
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
@@ -60,6 +60,7 @@ def change_catalogue(
 ) -> CatalogueOutcome:
     """A change that changes nothing writes nothing."""
     connection.execute(sql.PATIENCE)
+    connection.execute(sql.BESIDE_REBASE)
     match change:
         case CreateEvent():
             return _create_event(connection, change, origin)
@@ -94,7 +95,7 @@ def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
     resource = Resource(ResourceKind.IDEMPOTENCY_KEY, key.organization_id, key.digest)
     try:
         connection.execute(sql.PATIENCE)
-        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
+        lock(connection, resource)
     except psycopg.errors.LockNotAvailable:
         connection.execute("ROLLBACK")
         return False
@@ -123,6 +124,9 @@ def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -
 
 def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -> CatalogueOutcome:
     organization_id, event_id = change.organization_id, change.event_id
+    # Before its row: a transaction that waits for a row has its number already, and facts are in
+    # the order of those.
+    lock(connection, Resource(ResourceKind.EVENT, organization_id, event_id))
     connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
     event = event_record(connection, organization_id, event_id)
     if event is None:

@@ -19,8 +19,11 @@ def lock_sessions(
     connection: Connection, organization_id: OrganizationId, session_ids: Sequence[UUID]
 ) -> None:
     for session_id in session_ids:
-        resource = Resource(ResourceKind.SESSION, organization_id, session_id)
-        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
+        lock(connection, Resource(ResourceKind.SESSION, organization_id, session_id))
+
+
+def lock(connection: Connection, resource: Resource) -> None:
+    connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
 
 
 def event_record(connection: Connection, organization_id: UUID, event_id: UUID) -> Event | None:

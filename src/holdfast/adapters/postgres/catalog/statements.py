@@ -127,6 +127,8 @@ VALUES (%s, statement_timestamp(), %s, %s, %s, %s, %s::inet, %s, %s::jsonb, %s::
 
 # Catalogue changes may wait longer for their locks than holds do.
 PATIENCE = "SET LOCAL lock_timeout = '2s'"
+# The first lock of the rebase of the log: a change is done before it, or gets its number after it.
+BESIDE_REBASE = "LOCK TABLE pool IN ROW EXCLUSIVE MODE"
 LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
 
 # The fields of a policy, as a list of columns, of values to insert and of values to set.
