@@ -1,6 +1,6 @@
 Feature: Audit
-  The audit records who did what to which hold, and from where: for compliance, troubleshooting and
-  disputes. Nobody can change it afterwards.
+  The audit records who did what to which hold, seat or part of the catalog, and from where: for
+  compliance, troubleshooting and disputes. Nobody can change it afterwards.
 
   Scenario: The life of a hold
     Given an active hold for customer "user@example.com"
@@ -31,3 +31,9 @@ Feature: Audit
   Scenario: The audit is immutable
     Given an active hold for customer "user@example.com"
     Then the audit cannot be changed, not even by the owner of the database
+
+  Scenario: A price is raised
+    Given session "concert-123" has available tickets
+    When the organizer raises the price from 4500 to 4900
+    Then the audit of the ticket type shows "ticket_type.created, ticket_type.changed"
+    And its last entry shows only that the price was 4500 and is 4900

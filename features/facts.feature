@@ -1,6 +1,7 @@
 Feature: Facts
-  Every change of a hold is published to the broker and can be polled. Every fact is published at
-  least once, always with the same id, and the facts of a hold in the order in which they happened.
+  Every change of a hold, a seat or the catalog is published to the broker and can be polled. Every
+  fact is published at least once, always with the same id, and the facts of a hold in the order in
+  which they happened.
 
   Background:
     Given a server that relays to RabbitMQ
@@ -62,3 +63,8 @@ Feature: Facts
       | !!!!!!!!!!!!!!!!!!!!!!  |
       | AAAAAAAAAAAAAAAAAAAAAAA |
       | __________________8     |
+
+  Scenario: An event is cancelled
+    Given session "concert-123" has available tickets
+    When the organizer cancels the event
+    Then an event.changed message arrives: it was "published" and is "cancelled"

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.domain.catalog.changes import CatalogueChange
 from holdfast.domain.catalog.model import Event
-from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api import app
@@ -187,12 +187,13 @@ class SlowCatalogue(StubCatalogue):
     def apply(
         self,
         change: CatalogueChange,
+        origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogueOutcome], bytes],
     ) -> CatalogueAnswer:
         if change.organization_id == ORGANIZATION:
             self.gate.pass_through()
-        return super().apply(change, idempotency, render)
+        return super().apply(change, origin, idempotency, render)
 
 
 async def reads_beside(world: World, gate: Gate, busy: int, entered: int) -> httpx.Response | None:

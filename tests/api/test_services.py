@@ -13,6 +13,7 @@ from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalog.changes import ChangeEvent, CreateTicketType
 from holdfast.domain.catalog.model import ALWAYS_ON_SALE as SALE
 from holdfast.domain.group.command import Command
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId, SessionId
 from holdfast.domain.policy import PolicyChange, PolicyOverride
@@ -48,6 +49,7 @@ from tests.api.world import (
     StubKeys,
 )
 
+ORIGIN = Origin("test", "request-1")
 PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))
 
 
@@ -178,7 +180,8 @@ class StubEngine:
 
 
 def office(catalogue: StubCatalogue, engine: StubEngine | None = None) -> Cataloguing:
-    return Cataloguing(catalogue, engine or StubEngine(), ORGANIZATION, None, lambda _: b"")
+    submit = engine or StubEngine()
+    return Cataloguing(catalogue, submit, ORGANIZATION, ORIGIN, None, lambda _: b"")
 
 
 class TestCataloguing:
@@ -215,8 +218,8 @@ class TestCataloguing:
             ChangeEvent(ORGANIZATION, EVENT, "New name", None),
         ]
         before = PolicyOverride(300, 8)
-        assert PolicyChange(ttl_seconds=60).applied_to(before) == PolicyOverride(60, 8)
-        assert PolicyChange(quantity_max=None).applied_to(before) == PolicyOverride(300, None)
+        assert before.changed(PolicyChange(ttl_seconds=60)) == PolicyOverride(60, 8)
+        assert before.changed(PolicyChange(quantity_max=None)) == PolicyOverride(300, None)
 
     def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
         catalogue = StubCatalogue()

@@ -25,7 +25,7 @@ from holdfast.domain.catalog.model import (
     TicketType,
 )
 from holdfast.domain.catalog.pool import Pool
-from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import (
     ApiKeyId,
     BlockId,
@@ -99,6 +99,7 @@ class StubCatalogue:
     def apply(
         self,
         change: CatalogueChange,
+        origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogueOutcome], bytes],
     ) -> CatalogueAnswer:

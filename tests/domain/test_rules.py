@@ -15,7 +15,13 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import OrganizationId, PoolId
-from holdfast.domain.policy import HoldPolicy, PolicyOverride, nearest_policy
+from holdfast.domain.policy import (
+    POLICY_FIELDS,
+    HoldPolicy,
+    PolicyChange,
+    PolicyOverride,
+    nearest_policy,
+)
 from holdfast.domain.reference import ALPHABET, reference_of
 from holdfast.domain.values import InvalidValue
 from tests.domain.test_hold import BEFORE_END, END, a_hold
@@ -55,10 +61,26 @@ def test_the_nearest_policy_wins_field_by_field() -> None:
     assert nearest_policy(organization, event, ticket_type) == HoldPolicy(300, 4)
 
 
-@pytest.mark.parametrize("ttl_seconds", [0, -1, 7 * 24 * 3600 + 1])
-def test_policies_are_bounded(ttl_seconds: int) -> None:
-    with pytest.raises(InvalidValue):
-        PolicyOverride(ttl_seconds=ttl_seconds)
+@pytest.mark.parametrize("name", POLICY_FIELDS)
+def test_policies_are_bounded_and_their_defaults_and_examples_are_within(name: str) -> None:
+    bounds = POLICY_FIELDS[name].bounds
+    default = getattr(HoldPolicy(), name)
+    if bounds is None:
+        assert default is False
+        return
+    for fits in (bounds.least, bounds.most, bounds.example, default):
+        assert PolicyOverride(**{name: fits}).said == {name: fits}
+    for beyond in (bounds.least - 1, bounds.most + 1):
+        with pytest.raises(InvalidValue, match=name):
+            PolicyOverride(**{name: beyond})
+
+
+def test_a_change_leaves_the_other_fields_and_none_clears_one() -> None:
+    before = PolicyOverride(ttl_seconds=300, waitlist=True)
+    after = before.changed(PolicyChange(ttl_seconds=None, quantity_max=4))
+    assert after == PolicyOverride(quantity_max=4, waitlist=True)
+    assert after.in_order()[:3] == (None, 4, None)
+    assert list(after.by_name()) == list(POLICY_FIELDS)
 
 
 def test_a_pool_is_never_oversold_and_never_below_zero() -> None:

@@ -2,7 +2,7 @@
 
 import psycopg
 import pytest
-from pytest_bdd import parsers, scenarios, then
+from pytest_bdd import parsers, scenarios, then, when
 
 from tests.features.scene import Scene
 from tests.support.patience import wait_until
@@ -17,6 +17,31 @@ def entries(scene: Scene) -> list[Json]:
     answer = scene.platform.client.get("/api/audit", params=query)
     assert answer.status_code == 200, answer.text
     return list(answer.json()["data"])[::-1]
+
+
+@when(parsers.parse("the organizer raises the price from {_:d} to {price:d}"))
+def the_price_is_raised(scene: Scene, price: int) -> None:
+    path = f"/api/ticket-types/{scene.sale.ticket_type_id}"
+    answer = scene.platform.client.patch(path, json={"price": price})
+    assert answer.status_code == 200, answer.text
+
+
+@then(parsers.parse('the audit of the ticket type shows "{actions}"'))
+def the_audit_of_the_type(scene: Scene, actions: str) -> None:
+    assert [entry["action"] for entry in _of_ticket_type(scene)] == actions.split(", ")
+
+
+@then("its last entry shows only that the price was 4500 and is 4900")
+def the_price_was_and_is(scene: Scene) -> None:
+    last = _of_ticket_type(scene)[-1]
+    assert (last["old"], last["new"]) == ({"price": 4500}, {"price": 4900, "version": 2})
+    assert last["actor"].startswith("key:")
+
+
+def _of_ticket_type(scene: Scene) -> list[Json]:
+    """Oldest first."""
+    query = {"catalog_id": scene.sale.ticket_type_id}
+    return list(scene.platform.client.get("/api/audit", params=query).json()["data"])[::-1]
 
 
 @then(parsers.parse('the audit of the hold shows "{actions}"'))

@@ -35,10 +35,13 @@ class Listener:
     channel: Channel
     heard: list[Json] = field(default_factory=list)
 
-    def about(self, hold_id: str) -> list[Json]:
+    def hear(self) -> list[Json]:
         while (raw := self.channel.basic_get(QUEUE, no_ack=True)) is not None:
             self.heard.append(json.loads(from_raw(raw).body))
-        return [body for body in self.heard if body["payload"].get("hold_id") == hold_id]
+        return self.heard
+
+    def about(self, hold_id: str) -> list[Json]:
+        return [body for body in self.hear() if body["payload"].get("hold_id") == hold_id]
 
     def wait_for(self, hold_id: str, *kinds: str) -> list[Json]:
         wait_until(lambda: len(self.about(hold_id)) >= len(kinds), f"{kinds} arrive")
@@ -155,10 +158,31 @@ def a_message_arrives(scene: Scene, listener: Listener, kind: str) -> None:
     assert told["aggregate_id"] == hold_id
 
 
+@when("the organizer cancels the event")
+def the_event_is_cancelled(scene: Scene) -> None:
+    path = f"/api/events/{scene.sale.event_id}"
+    answer = scene.platform.client.patch(path, json={"status": "cancelled"})
+    assert answer.status_code == 200, answer.text
+
+
+@then(parsers.parse('an event.changed message arrives: it was "{before}" and is "{after}"'))
+def a_changed_event_arrives(scene: Scene, listener: Listener, before: str, after: str) -> None:
+    def told() -> list[Json]:
+        kind = "event.changed"
+        return [body for body in listener.hear() if body["event_type"] == kind]
+
+    wait_until(lambda: bool(told()), "the message arrives")
+    (message,) = told()
+    assert misfits(schema_of("event.changed"), message) == []
+    assert message["aggregate_id"] == scene.sale.event_id
+    assert message["payload"]["old"] == {"status": before}
+    assert message["payload"]["new"] == {"status": after}
+
+
 @then("the same fact can be polled")
 def the_same_can_be_polled(scene: Scene, listener: Listener) -> None:
     told = listener.about(scene.hold["hold_id"])
-    polled = _poll(scene).json()["data"]
+    polled = _of_holds(_poll(scene).json()["data"])
     assert [{**fact, "position": None} for fact in polled] == [
         {**fact, "position": None} for fact in told
     ]
@@ -233,4 +257,9 @@ def _polled(scene: Scene, polling: Polling) -> list[Json]:
     page = answer.json()
     assert page["has_more"] is False
     polling.after = page["next"]
-    return list(page["data"])
+    return _of_holds(page["data"])
+
+
+def _of_holds(facts: list[Json]) -> list[Json]:
+    """Without those of the catalog, which the platform has set up before."""
+    return [fact for fact in facts if fact["event_type"].startswith("hold.")]

@@ -18,6 +18,7 @@ from tests.contract.venues import STRANGER, Hall, Plan
 from tests.contract.worlds import PostgresWorld
 from tests.postgres.rounds import Rounds
 from tests.support.auditing import assert_sound
+from tests.support.catalog_life import change_catalog
 from tests.support.databases import DatabaseFactory
 from tests.support.patience import PATIENT
 
@@ -27,7 +28,7 @@ GRACE_SECONDS = 60
 @pytest.fixture(scope="module")
 def lively_url(databases: DatabaseFactory) -> Iterator[str]:
     """Holds of every kind and end: live, cancelled, expired, paid, paid late, changed, waiting and
-    promoted; seats held, sold and blocked; a checkout, orders and tickets."""
+    promoted; seats held, sold and blocked; a checkout, orders and tickets; a changed catalog."""
     world = PostgresWorld(databases.fresh())
     engine = Admission(world.store, PATIENT)
     engine.start()
@@ -51,6 +52,7 @@ def lively_url(databases: DatabaseFactory) -> Iterator[str]:
     placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 2)))
     placed(engine, venue.place(("seat", 1), holder=STRANGER))
     _change_and_wait(Rounds(world, venue))
+    change_catalog(world.url, venue.organization_id)
     yield world.url
     engine.stop()
     world.close()
@@ -192,8 +194,9 @@ DAMAGES = {
         "UPDATE outbox SET type = 'hold.changed' WHERE type = 'hold.extended'",
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'hold.cancelled'",
     ),
-    "facts of a hold that are not in the order of its versions": (
+    "facts of a hold or of the catalog that are not in the order of its versions": (
         "UPDATE outbox SET xid = '1' WHERE type = 'hold.converted'",
+        "UPDATE outbox SET xid = '1' WHERE type = 'event.changed'",
     ),
     "missing or unexpected facts of a seat in a hold": (
         "DELETE FROM outbox WHERE type = 'seat.held'",
@@ -204,9 +207,12 @@ DAMAGES = {
         "UPDATE seat SET status = 'blocked', blocked_reason = 'broken' WHERE status = 'available'",
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'seat.unblocked'",
     ),
-    "a blocked or unblocked seat without its fact": (
+    "a blocked or unblocked seat or a changed catalog without its fact": (
         "DELETE FROM outbox WHERE type = 'seat.blocked'",
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'seat.unblocked'",
+        "DELETE FROM outbox WHERE type = 'ticket_type.changed'",
+        "UPDATE outbox SET version = 9 WHERE type = 'pool.created'",
+        f"{UNGUARDED} DELETE FROM audit WHERE action = 'seats.imported'",
     ),
     "an order without exactly one fact": ("DELETE FROM outbox WHERE type = 'order.confirmed'",),
     "a waiting hold without its place, or the other way round": (
@@ -287,7 +293,7 @@ OLD_FACTS = (
     [
         "a hold without exactly one fact per version",
         "missing or unexpected facts of a seat in a hold",
-        "a blocked or unblocked seat without its fact",
+        "a blocked or unblocked seat or a changed catalog without its fact",
         "an order without exactly one fact",
     ],
 )

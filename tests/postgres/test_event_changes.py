@@ -26,7 +26,7 @@ from holdfast.engine import Admission
 from holdfast.ports.catalog import CatalogueAnswer
 from holdfast.ports.store import StoreError
 from tests.contract.asking import ask, placed, waiting
-from tests.contract.venues import STRANGER, Plan, Venue
+from tests.contract.venues import ORIGIN, STRANGER, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.postgres.rounds import Rounds
 from tests.support.patience import PATIENCE_SECONDS, PATIENT
@@ -61,7 +61,7 @@ class Box:
     def become(self, venue: Venue, status: EventStatus) -> CatalogueAnswer:
         sale = SaleChange(status=status)
         change = ChangeEvent(venue.organization_id, self.event_id(venue), sale=sale)
-        return PostgresCatalogue(self.database).apply(change, None, lambda _: b"")
+        return PostgresCatalogue(self.database).apply(change, ORIGIN, None, lambda _: b"")
 
     def is_cancelled(self, venue: Venue) -> bool:
         ((status,),) = self.world._rows(

@@ -1,6 +1,7 @@
 """The models mirror the tables that the SQL makes, and Django finds nothing to alter."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from holdfast.adapters.postgres import migrations
 from holdfast.bootstrap import database
 from holdfast.bootstrap.database import OWNER, MigrationBusy, migrate, setup_django
 from holdfast.bootstrap.settings import Settings, SettingsError
+from tests.contract.worlds import PostgresWorld
+from tests.support.catalog_life import change_catalog
 
 MODELS = (
     "ApiKey",
@@ -160,6 +163,9 @@ def test_migrating_needs_a_database() -> None:
 
 
 def test_migrating_back_leaves_nothing_behind(fresh_database_url: str) -> None:
+    with closing(PostgresWorld(fresh_database_url)) as world:
+        venue = world.venue({"floor": 10}, {"standing": ("floor",)})
+        change_catalog(fresh_database_url, venue.organization_id)
     setup_django(Settings(database_url=fresh_database_url))
     try:
         call_command("migrate", "holdfast", "zero", database=OWNER, verbosity=0)

@@ -20,7 +20,7 @@ from holdfast.ports.catalog import CatalogueOutcome
 from holdfast.services.catalog.changes import Cataloguing
 from holdfast.services.waitlist import Promoter
 from tests.contract.asking import ask, placed
-from tests.contract.venues import Hall, Plan, Venue
+from tests.contract.venues import ORIGIN, Hall, Plan, Venue
 from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound
 
@@ -47,7 +47,7 @@ class SoldOut:
     @property
     def office(self) -> Cataloguing:
         return Cataloguing(
-            self.catalogue, self.engine, self.venue.organization_id, None, lambda _: b""
+            self.catalogue, self.engine, self.venue.organization_id, ORIGIN, None, lambda _: b""
         )
 
     def resize_floor(self, total: int) -> None:
@@ -112,7 +112,7 @@ def test_the_promoter_follows_a_change_whose_server_died_after_the_commit(
     first = sold_out.wait("standing", 2)
     venue = sold_out.venue
     larger = ChangePool(venue.organization_id, venue.pools["floor"], total=4)
-    answer = sold_out.catalogue.apply(larger, None, lambda _: b"")
+    answer = sold_out.catalogue.apply(larger, ORIGIN, None, lambda _: b"")
     assert answer.unsettled == (venue.session_id,)
     assert sold_out.status(first) is HoldStatus.WAITING
     assert not sold_out.is_settled()

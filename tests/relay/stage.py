@@ -36,7 +36,7 @@ class Stored(NamedTuple):
 
     event_id: UUID
     type: str
-    subject: UUID  # its hold, or its seat where there is none
+    subject: UUID  # its hold; where there is none, its seat or its part of the catalog
     partition: int
 
 
@@ -68,8 +68,8 @@ class Stage:
         """What must arrive, in the order of the log."""
         with psycopg.connect(self.url) as connection:
             rows = connection.execute(
-                "SELECT event_id, type, coalesce(hold_id, seat_id), partition FROM outbox"
-                " ORDER BY xid, seq"
+                "SELECT event_id, type, coalesce(hold_id, seat_id, catalog_id), partition"
+                " FROM outbox ORDER BY xid, seq"
             ).fetchall()
         return [Stored(*row) for row in rows]
 

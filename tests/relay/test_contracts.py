@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.policy import HoldPolicy
+from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.values import Holder
 from holdfast.ports.facts.log import Message
 from holdfast.services.facts.envelope import SCHEMA
@@ -37,6 +37,7 @@ from tests.relay.contracts import (
     schema_of,
 )
 from tests.relay.stage import HALL, Listed, Stage
+from tests.support.catalog_life import change_catalog
 
 every_file = pytest.mark.parametrize("path", [*fact_files(), INBOUND], ids=lambda path: path.stem)
 
@@ -89,6 +90,29 @@ def test_what_the_contract_of_orders_allows_is_taken_in() -> None:
     assert misfits(schema, nobodys)
 
 
+@pytest.mark.parametrize(
+    ("fact_type", "side"),
+    [
+        ("event.created", "new"),
+        ("event.changed", "old"),
+        ("event.changed", "new"),
+        ("ticket_type.created", "new"),
+        ("ticket_type.changed", "old"),
+        ("ticket_type.changed", "new"),
+    ],
+)
+def test_a_contract_has_the_fields_of_a_policy_with_their_bounds(fact_type: str, side: str) -> None:
+    payload = schema_of(fact_type)["properties"]["payload"]["properties"]
+    found = payload[side]["properties"]["hold_policy"]["properties"]
+    bounds = {name: field.bounds for name, field in POLICY_FIELDS.items()}
+    assert found == {
+        name: {"type": ["boolean", "null"]}
+        if of is None
+        else {"type": ["integer", "null"], "minimum": of.least, "maximum": of.most}
+        for name, of in bounds.items()
+    }
+
+
 def test_the_document_of_all_messages_leads_to_every_contract() -> None:
     text = (CONTRACTS / "asyncapi.yaml").read_text()
     assert text.startswith("asyncapi: 3.0.0\n")
@@ -99,16 +123,18 @@ def test_the_document_of_all_messages_leads_to_every_contract() -> None:
     for kind, name in within:
         assert re.search(rf"^ *{kind}:\n(?:.*\n)*? *{name}:$", text, re.MULTILINE), (kind, name)
     told = set(re.findall(r"^  tell(\w+):$", text, re.MULTILINE))
-    assert told == {"".join(map(str.capitalize, kind.split("."))) for kind in FactType}
+    assert told == {"".join(map(str.capitalize, re.split("[._]", kind))) for kind in FactType}
 
 
 def test_every_message_fits(stage: Stage) -> None:
-    """Everything that can happen to holds of every kind happens once, through the engine."""
+    """Everything that can happen to holds of every kind happens once, through the engine; and to a
+    catalog, through its store."""
     _standing_life(stage)
     _seated_life(stage)
     _short_life(stage)
     _life_in_a_cart(stage)
     _life_in_a_line(stage)
+    change_catalog(stage.url, stage.venue.organization_id)
     published = Listed([])
     stage.relay_all(published)
     stage.assert_arrived(published.messages, once=True)

@@ -1,60 +1,24 @@
-"""How long a hold lasts and how much it may hold. The nearest policy wins, field by field."""
+"""The policy of holds: how long they last and how much they may contain. For each field, the most
+specific level that sets it wins.
 
-from dataclasses import dataclass, fields, replace
+`HoldPolicy` is the only list of the fields. The overrides, the columns of the tables, the API and
+the admin pages follow from it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
+from typing import Any
 
 from holdfast.domain.values import QUANTITY_MAX, InvalidValue
 
-TTL_SECONDS_DEFAULT = 600
 TTL_SECONDS_MAX = 7 * 24 * 3600
-LIFETIME_SECONDS_DEFAULT = 1200
 CHECKOUT_EXTENSION_SECONDS_DEFAULT = 300
-WARNING_SECONDS_DEFAULT = 60
 WARNING_SECONDS_MAX = 3600
 DAY_SECONDS = 24 * 3600
 WAITING_SECONDS_MAX = 90 * DAY_SECONDS
-WAITING_PLACES_DEFAULT = 4
 WAITING_PLACES_MAX = 50
 WAITING_PASSES_MAX = 1000
-
-# The whole numbers of a policy: the least and the most.
-POLICY_BOUNDS = {
-    "ttl_seconds": (1, TTL_SECONDS_MAX),
-    "quantity_max": (1, QUANTITY_MAX),
-    "checkout_extension_seconds": (0, DAY_SECONDS),
-    "lifetime_max_seconds": (1, TTL_SECONDS_MAX),
-    "warning_seconds": (0, WARNING_SECONDS_MAX),
-    "late_payment_seconds": (0, DAY_SECONDS),
-    "waiting_seconds": (1, WAITING_SECONDS_MAX),
-    "waiting_places_max": (1, WAITING_PLACES_MAX),
-    "waiting_passes_max": (0, WAITING_PASSES_MAX),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyOverride:
-    """What one level (organization, event, ticket type) says; None leaves it to the level above."""
-
-    ttl_seconds: int | None = None
-    quantity_max: int | None = None
-    one_active_hold: bool | None = None
-    refuse_orphans: bool | None = None
-    checkout_extension_seconds: int | None = None
-    lifetime_max_seconds: int | None = None
-    warning_seconds: int | None = None
-    late_payment_seconds: int | None = None
-    waitlist: bool | None = None
-    waiting_seconds: int | None = None
-    waiting_places_max: int | None = None
-    waiting_passes_max: int | None = None
-
-    def __post_init__(self) -> None:
-        for field, (least, most) in POLICY_BOUNDS.items():
-            value = getattr(self, field)
-            if value is not None and not least <= value <= most:
-                raise InvalidValue(
-                    "invalid_policy", f"{field} must be a whole number from {least} to {most}"
-                )
 
 
 class Unchanged(Enum):
@@ -67,55 +31,141 @@ UNCHANGED = Unchanged.UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyChange:
-    """What is to become of an override. None leaves the field to the level above again."""
+class Bounds:
+    """Of a whole number."""
 
-    ttl_seconds: int | Unchanged | None = UNCHANGED
-    quantity_max: int | Unchanged | None = UNCHANGED
-    one_active_hold: bool | Unchanged | None = UNCHANGED
-    refuse_orphans: bool | Unchanged | None = UNCHANGED
-    checkout_extension_seconds: int | Unchanged | None = UNCHANGED
-    lifetime_max_seconds: int | Unchanged | None = UNCHANGED
-    warning_seconds: int | Unchanged | None = UNCHANGED
-    late_payment_seconds: int | Unchanged | None = UNCHANGED
-    waitlist: bool | Unchanged | None = UNCHANGED
-    waiting_seconds: int | Unchanged | None = UNCHANGED
-    waiting_places_max: int | Unchanged | None = UNCHANGED
-    waiting_passes_max: int | Unchanged | None = UNCHANGED
+    least: int
+    most: int
+    example: int
 
-    def applied_to(self, override: PolicyOverride) -> PolicyOverride:
-        said = {name: getattr(self, name) for name in POLICY_FIELDS}
-        return replace(
-            override, **{name: value for name, value in said.items() if value is not UNCHANGED}
-        )
+
+@dataclass(frozen=True, slots=True)
+class PolicyField:
+    """`label` is for the admin pages, `meaning` for the API. Without bounds it is yes or no."""
+
+    label: str
+    meaning: str
+    bounds: Bounds | None = None
+
+    def rule(self, name: str) -> str:
+        assert self.bounds is not None
+        return f"{name} must be a whole number from {self.bounds.least} to {self.bounds.most}"
+
+    def check(self, name: str, value: int) -> None:
+        bounds = self.bounds
+        if bounds is not None and not bounds.least <= value <= bounds.most:
+            raise InvalidValue("invalid_policy", self.rule(name))
+
+
+def _number(default: int, bounds: Bounds, label: str, meaning: str) -> int:
+    return field(default=default, metadata={"policy": PolicyField(label, meaning, bounds)})
+
+
+def _switch(label: str, meaning: str) -> bool:
+    """Off by default."""
+    return field(default=False, metadata={"policy": PolicyField(label, meaning)})
 
 
 @dataclass(frozen=True, slots=True)
 class HoldPolicy:
     """The rules in force for one ticket type."""
 
-    ttl_seconds: int = TTL_SECONDS_DEFAULT
-    quantity_max: int = QUANTITY_MAX
-    one_active_hold: bool = False  # a holder has at most one live hold of a session
-    refuse_orphans: bool = False  # hand-picked seats may not leave a single seat alone
-    # Checkout makes a hold last this much longer, once.
-    checkout_extension_seconds: int = CHECKOUT_EXTENSION_SECONDS_DEFAULT
-    lifetime_max_seconds: int = LIFETIME_SECONDS_DEFAULT  # extensions end here; operators may go on
-    warning_seconds: int = WARNING_SECONDS_DEFAULT  # told so long before the end; 0: not at all
-    # A payment that comes so late still gets its places, if they are still free. 0: never.
-    late_payment_seconds: int = 0
-    waitlist: bool = False  # who finds nothing left may wait in line, instead of being refused
-    waiting_seconds: int = DAY_SECONDS  # how long a place in the line lasts
-    waiting_places_max: int = WAITING_PLACES_DEFAULT  # of one holder, in a session
-    # The first in line may need more than is free: so often smaller parties may pass it. 0: never.
-    waiting_passes_max: int = 0
+    ttl_seconds: int = _number(
+        600, Bounds(1, TTL_SECONDS_MAX, 600), "hold time (s)", "Lifetime of a new hold."
+    )
+    quantity_max: int = _number(
+        QUANTITY_MAX,
+        Bounds(1, QUANTITY_MAX, 8),
+        "maximum per hold",
+        "Maximum quantity of one ticket type in one hold.",
+    )
+    one_active_hold: bool = _switch(
+        "one active hold per buyer", "A holder can have only one live hold in a session."
+    )
+    refuse_orphans: bool = _switch(
+        "refuse to leave single seats", "Refuse seats that leave a single free seat."
+    )
+    checkout_extension_seconds: int = _number(
+        CHECKOUT_EXTENSION_SECONDS_DEFAULT,
+        Bounds(0, DAY_SECONDS, 300),
+        "checkout extension (s)",
+        "Time that starting a checkout adds to a hold, once.",
+    )
+    # Operators may go beyond it.
+    lifetime_max_seconds: int = _number(
+        1200,
+        Bounds(1, TTL_SECONDS_MAX, 1200),
+        "maximum lifetime (s)",
+        "Maximum lifetime of a hold, including extensions.",
+    )
+    warning_seconds: int = _number(
+        60,
+        Bounds(0, WARNING_SECONDS_MAX, 60),
+        "warning before expiry (s)",
+        "How long before expiry `hold.expiring` is published; 0 turns it off.",
+    )
+    late_payment_seconds: int = _number(
+        0,
+        Bounds(0, DAY_SECONDS, 120),
+        "late payment window (s)",
+        "How long after expiry a payment still gets its places, if they are free; 0: never.",
+    )
+    waitlist: bool = _switch("waitlist", "Buyers who find nothing left can join the waitlist.")
+    waiting_seconds: int = _number(
+        DAY_SECONDS,
+        Bounds(1, WAITING_SECONDS_MAX, 86_400),
+        "waitlist time (s)",
+        "How long a party stays on the waitlist.",
+    )
+    waiting_places_max: int = _number(
+        4,
+        Bounds(1, WAITING_PLACES_MAX, 4),
+        "maximum waitlist places per buyer",
+        "Maximum places of one holder on the waitlist of a session.",
+    )
+    waiting_passes_max: int = _number(
+        0,
+        Bounds(0, WAITING_PASSES_MAX, 3),
+        "maximum overtakes",
+        "How often smaller parties can overtake the first party, which needs more than is free; "
+        "0: never.",
+    )
 
-    def overridden_by(self, override: PolicyOverride) -> "HoldPolicy":
-        said = {name: getattr(override, name) for name in POLICY_FIELDS}
-        return replace(self, **{name: value for name, value in said.items() if value is not None})
+    def overridden_by(self, override: "PolicyOverride") -> "HoldPolicy":
+        return replace(self, **override.said)
 
 
-POLICY_FIELDS = tuple(field.name for field in fields(HoldPolicy))
+POLICY_FIELDS: Mapping[str, PolicyField] = {
+    each.name: each.metadata["policy"] for each in fields(HoldPolicy)
+}
+
+# The fields that change, by name. None leaves a field to the level above again.
+PolicyChange = dict[str, int | None]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PolicyOverride:
+    """The fields that one level (organization, event, ticket type) sets; those that are missing or
+    None are left to the level above."""
+
+    said: Mapping[str, Any]
+
+    def __init__(self, *in_order: int | None, **by_name: int | None) -> None:
+        given = dict(zip(POLICY_FIELDS, in_order, strict=False)) | by_name
+        said = {name: value for name, value in given.items() if value is not None}
+        for name, value in said.items():
+            POLICY_FIELDS[name].check(name, value)
+        object.__setattr__(self, "said", said)
+
+    def changed(self, change: PolicyChange) -> "PolicyOverride":
+        return PolicyOverride(**{**self.said, **change})
+
+    def by_name(self) -> dict[str, Any]:
+        """Every field, None where it is left to the level above."""
+        return {name: self.said.get(name) for name in POLICY_FIELDS}
+
+    def in_order(self) -> tuple[Any, ...]:
+        return tuple(self.by_name().values())
 
 
 def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:

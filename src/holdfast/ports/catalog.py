@@ -14,7 +14,7 @@ from holdfast.domain.catalog.model import (
     TicketType,
 )
 from holdfast.domain.catalog.seat_import import ImportedSeats
-from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import (
     BlockId,
     EventId,
@@ -47,11 +47,13 @@ class CatalogueStore(Protocol):
     def apply(
         self,
         change: CatalogueChange,
+        origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogueOutcome], bytes],
     ) -> CatalogueAnswer:
-        """Make the change, mark the waitlists that it concerns and record its answer, in one
-        transaction. Newcomers take nothing from a marked waitlist; promoting clears the mark."""
+        """Make the change, write its fact and its audit entry, mark the waitlists that it concerns
+        and record its answer, in one transaction. Newcomers take nothing from a marked waitlist;
+        promoting clears the mark."""
         ...
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None: ...

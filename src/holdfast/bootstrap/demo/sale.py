@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
+from uuid_utils import uuid7
+
 from holdfast.adapters.postgres.access.keys import PostgresOrganizations
 from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
 from holdfast.adapters.postgres.holds.reader import Database
@@ -21,6 +23,7 @@ from holdfast.domain.catalog.changes import (
 )
 from holdfast.domain.catalog.model import BlockPrice
 from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
+from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
@@ -95,9 +98,10 @@ def _load_sale(catalogue: PostgresCatalogue) -> None:
         (lambda: catalogue.block(organization_id, DEMO_BLOCK_IDS[0]), _hall()),
         *boat_steps(catalogue, organization_id, DEMO_EVENT_ID),
     ]
+    origin = Origin(actor="demo", request_id=str(uuid7()))
     for find, change in steps:
         if find() is None:
-            outcome = catalogue.apply(change, None, lambda _: b"").outcome
+            outcome = catalogue.apply(change, origin, None, lambda _: b"").outcome
             assert not isinstance(outcome, Refusal), outcome
 
 

@@ -238,6 +238,7 @@ class Block:
     prices: tuple[BlockPrice, ...]
     created_at: datetime
     updated_at: datetime
+    capacity_pool_id: PoolId | None = None
 
 
 @dataclass(frozen=True, slots=True)

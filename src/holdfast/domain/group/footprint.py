@@ -43,6 +43,7 @@ from holdfast.domain.waitlist.queues import Waitlist
 
 
 class ResourceKind(IntEnum):
+    EVENT = 5  # locked by a change of the event, and by nothing else
     SESSION = 10
     SEATING = 11  # never locked: queues commands until the seats have been read
     LARGE = 12  # never locked: queues an organization's large commands

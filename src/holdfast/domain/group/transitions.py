@@ -30,6 +30,17 @@ class FactType(StrEnum):
     SEAT_SOLD = "seat.sold"
     SEAT_BLOCKED = "seat.blocked"
     SEAT_UNBLOCKED = "seat.unblocked"
+    EVENT_CREATED = "event.created"
+    EVENT_CHANGED = "event.changed"
+    SESSION_CREATED = "session.created"
+    SESSION_CHANGED = "session.changed"
+    POOL_CREATED = "pool.created"
+    POOL_CHANGED = "pool.changed"
+    TICKET_TYPE_CREATED = "ticket_type.created"
+    TICKET_TYPE_CHANGED = "ticket_type.changed"
+    BLOCK_CREATED = "block.created"
+    BLOCK_CHANGED = "block.changed"
+    SEATS_IMPORTED = "seats.imported"
 
 
 _FACT_OF_STATUS = {

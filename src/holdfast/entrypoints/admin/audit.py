@@ -1,4 +1,4 @@
-"""Who did what, to which hold or seat, from where."""
+"""Who did what, to which hold, seat or part of the catalog, from where."""
 
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,16 @@ if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Djang
 else:
     from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
 
+# An order is audited with its holds, and a seat that changes hands under names of its own.
+_NO_ACTIONS = {
+    FactType.ORDER_CONFIRMED,
+    FactType.SEAT_HELD,
+    FactType.SEAT_RELEASED,
+    FactType.SEAT_SOLD,
+}
 ACTIONS = (
-    *(kind.value for kind in FactType if kind.value.startswith("hold.")),
+    *(kind.value for kind in FactType if kind not in _NO_ACTIONS),
     *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
-    *(FactType.SEAT_BLOCKED.value, FactType.SEAT_UNBLOCKED.value),
     # What was asked and refused.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
@@ -123,6 +129,7 @@ class AuditEntryAdmin(HistoryAdmin):
     fields = (
         ("action", "at"),
         ("hold", "of_seat"),
+        "catalog_id",
         "organization",
         ("who", "recorded_actor"),
         ("request_id", "ip"),

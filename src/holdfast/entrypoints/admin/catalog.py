@@ -21,18 +21,13 @@ from holdfast.adapters.postgres.models import (
     Waitlist,
 )
 from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.policy import POLICY_FIELDS
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link
 from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ReadOnlyAdmin, SessionRowAdmin
 from holdfast.entrypoints.admin.seats.hall import hall_of
 
-POLICY = (
-    ("ttl_seconds", "quantity_max"),
-    ("one_active_hold", "refuse_orphans"),
-    ("checkout_extension_seconds", "lifetime_max_seconds"),
-    ("warning_seconds", "late_payment_seconds"),
-    ("waitlist", "waiting_seconds"),
-    ("waiting_places_max", "waiting_passes_max"),
-)
+_NAMES = tuple(POLICY_FIELDS)
+POLICY = tuple(zip(_NAMES[::2], _NAMES[1::2], strict=True))  # two in a row
 
 _COLOUR_OF_STATUS = {
     EventStatus.DRAFT.value: "",

@@ -79,7 +79,7 @@ class FactAdmin(HistoryAdmin):
     fields = (
         ("type", "occurred_at"),
         ("hold", "version"),
-        "of_seat",
+        ("of_seat", "catalog_id"),
         "organization",
         "event_id",
         ("seq", "xid"),

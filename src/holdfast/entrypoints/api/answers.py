@@ -1,15 +1,14 @@
 """The shapes of answers, and how they are made of the domain's values. Times are UTC; amounts are
 whole minor units; nobody's e-mail address is in any of them."""
 
-from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Struct, defstruct
 
 from holdfast.domain.catalog import model
-from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
 from holdfast.entrypoints.api.structs import Moment
 
 T = TypeVar("T")
@@ -19,21 +18,21 @@ class AnswerShape(Struct, frozen=True, gc=False):
     """Every field is always there."""
 
 
-class PolicyAnswer(AnswerShape, frozen=True):
-    """What this level says; null is left to the level above."""
+if TYPE_CHECKING:  # the fields are those of the domain's policy
 
-    ttl_seconds: int | None
-    quantity_max: int | None
-    one_active_hold: bool | None
-    refuse_orphans: bool | None
-    checkout_extension_seconds: int | None
-    lifetime_max_seconds: int | None
-    warning_seconds: int | None
-    late_payment_seconds: int | None
-    waitlist: bool | None
-    waiting_seconds: int | None
-    waiting_places_max: int | None
-    waiting_passes_max: int | None
+    class PolicyAnswer(AnswerShape, frozen=True): ...
+else:
+    PolicyAnswer = defstruct(
+        "PolicyAnswer",
+        [
+            (name, (bool if field.bounds is None else int) | None)
+            for name, field in POLICY_FIELDS.items()
+        ],
+        bases=(AnswerShape,),
+        namespace={"__doc__": "What this level says; null is left to the level above."},
+        module=__name__,
+        frozen=True,
+    )
 
 
 class EventAnswer(AnswerShape, frozen=True):
@@ -209,7 +208,7 @@ def availability_answer(availability: model.SessionAvailability) -> Availability
 
 
 def policy_answer(policy: PolicyOverride) -> PolicyAnswer:
-    return PolicyAnswer(**asdict(policy))
+    return PolicyAnswer(**policy.by_name())
 
 
 def utc(moment: datetime) -> datetime:

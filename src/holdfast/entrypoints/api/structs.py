@@ -3,13 +3,13 @@ in `extra`, beside the rule."""
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from holdfast.domain.catalog.model import EventStatus
 from holdfast.domain.ids import EventId, PoolId, SessionId
-from holdfast.domain.policy import POLICY_BOUNDS, TTL_SECONDS_DEFAULT
+from holdfast.domain.policy import POLICY_FIELDS
 from holdfast.domain.values import (
     EMAIL_LENGTH_MAX,
     MINOR_UNITS_MAX,
@@ -117,81 +117,6 @@ PoolIds: TypeAlias = Annotated[
 ]
 
 
-def policy_number(field: str, description: str, example: int) -> Meta:
-    """The rule of a whole number of a hold policy."""
-    least, most = POLICY_BOUNDS[field]
-    return Meta(
-        ge=least,
-        le=most,
-        description=description,
-        examples=[example],
-        extra=ruled(
-            ProblemCode.INVALID_POLICY, f"{field} must be a whole number from {least} to {most}"
-        ),
-    )
-
-
-TtlSeconds: TypeAlias = Annotated[
-    int, policy_number("ttl_seconds", "How long a hold lasts.", TTL_SECONDS_DEFAULT)
-]
-QuantityMax: TypeAlias = Annotated[
-    int, policy_number("quantity_max", "The most of one ticket type in one hold.", 8)
-]
-OneActiveHold: TypeAlias = Annotated[
-    bool, Meta(description="A holder has at most one live hold of a session.")
-]
-RefuseOrphans: TypeAlias = Annotated[
-    bool, Meta(description="Hand-picked seats may not leave a single seat alone.")
-]
-CheckoutExtensionSeconds: TypeAlias = Annotated[
-    int,
-    policy_number(
-        "checkout_extension_seconds", "How much longer going to pay makes a hold last, once.", 300
-    ),
-]
-LifetimeMaxSeconds: TypeAlias = Annotated[
-    int,
-    policy_number(
-        "lifetime_max_seconds", "From its creation on, no extension goes beyond this.", 1200
-    ),
-]
-WarningSeconds: TypeAlias = Annotated[
-    int,
-    policy_number(
-        "warning_seconds", "How long before its end a hold is announced to end; 0: not at all.", 60
-    ),
-]
-LatePaymentSeconds: TypeAlias = Annotated[
-    int,
-    policy_number(
-        "late_payment_seconds",
-        "A payment that comes so late still gets its places, if they are free; 0: never.",
-        120,
-    ),
-]
-
-
-Waitlist: TypeAlias = Annotated[
-    bool, Meta(description="Who finds nothing left waits in line, instead of being refused.")
-]
-WaitingSeconds: TypeAlias = Annotated[
-    int, policy_number("waiting_seconds", "How long a place in the line lasts.", 86_400)
-]
-WaitingPlacesMax: TypeAlias = Annotated[
-    int,
-    policy_number("waiting_places_max", "The most places in line of one holder, in a session.", 4),
-]
-WaitingPassesMax: TypeAlias = Annotated[
-    int,
-    policy_number(
-        "waiting_passes_max",
-        "How often smaller parties may pass the first in line, who needs more than is free; 0: "
-        "never.",
-        3,
-    ),
-]
-
-
 class InitialStatus(StrEnum):
     DRAFT = "draft"
     PUBLISHED = "published"
@@ -213,38 +138,47 @@ class CsvText(Struct, frozen=True):
     content: bytes
 
 
-class PolicyRequest(RequestShape, frozen=True):
-    """What is left out is decided by the level above: event, then organization."""
-
-    ttl_seconds: TtlSeconds | None = None
-    quantity_max: QuantityMax | None = None
-    one_active_hold: OneActiveHold | None = None
-    refuse_orphans: RefuseOrphans | None = None
-    checkout_extension_seconds: CheckoutExtensionSeconds | None = None
-    lifetime_max_seconds: LifetimeMaxSeconds | None = None
-    warning_seconds: WarningSeconds | None = None
-    late_payment_seconds: LatePaymentSeconds | None = None
-    waitlist: Waitlist | None = None
-    waiting_seconds: WaitingSeconds | None = None
-    waiting_places_max: WaitingPlacesMax | None = None
-    waiting_passes_max: WaitingPassesMax | None = None
+def policy_type(name: str) -> Any:
+    """The type of a field of a hold policy, with its rule."""
+    field = POLICY_FIELDS[name]
+    if field.bounds is None:
+        return Annotated[bool, Meta(description=field.meaning)]
+    meta = Meta(
+        ge=field.bounds.least,
+        le=field.bounds.most,
+        description=field.meaning,
+        examples=[field.bounds.example],
+        extra=ruled(ProblemCode.INVALID_POLICY, field.rule(name)),
+    )
+    return Annotated[int, meta]
 
 
-class PolicyChangeRequest(RequestShape, frozen=True):
-    """A field left out stays as it is; null leaves it to the level above again."""
+if TYPE_CHECKING:  # the fields are those of the domain's policy; nothing reads them one by one
 
-    ttl_seconds: TtlSeconds | UnsetType | None = UNSET
-    quantity_max: QuantityMax | UnsetType | None = UNSET
-    one_active_hold: OneActiveHold | UnsetType | None = UNSET
-    refuse_orphans: RefuseOrphans | UnsetType | None = UNSET
-    checkout_extension_seconds: CheckoutExtensionSeconds | UnsetType | None = UNSET
-    lifetime_max_seconds: LifetimeMaxSeconds | UnsetType | None = UNSET
-    warning_seconds: WarningSeconds | UnsetType | None = UNSET
-    late_payment_seconds: LatePaymentSeconds | UnsetType | None = UNSET
-    waitlist: Waitlist | UnsetType | None = UNSET
-    waiting_seconds: WaitingSeconds | UnsetType | None = UNSET
-    waiting_places_max: WaitingPlacesMax | UnsetType | None = UNSET
-    waiting_passes_max: WaitingPassesMax | UnsetType | None = UNSET
+    class PolicyRequest(RequestShape, frozen=True): ...
+
+    class PolicyChangeRequest(RequestShape, frozen=True): ...
+else:
+    PolicyRequest = defstruct(
+        "PolicyRequest",
+        [(name, policy_type(name) | None, None) for name in POLICY_FIELDS],
+        bases=(RequestShape,),
+        namespace={
+            "__doc__": "What is left out is decided by the level above: event, then organization."
+        },
+        module=__name__,
+        frozen=True,
+    )
+    PolicyChangeRequest = defstruct(
+        "PolicyChangeRequest",
+        [(name, policy_type(name) | UnsetType | None, UNSET) for name in POLICY_FIELDS],
+        bases=(RequestShape,),
+        namespace={
+            "__doc__": "A field left out stays as it is; null leaves it to the level above again."
+        },
+        module=__name__,
+        frozen=True,
+    )
 
 
 class CreateEventRequest(RequestShape, frozen=True):

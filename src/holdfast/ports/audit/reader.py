@@ -1,9 +1,10 @@
-"""Reads the audit log: who did what, to which hold or seat, from where."""
+"""Reads the audit log: who did what, to which hold, seat or part of the catalog, from where."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+from uuid import UUID
 
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 from holdfast.domain.values import JsonValue
@@ -16,6 +17,7 @@ class AuditEntry:
     action: str
     hold_id: HoldId | None
     seat_id: SeatId | None
+    catalog_id: UUID | None  # of an event, session, pool, ticket type or block
     actor: str
     request_id: str
     ip: str | None
@@ -28,6 +30,7 @@ class AuditEntry:
 class AuditFilter:
     hold_id: HoldId | None = None
     seat_id: SeatId | None = None
+    catalog_id: UUID | None = None
     action: str | None = None
     actor: str | None = None
     since: datetime | None = None

@@ -29,7 +29,7 @@ from holdfast.domain.catalog.changes import (
 )
 from holdfast.domain.catalog.model import BlockPrice, SaleTerms
 from holdfast.domain.catalog.seat_import import DraftBlock, countable_id
-from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import (
     BlockId,
     EventId,
@@ -57,6 +57,7 @@ class Cataloguing:
     catalogue: CatalogueStore
     submit: Submit
     organization_id: OrganizationId
+    origin: Origin
     idempotency: IdempotencyKey | None
     render: Callable[[CatalogueOutcome], bytes]
 
@@ -196,7 +197,7 @@ class Cataloguing:
 
     def _apply(self, change: CatalogueChange) -> CatalogueAnswer:
         try:
-            answer = self.catalogue.apply(change, self.idempotency, self.render)
+            answer = self.catalogue.apply(change, self.origin, self.idempotency, self.render)
         except StoreError as error:
             kind = type(error).__name__
             _log.error("catalogue.failed", change=type(change).__name__, problem=kind)

@@ -63,6 +63,11 @@ def holder_hash(holder_key: UUID, secret: str) -> str:
 
 
 def _aggregate_id(fact: StoredFact) -> str:
+    """The payload names an order, and a part of the catalog."""
     if fact.type == FactType.ORDER_CONFIRMED:
         return str(fact.payload["order_id"])
-    return str(fact.hold_id or fact.seat_id)
+    subject = fact.hold_id or fact.seat_id
+    if subject is not None:
+        return str(subject)
+    kind = fact.type.partition(".")[0]
+    return str(fact.payload["session_id" if kind == "seats" else f"{kind}_id"])

@@ -68,7 +68,7 @@ HAVING count(a.seq) <> h.version OR count(DISTINCT a.new ->> 'version') <> h.ver
 _FACT_PER_VERSION = f"""
 WITH told AS (
     SELECT organization_id, hold_id, version, type FROM outbox
-    WHERE seat_id IS NULL AND type <> 'order.confirmed'
+    WHERE hold_id IS NOT NULL AND seat_id IS NULL AND type <> 'order.confirmed'
 ), written AS (
     SELECT organization_id, hold_id, (new ->> 'version')::integer AS version, action, at
     FROM audit WHERE hold_id IS NOT NULL AND seat_id IS NULL AND new ? 'version'
@@ -81,10 +81,10 @@ WHERE w.hold_id IS NULL OR (t.hold_id IS NULL AND NOT {_MAY_BE_PRUNED.format(at=
 """  # noqa: S608
 
 _FACTS_IN_ORDER = """
-SELECT hold_id, version, earlier FROM (
-    SELECT hold_id, version,
-        lag(version) OVER (PARTITION BY organization_id, hold_id ORDER BY xid, seq) AS earlier
-    FROM outbox WHERE hold_id IS NOT NULL
+SELECT id, version, earlier FROM (
+    SELECT coalesce(hold_id, catalog_id) AS id, version, lag(version) OVER (
+        PARTITION BY organization_id, coalesce(hold_id, catalog_id) ORDER BY xid, seq) AS earlier
+    FROM outbox WHERE num_nonnulls(hold_id, catalog_id) > 0
 ) AS told
 WHERE earlier > version
 """
@@ -131,17 +131,21 @@ HAVING count(*) FILTER (WHERE a.action = 'seat.blocked')
     <> CASE s.status WHEN 'blocked' THEN 1 ELSE 0 END
 """
 
-_BLOCKING_FACTS = f"""
+# Of blocked seats and of the catalog.
+_FACTS_WITHOUT_HOLD = f"""
 WITH told AS (
-    SELECT organization_id, seat_id, version, type FROM outbox WHERE hold_id IS NULL
+    SELECT organization_id, coalesce(seat_id, catalog_id) AS id, version, type
+    FROM outbox WHERE hold_id IS NULL
 ), written AS (
-    SELECT organization_id, seat_id, (new ->> 'version')::integer AS version, action, at
+    SELECT organization_id, coalesce(seat_id, catalog_id) AS id,
+        (new ->> 'version')::integer AS version, action, at
     FROM audit WHERE hold_id IS NULL AND new ? 'version'
 )
-SELECT coalesce(w.seat_id, t.seat_id) AS seat_id, w.action, t.type AS fact
+SELECT coalesce(w.id, t.id) AS id, coalesce(w.version, t.version) AS version, w.action,
+    t.type AS fact
 FROM written w FULL JOIN told t ON t.organization_id = w.organization_id
-    AND t.seat_id = w.seat_id AND t.version = w.version AND t.type = w.action
-WHERE w.seat_id IS NULL OR (t.seat_id IS NULL AND NOT {_MAY_BE_PRUNED.format(at="w.at")})
+    AND t.id = w.id AND t.version = w.version AND t.type = w.action
+WHERE w.id IS NULL OR (t.id IS NULL AND NOT {_MAY_BE_PRUNED.format(at="w.at")})
 """  # noqa: S608
 
 _ORDER_FACTS = f"""
@@ -318,11 +322,17 @@ BOOK_CHECKS = (
     BookCheck("a hold without exactly one audit row per version", "audit", _AUDIT_PER_VERSION),
     BookCheck("a hold without exactly one fact per version", "outbox", _FACT_PER_VERSION),
     BookCheck(
-        "facts of a hold that are not in the order of its versions", "outbox", _FACTS_IN_ORDER
+        "facts of a hold or of the catalog that are not in the order of its versions",
+        "outbox",
+        _FACTS_IN_ORDER,
     ),
     BookCheck("missing or unexpected facts of a seat in a hold", "outbox", _SEAT_FACTS),
     BookCheck("a seat whose blocked status disagrees with the audit", "seat", _BLOCKED_AS_WRITTEN),
-    BookCheck("a blocked or unblocked seat without its fact", "outbox", _BLOCKING_FACTS),
+    BookCheck(
+        "a blocked or unblocked seat or a changed catalog without its fact",
+        "outbox",
+        _FACTS_WITHOUT_HOLD,
+    ),
     BookCheck("an order without exactly one fact", "purchase_order", _ORDER_FACTS),
     BookCheck("a position from the future", "outbox", _AHEAD),
     *WAITING_CHECKS,

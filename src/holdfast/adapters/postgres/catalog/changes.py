@@ -1,27 +1,28 @@
-"""Changes of the catalogue, within the caller's transaction. A change of what one session sells
-takes its lock exclusively, so no hold is decided on terms that are just being changed. An event may
-have too many sessions for that: the answer waits for older groups instead (decision_barrier)."""
+"""Changes of the catalogue, within the caller's transaction: read under a lock, ask the domain's
+rules, write, and record the change. A change of what one session sells takes its lock exclusively,
+so no hold is decided on terms that are just being changed. An event may have too many sessions for
+that: the answer waits for older groups instead (decision_barrier)."""
 
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import assert_never
 
 import psycopg
 
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.catalog.hall_changes import change_block, create_block, import_seats
+from holdfast.adapters.postgres.catalog.history import record_change
 from holdfast.adapters.postgres.catalog.records import (
     event_record,
     found,
     insert_pool,
+    lock,
     lock_sessions,
+    pool_in_use,
     pool_record,
-    resize_pool,
     session_record,
     ticket_type_record,
 )
 from holdfast.adapters.postgres.connections.connection import Connection
-from holdfast.adapters.postgres.engine.locks import advisory_name
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
     CatalogueChange,
@@ -36,40 +37,52 @@ from holdfast.domain.catalog.changes import (
     CreateSession,
     CreateTicketType,
     ImportSeats,
-    refuse_policy,
+)
+from holdfast.domain.catalog.facts import fact_of
+from holdfast.domain.catalog.model import Event, TicketType
+from holdfast.domain.catalog.rules import (
+    changed_event,
+    changed_pool,
+    changed_session,
+    changed_ticket_type,
+    refuse_pools,
 )
 from holdfast.domain.group.footprint import Resource, ResourceKind
-from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import OrganizationId, PoolId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogueOutcome
 
 
-def change_catalogue(connection: Connection, change: CatalogueChange) -> CatalogueOutcome:
+def change_catalogue(
+    connection: Connection, change: CatalogueChange, origin: Origin
+) -> CatalogueOutcome:
+    """A change that changes nothing writes nothing."""
     connection.execute(sql.PATIENCE)
+    connection.execute(sql.BESIDE_REBASE)
     match change:
         case CreateEvent():
-            return _create_event(connection, change)
+            return _create_event(connection, change, origin)
         case ChangeEvent():
-            return _change_event(connection, change)
+            return _change_event(connection, change, origin)
         case CreateSession():
-            return _create_session(connection, change)
+            return _create_session(connection, change, origin)
         case ChangeSession():
-            return _change_session(connection, change)
+            return _change_session(connection, change, origin)
         case CreatePool():
-            return _create_pool(connection, change)
+            return _create_pool(connection, change, origin)
         case ChangePool():
-            return _change_pool(connection, change)
+            return _change_pool(connection, change, origin)
         case CreateTicketType():
-            return _create_ticket_type(connection, change)
+            return _create_ticket_type(connection, change, origin)
         case ChangeTicketType():
-            return _change_ticket_type(connection, change)
+            return _change_ticket_type(connection, change, origin)
         case CreateBlock():
-            return create_block(connection, change)
+            return create_block(connection, change, origin)
         case ChangeBlock():
-            return change_block(connection, change)
+            return change_block(connection, change, origin)
         case ImportSeats():
-            return import_seats(connection, change)
+            return import_seats(connection, change, origin)
         case _:
             assert_never(change)
 
@@ -81,114 +94,156 @@ def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
     resource = Resource(ResourceKind.IDEMPOTENCY_KEY, key.organization_id, key.digest)
     try:
         connection.execute(sql.PATIENCE)
-        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
+        lock(connection, resource)
     except psycopg.errors.LockNotAvailable:
         connection.execute("ROLLBACK")
         return False
     return True
 
 
-def _create_event(connection: Connection, change: CreateEvent) -> CatalogueOutcome:
+def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -> CatalogueOutcome:
+    organization_id, event_id = change.organization_id, change.event_id
     connection.execute(
         sql.INSERT_EVENT,
         (
-            change.organization_id,
-            change.event_id,
+            organization_id,
+            event_id,
             change.name,
             change.currency,
-            *astuple(change.policy),
+            *change.policy.in_order(),
             change.sale.status.value,
             change.sale.starts_at,
             change.sale.ends_at,
         ),
     )
-    return found(event_record(connection, change.organization_id, change.event_id))
+    event = found(event_record(connection, organization_id, event_id))
+    record_change(connection, fact_of(organization_id, event_id, None, event), origin)
+    return event
 
 
-def _change_event(connection: Connection, change: ChangeEvent) -> CatalogueOutcome:
+def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -> CatalogueOutcome:
     organization_id, event_id = change.organization_id, change.event_id
+    # Before its row: a transaction that waits for a row has its number already, and facts are in
+    # the order of those.
+    lock(connection, Resource(ResourceKind.EVENT, organization_id, event_id))
     connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
     event = event_record(connection, organization_id, event_id)
     if event is None:
         return refusals.event_not_found()
-    policy = change.policy.applied_to(event.policy) if change.policy else event.policy
-    sale = change.sale.applied_to(event.sale) if change.sale else event.sale
-    if isinstance(sale, Refusal):
-        return sale
-    refusal = refuse_policy(policy) if change.policy else None
-    if refusal is not None:
-        return refusal
-    if (policy, sale) != (event.policy, event.sale):
-        terms = (*astuple(policy), sale.status.value, sale.starts_at, sale.ends_at)
-        connection.execute(sql.CHANGE_EVENT_TERMS, (*terms, organization_id, event_id))
+    changed = changed_event(event, change)
+    if isinstance(changed, Refusal) or changed == event:
+        return changed
+    _write_event(connection, organization_id, changed)
+    record_change(connection, fact_of(organization_id, event_id, event, changed), origin)
+    if (changed.policy, changed.sale) != (event.policy, event.sale):
         connection.execute(sql.RAISE_VERSIONS_OF_EVENT, (organization_id, event_id))
-    connection.execute(sql.RENAME_EVENT, (change.name, organization_id, event_id))
     return found(event_record(connection, organization_id, event_id))
 
 
-def _create_session(connection: Connection, change: CreateSession) -> CatalogueOutcome:
-    if event_record(connection, change.organization_id, change.event_id) is None:
+def _write_event(connection: Connection, organization_id: OrganizationId, event: Event) -> None:
+    sale = event.sale
+    values = (event.name, *event.policy.in_order(), sale.status.value, sale.starts_at, sale.ends_at)
+    connection.execute(sql.CHANGE_EVENT, (*values, organization_id, event.id))
+
+
+def _create_session(
+    connection: Connection, change: CreateSession, origin: Origin
+) -> CatalogueOutcome:
+    organization_id, session_id, event_id = (
+        change.organization_id,
+        change.session_id,
+        change.event_id,
+    )
+    if event_record(connection, organization_id, event_id) is None:
         return refusals.invalid_event()
-    connection.execute(
-        sql.INSERT_SESSION,
-        (
-            change.organization_id,
-            change.session_id,
-            change.event_id,
-            change.name,
-            change.starts_at,
-        ),
-    )
-    return found(session_record(connection, change.organization_id, change.session_id))
+    values = (organization_id, session_id, event_id, change.name, change.starts_at)
+    connection.execute(sql.INSERT_SESSION, values)
+    session = found(session_record(connection, organization_id, session_id))
+    record_change(connection, fact_of(organization_id, event_id, None, session), origin)
+    return session
 
 
-def _change_session(connection: Connection, change: ChangeSession) -> CatalogueOutcome:
+def _change_session(
+    connection: Connection, change: ChangeSession, origin: Origin
+) -> CatalogueOutcome:
     organization_id, session_id = change.organization_id, change.session_id
-    connection.execute(
-        sql.CHANGE_SESSION, (change.name, change.starts_at, organization_id, session_id)
-    )
-    return session_record(connection, organization_id, session_id) or refusals.session_not_found()
+    lock_sessions(connection, organization_id, [session_id])
+    session = session_record(connection, organization_id, session_id)
+    if session is None:
+        return refusals.session_not_found()
+    changed = changed_session(session, change)
+    if changed == session:
+        return session
+    values = (changed.name, changed.starts_at, organization_id, session_id)
+    connection.execute(sql.CHANGE_SESSION, values)
+    fact = fact_of(organization_id, session.event_id, session, changed)
+    record_change(connection, fact, origin)
+    return found(session_record(connection, organization_id, session_id))
 
 
-def _create_pool(connection: Connection, change: CreatePool) -> CatalogueOutcome:
-    if session_record(connection, change.organization_id, change.session_id) is None:
+def _create_pool(connection: Connection, change: CreatePool, origin: Origin) -> CatalogueOutcome:
+    organization_id = change.organization_id
+    session = session_record(connection, organization_id, change.session_id)
+    if session is None:
         return refusals.invalid_session()
     insert_pool(connection, change)
-    return found(pool_record(connection, change.organization_id, change.pool_id))
+    pool = found(pool_record(connection, organization_id, change.pool_id))
+    record_change(connection, fact_of(organization_id, session.event_id, None, pool), origin)
+    return pool
 
 
-def _change_pool(connection: Connection, change: ChangePool) -> CatalogueOutcome:
+def _change_pool(connection: Connection, change: ChangePool, origin: Origin) -> CatalogueOutcome:
     organization_id, pool_id = change.organization_id, change.pool_id
     pool = pool_record(connection, organization_id, pool_id)
     if pool is None:
         return refusals.pool_not_found()
-    lock_sessions(connection, organization_id, [pool.session_id])
-    refusal = resize_pool(connection, organization_id, pool_id, change.name, change.total)
-    if refusal is not None:
-        return refusal
+    session_id = pool.session_id
+    lock_sessions(connection, organization_id, [session_id])
+    in_use = pool_in_use(connection, organization_id, pool_id)
+    pool = found(pool_record(connection, organization_id, pool_id))
+    changed = changed_pool(pool, change, in_use)
+    if isinstance(changed, Refusal) or changed == pool:
+        return changed
+    connection.execute(sql.CHANGE_POOL, (changed.name, changed.total, organization_id, pool_id))
+    event_id = found(session_record(connection, organization_id, session_id)).event_id
+    record_change(connection, fact_of(organization_id, event_id, pool, changed), origin)
     return found(pool_record(connection, organization_id, pool_id))
 
 
-def _refuse_pools(
+def _pools_of_session(
     connection: Connection,
     organization_id: OrganizationId,
     session_id: SessionId,
-    pool_ids: Sequence[PoolId],
-) -> Refusal | None:
-    distinct = list(set(pool_ids))
-    wanted = (organization_id, session_id, distinct)
-    ((known,),) = connection.execute(sql.POOLS_IN_SESSION, wanted)
-    return None if known == len(distinct) else refusals.invalid_pool()
+    wanted: Sequence[PoolId],
+) -> set[PoolId]:
+    """The wanted pools that the session has."""
+    rows = connection.execute(sql.POOLS_IN_SESSION, (organization_id, session_id, list(wanted)))
+    return {PoolId(pool_id) for (pool_id,) in rows}
 
 
-def _create_ticket_type(connection: Connection, change: CreateTicketType) -> CatalogueOutcome:
+def _create_ticket_type(
+    connection: Connection, change: CreateTicketType, origin: Origin
+) -> CatalogueOutcome:
     organization_id, session_id = change.organization_id, change.session_id
-    if session_record(connection, organization_id, session_id) is None:
+    session = session_record(connection, organization_id, session_id)
+    if session is None:
         return refusals.invalid_session()
-    refusal = _refuse_pools(connection, organization_id, session_id, change.pool_ids)
+    pools = _pools_of_session(connection, organization_id, session_id, change.pool_ids)
+    refusal = refuse_pools(change.pool_ids, pools)
     if refusal is not None:
         return refusal
     lock_sessions(connection, organization_id, [session_id])
+    _insert_ticket_type(connection, change)
+    connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    made = found(ticket_type_record(connection, organization_id, change.ticket_type_id))
+    capacity = {} if change.own_pool is None else {"capacity": change.own_pool.total}
+    fact = fact_of(organization_id, session.event_id, None, made, **capacity)
+    record_change(connection, fact, origin)
+    return made
+
+
+def _insert_ticket_type(connection: Connection, change: CreateTicketType) -> None:
+    organization_id, id_ = change.organization_id, change.ticket_type_id
     pool_ids = list(dict.fromkeys(change.pool_ids))
     if change.own_pool is not None:
         insert_pool(connection, change.own_pool)
@@ -197,53 +252,46 @@ def _create_ticket_type(connection: Connection, change: CreateTicketType) -> Cat
         sql.INSERT_TICKET_TYPE,
         (
             organization_id,
-            change.ticket_type_id,
-            session_id,
+            id_,
+            change.session_id,
             change.name,
             change.price_minor,
             change.is_seated,
-            *astuple(change.policy),
+            *change.policy.in_order(),
         ),
     )
-    connection.execute(sql.DRAW_FROM_POOLS, (organization_id, change.ticket_type_id, pool_ids))
-    connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    return found(ticket_type_record(connection, organization_id, change.ticket_type_id))
+    connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
 
 
-def _change_ticket_type(connection: Connection, change: ChangeTicketType) -> CatalogueOutcome:
+def _change_ticket_type(
+    connection: Connection, change: ChangeTicketType, origin: Origin
+) -> CatalogueOutcome:
     organization_id, id_ = change.organization_id, change.ticket_type_id
     ticket_type = ticket_type_record(connection, organization_id, id_)
     if ticket_type is None:
         return refusals.ticket_type_not_found()
     session_id = ticket_type.session_id
-    if change.pool_ids is not None:
-        refusal = _refuse_pools(connection, organization_id, session_id, change.pool_ids)
-        if refusal is not None:
-            return refusal
     lock_sessions(connection, organization_id, [session_id])
-    policy = None
-    if change.policy is not None:
-        # Read again: somebody may have changed it while we waited for the lock.
-        current = ticket_type_record(connection, organization_id, id_) or ticket_type
-        policy = change.policy.applied_to(current.policy)
-        refusal = refuse_policy(policy)
-        if refusal is not None:
-            return refusal
-    if change.pool_ids is not None:
-        wanted = (organization_id, session_id, id_)
-        ((is_waited_for,),) = connection.execute(sql.IS_WAITED_FOR, wanted)
-        if is_waited_for and set(change.pool_ids) != set(ticket_type.pool_ids):
-            return refusals.others_are_waiting()
-        connection.execute(sql.CLEAR_POOLS, (organization_id, id_))
-        pool_ids = list(dict.fromkeys(change.pool_ids))
-        connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
-    if policy is not None:
-        connection.execute(
-            sql.CHANGE_TICKET_TYPE_POLICY,
-            (*astuple(policy), organization_id, id_),
-        )
-    connection.execute(
-        sql.CHANGE_TICKET_TYPE, (change.name, change.price_minor, organization_id, id_)
-    )
+    # Read again: somebody may have changed it while we waited for the lock.
+    ticket_type = found(ticket_type_record(connection, organization_id, id_))
+    pools = _pools_of_session(connection, organization_id, session_id, change.pool_ids or ())
+    wanted = (organization_id, session_id, id_)
+    ((is_waited_for,),) = connection.execute(sql.IS_WAITED_FOR, wanted)
+    changed = changed_ticket_type(ticket_type, change, pools, is_waited_for=is_waited_for)
+    if isinstance(changed, Refusal) or changed == ticket_type:
+        return changed
+    _write_ticket_type(connection, organization_id, changed)
+    event_id = found(session_record(connection, organization_id, session_id)).event_id
+    record_change(connection, fact_of(organization_id, event_id, ticket_type, changed), origin)
     connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
     return found(ticket_type_record(connection, organization_id, id_))
+
+
+def _write_ticket_type(
+    connection: Connection, organization_id: OrganizationId, ticket_type: TicketType
+) -> None:
+    key = (organization_id, ticket_type.id)
+    terms = (ticket_type.name, ticket_type.price.minor, *ticket_type.policy.in_order())
+    connection.execute(sql.CHANGE_TICKET_TYPE, (*terms, *key))
+    connection.execute(sql.CLEAR_POOLS, key)
+    connection.execute(sql.DRAW_FROM_POOLS, (*key, list(ticket_type.pool_ids)))

@@ -1,17 +1,18 @@
 """Changes of blocks and seats, within the caller's transaction. All of them alter what the session
 sells, so each takes its lock exclusively."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog import hall_statements as sql
 from holdfast.adapters.postgres.catalog import statements as catalogue_sql
+from holdfast.adapters.postgres.catalog.history import record_change
 from holdfast.adapters.postgres.catalog.records import (
     found,
     insert_pool,
     lock_sessions,
-    resize_pool,
+    pool_in_use,
     session_record,
 )
 from holdfast.adapters.postgres.connections.connection import Connection
@@ -24,19 +25,13 @@ from holdfast.domain.catalog.changes import (
     CreatePool,
     ImportSeats,
 )
+from holdfast.domain.catalog.facts import fact_of, import_fact
+from holdfast.domain.catalog.hall_rules import Hall, changed_block, new_block, planned_seats
 from holdfast.domain.catalog.model import Block, BlockPrice
-from holdfast.domain.catalog.seat_import import (
-    Arrangement,
-    Flaw,
-    ImportedBlock,
-    ImportedSeats,
-    KnownSeat,
-    refuse_flaws,
-)
-from holdfast.domain.ids import BlockId, OrganizationId, SessionId
-from holdfast.domain.policy import Unchanged
+from holdfast.domain.catalog.seat_import import ImportedSeats, KnownSeat
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.seats.seat import SeatPlace
 from holdfast.ports.catalog import CatalogueOutcome
 
 # For the whole transaction, and, a little less, for each statement of it.
@@ -61,162 +56,123 @@ def block_record(connection: Connection, organization_id: UUID, id_: UUID) -> Bl
     return next(iter(found), None)
 
 
-def create_block(connection: Connection, change: CreateBlock) -> CatalogueOutcome:
+def create_block(connection: Connection, change: CreateBlock, origin: Origin) -> CatalogueOutcome:
     organization_id, session_id = change.organization_id, change.session_id
-    if session_record(connection, organization_id, session_id) is None:
+    session = session_record(connection, organization_id, session_id)
+    if session is None:
         return refusals.invalid_session()
     lock_sessions(connection, organization_id, [session_id])
-    if _block_of_name(connection, organization_id, session_id, change.name) is not None:
-        return refusals.duplicate_block()
-    refusal = _refuse_types(connection, organization_id, session_id, change.prices)
-    if refusal is not None:
-        return refusal
-    _insert_block(connection, change)
+    new = new_block(change, _hall(connection, organization_id, session_id))
+    if isinstance(new, Refusal):
+        return new
+    _insert_block(connection, new)
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    return found(block_record(connection, organization_id, change.block_id))
+    block = found(block_record(connection, organization_id, change.block_id))
+    record_change(connection, fact_of(organization_id, session.event_id, None, block), origin)
+    return block
 
 
-def change_block(connection: Connection, change: ChangeBlock) -> CatalogueOutcome:
+def change_block(connection: Connection, change: ChangeBlock, origin: Origin) -> CatalogueOutcome:
     organization_id, block_id = change.organization_id, change.block_id
     block = block_record(connection, organization_id, block_id)
     if block is None:
         return refusals.block_not_found()
     session_id = block.session_id
     lock_sessions(connection, organization_id, [session_id])
-    if change.name is not None:
-        named = _block_of_name(connection, organization_id, session_id, change.name)
-        if named not in {None, block_id}:
-            return refusals.duplicate_block()
-    if change.prices is not None:
-        refusal = _refuse_types(connection, organization_id, session_id, change.prices)
-        if refusal is not None:
-            return refusal
-    refusal = _change_capacity(connection, change, block)
-    if refusal is not None:
-        return refusal
-    if change.prices is not None:
-        connection.execute(sql.CLEAR_PRICES, (organization_id, block_id))
-        _insert_prices(connection, organization_id, block_id, change.prices)
-    values = (change.name, change.rank, organization_id, block_id)
+    # Read again: somebody may have changed it while we waited for the lock.
+    block = found(block_record(connection, organization_id, block_id))
+    hall = _hall(connection, organization_id, session_id)
+    changed = changed_block(block, change, hall, _in_use(connection, organization_id, block))
+    if isinstance(changed, Refusal) or changed == block:
+        return changed
+    pool_id = _change_capacity(connection, change, block, changed)
+    values = (changed.name, changed.rank, pool_id, organization_id, block_id)
     connection.execute(sql.CHANGE_BLOCK, values)
+    connection.execute(sql.CLEAR_PRICES, (organization_id, block_id))
+    _insert_prices(connection, organization_id, block_id, changed.prices)
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    event_id = found(session_record(connection, organization_id, session_id)).event_id
+    record_change(connection, fact_of(organization_id, event_id, block, changed), origin)
     return found(block_record(connection, organization_id, block_id))
 
 
-def _change_capacity(connection: Connection, change: ChangeBlock, block: Block) -> Refusal | None:
-    """The pool of a capacity is named like its block. Read again: somebody may have given it one
-    while we waited for the lock."""
-    organization_id, block_id = change.organization_id, change.block_id
-    ((name, pool_id),) = connection.execute(sql.CAPACITY_OF_BLOCK, (organization_id, block_id))
-    capacity = change.capacity
-    if pool_id is not None and capacity is not None:
-        total = None if isinstance(capacity, Unchanged) else capacity
-        return resize_pool(connection, organization_id, pool_id, change.name, total)
-    if pool_id is not None:
-        connection.execute(sql.COUNT_BLOCK_IN, (None, organization_id, block_id))
-    elif isinstance(capacity, int):
-        seats = (organization_id, block.session_id, block_id)
-        ((in_use,),) = connection.execute(sql.SEATS_IN_USE, seats)
-        if in_use:
-            return refusals.seats_in_use(in_use)
-        name = change.name or name
-        pool = CreatePool(organization_id, change.new_pool_id, block.session_id, name, capacity)
-        insert_pool(connection, pool)
-        connection.execute(sql.COUNT_BLOCK_IN, (pool.pool_id, organization_id, block_id))
-    return None
+def _in_use(connection: Connection, organization_id: OrganizationId, block: Block) -> int:
+    if block.capacity_pool_id is not None:
+        return pool_in_use(connection, organization_id, block.capacity_pool_id)
+    seats = (organization_id, block.session_id, block.id)
+    ((in_use,),) = connection.execute(sql.SEATS_IN_USE, seats)
+    return int(in_use)
 
 
-def import_seats(connection: Connection, change: ImportSeats) -> CatalogueOutcome:
+def _change_capacity(
+    connection: Connection, change: ChangeBlock, before: Block, after: Block
+) -> PoolId | None:
+    """The pool that its capacity is counted in. It is named like the block."""
+    organization_id, pool_id = change.organization_id, before.capacity_pool_id
+    if after.capacity is None:
+        return None
+    if pool_id is None:
+        ids = (organization_id, change.new_pool_id, before.session_id)
+        insert_pool(connection, CreatePool(*ids, after.name, after.capacity))
+        return change.new_pool_id
+    values = (change.name, after.capacity, organization_id, pool_id)
+    connection.execute(catalogue_sql.CHANGE_POOL, values)
+    return pool_id
+
+
+def import_seats(connection: Connection, change: ImportSeats, origin: Origin) -> CatalogueOutcome:
     organization_id, session_id = change.organization_id, change.session_id
-    if session_record(connection, organization_id, session_id) is None:
+    session = session_record(connection, organization_id, session_id)
+    if session is None:
         return refusals.session_not_found()
     connection.execute(sql.IMPORT_PATIENCE.format(milliseconds=int(IMPORT_SECONDS_MAX * 750)))
     lock_sessions(connection, organization_id, [session_id])
-    flaws: list[Flaw] = []
-    places: list[SeatPlace] = []
-    imported: list[ImportedBlock] = []
-    new_blocks: list[CreateBlock] = []
-    known_blocks = _known_blocks(connection, change)
-    known_seats = _known_seats(connection, change, known_blocks.values())
-    for drafted in change.blocks:
-        block_id = known_blocks.get(drafted.draft.name)
-        if block_id is None:
-            new_blocks.append(drafted.if_new)
-            block_id = drafted.if_new.block_id
-        else:
-            flaws += drafted.draft.refuse_terms()
-        arrangement = Arrangement(block_id, known_seats.get(block_id, ()))
-        arranged = arrangement.place_all(drafted.draft.seats, change.first_seat_id, len(places))
-        flaws += arrangement.flaws
-        places += arranged
-        imported.append(ImportedBlock(block_id, drafted.draft.name, len(arranged)))
-    prices = [price for block in new_blocks for price in block.prices]
-    refusal = refuse_flaws(flaws) or _refuse_types(connection, organization_id, session_id, prices)
-    if refusal is not None:
-        return refusal
-    for block in new_blocks:
+    hall = _hall(connection, organization_id, session_id)
+    plan = planned_seats(change, hall, _known_seats(connection, change, hall))
+    if isinstance(plan, Refusal):
+        return plan
+    for block in plan.new_blocks:
         _insert_block(connection, block)
-    for start in range(0, len(places), SEATS_PER_STATEMENT):
-        values = columns(map(seat_place_row, places[start : start + SEATS_PER_STATEMENT]))
+    for start in range(0, len(plan.places), SEATS_PER_STATEMENT):
+        values = columns(map(seat_place_row, plan.places[start : start + SEATS_PER_STATEMENT]))
         connection.execute(sql.INSERT_SEATS, (organization_id, session_id, *values))
     connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    return ImportedSeats(session_id, tuple(imported))
+    fact = import_fact(organization_id, session.event_id, session_id, plan)
+    record_change(connection, fact, origin)
+    return ImportedSeats(session_id, plan.imported)
 
 
-def _known_blocks(connection: Connection, change: ImportSeats) -> dict[str, BlockId]:
-    names = [drafted.draft.name for drafted in change.blocks]
-    wanted = (change.organization_id, change.session_id, names)
-    return dict(connection.execute(sql.BLOCKS_OF_NAMES, wanted).fetchall())
+def _hall(connection: Connection, organization_id: OrganizationId, session_id: SessionId) -> Hall:
+    key = (organization_id, session_id)
+    blocks = connection.execute(sql.BLOCKS_OF_SESSION, key).fetchall()
+    types = connection.execute(sql.SEATED_TYPES_OF_SESSION, key)
+    return Hall(
+        {name: BlockId(id_) for name, id_, _ in blocks},
+        max((rank + 1 for *_, rank in blocks), default=0),
+        frozenset(TicketTypeId(id_) for (id_,) in types),
+    )
 
 
 def _known_seats(
-    connection: Connection, change: ImportSeats, block_ids: Collection[BlockId]
+    connection: Connection, change: ImportSeats, hall: Hall
 ) -> dict[BlockId, list[KnownSeat]]:
-    seats: dict[BlockId, list[KnownSeat]] = {block_id: [] for block_id in block_ids}
+    named = (hall.block_ids.get(drafted.draft.name) for drafted in change.blocks)
+    seats: dict[BlockId, list[KnownSeat]] = {id_: [] for id_ in named if id_ is not None}
     if seats:
-        wanted = (change.organization_id, change.session_id, list(block_ids))
+        wanted = (change.organization_id, change.session_id, list(seats))
         for block_id, *seat in connection.execute(sql.KNOWN_SEATS, wanted):
             seats[block_id].append(KnownSeat(*seat))
     return seats
 
 
-def _block_of_name(
-    connection: Connection, organization_id: OrganizationId, session_id: SessionId, name: str
-) -> BlockId | None:
-    wanted = (organization_id, session_id, name)
-    found = connection.execute(sql.BLOCK_OF_NAME, wanted)
-    return next((BlockId(block_id) for (block_id,) in found), None)
-
-
 def _insert_block(connection: Connection, block: CreateBlock) -> None:
-    organization_id, session_id, pool = block.organization_id, block.session_id, block.own_pool
+    organization_id, pool = block.organization_id, block.own_pool
     if pool is not None:
         insert_pool(connection, pool)
-    ((next_rank,),) = connection.execute(sql.NEXT_RANK, (organization_id, session_id))
-    connection.execute(
-        sql.INSERT_BLOCK,
-        (
-            organization_id,
-            block.block_id,
-            session_id,
-            block.name,
-            next_rank if block.rank is None else block.rank,
-            None if pool is None else pool.pool_id,
-        ),
-    )
+    key = (organization_id, block.block_id, block.session_id)
+    pool_id = None if pool is None else pool.pool_id
+    connection.execute(sql.INSERT_BLOCK, (*key, block.name, block.rank, pool_id))
     _insert_prices(connection, organization_id, block.block_id, block.prices)
-
-
-def _refuse_types(
-    connection: Connection,
-    organization_id: OrganizationId,
-    session_id: SessionId,
-    prices: Sequence[BlockPrice],
-) -> Refusal | None:
-    ids = list({price.ticket_type_id for price in prices})
-    wanted = (organization_id, session_id, ids)
-    ((known,),) = connection.execute(sql.SEATED_TYPES_IN_SESSION, wanted)
-    return None if known == len(ids) else refusals.not_seated_here()
 
 
 def _insert_prices(

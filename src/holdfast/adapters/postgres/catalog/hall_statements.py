@@ -13,6 +13,7 @@ Row = tuple[Any, ...]
 # How many seats a block has is asked for besides, once for all blocks that are shown.
 BLOCKS = Table("""
 SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.rank, p.total,
+    x.capacity_pool_id,
     (SELECT json_agg(json_build_array(c.ticket_type_id, c.price_minor) ORDER BY c.rank)
      FROM block_price c WHERE c.organization_id = x.organization_id AND c.block_id = x.id)
 FROM block x
@@ -49,35 +50,25 @@ LEFT JOIN (
 WHERE b.organization_id = %(organization_id)s AND b.session_id = %(session_id)s
 """  # noqa: S608
 
-BLOCK_OF_NAME = """
-SELECT id FROM block WHERE organization_id = %s AND session_id = %s AND name = %s
+BLOCKS_OF_SESSION = """
+SELECT name, id, rank FROM block WHERE organization_id = %s AND session_id = %s
 """
-NEXT_RANK = """
-SELECT coalesce(max(rank) + 1, 0) FROM block WHERE organization_id = %s AND session_id = %s
+SEATED_TYPES_OF_SESSION = """
+SELECT id FROM ticket_type WHERE organization_id = %s AND session_id = %s AND is_seated
 """
 INSERT_BLOCK = """
 INSERT INTO block (organization_id, id, session_id, name, rank, capacity_pool_id)
 VALUES (%s, %s, %s, %s, %s, %s)
 """
 CHANGE_BLOCK = """
-UPDATE block SET name = coalesce(%s, name), rank = coalesce(%s, rank),
+UPDATE block SET name = %s, rank = %s, capacity_pool_id = %s,
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
-"""
-CAPACITY_OF_BLOCK = """
-SELECT name, capacity_pool_id FROM block WHERE organization_id = %s AND id = %s
-"""
-COUNT_BLOCK_IN = """
-UPDATE block SET capacity_pool_id = %s WHERE organization_id = %s AND id = %s
 """
 # Lapsed holds count: they were made without the capacity, and give nothing back to it.
 SEATS_IN_USE = """
 SELECT count(*) FROM seat
 WHERE organization_id = %s AND session_id = %s AND block_id = %s AND hold_id IS NOT NULL
-"""
-SEATED_TYPES_IN_SESSION = """
-SELECT count(*) FROM ticket_type
-WHERE organization_id = %s AND session_id = %s AND is_seated AND id = ANY (%s)
 """
 CLEAR_PRICES = "DELETE FROM block_price WHERE organization_id = %s AND block_id = %s"
 INSERT_PRICES = """
@@ -89,9 +80,6 @@ FROM unnest(%s::uuid[], %s::bigint[])
 
 # Tens of thousands of rows take longer than anything else that we do in one statement.
 IMPORT_PATIENCE = "SET LOCAL statement_timeout = '{milliseconds}ms'"
-BLOCKS_OF_NAMES = """
-SELECT name, id FROM block WHERE organization_id = %s AND session_id = %s AND name = ANY (%s)
-"""
 KNOWN_SEATS = """
 SELECT block_id, row_name, row_rank, number, position
 FROM seat WHERE organization_id = %s AND session_id = %s AND block_id = ANY (%s)
@@ -104,8 +92,8 @@ SELECT %s, %s, {SEAT_PLACE} FROM {SEAT_PLACE.unnested("place")}
 
 
 def block_from_row(row: Row) -> Block:
-    """Its seats are counted besides."""
-    id_, created_at, updated_at, session_id, name, rank, capacity, prices = row
+    """Its seats are counted separately."""
+    id_, created_at, updated_at, session_id, name, rank, capacity, pool_id, prices = row
     return Block(
         id=BlockId(id_),
         session_id=SessionId(session_id),
@@ -118,4 +106,5 @@ def block_from_row(row: Row) -> Block:
         ),
         created_at=created_at,
         updated_at=updated_at,
+        capacity_pool_id=pool_id,
     )

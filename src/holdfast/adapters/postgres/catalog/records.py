@@ -1,26 +1,29 @@
 """What every change of the catalogue needs: the locks, and the records as they are."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.locks import advisory_name
-from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import CreatePool
 from holdfast.domain.catalog.model import Event, PoolState, Session, TicketType
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId
-from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogueOutcome
+
+T = TypeVar("T")
 
 
 def lock_sessions(
     connection: Connection, organization_id: OrganizationId, session_ids: Sequence[UUID]
 ) -> None:
     for session_id in session_ids:
-        resource = Resource(ResourceKind.SESSION, organization_id, session_id)
-        connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
+        lock(connection, Resource(ResourceKind.SESSION, organization_id, session_id))
+
+
+def lock(connection: Connection, resource: Resource) -> None:
+    connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
 
 
 def event_record(connection: Connection, organization_id: UUID, event_id: UUID) -> Event | None:
@@ -45,7 +48,7 @@ def ticket_type_record(
     return sql.ticket_type_from_row(row) if row else None
 
 
-def found(record: CatalogueOutcome | None) -> CatalogueOutcome:
+def found(record: T | None) -> T:
     assert record is not None
     return record
 
@@ -55,17 +58,7 @@ def insert_pool(connection: Connection, pool: CreatePool) -> None:
     connection.execute(sql.INSERT_POOL, values)
 
 
-def resize_pool(
-    connection: Connection,
-    organization_id: OrganizationId,
-    pool_id: UUID,
-    name: str | None,
-    total: int | None,
-) -> Refusal | None:
-    """Under the lock of its session."""
+def pool_in_use(connection: Connection, organization_id: OrganizationId, pool_id: UUID) -> int:
+    """How many of its units are held or sold. Locks its row, under the lock of its session."""
     ((in_use,),) = connection.execute(sql.LOCK_POOL, (organization_id, pool_id))
-    if total is not None and total < in_use:
-        # Lapsed holds count until the reaper has written them off: a moment later it may fit.
-        return refusals.capacity_in_use(in_use)
-    connection.execute(sql.CHANGE_POOL, (name, total, organization_id, pool_id))
-    return None
+    return int(in_use)

@@ -110,8 +110,25 @@ INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
 VALUES (%s, %s, %s, %s, statement_timestamp())
 """
 
+# The audit keeps every change, so it knows how often something was changed.
+CHANGES_SO_FAR = """
+SELECT count(*) FROM audit WHERE organization_id = %s AND catalog_id = %s
+"""
+INSERT_FACT = """
+INSERT INTO outbox (organization_id, event_id, catalog_id, version, type, partition, occurred_at,
+    payload)
+VALUES (%s, %s, %s, %s, %s, %s, statement_timestamp(), %s::jsonb)
+"""
+INSERT_AUDIT = """
+INSERT INTO audit (organization_id, at, action, catalog_id, actor, request_id, ip, user_agent, old,
+    new)
+VALUES (%s, statement_timestamp(), %s, %s, %s, %s, %s::inet, %s, %s::jsonb, %s::jsonb)
+"""
+
 # Catalogue changes may wait longer for their locks than holds do.
 PATIENCE = "SET LOCAL lock_timeout = '2s'"
+# The first lock of the rebase of the log: a change is done before it, or gets its number after it.
+BESIDE_REBASE = "LOCK TABLE pool IN ROW EXCLUSIVE MODE"
 LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
 
 # The fields of a policy, as a list of columns, of values to insert and of values to set.
@@ -127,12 +144,9 @@ VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s)
 # Two changes of one event come one after the other, and no session is added meanwhile: the foreign
 # key of a new one waits for this.
 LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
-RENAME_EVENT = """
-UPDATE event SET name = coalesce(%s, name), updated_at = statement_timestamp()
-WHERE organization_id = %s AND id = %s
-"""
-CHANGE_EVENT_TERMS = f"""
-UPDATE event SET {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s
+CHANGE_EVENT = f"""
+UPDATE event SET name = %s, {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s,
+    updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
 SESSIONS_OF_EVENT = """
@@ -152,8 +166,7 @@ INSERT_SESSION = """
 INSERT INTO session (organization_id, id, event_id, name, starts_at) VALUES (%s, %s, %s, %s, %s)
 """
 CHANGE_SESSION = """
-UPDATE session SET name = coalesce(%s, name), starts_at = coalesce(%s, starts_at),
-    updated_at = statement_timestamp()
+UPDATE session SET name = %s, starts_at = %s, updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
 # The engine's copies of these sessions are out of date from here on.
@@ -182,21 +195,17 @@ UPDATE pool SET name = coalesce(%s, name), total = coalesce(%s, total)
 WHERE organization_id = %s AND id = %s
 """
 POOLS_IN_SESSION = """
-SELECT count(*) FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
+SELECT id FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
 """
 INSERT_TICKET_TYPE = f"""
 INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated, {_POLICY})
 VALUES (%s, %s, %s, %s, %s, %s, {_POLICY_VALUES})
 """  # noqa: S608
-CHANGE_TICKET_TYPE = """
-UPDATE ticket_type SET name = coalesce(%s, name), price_minor = coalesce(%s, price_minor),
+CHANGE_TICKET_TYPE = f"""
+UPDATE ticket_type SET name = %s, price_minor = %s, {_SET_POLICY},
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
-"""
-CHANGE_TICKET_TYPE_POLICY = f"""
-UPDATE ticket_type SET {_SET_POLICY} WHERE organization_id = %s AND id = %s
 """  # noqa: S608
-# Whoever waits stands in the line of the pools that the type drew from when they came.
 IS_WAITED_FOR = """
 SELECT EXISTS (
     SELECT FROM waiting_place p

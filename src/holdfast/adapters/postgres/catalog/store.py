@@ -29,7 +29,7 @@ from holdfast.domain.catalog.model import (
     TicketType,
     TicketTypeAvailability,
 )
-from holdfast.domain.group.origin import IdempotencyKey
+from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import (
     BlockId,
     EventId,
@@ -55,10 +55,11 @@ class PostgresCatalogue:
     def apply(
         self,
         change: CatalogueChange,
+        origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogueOutcome], bytes],
     ) -> CatalogueAnswer:
-        answer = self._applied(change, idempotency, render)
+        answer = self._applied(change, origin, idempotency, render)
         if isinstance(change, ChangeEvent) and change.alters_terms:
             # Even when nothing was left to do: the first attempt may still be waiting here.
             await_decisions(self._database, change.organization_id, change.event_id)
@@ -67,6 +68,7 @@ class PostgresCatalogue:
     def _applied(
         self,
         change: CatalogueChange,
+        origin: Origin,
         idempotency: IdempotencyKey | None,
         render: Callable[[CatalogueOutcome], bytes],
     ) -> CatalogueAnswer:
@@ -82,7 +84,7 @@ class PostgresCatalogue:
                     if fingerprint == idempotency.fingerprint:
                         return CatalogueAnswer(None, body, is_replay=True)
                     return CatalogueAnswer(refusals.idempotency_key_reused())
-            outcome = change_catalogue(connection, change)
+            outcome = change_catalogue(connection, change, origin)
             unsettled = unsettle(connection, change, outcome)
             if idempotency is None:
                 return CatalogueAnswer(outcome, unsettled=unsettled)

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
 
+from holdfast.domain.policy import POLICY_FIELDS
+
 Target = TypeVar("Target", bound=models.Model)
 
 if TYPE_CHECKING:  # Django's fields are generic in the stubs only
@@ -47,21 +49,13 @@ class Row(models.Model):
 class PolicyRow(Row):
     """A row with a hold policy; an empty field inherits from the next wider level."""
 
-    ttl_seconds = models.IntegerField("hold time (s)", null=True)
-    quantity_max = models.IntegerField("maximum per hold", null=True)
-    one_active_hold = models.BooleanField("one active hold per buyer", null=True)
-    refuse_orphans = models.BooleanField("refuse to leave single seats", null=True)
-    checkout_extension_seconds = models.IntegerField("checkout extension (s)", null=True)
-    lifetime_max_seconds = models.IntegerField("maximum lifetime (s)", null=True)
-    warning_seconds = models.IntegerField("warning before expiry (s)", null=True)
-    late_payment_seconds = models.IntegerField("late payment window (s)", null=True)
-    waitlist = models.BooleanField("waitlist", null=True)
-    waiting_seconds = models.IntegerField("waitlist time (s)", null=True)
-    waiting_places_max = models.IntegerField("maximum waitlist places per buyer", null=True)
-    waiting_passes_max = models.IntegerField("maximum overtakes", null=True)
-
     class Meta(Row.Meta):
         abstract = True
+
+
+for _name, _field in POLICY_FIELDS.items():
+    _column = models.BooleanField if _field.bounds is None else models.IntegerField
+    PolicyRow.add_to_class(_name, _column(_field.label, null=True))
 
 
 class Organization(PolicyRow):

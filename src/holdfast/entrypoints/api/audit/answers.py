@@ -12,14 +12,16 @@ from holdfast.services.audit.trail import AuditPage
 
 
 class AuditEntryAnswer(AnswerShape, frozen=True):
-    """What was done to a hold or to a seat, by whom and from where; `old` is null for what was not
-    there before."""
+    """What was done, by whom and from where. It is about a hold, a seat or a part of the catalog;
+    `catalog_id` is the id of an event, session, pool, ticket type or block. `old` is null for what
+    was not there before."""
 
     number: int
     at: Moment
     action: str
     hold_id: UUID | None
     seat_id: UUID | None
+    catalog_id: UUID | None
     actor: str
     request_id: str
     ip: str | None
@@ -50,6 +52,7 @@ def _entry_answer(entry: AuditEntry) -> AuditEntryAnswer:
         action=entry.action,
         hold_id=entry.hold_id,
         seat_id=entry.seat_id,
+        catalog_id=entry.catalog_id,
         actor=entry.actor,
         request_id=entry.request_id,
         ip=entry.ip,

@@ -18,6 +18,7 @@ async def list_audit(context: Context, call: Call, query: AuditQuery) -> Reply:
     only = AuditFilter(
         hold_id=given_or_none(query.hold_id),
         seat_id=given_or_none(query.seat_id),
+        catalog_id=given_or_none(query.catalog_id),
         action=given_or_none(query.action),
         actor=given_or_none(query.actor),
         since=given_or_none(query.since),

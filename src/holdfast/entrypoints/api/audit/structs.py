@@ -1,6 +1,7 @@
 """The shapes of requests about the audit."""
 
 from typing import Annotated, TypeAlias
+from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -29,6 +30,7 @@ class AuditQuery(RequestShape, frozen=True):
 
     hold_id: Annotated[HoldId, AN_ID] | UnsetType = UNSET
     seat_id: SeatRef | UnsetType = UNSET
+    catalog_id: Annotated[UUID, AN_ID] | UnsetType = UNSET
     action: (
         Annotated[str, Meta(min_length=1, max_length=ACTION_LENGTH_MAX, examples=["hold.extended"])]
         | UnsetType

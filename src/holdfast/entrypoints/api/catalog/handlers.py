@@ -253,8 +253,9 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
 def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:
     key = idempotency_of(call, call.idempotency_key, body)
     organization_id = call.principal.organization_id
+    render_reply = partial(render, call)
     return Cataloguing(
-        context.catalogue, context.submit, organization_id, key, partial(render, call)
+        context.catalogue, context.submit, organization_id, call.origin, key, render_reply
     )
 
 

@@ -80,6 +80,7 @@ _AUDITED = AuditEntry(
     action="hold.extended",
     hold_id=HOLD,
     seat_id=None,
+    catalog_id=None,
     actor="key:0198f1c0-0b20-7a00-8b00-5d2c1e9f0010",
     request_id=_REQUEST,
     ip="203.0.113.7",

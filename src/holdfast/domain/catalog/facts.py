@@ -1,0 +1,149 @@
+"""What is published and audited of a change of the catalog: the fields that changed, as they were
+and as they are. The names are those of the API."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from holdfast.domain.catalog.changes import CreateBlock
+from holdfast.domain.catalog.hall_rules import ImportPlan
+from holdfast.domain.catalog.model import (
+    Block,
+    BlockPrice,
+    Event,
+    PoolState,
+    Session,
+    TicketType,
+)
+from holdfast.domain.facts import iso
+from holdfast.domain.group.transitions import FactType
+from holdfast.domain.ids import EventId, OrganizationId, SessionId
+from holdfast.domain.values import JsonValue
+
+CatalogRecord = Event | Session | PoolState | TicketType | Block
+Values = dict[str, JsonValue]
+
+_KINDS = {
+    Event: "event",
+    Session: "session",
+    PoolState: "pool",
+    TicketType: "ticket_type",
+    Block: "block",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogFact:
+    """One fact and one audit entry, both with the same values. `catalog_id` is what it is about;
+    `ids` name it and all that it belongs to."""
+
+    organization_id: OrganizationId
+    event_id: EventId
+    type: FactType
+    catalog_id: UUID
+    ids: Values
+    old: Values | None
+    new: Values
+
+    @property
+    def payload(self) -> Values:
+        return {**self.ids, **({} if self.old is None else {"old": self.old}), "new": self.new}
+
+
+def fact_of(
+    organization_id: OrganizationId,
+    event_id: EventId,
+    before: CatalogRecord | None,
+    after: CatalogRecord,
+    **more: JsonValue,
+) -> CatalogFact:
+    """Without a record from before, it was created; `more` is what the record itself lacks."""
+    kind, verb = _KINDS[type(after)], "created"
+    old, new = None, values_of(after)
+    if before is not None:
+        verb = "changed"
+        old, new = _differences(values_of(before), new)
+    own: dict[str, UUID] = {f"{kind}_id": after.id}
+    if isinstance(after, PoolState | TicketType | Block):
+        own["session_id"] = after.session_id
+    ids = _ids(organization_id, event_id, own)
+    fact_type = FactType(f"{kind}.{verb}")
+    return CatalogFact(organization_id, event_id, fact_type, after.id, ids, old, new | more)
+
+
+def import_fact(
+    organization_id: OrganizationId, event_id: EventId, session_id: SessionId, plan: ImportPlan
+) -> CatalogFact:
+    """One, however many seats there are. A block that the import made is told with its terms."""
+    made = {block.block_id: _block_terms(block) for block in plan.new_blocks}
+    blocks: list[JsonValue] = [
+        {
+            "block_id": str(block.id),
+            "name": block.name,
+            "seats_added": block.seats_added,
+            "is_new": block.id in made,
+            **made.get(block.id, {}),
+        }
+        for block in plan.imported
+    ]
+    ids = _ids(organization_id, event_id, {"session_id": session_id})
+    new: Values = {"blocks": blocks}
+    fact_type = FactType.SEATS_IMPORTED
+    return CatalogFact(organization_id, event_id, fact_type, session_id, ids, None, new)
+
+
+def values_of(record: CatalogRecord) -> Values:
+    """All that a caller can set."""
+    values: Values = {"name": record.name}
+    match record:
+        case Event(currency=currency, sale=sale):
+            values |= {"currency": currency, "status": sale.status.value}
+            values |= {"sale_starts_at": _iso_or_none(sale.starts_at)}
+            values |= {"sale_ends_at": _iso_or_none(sale.ends_at)}
+        case Session(starts_at=starts_at):
+            values |= {"starts_at": _iso_or_none(starts_at)}
+        case PoolState(total=total):
+            values |= {"total": total}
+        case TicketType(price=price, is_seated=is_seated, pool_ids=pool_ids):
+            values |= {"price": price.minor, "is_seated": is_seated}
+            values |= {"pool_ids": [str(pool_id) for pool_id in pool_ids]}
+        case Block(rank=rank, capacity=capacity, prices=prices):
+            values |= {"rank": rank, "capacity": capacity, "ticket_types": _prices(prices)}
+    if isinstance(record, Event | TicketType):
+        values["hold_policy"] = record.policy.by_name()
+    return values
+
+
+def _ids(organization_id: OrganizationId, event_id: EventId, own: dict[str, UUID]) -> Values:
+    ids = {**own, "event_id": event_id, "organization_id": organization_id}
+    return {name: str(value) for name, value in ids.items()}
+
+
+def _differences(old: Values, new: Values) -> tuple[Values, Values]:
+    """The fields that differ; of a policy, only those of its fields that do."""
+    was: Values = {}
+    becomes: Values = {}
+    for name in new:
+        before, after = old[name], new[name]
+        if isinstance(before, dict) and isinstance(after, dict):
+            before, after = _differences(before, after)
+        if before != after:
+            was[name], becomes[name] = before, after
+    return was, becomes
+
+
+def _block_terms(block: CreateBlock) -> Values:
+    capacity = None if block.own_pool is None else block.own_pool.total
+    return {"rank": block.rank, "capacity": capacity, "ticket_types": _prices(block.prices)}
+
+
+def _prices(prices: Iterable[BlockPrice]) -> list[JsonValue]:
+    return [
+        {"ticket_type_id": str(price.ticket_type_id), "price": price.price_minor}
+        for price in prices
+    ]
+
+
+def _iso_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else iso(moment.astimezone(UTC))

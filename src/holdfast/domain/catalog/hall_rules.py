@@ -1,0 +1,109 @@
+"""Whether blocks and seats may be added or changed as asked, and what they are afterwards."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.domain import refusals
+from holdfast.domain.catalog.changes import ChangeBlock, CreateBlock, ImportSeats
+from holdfast.domain.catalog.model import Block, BlockPrice
+from holdfast.domain.catalog.rules import given_or, refuse_total
+from holdfast.domain.catalog.seat_import import (
+    Arrangement,
+    Flaw,
+    ImportedBlock,
+    KnownSeat,
+    refuse_flaws,
+)
+from holdfast.domain.ids import BlockId, TicketTypeId
+from holdfast.domain.policy import Unchanged
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.seats.seat import SeatPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Hall:
+    """The blocks of a session by name, the rank after its last one, and its seated ticket types,
+    read under the session's lock."""
+
+    block_ids: Mapping[str, BlockId]
+    next_rank: int
+    seated_type_ids: frozenset[TicketTypeId]
+
+    def refuse_prices(self, prices: Iterable[BlockPrice]) -> Refusal | None:
+        is_seated = all(price.ticket_type_id in self.seated_type_ids for price in prices)
+        return None if is_seated else refusals.not_seated_here()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportPlan:
+    """What an import adds: new blocks, and seats in new and known ones."""
+
+    new_blocks: tuple[CreateBlock, ...]
+    places: Sequence[SeatPlace]
+    imported: tuple[ImportedBlock, ...]
+
+
+def new_block(change: CreateBlock, hall: Hall) -> CreateBlock | Refusal:
+    if change.name in hall.block_ids:
+        return refusals.duplicate_block()
+    return hall.refuse_prices(change.prices) or ranked([change], hall)[0]
+
+
+def ranked(blocks: Sequence[CreateBlock], hall: Hall) -> tuple[CreateBlock, ...]:
+    """A block without a rank comes after the last one."""
+    ranked_blocks: list[CreateBlock] = []
+    next_rank = hall.next_rank
+    for block in blocks:
+        rank = given_or(block.rank, next_rank)
+        next_rank = max(next_rank, rank + 1)
+        ranked_blocks.append(replace(block, rank=rank))
+    return tuple(ranked_blocks)
+
+
+def changed_block(block: Block, change: ChangeBlock, hall: Hall, in_use: int) -> Block | Refusal:
+    """`in_use` is how much of its capacity is held or sold; of a block without one, how many of its
+    seats are."""
+    name = given_or(change.name, block.name)
+    if hall.block_ids.get(name, block.id) != block.id:
+        return refusals.duplicate_block()
+    capacity = block.capacity if isinstance(change.capacity, Unchanged) else change.capacity
+    refusal = hall.refuse_prices(change.prices or ())
+    if refusal is None and isinstance(change.capacity, int):
+        refusal = _refuse_capacity(block, change.capacity, in_use)
+    return refusal or replace(
+        block,
+        name=name,
+        rank=given_or(change.rank, block.rank),
+        capacity=capacity,
+        prices=given_or(change.prices, block.prices),
+    )
+
+
+def _refuse_capacity(block: Block, capacity: int, in_use: int) -> Refusal | None:
+    if block.capacity is None:
+        return refusals.seats_in_use(in_use) if in_use else None
+    return refuse_total(capacity, in_use)
+
+
+def planned_seats(
+    change: ImportSeats, hall: Hall, known_seats: Mapping[BlockId, Sequence[KnownSeat]]
+) -> ImportPlan | Refusal:
+    flaws: list[Flaw] = []
+    places: list[SeatPlace] = []
+    imported: list[ImportedBlock] = []
+    new_blocks: list[CreateBlock] = []
+    for drafted in change.blocks:
+        block_id = hall.block_ids.get(drafted.draft.name)
+        if block_id is None:
+            new_blocks.append(drafted.if_new)
+            block_id = drafted.if_new.block_id
+        else:
+            flaws += drafted.draft.refuse_terms()
+        arrangement = Arrangement(block_id, known_seats.get(block_id, ()))
+        arranged = arrangement.place_all(drafted.draft.seats, change.first_seat_id, len(places))
+        flaws += arrangement.flaws
+        places += arranged
+        imported.append(ImportedBlock(block_id, drafted.draft.name, len(arranged)))
+    prices = [price for block in new_blocks for price in block.prices]
+    refusal = refuse_flaws(flaws) or hall.refuse_prices(prices)
+    return refusal or ImportPlan(ranked(new_blocks, hall), places, tuple(imported))
