@@ -36,7 +36,7 @@ Feature: Expired holds are released
   Scenario: A hold that nobody released is found by the audit
     Given a hold for 2 tickets that expired 10 minutes ago
     When the operator audits the books
-    Then the audit finds "a live hold that is long past its end"
+    Then the audit finds "an active or waiting hold long past its expiry"
     When the operator releases expired holds
     And the operator audits the books
     Then the books are sound

@@ -8,7 +8,7 @@ import msgspec
 
 Row = tuple[Any, ...]
 
-# What JSON has no word for is told as text, as PostgreSQL reads it.
+# Encodes values without a JSON type as text, which PostgreSQL can read.
 _array_encoder = msgspec.json.Encoder(enc_hook=str)
 _KEY = frozenset({"organization_id", "id"})
 
@@ -46,14 +46,14 @@ class ColumnList:
 
 
 def columns(rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Rows to one array per column, as unnest takes them. There must be a row."""
+    """One array per column, for unnest. There must be at least one row."""
     return [array(column) for column in zip(*rows, strict=True)]
 
 
 def array(values: Sequence[Any]) -> str:
-    """The values of one column as PostgreSQL writes arrays. The driver could do this too, but one
-    value at a time, in Python; here that was a third of the time of a group. JSON differs in its
-    brackets, in its escapes and in how it tells bytes, and is written at once."""
+    """A PostgreSQL array literal. The driver converts one value at a time in Python, which took a
+    third of a group's time. JSON is encoded in one call, and differs only in brackets, escapes and
+    bytes."""
     kind = next((type(value) for value in values if value is not None), str)
     if kind is not bytes:
         text = _array_encoder.encode(values).decode()
@@ -64,7 +64,7 @@ def array(values: Sequence[Any]) -> str:
 
 
 def ids_array(ids: Iterable[UUID]) -> str:
-    """Without quotes, so that there is nothing to escape where it is a value of an array itself."""
+    """Without quotes: inside another array there is nothing to escape."""
     return "{" + ",".join([each.hex for each in ids]) + "}"
 
 

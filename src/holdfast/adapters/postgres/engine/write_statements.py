@@ -1,4 +1,4 @@
-"""The SQL that writes what a group has decided: a handful of statements, whatever its size."""
+"""The SQL that writes a group's decisions: a few statements for a group of any size."""
 
 from holdfast.adapters.postgres.audit.rows import NEW_ATTEMPT, NEW_ENTRY
 from holdfast.adapters.postgres.facts.rows import NEW_FACT
@@ -12,7 +12,7 @@ from holdfast.adapters.postgres.holds.rows import (
 from holdfast.adapters.postgres.orders.rows import NEW_CHECKOUT, NEW_ORDER, NEW_TICKET
 from holdfast.adapters.postgres.seats.rows import CHANGED_SEAT
 
-# The counters are written as they were decided: the row is locked, nobody else has moved them.
+# Absolute values are safe: the rows are locked.
 UPDATE_POOLS = """
 UPDATE pool SET held = moved.held, sold = moved.sold
 FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::integer[])
@@ -29,8 +29,8 @@ ON CONFLICT (organization_id, pool_id, lapses_at)
 DO UPDATE SET units = pool_lapse.units + excluded.units
 """
 
-# An insert that conflicts is checked before it turns into an update, so what is negative goes its
-# own way.
+# Separate, because an upsert checks constraints on the inserted row first, and units are negative
+# here.
 SUBTRACT_LAPSE = """
 UPDATE pool_lapse SET units = pool_lapse.units + moved.units
 FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
@@ -67,7 +67,6 @@ WHERE hold_line.organization_id = removed.organization_id
     AND hold_line.hold_id = removed.hold_id AND hold_line.position = removed.position
 """
 
-# Seats are written as they were decided: each row is locked.
 UPDATE_SEATS = f"""
 UPDATE seat SET {CHANGED_SEAT.set_from("changed")}, changed_xid = pg_current_xact_id(),
     told_xid = %s::text::xid8
@@ -75,7 +74,7 @@ FROM {CHANGED_SEAT.unnested("changed")}
 WHERE seat.organization_id = changed.organization_id AND seat.id = changed.id
 """  # noqa: S608
 
-# Only where lines have changed, or where a hold has got its places: before the status says so.
+# Only for holds with changed lines or newly held places, and before the status changes.
 UPDATE_CONTENTS = f"""
 UPDATE hold SET {HOLD_CONTENTS.set_from("changed")}
 FROM {HOLD_CONTENTS.unnested("changed")}
@@ -87,7 +86,7 @@ FROM {CHANGED_HOLD.unnested("changed")}
 WHERE hold.organization_id = changed.organization_id AND hold.id = changed.id
 """  # noqa: S608
 
-# The same holds are the same checkout: going there again finds it made.
+# The same holds give the same checkout, so a second start finds it.
 INSERT_CHECKOUTS = f"""
 INSERT INTO checkout (created_at, {NEW_CHECKOUT})
 SELECT %s, {NEW_CHECKOUT.stored} FROM {NEW_CHECKOUT.unnested("made")}
@@ -103,9 +102,9 @@ INSERT_TICKETS = f"""
 INSERT INTO ticket ({NEW_TICKET}) SELECT {NEW_TICKET} FROM {NEW_TICKET.unnested("made")}
 """  # noqa: S608
 
-# The position in the log is the transaction's own number, or that of the last facts of the same
-# holds and seats where that is higher: a transaction may get its number long before it gets a lock.
-# It is never lower than the number of the transaction, so nobody reads past it too early.
+# The position is the transaction's own number, or that of the last facts of the same holds and
+# seats if higher: a transaction may get its number long before it gets a lock. It is never lower
+# than the transaction's number, so no reader passes it too early.
 INSERT_FACTS = f"""
 INSERT INTO outbox (occurred_at, xid, {NEW_FACT})
 SELECT %s, %s::text::xid8, {NEW_FACT.stored} FROM {NEW_FACT.unnested("fact")}
@@ -116,7 +115,7 @@ INSERT INTO audit (at, {NEW_ENTRY})
 SELECT %s, {NEW_ENTRY.stored} FROM {NEW_ENTRY.unnested("entry")}
 """  # noqa: S608
 
-# Attempts that were refused: nothing changed, so there is no old, and new is the refusal.
+# Refused attempts changed nothing: there is no old value, and the new one is the refusal.
 INSERT_ATTEMPTS = f"""
 INSERT INTO audit ({NEW_ATTEMPT}) SELECT {NEW_ATTEMPT.stored} FROM {NEW_ATTEMPT.unnested("entry")}
 """  # noqa: S608

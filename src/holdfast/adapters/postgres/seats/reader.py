@@ -1,4 +1,4 @@
-"""Seats for the API: one, the map of a session, what has changed in it, and how full it is."""
+"""Seats for the API: a single seat, the seat map, its changes, and the occupancy."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ from holdfast.ports.seats import (
     SessionOccupancy,
 )
 
-# A row of a map has all seats of a row of the hall.
+# A row of a seat map contains all seats of a row of the hall.
 ROWS_PER_SLICE = 10
 
 
@@ -57,7 +57,7 @@ class PostgresSeats:
         names = {"organization_id": organization_id, "session_id": session_id}
         with self._database.transaction(organization_id) as connection:
             found = connection.execute(sql.SESSION_MAP, names)
-        # All of it has arrived: no transaction and no connection waits for the pauses.
+        # The result has arrived: no transaction or connection waits during the pauses.
         rows = list(giving_way(found, ROWS_PER_SLICE))
         if not rows:
             return None
@@ -65,7 +65,7 @@ class PostgresSeats:
         blocks: dict[tuple[UUID, str, int | None], list[MapRow]] = {}
         for _, _, block_id, name, capacity, row_name, *seats in rows:
             if block_id is None:
-                continue  # a session without blocks is one row of nothing
+                continue  # a session without blocks is one row of NULLs
             block = blocks.setdefault((block_id, name, capacity), [])
             if row_name is not None:
                 block.append(_map_row(row_name, *seats))
