@@ -20,7 +20,7 @@ NEW_FACT = ColumnList(
 
 
 def fact_row(fact: Fact) -> Row:
-    """The facts of one hold, and of one seat that nobody holds, are all in one partition."""
+    """All facts of a hold, or of a seat without one, are in one partition."""
     subject = fact.hold_id or fact.seat_id
     assert subject is not None
     return (

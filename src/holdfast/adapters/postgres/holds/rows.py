@@ -152,8 +152,8 @@ def _plain_line(
     number: int,
     pool_ids: tuple[str, ...],
 ) -> Line:
-    """Most lines of a sale are like others: reading the same ids anew was half of the time that
-    reading a hold took."""
+    """Cached, because most lines of a sale are alike: parsing the same ids took half of the time of
+    reading a hold."""
     return Line(
         TicketTypeId(UUID(ticket_type_id)),
         quantity,
@@ -231,7 +231,7 @@ _LINE = (
     "organization_id uuid, hold_id uuid, position integer, ticket_type_id uuid, quantity integer,"
     " unit_price_minor bigint, pool_ids text::uuid[], seat_id uuid"
 )
-# Most lines are of a new hold without a cart, and are spared the columns of the others.
+# Most lines belong to a new hold without a cart, and need no other columns.
 NEW_LINE = ColumnList(_LINE)
 NEW_LINE_WITH_MORE = ColumnList(
     f"{_LINE}, added_version integer, cart_item_id text, group_id uuid, wish_block_id uuid,"
@@ -253,7 +253,7 @@ def line_row(hold: Hold, line: Line) -> Row:
 
 
 def line_row_with_more(hold: Hold, line: Line) -> Row:
-    """Also what only lines of carts, later lines and lines that wait for seats have."""
+    """With the columns for lines of carts, lines added later, and lines that wait for seats."""
     item, wish = line.item, line.wish
     return (
         *line_row(hold, line),
