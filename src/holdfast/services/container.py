@@ -1,4 +1,4 @@
-"""What the API needs of the process that it runs in."""
+"""What the API and the admin need of the process that they run in."""
 
 from dataclasses import dataclass
 
