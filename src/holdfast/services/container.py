@@ -1,4 +1,4 @@
-"""The dependencies of the API."""
+"""The dependencies of the API and the admin."""
 
 from dataclasses import dataclass
 
