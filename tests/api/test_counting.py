@@ -48,7 +48,7 @@ class Counted:
     ) -> SaleHistory:
         self.counts += 1
         hours_ago = {0: an_hour(2, 0.5), 5: an_hour(4, 5.9), 100: an_hour(6, 100.2)}
-        return SaleHistory(NOW, 3, {ago: hour for ago, hour in hours_ago.items() if ago < hours})
+        return SaleHistory(NOW, {ago: hour for ago, hour in hours_ago.items() if ago < hours})
 
 
 def counter_of(counted: Counted, now: list[float]) -> SaleCounter:
@@ -90,8 +90,8 @@ def test_a_small_sale_is_counted_whenever_somebody_asks() -> None:
 
 def test_hours_add_up() -> None:
     sale = Counted(0).history(ORGANIZATION, None, 24).last(6)
-    assert (sale.holds, sale.holders, sale.converted, sale.waiting) == (6, 4, 4, 3)
+    assert (sale.holds, sale.holders, sale.converted) == (6, 4, 4)
     assert sale.first_at == NOW - timedelta(hours=5.9)
     assert sale.since == NOW - timedelta(hours=6)
     assert sale.average_waiting_seconds == (120.0 + 240.0) / 2
-    assert SaleHistory(NOW, 0, {}).last(24).average_waiting_seconds is None
+    assert SaleHistory(NOW, {}).last(24).average_waiting_seconds is None

@@ -82,7 +82,11 @@ def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any])
 
 def test_what_a_summary_cannot_say_is_described(document: Json) -> None:
     described = {route.path for route in ROUTES if "description" in operation(document, route)}
-    assert {"/api/carts/{cart}/hold", "/api/carts/{cart}/hold/renew", "/api/stats"} <= described
+    assert {
+        "/api/carts/{cart_token}/hold",
+        "/api/carts/{cart_token}/hold/renew",
+        "/api/stats",
+    } <= described
     (filling,) = (route for route in ROUTES if route.empty_answer is not None)
     told = operation(document, filling)["description"]
     for each in ("All or nothing", "The clock", "Prices", "`at_least`", "Waiting"):
@@ -105,7 +109,8 @@ def test_every_202_shows_a_hold_on_the_waitlist(document: Json) -> None:
     ]
     assert len(accepted) >= 3
     for hold in accepted:
-        assert (hold["status"], hold["held_at"]) == ("waiting", None)
+        assert hold["status"] == "waiting"
+        assert "held_at" not in hold
         assert hold["position"] >= 1
         assert hold["seat_ids"] == []
         assert hold["expires_in_seconds"] > 0

@@ -192,7 +192,7 @@ class StubStatistics:
     def history(
         self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
     ) -> SaleHistory:
-        return SaleHistory(NOW, 0, {})
+        return SaleHistory(NOW, {})
 
 
 @dataclass

@@ -65,8 +65,9 @@ def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
             "timestamp": iso(hold.updated_at),
         }
         if move is FactType.SEAT_HELD:
-            payload["user_id"] = hold.holder.user_id
             payload["held_until"] = iso(hold.expires_at)
+            if hold.holder.user_id is not None:
+                payload["user_id"] = hold.holder.user_id
         if move is FactType.SEAT_RELEASED:
             payload["reason"] = _release_reason(transition).value
             payload["released_at"] = payload["timestamp"]
@@ -94,14 +95,15 @@ def order_fact(order: Order, version: int) -> Fact:
     payload: dict[str, JsonValue] = {
         "order_id": str(order.id),
         "organization_id": str(order.organization_id),
-        "checkout_id": None if order.checkout_id is None else str(order.checkout_id),
         "hold_ids": [str(hold_id) for hold_id in order.hold_ids],
-        "payment_reference": order.payment_reference,
         "total": order.total.minor,
         "currency": order.total.currency,
         "tickets": list(_ticket_payloads(order.tickets)),
-        "confirmed_at": iso(order.created_at),
     }
+    if order.checkout_id is not None:
+        payload["checkout_id"] = str(order.checkout_id)
+    if order.payment_reference is not None:
+        payload["payment_reference"] = order.payment_reference
     hold_id = order.hold_ids[0]
     fact_type = FactType.ORDER_CONFIRMED
     return Fact(order.organization_id, fact_type, version, hold_id, None, payload)
@@ -113,13 +115,15 @@ def _ticket_payloads(tickets: Sequence[Ticket]) -> Iterator[dict[str, JsonValue]
     for ids, of_one_line in groupby(giving_way(tickets), of_line):
         hold_id, session_id, ticket_type_id = map(str, ids)
         for ticket in of_one_line:
-            yield {
+            payload: dict[str, JsonValue] = {
                 "ticket_id": str(ticket.id),
                 "hold_id": hold_id,
                 "session_id": session_id,
                 "ticket_type_id": ticket_type_id,
-                "seat_id": None if ticket.seat is None else str(ticket.seat.id),
             }
+            if ticket.seat is not None:
+                payload["seat_id"] = str(ticket.seat.id)
+            yield payload
 
 
 def seat_fact(transition: SeatTransition, event_id: EventId, now: datetime) -> Fact:
@@ -190,7 +194,8 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
 
 
 def fact_payload(transition: Transition) -> dict[str, JsonValue]:
-    """The payload of the message. The e-mail address is in hold.created only."""
+    """The payload of the message. A field that has no value is left out. The e-mail address is in
+    hold.created only."""
     hold, before = transition.after, transition.before
     # A consumer puts `quantity` back on sale, or what the lines say. A party that only waited had
     # nothing.
@@ -199,12 +204,14 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     payload: dict[str, JsonValue] = {
         "hold_id": str(hold.id),
         "session_id": str(hold.session_id),
-        "ticket_type_id": str(single.ticket_type_id) if single else None,
         "quantity": 0 if is_end_of_waiting else hold.quantity,
     }
+    if single is not None:
+        payload["ticket_type_id"] = str(single.ticket_type_id)
     match transition.fact_type:
         case FactType.HOLD_CREATED:
-            payload["customer_email"] = hold.holder.email.value if hold.holder.email else None
+            if hold.holder.email is not None:
+                payload["customer_email"] = hold.holder.email.value
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_WAITING:
             payload["expires_at"] = iso(hold.expires_at)
@@ -217,7 +224,8 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
                 payload["previous_quantity"] = before.quantity
             payload["expires_at"] = iso(hold.expires_at)
             payload["previous_expires_at"] = iso(before.expires_at)
-            payload["checkout_id"] = None if hold.checkout_id is None else str(hold.checkout_id)
+            if hold.checkout_id is not None:
+                payload["checkout_id"] = str(hold.checkout_id)
             if transition.fact_type is FactType.HOLD_CHANGED:
                 payload["freed_quantity"] = transition.freed_quantity
         case FactType.HOLD_EXPIRING:
@@ -265,7 +273,7 @@ def audit_values(hold: Hold | None) -> dict[str, JsonValue] | None:
     if hold.order_id is not None:
         values["order_id"] = str(hold.order_id)
     if hold.revives is not None:
-        values["revives"] = str(hold.revives)
+        values["replaces_hold_id"] = str(hold.revives)
     if hold.seats:
         values["source"] = hold.remarks.source.value
         values["seat_ids"] = [str(seat.id) for seat in hold.seats]

@@ -19,8 +19,6 @@ class SaleStatistics:
     left_line     waited, and left or ran out of time before their turn came
     at_checkout   their holder went to pay, or has paid
     abandoned     of those, what ended without an order
-
-    Only `waiting` is about this moment, whenever those who wait have come.
     """
 
     since: datetime
@@ -33,7 +31,6 @@ class SaleStatistics:
     cancelled: int
     renewed: int
     changed: int
-    waiting: int
     promoted: int
     left_line: int
     average_waiting_seconds: float | None
@@ -99,7 +96,6 @@ class SaleHistory:
     """Hours by how many whole ones lie between them and `at`; those without a hold are left out."""
 
     at: datetime
-    waiting: int
     hours: Mapping[int, SaleHour]
 
     @property
@@ -122,7 +118,6 @@ class SaleHistory:
             cancelled=sum(hour.cancelled for hour in counted),
             renewed=sum(hour.renewed for hour in counted),
             changed=sum(hour.changed for hour in counted),
-            waiting=self.waiting,
             promoted=promoted,
             left_line=sum(hour.left_line for hour in counted),
             average_waiting_seconds=_ratio(sum(hour.waited_seconds for hour in counted), promoted),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from holdfast.domain.catalog import model
 from holdfast.domain.policy import PolicyOverride
@@ -16,45 +16,45 @@ T = TypeVar("T")
 
 
 class AnswerShape(Struct, frozen=True, gc=False):
-    """Every field is always there."""
+    """A field that has no value is left out: no answer contains null."""
 
 
 class PolicyAnswer(AnswerShape, frozen=True):
-    """What this level says; null is left to the level above."""
+    """The rules that this level sets; the level above decides the others."""
 
-    ttl_seconds: int | None
-    quantity_max: int | None
-    one_active_hold: bool | None
-    refuse_orphans: bool | None
-    checkout_extension_seconds: int | None
-    lifetime_max_seconds: int | None
-    warning_seconds: int | None
-    late_payment_seconds: int | None
-    waitlist: bool | None
-    waiting_seconds: int | None
-    waiting_places_max: int | None
-    waiting_passes_max: int | None
+    ttl_seconds: int | UnsetType = UNSET
+    quantity_max: int | UnsetType = UNSET
+    one_active_hold: bool | UnsetType = UNSET
+    refuse_orphans: bool | UnsetType = UNSET
+    checkout_extension_seconds: int | UnsetType = UNSET
+    lifetime_max_seconds: int | UnsetType = UNSET
+    warning_seconds: int | UnsetType = UNSET
+    late_payment_seconds: int | UnsetType = UNSET
+    waitlist: bool | UnsetType = UNSET
+    waiting_seconds: int | UnsetType = UNSET
+    waiting_places_max: int | UnsetType = UNSET
+    waiting_passes_max: int | UnsetType = UNSET
 
 
-class EventAnswer(AnswerShape, frozen=True):
+class EventAnswer(AnswerShape, frozen=True, kw_only=True):
     """Tickets are sold while it is published or live, and within the window of its sale."""
 
-    id: UUID
+    event_id: UUID
     name: str
     currency: str
     status: model.EventStatus
-    sale_starts_at: Moment | None
-    sale_ends_at: Moment | None
+    sale_starts_at: Moment | UnsetType = UNSET
+    sale_ends_at: Moment | UnsetType = UNSET
     hold_policy: PolicyAnswer
     created_at: Moment
     updated_at: Moment
 
 
-class SessionAnswer(AnswerShape, frozen=True):
-    id: UUID
+class SessionAnswer(AnswerShape, frozen=True, kw_only=True):
+    session_id: UUID
     event_id: UUID
     name: str
-    starts_at: Moment | None
+    starts_at: Moment | UnsetType = UNSET
     created_at: Moment
     updated_at: Moment
 
@@ -62,17 +62,17 @@ class SessionAnswer(AnswerShape, frozen=True):
 class PoolAnswer(AnswerShape, frozen=True):
     """`held` counts live holds only."""
 
-    id: UUID
+    pool_id: UUID
     session_id: UUID
     name: str
-    total: int
+    capacity: int
     held: int
     sold: int
     available: int
 
 
 class TicketTypeAnswer(AnswerShape, frozen=True):
-    id: UUID
+    ticket_type_id: UUID
     session_id: UUID
     name: str
     price: int
@@ -89,7 +89,7 @@ class TicketTypeAvailabilityAnswer(AnswerShape, frozen=True):
     name: str
     price: int
     currency: str
-    total: int
+    capacity: int
     held: int
     sold: int
     available: int
@@ -109,11 +109,11 @@ class AvailabilityAnswer(AnswerShape, frozen=True):
 
 
 class PageAnswer(AnswerShape, Generic[T], frozen=True):
-    """Newest first. `next_cursor` is null on the last page."""
+    """Newest first. The last page has no `next_cursor`."""
 
     data: list[T]
     has_more: bool
-    next_cursor: str | None
+    next_cursor: str | UnsetType = UNSET
 
 
 class EventPage(PageAnswer[EventAnswer], frozen=True):
@@ -134,12 +134,12 @@ class TicketTypePage(PageAnswer[TicketTypeAnswer], frozen=True):
 
 def event_answer(event: model.Event) -> EventAnswer:
     return EventAnswer(
-        id=event.id,
+        event_id=event.id,
         name=event.name,
         currency=event.currency,
         status=event.sale.status,
-        sale_starts_at=utc_or_none(event.sale.starts_at),
-        sale_ends_at=utc_or_none(event.sale.ends_at),
+        sale_starts_at=utc_or_unset(event.sale.starts_at),
+        sale_ends_at=utc_or_unset(event.sale.ends_at),
         hold_policy=policy_answer(event.policy),
         created_at=utc(event.created_at),
         updated_at=utc(event.updated_at),
@@ -148,10 +148,10 @@ def event_answer(event: model.Event) -> EventAnswer:
 
 def session_answer(session: model.Session) -> SessionAnswer:
     return SessionAnswer(
-        id=session.id,
+        session_id=session.id,
         event_id=session.event_id,
         name=session.name,
-        starts_at=utc_or_none(session.starts_at),
+        starts_at=utc_or_unset(session.starts_at),
         created_at=utc(session.created_at),
         updated_at=utc(session.updated_at),
     )
@@ -159,10 +159,10 @@ def session_answer(session: model.Session) -> SessionAnswer:
 
 def pool_answer(pool: model.PoolState) -> PoolAnswer:
     return PoolAnswer(
-        id=pool.id,
+        pool_id=pool.id,
         session_id=pool.session_id,
         name=pool.name,
-        total=pool.total,
+        capacity=pool.total,
         held=pool.held,
         sold=pool.sold,
         available=pool.available,
@@ -171,7 +171,7 @@ def pool_answer(pool: model.PoolState) -> PoolAnswer:
 
 def ticket_type_answer(ticket_type: model.TicketType) -> TicketTypeAnswer:
     return TicketTypeAnswer(
-        id=ticket_type.id,
+        ticket_type_id=ticket_type.id,
         session_id=ticket_type.session_id,
         name=ticket_type.name,
         price=ticket_type.price.minor,
@@ -191,7 +191,7 @@ def availability_answer(availability: model.SessionAvailability) -> Availability
             name=each.name,
             price=each.price.minor,
             currency=each.price.currency,
-            total=each.total,
+            capacity=each.total,
             held=each.held,
             sold=each.sold,
             available=each.available,
@@ -209,7 +209,9 @@ def availability_answer(availability: model.SessionAvailability) -> Availability
 
 
 def policy_answer(policy: PolicyOverride) -> PolicyAnswer:
-    return PolicyAnswer(**asdict(policy))
+    return PolicyAnswer(
+        **{name: value for name, value in asdict(policy).items() if value is not None}
+    )
 
 
 def utc(moment: datetime) -> datetime:
@@ -217,5 +219,9 @@ def utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
-def utc_or_none(moment: datetime | None) -> datetime | None:
-    return None if moment is None else utc(moment)
+def utc_or_unset(moment: datetime | None) -> datetime | UnsetType:
+    return UNSET if moment is None else utc(moment)
+
+
+def or_unset(value: T | None) -> T | UnsetType:
+    return UNSET if value is None else value

@@ -22,7 +22,8 @@ from holdfast.ports.paging import PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX
 NAME_LENGTH_MAX = 200
 CAPACITY_MAX = 1_000_000_000
 POOLS_PER_TYPE_MAX = 20
-CURSOR_LENGTH = 32
+CURSOR_LENGTH_MAX = 32
+CURSOR_MESSAGE = "Use next_cursor of the page before, unchanged"
 
 T = TypeVar("T")
 
@@ -107,6 +108,8 @@ Currency: TypeAlias = Annotated[
 ]
 Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=CAPACITY_MAX, examples=[500])]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True, examples=["2026-12-31T20:00:00Z"])]
+CreatedFrom: TypeAlias = Annotated[Moment, Meta(description="Created at this time or later.")]
+CreatedBefore: TypeAlias = Annotated[Moment, Meta(description="Created before this time.")]
 PoolIds: TypeAlias = Annotated[
     list[Annotated[PoolId, AN_ID]],
     Meta(
@@ -280,12 +283,12 @@ class ChangeSessionRequest(RequestShape, frozen=True):
 class CreatePoolRequest(RequestShape, frozen=True):
     session_id: Annotated[SessionId, AN_ID]
     name: Name
-    total: Capacity
+    capacity: Capacity
 
 
 class ChangePoolRequest(RequestShape, frozen=True):
     name: Name | UnsetType = UNSET
-    total: Capacity | UnsetType = UNSET
+    capacity: Capacity | UnsetType = UNSET
 
 
 class CreateTicketTypeRequest(RequestShape, frozen=True):
@@ -313,10 +316,10 @@ Limit: TypeAlias = Annotated[int, Meta(ge=1, le=PAGE_SIZE_MAX, description="Page
 CursorText: TypeAlias = Annotated[
     str,
     Meta(
-        min_length=CURSOR_LENGTH,
-        max_length=CURSOR_LENGTH,
+        min_length=1,
+        max_length=CURSOR_LENGTH_MAX,
         description="`next_cursor` of the page before.",
-        extra=ruled(ProblemCode.INVALID_CURSOR, "Use next_cursor of the page before, unchanged"),
+        extra=ruled(ProblemCode.INVALID_CURSOR, CURSOR_MESSAGE),
     ),
 ]
 

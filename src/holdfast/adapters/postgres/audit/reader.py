@@ -33,8 +33,8 @@ _CONDITIONS = {
     "seat_id": "a.seat_id = %(seat_id)s",
     "action": "a.action = %(action)s",
     "actor": "a.actor = %(actor)s",
-    "since": "a.at >= %(since)s",
-    "until": "a.at < %(until)s",
+    "created_from": "a.at >= %(created_from)s",
+    "created_before": "a.at < %(created_before)s",
     "before": "a.seq < %(before)s",
 }
 
@@ -66,8 +66,8 @@ def audit_query(
         "seat_id": only.seat_id,
         "action": only.action,
         "actor": only.actor,
-        "since": only.since,
-        "until": only.until,
+        "created_from": only.created_from,
+        "created_before": only.created_before,
         "before": before,
     }
     given = {name: value for name, value in asked.items() if value is not None}

@@ -1,59 +1,54 @@
 """The shapes of answers about the audit."""
 
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from msgspec import Meta
+from msgspec import UNSET, UnsetType
 
-from holdfast.entrypoints.api.answers import AnswerShape, utc
+from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, or_unset, utc
+from holdfast.entrypoints.api.http.cursors import audit_cursor_text
 from holdfast.entrypoints.api.structs import Moment
 from holdfast.ports.audit.reader import AuditEntry
 from holdfast.services.audit.trail import AuditPage
 
 
-class AuditEntryAnswer(AnswerShape, frozen=True):
-    """What was done to a hold or to a seat, by whom and from where; `old` is null for what was not
-    there before."""
+class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
+    """What was done to a hold or to a seat, by whom and from where."""
 
-    number: int
-    at: Moment
+    entry_id: int
+    created_at: Moment
     action: str
-    hold_id: UUID | None
-    seat_id: UUID | None
+    hold_id: UUID | UnsetType = UNSET
+    seat_id: UUID | UnsetType = UNSET
     actor: str
     request_id: str
-    ip: str | None
-    user_agent: str | None
-    old: dict[str, Any] | None
+    ip: str | UnsetType = UNSET
+    user_agent: str | UnsetType = UNSET
+    old: dict[str, Any] | UnsetType = UNSET
     new: dict[str, Any]
 
 
-class AuditPageAnswer(AnswerShape, frozen=True):
-    """Newest first."""
-
-    data: list[AuditEntryAnswer]
-    has_more: bool
-    next_before: Annotated[
-        int | None, Meta(description="Send it as `before`; null on the last page.")
-    ]
+class AuditPageAnswer(PageAnswer[AuditEntryAnswer], frozen=True):
+    """Entries of the audit log, newest first."""
 
 
 def audit_page_answer(page: AuditPage) -> AuditPageAnswer:
     data = [_entry_answer(entry) for entry in page.entries]
-    return AuditPageAnswer(data, page.has_more, data[-1].number if page.has_more else None)
+    following = audit_cursor_text(data[-1].entry_id) if page.has_more else UNSET
+    return AuditPageAnswer(data, page.has_more, following)
 
 
 def _entry_answer(entry: AuditEntry) -> AuditEntryAnswer:
     return AuditEntryAnswer(
-        number=entry.seq,
-        at=utc(entry.at),
+        entry_id=entry.seq,
+        created_at=utc(entry.at),
         action=entry.action,
-        hold_id=entry.hold_id,
-        seat_id=entry.seat_id,
+        hold_id=or_unset(entry.hold_id),
+        seat_id=or_unset(entry.seat_id),
         actor=entry.actor,
         request_id=entry.request_id,
-        ip=entry.ip,
-        user_agent=entry.user_agent,
-        old=None if entry.old is None else dict(entry.old),
+        ip=or_unset(entry.ip),
+        user_agent=or_unset(entry.user_agent),
+        old=UNSET if entry.old is None else dict(entry.old),
         new=dict(entry.new),
     )

@@ -5,6 +5,7 @@ from typing import Any
 from holdfast.entrypoints.api.audit.answers import AuditPageAnswer, audit_page_answer
 from holdfast.entrypoints.api.audit.structs import AuditQuery
 from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.cursors import audit_entry_id
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.replies import reply_to_reading
 from holdfast.entrypoints.api.http.route import Route
@@ -20,8 +21,8 @@ async def list_audit(context: Context, call: Call, query: AuditQuery) -> Reply:
         seat_id=given_or_none(query.seat_id),
         action=given_or_none(query.action),
         actor=given_or_none(query.actor),
-        since=given_or_none(query.since),
-        until=given_or_none(query.until),
+        created_from=given_or_none(query.created_from),
+        created_before=given_or_none(query.created_before),
     )
     found = await context.blocking.run(
         call.principal.organization_id,
@@ -30,7 +31,7 @@ async def list_audit(context: Context, call: Call, query: AuditQuery) -> Reply:
         call.principal.organization_id,
         only,
         query.limit,
-        given_or_none(query.before),
+        audit_entry_id(query),
     )
     return reply_to_reading(call, found, audit_page_answer)
 

@@ -12,7 +12,7 @@ from holdfast.ports.access import Scope
 
 _C = RefusalCode
 
-_PATH = "/api/carts/{cart}/hold"
+_PATH = "/api/carts/{cart_token}/hold"
 _WAITS = "Sold out for now: the cart has joined the waitlist."
 
 _FILLING = """\

@@ -2,9 +2,11 @@
 
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from holdfast.domain.catalog import model
 from holdfast.domain.catalog.seat_import import ImportedSeats
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
+from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, or_unset, utc
 from holdfast.entrypoints.api.structs import Moment
 
 
@@ -13,16 +15,16 @@ class SoldHereAnswer(AnswerShape, frozen=True):
     price: int
 
 
-class BlockAnswer(AnswerShape, frozen=True):
-    """`capacity` is null where all seats may be sold; `ticket_types` is empty where every seated
-    one of the session is."""
+class BlockAnswer(AnswerShape, frozen=True, kw_only=True):
+    """Without `capacity`, all seats may be sold. `ticket_types` is empty where every seated ticket
+    type of the session is sold."""
 
-    id: UUID
+    block_id: UUID
     session_id: UUID
     name: str
     rank: int
-    capacity: int | None
-    seats: int
+    capacity: int | UnsetType = UNSET
+    seat_count: int
     ticket_types: list[SoldHereAnswer]
     created_at: Moment
     updated_at: Moment
@@ -33,7 +35,7 @@ class BlockPage(PageAnswer[BlockAnswer], frozen=True):
 
 
 class ImportedBlockAnswer(AnswerShape, frozen=True):
-    id: UUID
+    block_id: UUID
     name: str
     seats_added: int
 
@@ -46,12 +48,12 @@ class ImportAnswer(AnswerShape, frozen=True):
 
 def block_answer(block: model.Block) -> BlockAnswer:
     return BlockAnswer(
-        id=block.id,
+        block_id=block.id,
         session_id=block.session_id,
         name=block.name,
         rank=block.rank,
-        capacity=block.capacity,
-        seats=block.seats,
+        capacity=or_unset(block.capacity),
+        seat_count=block.seats,
         ticket_types=[
             SoldHereAnswer(price.ticket_type_id, price.price_minor) for price in block.prices
         ],

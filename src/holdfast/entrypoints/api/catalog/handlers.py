@@ -177,7 +177,7 @@ async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> 
         cataloguing.create_pool,
         body.session_id,
         body.name,
-        body.total,
+        body.capacity,
     )
     return reply_to(call, answer)
 
@@ -190,7 +190,7 @@ async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> 
         cataloguing.change_pool,
         PoolId(call.path_id),
         given_or_none(body.name),
-        given_or_none(body.total),
+        given_or_none(body.capacity),
     )
     return reply_to(call, answer)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import UnsetType
+
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import HoldId, SeatId
@@ -64,11 +66,12 @@ def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
     return holder
 
 
-def email_of(field: str, text: str) -> EmailAddress:
+def email_of(text: str | UnsetType) -> EmailAddress | None:
+    """The filter `customer_email`."""
     try:
-        return EmailAddress(text)
+        return None if isinstance(text, UnsetType) else EmailAddress(text)
     except InvalidValue as error:
-        raise invalid([FieldError(field, error.code, error.message)]) from None
+        raise invalid([FieldError("customer_email", error.code, error.message)]) from None
 
 
 def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import UnsetType
-
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId, SessionId
@@ -141,7 +139,7 @@ def _hold_filter(query: HoldsQuery) -> HoldFilter:
     return HoldFilter(
         session_id=given_or_none(query.session_id),
         status=status,
-        email=None if isinstance(query.email, UnsetType) else email_of("email", query.email),
+        email=email_of(query.customer_email),
         user_id=given_or_none(query.user_id),
         # Read out over the telephone, so it may come in any case.
         reference=None if reference is None else reference.upper(),

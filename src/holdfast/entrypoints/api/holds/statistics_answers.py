@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.entrypoints.api.answers import AnswerShape, utc
 from holdfast.entrypoints.api.structs import Moment
@@ -12,42 +12,38 @@ from holdfast.services.holds.statistics import Statistics
 _DECIMALS = 4
 
 Rate: TypeAlias = Annotated[
-    float | None, Meta(description="From 0 to 1; null where there is nothing to compare with.")
+    float | UnsetType, Meta(description="From 0 to 1; left out where there is nothing to compare.")
 ]
 
 
-class WindowAnswer(AnswerShape, frozen=True):
+class WindowAnswer(AnswerShape, frozen=True, kw_only=True):
     """Of the holds that were made since `since`; a place in a line counts as one from when it is
     promoted. Rates are of those that have ended: expired, paid or let go. `abandonment_rate` is of
     those among them that went to the checkout: how many came to no order. `renewed` are carts that
-    came back after their hold had expired, `changed` carts whose hold was changed. `waiting` is
-    about this moment."""
+    came back after their hold had expired, `changed` carts whose hold was changed."""
 
     since: Moment
     holds: int
     holders: int
-    holds_per_holder: float | None
+    holds_per_holder: float | UnsetType = UNSET
     reservations_per_minute: Annotated[
         float, Meta(description="Since the first hold of the window, which is a minute at least.")
     ]
     expired: int
-    expiration_rate: Rate
+    expiration_rate: Rate = UNSET
     converted: int
-    conversion_rate: Rate
+    conversion_rate: Rate = UNSET
     cancelled: int
     renewed: int
     changed: int
-    waiting: int
     promoted: Annotated[int, Meta(description="Got their places after they had waited.")]
-    left_line: Annotated[
-        int, Meta(description="Left the line, or ran out of time in it, before their turn.")
+    left_waitlist: Annotated[
+        int, Meta(description="Left the waitlist, or ran out of time on it, before their turn.")
     ]
-    average_waiting_seconds: Annotated[
-        float | None, Meta(description="Of those who were promoted; null where nobody was.")
-    ]
+    average_wait_seconds: float | UnsetType = UNSET
     checkouts: Annotated[int, Meta(description="Whose holder went to pay, or has paid.")]
-    hold_to_checkout_rate: Rate
-    abandonment_rate: Rate
+    hold_to_checkout_rate: Rate = UNSET
+    abandonment_rate: Rate = UNSET
 
 
 class StatsAnswer(AnswerShape, frozen=True):
@@ -98,15 +94,14 @@ def _window(sale: SaleStatistics) -> WindowAnswer:
         cancelled=sale.cancelled,
         renewed=sale.renewed,
         changed=sale.changed,
-        waiting=sale.waiting,
         promoted=sale.promoted,
-        left_line=sale.left_line,
-        average_waiting_seconds=_rounded(sale.average_waiting_seconds),
+        left_waitlist=sale.left_line,
+        average_wait_seconds=_rounded(sale.average_waiting_seconds),
         checkouts=sale.at_checkout,
         hold_to_checkout_rate=_rounded(sale.hold_to_checkout_rate),
         abandonment_rate=_rounded(sale.abandonment_rate),
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DECIMALS)
+def _rounded(value: float | None) -> float | UnsetType:
+    return UNSET if value is None else round(value, _DECIMALS)

@@ -120,7 +120,7 @@ class HoldsQuery(PageQuery, frozen=True):
 
     session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET
     status: HoldStatus | UnsetType = UNSET
-    email: Email | UnsetType = UNSET
+    customer_email: Email | UnsetType = UNSET
     user_id: UserId | UnsetType = UNSET
     reference: Reference | UnsetType = UNSET
     lapsed: bool = False

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
@@ -117,9 +118,9 @@ def reply_to_reading(call: Call, found: T | Refusal, answer: Callable[[T], objec
 def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T], object]) -> Reply:
     if isinstance(found, Refusal):
         return refusal_reply(found, call.request_id)
-    following = cursor_text(found.next) if found.next else None
+    following = cursor_text(found.next) if found.next else UNSET
     data = [answer(item) for item in found.items]
-    return Reply(200, written(PageAnswer(data, following is not None, following)))
+    return Reply(200, written(PageAnswer(data, found.next is not None, following)))
 
 
 def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:

@@ -55,4 +55,4 @@ class Route(Generic[G]):
     @property
     def is_of_cart(self) -> bool:
         """Its path names a cart."""
-        return "/{cart}/" in self.path
+        return "/{cart_token}/" in self.path

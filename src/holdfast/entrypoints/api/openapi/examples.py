@@ -65,13 +65,13 @@ ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     hold_answers.HoldAnswer: _hold,
     hold_answers.HoldPage: hold_answers.HoldPage([_hold], True, _NEXT),
     answers.EventAnswer: _event,
-    answers.EventPage: answers.EventPage([_event], False, None),
+    answers.EventPage: answers.EventPage([_event], False),
     answers.SessionAnswer: _session,
-    answers.SessionPage: answers.SessionPage([_session], False, None),
+    answers.SessionPage: answers.SessionPage([_session], False),
     answers.PoolAnswer: _pool,
-    answers.PoolPage: answers.PoolPage([_pool], False, None),
+    answers.PoolPage: answers.PoolPage([_pool], False),
     answers.TicketTypeAnswer: _ticket_type,
-    answers.TicketTypePage: answers.TicketTypePage([_ticket_type], False, None),
+    answers.TicketTypePage: answers.TicketTypePage([_ticket_type], False),
     answers.AvailabilityAnswer: _availability,
     **HALL_ANSWERS,
     **SEAT_ANSWERS,
@@ -108,7 +108,7 @@ REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
         "later": structs.ChangeSessionRequest(starts_at=NOW + timedelta(days=31))
     },
     structs.CreatePoolRequest: {"pool": structs.CreatePoolRequest(SESSION, "Floor", 500)},
-    structs.ChangePoolRequest: {"larger": structs.ChangePoolRequest(total=600)},
+    structs.ChangePoolRequest: {"larger": structs.ChangePoolRequest(capacity=600)},
     structs.CreateTicketTypeRequest: {
         "with its own pool": structs.CreateTicketTypeRequest(SESSION, "Floor", 4500, capacity=500),
         "from a shared pool": structs.CreateTicketTypeRequest(

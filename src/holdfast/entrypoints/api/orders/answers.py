@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from holdfast.domain.group.outcomes import CheckoutStarted
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, OrderId
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
+from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, or_unset, utc
 from holdfast.entrypoints.api.holds.answers import (
     HoldAnswer,
     LineSeatAnswer,
@@ -30,18 +30,18 @@ class TicketAnswer(AnswerShape, frozen=True):
     session_id: UUID
     ticket_type_id: UUID
     unit_price: int
-    seat: LineSeatAnswer | None
-    attendee_name: str | None
+    seat: LineSeatAnswer | UnsetType = UNSET
+    attendee_name: str | UnsetType = UNSET
 
 
-class OrderAnswer(AnswerShape, frozen=True):
+class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
     """One ticket for each unit, in the order of the holds and their lines. `hold_ids` are the holds
     that it was made of: for a late payment, those that stand for the lapsed ones."""
 
     order_id: UUID
-    checkout_id: UUID | None
+    checkout_id: UUID | UnsetType = UNSET
     hold_ids: list[UUID]
-    payment_reference: str | None
+    payment_reference: str | UnsetType = UNSET
     total: int
     currency: str
     created_at: Moment
@@ -52,14 +52,14 @@ class OrderPage(PageAnswer[OrderAnswer], frozen=True):
     """Orders, newest first."""
 
 
-class ConfirmedHoldAnswer(HoldAnswer, frozen=True):
+class ConfirmedHoldAnswer(HoldAnswer, frozen=True, kw_only=True):
     """The hold, and the order with the tickets that it became."""
 
     order: OrderAnswer
 
 
-class CheckoutAnswer(AnswerShape, frozen=True):
-    """`expires_at` is when the first of the holds ends; `order_id` is null until it is paid."""
+class CheckoutAnswer(AnswerShape, frozen=True, kw_only=True):
+    """`expires_at` is when the first of the holds ends. Once it is paid, there is an `order_id`."""
 
     checkout_id: UUID
     expires_at: Moment
@@ -68,7 +68,7 @@ class CheckoutAnswer(AnswerShape, frozen=True):
     ]
     total: int
     currency: str
-    order_id: UUID | None
+    order_id: UUID | UnsetType = UNSET
     holds: list[HoldAnswer]
 
 
@@ -81,9 +81,9 @@ class DemoPaymentAnswer(AnswerShape, frozen=True):
 def order_answer(order: Order) -> OrderAnswer:
     return OrderAnswer(
         order_id=order.id,
-        checkout_id=order.checkout_id,
+        checkout_id=or_unset(order.checkout_id),
         hold_ids=list(order.hold_ids),
-        payment_reference=order.payment_reference,
+        payment_reference=or_unset(order.payment_reference),
         total=order.total.minor,
         currency=order.total.currency,
         created_at=utc(order.created_at),
@@ -116,7 +116,7 @@ def _checkout_answer(
         expires_in_seconds=min(hold.remaining_seconds(at) for hold in holds),
         total=sum(hold.total.minor for hold in holds),
         currency=holds[0].currency,
-        order_id=order_id,
+        order_id=or_unset(order_id),
         holds=[hold_answer(hold, at) for hold in holds],
     )
 
@@ -130,6 +130,6 @@ def _ticket_answer(ticket: Ticket) -> TicketAnswer:
         session_id=ticket.session_id,
         ticket_type_id=ticket.ticket_type_id,
         unit_price=ticket.unit_price_minor,
-        seat=None if ticket.seat is None else line_seat_answer(ticket.seat),
-        attendee_name=None if attendee is None else attendee.name,
+        seat=UNSET if ticket.seat is None else line_seat_answer(ticket.seat),
+        attendee_name=UNSET if attendee is None else or_unset(attendee.name),
     )

@@ -64,7 +64,7 @@ async def start_checkout(context: Context, call: Call, body: StartCheckoutReques
     if isinstance(hold_ids, Refusal):
         return refusal_reply(hold_ids, call.request_id)
     if len(hold_ids) > HOLDS_PER_CHECKOUT_MAX:
-        field = "event_id" if body.cart is None else "cart"
+        field = "event_id" if body.cart_token is None else "cart_token"
         message = f"These are more than {HOLDS_PER_CHECKOUT_MAX} holds: name some in hold_ids"
         raise invalid([FieldError(field, "too_many", message)])
     key = idempotency_of(call, call.idempotency_key, body)
@@ -77,13 +77,13 @@ async def _holds_to_pay(
     context: Context, call: Call, body: StartCheckoutRequest, holder: Holder | None
 ) -> tuple[HoldId, ...] | Refusal:
     organization_id = call.principal.organization_id
-    if body.cart is not None:
+    if body.cart_token is not None:
         return await context.blocking.run(
             call.principal.organization_id,
             checkout.held_in_cart,
             context.holds,
             organization_id,
-            body.cart,
+            body.cart_token,
         )
     if body.event_id is not None and holder is not None:
         return await context.blocking.run(
@@ -231,10 +231,12 @@ def _confirmed_before(found: tuple[SeenHold, Order]) -> ConfirmedHoldAnswer:
 
 
 def _refuse_choice(body: StartCheckoutRequest) -> None:
-    given = [each for each in (body.hold_ids, body.event_id, body.cart) if each is not None]
+    given = [each for each in (body.hold_ids, body.event_id, body.cart_token) if each is not None]
     if len(given) != 1:
         code = "conflicting_fields" if given else "required"
-        raise invalid([FieldError("hold_ids", code, "Give one of hold_ids, cart and event_id")])
+        raise invalid(
+            [FieldError("hold_ids", code, "Give one of hold_ids, cart_token and event_id")]
+        )
     hold_ids = body.hold_ids or []
     doubled = [
         FieldError(f"hold_ids[{position}]", "duplicate", "This hold is named twice")

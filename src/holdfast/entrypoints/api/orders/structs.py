@@ -101,15 +101,15 @@ class ConfirmHoldRequest(RequestShape, frozen=True):
 
 
 class StartCheckoutRequest(RequestShape, frozen=True):
-    """One of three: `hold_ids`; `cart` for all that is held under its name; `event_id` for all that
-    a person holds of that event, then with `customer_email` or `user_id`. Beside the first two
-    these say whose the holds have to be."""
+    """One of three: `hold_ids`; `cart_token` for all that is held under that name; `event_id` for
+    all that a person holds of that event, then with `customer_email` or `user_id`. Beside the first
+    two these say whose the holds have to be."""
 
     hold_ids: (
         Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)] | None
     ) = None
     event_id: Annotated[EventId, AN_ID] | None = None
-    cart: CartToken | None = None
+    cart_token: CartToken | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None
 

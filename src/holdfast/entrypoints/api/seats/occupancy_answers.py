@@ -2,10 +2,12 @@
 
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import EventKey
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.answers import AnswerShape, utc
+from holdfast.entrypoints.api.answers import AnswerShape, or_unset, utc
 from holdfast.entrypoints.api.http.replies import written
 from holdfast.entrypoints.api.structs import Moment
 from holdfast.ports.seats import (
@@ -32,12 +34,12 @@ class SeatCountsAnswer(AnswerShape, frozen=True):
     percent_blocked: float
 
 
-class BlockOccupancyAnswer(AnswerShape, frozen=True):
+class BlockOccupancyAnswer(AnswerShape, frozen=True, kw_only=True):
     """`capacity` is the most that may be held and sold at once, where that is below the seats."""
 
     block_id: UUID
     name: str
-    capacity: int | None
+    capacity: int | UnsetType = UNSET
     seats: SeatCountsAnswer
 
 
@@ -46,7 +48,7 @@ class PoolOccupancyAnswer(AnswerShape, frozen=True):
 
     pool_id: UUID
     name: str
-    total: int
+    capacity: int
     available: int
     held: int
     sold: int
@@ -98,7 +100,12 @@ def _session(session: SessionOccupancy) -> SessionOccupancyAnswer:
 
 
 def _block(block: BlockOccupancy) -> BlockOccupancyAnswer:
-    return BlockOccupancyAnswer(block.id, block.name, block.capacity, _counts(block.seats))
+    return BlockOccupancyAnswer(
+        block_id=block.id,
+        name=block.name,
+        capacity=or_unset(block.capacity),
+        seats=_counts(block.seats),
+    )
 
 
 def _counts(seats: SeatCounts) -> SeatCountsAnswer:
@@ -119,7 +126,7 @@ def _pool(pool: PoolState) -> PoolOccupancyAnswer:
     return PoolOccupancyAnswer(
         pool_id=pool.id,
         name=pool.name,
-        total=pool.total,
+        capacity=pool.total,
         available=pool.available,
         held=pool.held,
         sold=pool.sold,

@@ -115,7 +115,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         summary="Count holds: live, lapsed, expiring soon, and what became of the last ones",
         description="Of all sessions, or of one. The numbers outside of `window` are of this "
         "moment; those in it are of the holds that were made in the last `hours`. Who only waited "
-        "held nothing, and is counted in `waiting`, `promoted`, `left_line` and nowhere else.",
+        "held nothing, and is counted in `promoted`, `left_waitlist` and nowhere else in `window`.",
         handler=handlers.get_stats,
         query=structs.StatsQuery,
         answer=StatsAnswer,
