@@ -4,10 +4,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain.ids import OrganizationId, SessionId
-from holdfast.entrypoints.api.seats.structs import STATS_HOURS_MAX
 from holdfast.ports.holds import HoldStatistics
 from holdfast.ports.statistics import SaleHistory, SaleHour
-from holdfast.services.holds.statistics import CountedSale, SaleCounter, statistics_key
+from holdfast.services.holds.statistics import HOURS_MAX, CountedSale, SaleCounter, statistics_key
 from tests.api.world import NOW, ORGANIZATION
 
 OTHER = OrganizationId(UUID(int=2))
@@ -65,7 +64,7 @@ def test_one_count_answers_for_any_number_of_hours() -> None:
     counted = Counted(active=100_000)
     counter = counter_of(counted, [0.0])
     assert [read(counter, hours) for hours in range(1, 25)] == [2] * 5 + [6] * 19
-    assert [read(counter, hours) for hours in (25, 100, 101, STATS_HOURS_MAX)] == [6, 6, 12, 12]
+    assert [read(counter, hours) for hours in (25, 100, 101, HOURS_MAX)] == [6, 6, 12, 12]
     assert counted.counts == 2
     assert read(counter, 24, OTHER) == 6
     assert counted.counts == 3

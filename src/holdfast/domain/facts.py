@@ -204,14 +204,12 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     payload: dict[str, JsonValue] = {
         "hold_id": str(hold.id),
         "session_id": str(hold.session_id),
+        "ticket_type_id": str(single.ticket_type_id) if single else None,
         "quantity": 0 if is_end_of_waiting else hold.quantity,
     }
-    if single is not None:
-        payload["ticket_type_id"] = str(single.ticket_type_id)
     match transition.fact_type:
         case FactType.HOLD_CREATED:
-            if hold.holder.email is not None:
-                payload["customer_email"] = hold.holder.email.value
+            payload["customer_email"] = hold.holder.email.value if hold.holder.email else None
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_WAITING:
             payload["expires_at"] = iso(hold.expires_at)
@@ -224,8 +222,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
                 payload["previous_quantity"] = before.quantity
             payload["expires_at"] = iso(hold.expires_at)
             payload["previous_expires_at"] = iso(before.expires_at)
-            if hold.checkout_id is not None:
-                payload["checkout_id"] = str(hold.checkout_id)
+            payload["checkout_id"] = None if hold.checkout_id is None else str(hold.checkout_id)
             if transition.fact_type is FactType.HOLD_CHANGED:
                 payload["freed_quantity"] = transition.freed_quantity
         case FactType.HOLD_EXPIRING:
@@ -237,7 +234,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     is_plain = single is not None and single.seat is None and single.item is None
     if not (is_plain or is_end_of_waiting):
         payload["lines"] = [_line_payload(line) for line in hold.lines]
-    return payload
+    return {name: value for name, value in payload.items() if value is not None}
 
 
 def _waiting_since(transition: Transition) -> datetime:

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, or_unset, utc
 from holdfast.entrypoints.api.http.cursors import audit_cursor_text
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
 from holdfast.ports.audit.reader import AuditEntry
 from holdfast.services.audit.trail import AuditPage
 

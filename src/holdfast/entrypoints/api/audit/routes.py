@@ -9,7 +9,7 @@ from holdfast.entrypoints.api.http.cursors import audit_entry_id
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.replies import reply_to_reading
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.structs import given_or_none
+from holdfast.entrypoints.api.http.shapes import given_or_none
 from holdfast.ports.access import Scope
 from holdfast.ports.audit.reader import AuditFilter
 from holdfast.services.audit import trail

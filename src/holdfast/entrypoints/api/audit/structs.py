@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.ids import HoldId
-from holdfast.entrypoints.api.seats.structs import SeatRef
-from holdfast.entrypoints.api.structs import AN_ID, CreatedBefore, CreatedFrom, PageQuery
+from holdfast.entrypoints.api.http.fields import AN_ID, CreatedBefore, CreatedFrom, SeatRef
+from holdfast.entrypoints.api.http.shapes import PageQuery
 
 ACTION_LENGTH_MAX = 100
 ACTOR_LENGTH_MAX = 255

@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from holdfast.domain.group.outcomes import CartChanged, CartEmptied, Placed, Waiting
 from holdfast.domain.holds.hold import Hold
-from holdfast.entrypoints.api.answers import AnswerShape
 from holdfast.entrypoints.api.holds.answers import HoldAnswer, hold_answer, placed_hold_answer
+from holdfast.entrypoints.api.http.shapes import AnswerShape
 from holdfast.services.reads import HoldInLine
 
 

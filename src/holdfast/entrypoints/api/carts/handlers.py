@@ -8,14 +8,14 @@ from holdfast.entrypoints.api.carts.answers import (
     emptied_answer,
     filled_answer,
 )
-from holdfast.entrypoints.api.carts.asking import cart_request, named_holder
+from holdfast.entrypoints.api.carts.domain_requests import cart_request, named_holder
 from holdfast.entrypoints.api.carts.structs import FillCartRequest, RenewCartRequest
 from holdfast.entrypoints.api.holds.handlers import reply_from_line
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.replies import render, reply_to, reply_to_reading
-from holdfast.entrypoints.api.structs import NoFields, RequestShape
+from holdfast.entrypoints.api.http.shapes import NoFields, RequestShape
 from holdfast.services import carts, reads
 
 

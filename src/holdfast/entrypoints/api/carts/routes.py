@@ -5,9 +5,9 @@ from typing import Any
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.carts import handlers, structs
 from holdfast.entrypoints.api.carts.answers import CartHoldAnswer, EmptyCartAnswer
+from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS, OF_WAITING
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.seats.routes import OF_SALE, OF_SEATS
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
@@ -41,7 +41,6 @@ All of it, if it is still there, at today's prices, in a new hold. Where the pol
 and it is not there, the cart gets a place in the line. A hold that is still live stays as it is: no
 time is added. What was let go or paid for is not renewed."""
 
-OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.TOO_MANY_QUEUES, _C.OTHERS_ARE_WAITING)
 _OF_HOLDING = (
     _C.INSUFFICIENT_INVENTORY,
     _C.NO_AVAILABLE_SEATS,

@@ -9,7 +9,8 @@ from holdfast.domain.holds.placement import LINES_MAX
 from holdfast.domain.ids import SessionId
 from holdfast.entrypoints.api.holds.structs import AskedLine, Notes
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.structs import AN_ID, Email, RequestShape, UserId, ruled
+from holdfast.entrypoints.api.http.fields import AN_ID, Email, UserId, ruled
+from holdfast.entrypoints.api.http.shapes import RequestShape
 
 CartItemId: TypeAlias = Annotated[
     str,

@@ -6,8 +6,8 @@ from msgspec import UNSET, UnsetType
 
 from holdfast.domain.catalog import model
 from holdfast.domain.catalog.seat_import import ImportedSeats
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, or_unset, utc
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
 
 
 class SoldHereAnswer(AnswerShape, frozen=True):

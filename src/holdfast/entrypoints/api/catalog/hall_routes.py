@@ -4,10 +4,10 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api import structs
 from holdfast.entrypoints.api.catalog import hall_handlers as hall
 from holdfast.entrypoints.api.catalog import hall_structs
 from holdfast.entrypoints.api.catalog.hall_answers import BlockAnswer, BlockPage, ImportAnswer
+from holdfast.entrypoints.api.catalog.structs import OfSessionQuery
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.ports.access import Scope
 
@@ -22,7 +22,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.CATALOGUE_READ,
         summary="List blocks, newest first",
         handler=hall.list_blocks,
-        query=structs.OfSessionQuery,
+        query=OfSessionQuery,
         answer=BlockPage,
     ),
     Route(

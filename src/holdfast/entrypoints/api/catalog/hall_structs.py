@@ -12,7 +12,8 @@ from holdfast.domain.catalog.seat_import import (
 )
 from holdfast.domain.ids import SessionId, TicketTypeId
 from holdfast.domain.seats.seat import SEAT_LABEL_LENGTH_MAX
-from holdfast.entrypoints.api.structs import AN_ID, Amount, Capacity, Name, RequestShape
+from holdfast.entrypoints.api.http.fields import AN_ID, Amount, Capacity, Name
+from holdfast.entrypoints.api.http.shapes import RequestShape
 
 RANK_MAX = 1_000_000
 TYPES_PER_BLOCK_MAX = 100

@@ -9,11 +9,25 @@ from holdfast.domain.catalog.changes import SaleChange
 from holdfast.domain.catalog.model import EventStatus, SaleTerms
 from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
-from holdfast.entrypoints.api.answers import (
+from holdfast.entrypoints.api.catalog.answers import (
+    availability_answer,
     event_answer,
     pool_answer,
     session_answer,
     ticket_type_answer,
+)
+from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
+from holdfast.entrypoints.api.catalog.structs import (
+    ChangeEventRequest,
+    ChangePoolRequest,
+    ChangeSessionRequest,
+    ChangeTicketTypeRequest,
+    CreateEventRequest,
+    CreatePoolRequest,
+    CreateSessionRequest,
+    CreateTicketTypeRequest,
+    OfEventQuery,
+    OfSessionQuery,
 )
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
@@ -26,23 +40,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_listing,
     reply_to_reading,
 )
-from holdfast.entrypoints.api.structs import (
-    ChangeEventRequest,
-    ChangePoolRequest,
-    ChangeSessionRequest,
-    ChangeTicketTypeRequest,
-    CreateEventRequest,
-    CreatePoolRequest,
-    CreateSessionRequest,
-    CreateTicketTypeRequest,
-    NoFields,
-    OfEventQuery,
-    OfSessionQuery,
-    PageQuery,
-    PolicyChangeRequest,
-    PolicyRequest,
-    given_or_none,
-)
+from holdfast.entrypoints.api.http.shapes import NoFields, PageQuery, given_or_none
 from holdfast.services import reads
 from holdfast.services.catalog.changes import Cataloguing
 
@@ -148,6 +146,17 @@ async def change_session(context: Context, call: Call, body: ChangeSessionReques
         starts_at,
     )
     return reply_to(call, answer)
+
+
+async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.availability,
+        context.catalogue,
+        call.principal.organization_id,
+        SessionId(call.path_id),
+    )
+    return reply_to_reading(call, found, availability_answer)
 
 
 async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Reply:

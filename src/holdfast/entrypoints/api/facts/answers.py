@@ -6,9 +6,9 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.entrypoints.api.answers import AnswerShape
 from holdfast.entrypoints.api.http.cursors import fact_cursor_text
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape
 from holdfast.ports.facts.log import FactPage, StoredFact
 from holdfast.services.facts.envelope import envelope_of
 

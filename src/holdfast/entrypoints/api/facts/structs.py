@@ -1,6 +1,7 @@
 """The shapes of requests about facts."""
 
-from holdfast.entrypoints.api.structs import Limit, PageQuery
+from holdfast.entrypoints.api.http.fields import Limit
+from holdfast.entrypoints.api.http.shapes import PageQuery
 from holdfast.ports.paging import PAGE_SIZE_MAX
 
 

@@ -7,8 +7,14 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat, Source
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, or_unset, utc, utc_or_unset
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import (
+    AnswerShape,
+    PageAnswer,
+    or_unset,
+    utc,
+    utc_or_unset,
+)
 from holdfast.ports.holds import SeenHold
 from holdfast.services.reads import HoldInLine
 
@@ -35,9 +41,9 @@ class LineAnswer(AnswerShape, frozen=True):
 
 
 class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
-    """A hold of several lines has no `ticket_type_id`, and `quantity` is the sum. A hold whose time is up says `expired` from that very moment on. One that is `waiting` has
-    no places yet, and `expires_at` is when its place in the line ends; once it is promoted, it is
-    `active` and has fresh time."""
+    """A hold of several lines has no `ticket_type_id`, and `quantity` is the sum. A hold is
+    `expired` from the moment that its time is up. A hold that is `waiting` has no places yet, and
+    `expires_at` is when its wait ends; once it is promoted, it is `active` and has fresh time."""
 
     hold_id: UUID
     session_id: UUID

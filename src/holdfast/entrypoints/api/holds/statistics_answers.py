@@ -4,8 +4,8 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.entrypoints.api.answers import AnswerShape, utc
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, utc
 from holdfast.ports.statistics import SaleStatistics
 from holdfast.services.holds.statistics import Statistics
 

@@ -6,26 +6,28 @@ from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.holds.hold import NOTES_LENGTH_MAX, HoldStatus, Source
 from holdfast.domain.holds.placement import LINES_MAX, SEATS_PER_HOLD_MAX
-from holdfast.domain.ids import BlockId, HoldId, SessionId, TicketTypeId
 from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import QUANTITY_MAX
-from holdfast.entrypoints.api.seats.structs import CartToken, SeatRef
-from holdfast.entrypoints.api.structs import (
-    AN_ID,
+from holdfast.entrypoints.api.http.fields import (
     Amount,
+    BlockRef,
+    CartToken,
     Email,
-    PageQuery,
-    RequestShape,
+    HoldRef,
+    SeatRef,
+    SessionRef,
     TicketCount,
+    TicketTypeRef,
     UserId,
 )
+from holdfast.entrypoints.api.http.shapes import PageQuery, RequestShape
 from holdfast.ports.holds import HoldOrder
+from holdfast.services.holds.statistics import HOURS_MAX
 
 REFERENCE_LENGTH_MAX = 20
+STATS_HOURS_DEFAULT = 24
 SECONDS_PER_MINUTE = 60
 
-TypeRef: TypeAlias = Annotated[TicketTypeId, AN_ID]
-BlockRef: TypeAlias = Annotated[BlockId, AN_ID]
 SeatIds: TypeAlias = Annotated[
     list[SeatRef],
     Meta(min_length=1, max_length=SEATS_PER_HOLD_MAX, description="These very seats."),
@@ -66,7 +68,7 @@ class AskedLine(RequestShape, frozen=True):
     """Either `ticket_type_id` and `quantity` (of a seated type: the best that are available, in one
     block if `block_id` names it), or `seat_ids`."""
 
-    ticket_type_id: TypeRef | None = None
+    ticket_type_id: TicketTypeRef | None = None
     quantity: TicketCount | None = None
     unit_price: Amount | None = None
     seat_ids: SeatIds | None = None
@@ -82,14 +84,14 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     `customer_email` and `user_id`. `hold_id` is yours to choose: the same id sent again never holds
     twice. With `offer_alternative`, a refusal for seats that are taken offers the next best."""
 
-    session_id: Annotated[SessionId, AN_ID]
-    ticket_type_id: TypeRef | None = None
+    session_id: SessionRef
+    ticket_type_id: TicketTypeRef | None = None
     quantity: TicketCount | None = None
     unit_price: Amount | None = None
     lines: Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)] | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None
-    hold_id: Annotated[HoldId, AN_ID] | None = None
+    hold_id: HoldRef | None = None
     seat_ids: SeatIds | None = None
     block_id: BlockRef | None = None
     accessible: AccessibleCount | None = None
@@ -118,10 +120,17 @@ class HoldsQuery(PageQuery, frozen=True):
     """`lapsed` finds holds whose time is up and of which nobody has written that down yet; `order`
     of `expiry` lists live holds, the next to expire first."""
 
-    session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET
+    session_id: SessionRef | UnsetType = UNSET
     status: HoldStatus | UnsetType = UNSET
     customer_email: Email | UnsetType = UNSET
     user_id: UserId | UnsetType = UNSET
     reference: Reference | UnsetType = UNSET
     lapsed: bool = False
     order: HoldOrder = HoldOrder.NEWEST
+
+
+class StatsQuery(RequestShape, frozen=True):
+    """`hours` is how far `window` goes back."""
+
+    session_id: SessionRef | UnsetType = UNSET
+    hours: Annotated[int, Meta(ge=1, le=HOURS_MAX, examples=[24])] = STATS_HOURS_DEFAULT

@@ -9,8 +9,9 @@ from uuid import UUID
 from msgspec import UnsetType
 
 from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.fields import CURSOR_MESSAGE
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
-from holdfast.entrypoints.api.structs import CURSOR_MESSAGE, PageQuery
+from holdfast.entrypoints.api.http.shapes import PageQuery
 from holdfast.ports.facts.log import Position
 from holdfast.ports.paging import Cursor, PageRequest
 

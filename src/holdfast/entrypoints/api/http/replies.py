@@ -26,8 +26,7 @@ from holdfast.domain.group.outcomes import (
     Warned,
 )
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.answers import (
-    PageAnswer,
+from holdfast.entrypoints.api.catalog.answers import (
     event_answer,
     pool_answer,
     session_answer,
@@ -38,6 +37,7 @@ from holdfast.entrypoints.api.holds.answers import hold_answer
 from holdfast.entrypoints.api.http.cursors import cursor_text
 from holdfast.entrypoints.api.http.exchange import JSON, PROBLEM_JSON, Call, Reply
 from holdfast.entrypoints.api.http.problems import refusal_reply, retry_headers
+from holdfast.entrypoints.api.http.shapes import PageAnswer
 from holdfast.entrypoints.api.orders.answers import order_answer, started_answer
 from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.engine import Answer

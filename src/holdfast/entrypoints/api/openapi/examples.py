@@ -16,13 +16,13 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api import answers, structs
 from holdfast.entrypoints.api.carts import answers as cart_answers
 from holdfast.entrypoints.api.carts.examples import (
     CART_ANSWERS,
     CART_ON_WAITLIST,
     CART_REQUESTS,
 )
+from holdfast.entrypoints.api.catalog import answers, policy, structs
 from holdfast.entrypoints.api.catalog.hall_examples import HALL_ANSWERS, HALL_REQUESTS
 from holdfast.entrypoints.api.facts.examples import FACT_ANSWERS
 from holdfast.entrypoints.api.holds import answers as hold_answers
@@ -92,12 +92,12 @@ REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     **CART_REQUESTS,
     structs.CreateEventRequest: {
         "event": structs.CreateEventRequest(
-            "Winter Gala", "EUR", structs.PolicyRequest(quantity_max=8)
+            "Winter Gala", "EUR", policy.PolicyRequest(quantity_max=8)
         )
     },
     structs.ChangeEventRequest: {
         "shorter holds": structs.ChangeEventRequest(
-            hold_policy=structs.PolicyChangeRequest(ttl_seconds=300)
+            hold_policy=policy.PolicyChangeRequest(ttl_seconds=300)
         ),
         "cancelled": structs.ChangeEventRequest(status=EventStatus.CANCELLED),
     },

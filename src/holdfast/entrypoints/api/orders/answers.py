@@ -12,14 +12,14 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, OrderId
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, or_unset, utc
 from holdfast.entrypoints.api.holds.answers import (
     HoldAnswer,
     LineSeatAnswer,
     hold_answer,
     line_seat_answer,
 )
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
 from holdfast.ports.orders import SeenCheckout
 
 

@@ -12,7 +12,7 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
-from holdfast.entrypoints.api.holds.asking import holder_of
+from holdfast.entrypoints.api.holds.domain_requests import holder_of
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -28,6 +28,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_listing,
     reply_to_reading,
 )
+from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
 from holdfast.entrypoints.api.orders.answers import (
     ConfirmedHoldAnswer,
     confirmed_answer,
@@ -43,7 +44,6 @@ from holdfast.entrypoints.api.orders.structs import (
     OrdersQuery,
     StartCheckoutRequest,
 )
-from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import SeenHold
 from holdfast.services.orders import checkout

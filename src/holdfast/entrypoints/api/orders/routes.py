@@ -4,6 +4,7 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.entrypoints.api.holds.routes import OF_EVENT
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.orders import handlers, structs
@@ -13,7 +14,6 @@ from holdfast.entrypoints.api.orders.answers import (
     OrderAnswer,
     OrderPage,
 )
-from holdfast.entrypoints.api.seats.routes import OF_EVENT
 from holdfast.ports.access import Scope
 
 _C = RefusalCode

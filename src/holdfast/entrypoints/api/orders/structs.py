@@ -12,17 +12,16 @@ from holdfast.domain.orders.order import (
 )
 from holdfast.domain.values import EMAIL_LENGTH_MAX
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.seats.structs import CartToken
-from holdfast.entrypoints.api.structs import (
+from holdfast.entrypoints.api.http.fields import (
     AN_ID,
     Amount,
+    CartToken,
     Currency,
     Email,
-    PageQuery,
-    RequestShape,
     UserId,
     ruled,
 )
+from holdfast.entrypoints.api.http.shapes import PageQuery, RequestShape
 
 ATTENDEES_MAX = 1000
 

@@ -13,8 +13,8 @@ from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Holder
-from holdfast.entrypoints.api.answers import AnswerShape, or_unset, utc, utc_or_unset
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc, utc_or_unset
 from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
 
 SECONDS_PER_MINUTE = 60

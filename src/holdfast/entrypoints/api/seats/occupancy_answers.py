@@ -7,9 +7,9 @@ from msgspec import UNSET, UnsetType
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import EventKey
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.answers import AnswerShape, or_unset, utc
+from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.replies import written
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc
 from holdfast.ports.seats import (
     BlockOccupancy,
     EventOccupancy,

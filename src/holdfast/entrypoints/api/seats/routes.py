@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.holds.statistics_answers import StatsAnswer
+from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.seats import handlers, structs
@@ -19,16 +19,6 @@ from holdfast.entrypoints.api.seats.occupancy_answers import OccupancyAnswer
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
-
-OF_EVENT = (_C.EVENT_NOT_AVAILABLE, _C.EVENT_UNAVAILABLE)
-OF_SALE = (*OF_EVENT, _C.EVENT_SALES_CLOSED)
-OF_SEATS = (
-    _C.SEAT_HELD_BY_ANOTHER_USER,
-    _C.SEAT_NOT_AVAILABLE,
-    _C.LOCK_NOT_AVAILABLE,
-    _C.BLOCK_AT_CAPACITY,
-    _C.ORPHAN_SEAT,
-)
 
 SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
@@ -107,18 +97,5 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         handler=handlers.get_occupancy,
         answer=OccupancyAnswer,
         not_found=refusals.event_not_found(),
-    ),
-    Route(
-        method="GET",
-        path="/api/stats",
-        scope=Scope.HOLDS_READ,
-        summary="Count holds: live, lapsed, expiring soon, and what became of the last ones",
-        description="Of all sessions, or of one. The numbers outside of `window` are of this "
-        "moment; those in it are of the holds that were made in the last `hours`. Who only waited "
-        "held nothing, and is counted in `promoted`, `left_waitlist` and nowhere else in `window`.",
-        handler=handlers.get_stats,
-        query=structs.StatsQuery,
-        answer=StatsAnswer,
-        refusals=(_C.INVALID_SESSION,),
     ),
 )

@@ -10,7 +10,12 @@ from holdfast.entrypoints.api.carts.structs import (
     FillCartRequest,
     RenewCartRequest,
 )
-from holdfast.entrypoints.api.holds.asking import ask_of, errors_of_seats, holder_of, read_holder
+from holdfast.entrypoints.api.holds.domain_requests import (
+    ask_of,
+    errors_of_seats,
+    holder_of,
+    read_holder,
+)
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.services.carts import CartRequest
 

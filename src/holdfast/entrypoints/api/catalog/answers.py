@@ -1,39 +1,13 @@
-"""The shapes of answers, and how they are made of the domain's values. Times are UTC; amounts are
-whole minor units; nobody's e-mail address is in any of them."""
+"""The shapes of answers about events, sessions, pools and ticket types."""
 
-from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import Generic, TypeVar
 from uuid import UUID
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 
 from holdfast.domain.catalog import model
-from holdfast.domain.policy import PolicyOverride
-from holdfast.entrypoints.api.structs import Moment
-
-T = TypeVar("T")
-
-
-class AnswerShape(Struct, frozen=True, gc=False):
-    """A field that has no value is left out: no answer contains null."""
-
-
-class PolicyAnswer(AnswerShape, frozen=True):
-    """The rules that this level sets; the level above decides the others."""
-
-    ttl_seconds: int | UnsetType = UNSET
-    quantity_max: int | UnsetType = UNSET
-    one_active_hold: bool | UnsetType = UNSET
-    refuse_orphans: bool | UnsetType = UNSET
-    checkout_extension_seconds: int | UnsetType = UNSET
-    lifetime_max_seconds: int | UnsetType = UNSET
-    warning_seconds: int | UnsetType = UNSET
-    late_payment_seconds: int | UnsetType = UNSET
-    waitlist: bool | UnsetType = UNSET
-    waiting_seconds: int | UnsetType = UNSET
-    waiting_places_max: int | UnsetType = UNSET
-    waiting_passes_max: int | UnsetType = UNSET
+from holdfast.entrypoints.api.catalog.policy import PolicyAnswer, policy_answer
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, utc, utc_or_unset
 
 
 class EventAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -106,14 +80,6 @@ class AvailabilityAnswer(AnswerShape, frozen=True):
     on_sale: bool
     at: Moment
     ticket_types: list[TicketTypeAvailabilityAnswer]
-
-
-class PageAnswer(AnswerShape, Generic[T], frozen=True):
-    """Newest first. The last page has no `next_cursor`."""
-
-    data: list[T]
-    has_more: bool
-    next_cursor: str | UnsetType = UNSET
 
 
 class EventPage(PageAnswer[EventAnswer], frozen=True):
@@ -206,22 +172,3 @@ def availability_answer(availability: model.SessionAvailability) -> Availability
         at=utc(availability.at),
         ticket_types=ticket_types,
     )
-
-
-def policy_answer(policy: PolicyOverride) -> PolicyAnswer:
-    return PolicyAnswer(
-        **{name: value for name, value in asdict(policy).items() if value is not None}
-    )
-
-
-def utc(moment: datetime) -> datetime:
-    """UTC is written with a Z, whatever time zone the store reads in."""
-    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-
-
-def utc_or_unset(moment: datetime | None) -> datetime | UnsetType:
-    return UNSET if moment is None else utc(moment)
-
-
-def or_unset(value: T | None) -> T | UnsetType:
-    return UNSET if value is None else value
