@@ -193,7 +193,7 @@ def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
         "/api/checkouts/{checkout_id}/complete": {"payment_reference": "pay-1"},
     }
     with_id = [route for route in ROUTES if "{" in route.path and not route.is_of_cart]
-    assert len(with_id) == 25
+    assert len(with_id) == 26
     for route in with_id:
         body = changes.get(route.path, {}) if route.is_unsafe else None
         nobody = {name: str(uuid4()) for name in theirs}

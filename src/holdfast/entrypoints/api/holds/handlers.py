@@ -83,6 +83,11 @@ async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:
     return reply_to(call, answer)
 
 
+async def delete_hold(context: Context, call: Call, body: NoFields) -> Reply:
+    """The same as release_hold, for clients that expect DELETE."""
+    return await release_hold(context, call, body)
+
+
 async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> Reply:
     request = extension_request(HoldId(call.path_id), body)
     if request.is_operator:

@@ -86,6 +86,16 @@ HOLD_ROUTES: tuple[Route[Any], ...] = (
         refusals=(_C.HOLD_EXPIRED, _C.INVALID_HOLD_STATE),
     ),
     Route(
+        method="DELETE",
+        path="/api/holds/{hold_id}",
+        scope=Scope.HOLDS_WRITE,
+        summary="Release a hold, as `release` does",
+        handler=handlers.delete_hold,
+        answer=HoldAnswer,
+        not_found=refusals.hold_not_found(),
+        refusals=(_C.HOLD_EXPIRED, _C.INVALID_HOLD_STATE),
+    ),
+    Route(
         method="POST",
         path="/api/holds/{hold_id}/extend",
         scope=Scope.HOLDS_WRITE,
