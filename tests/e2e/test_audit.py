@@ -165,11 +165,13 @@ def test_it_is_filtered_by_actor_and_time(platform: Platform, owner: Owner) -> N
     assert actions(platform, actor=key) == ["hold.created", "hold.created"]
     assert actions(platform, actor=reaper) == ["hold.expired", "hold.expired"]
     assert actions(platform, actor="nobody") == []
-    at = entries(platform, hold_id=second["hold_id"], action="hold.created")[0]["at"]
+    at = entries(platform, hold_id=second["hold_id"], action="hold.created")[0]["created_at"]
     later = next_moment(at)
-    assert actions(platform, until=at, hold_id=second["hold_id"]) == []
-    assert actions(platform, since=at, until=later, hold_id=second["hold_id"]) == ["hold.created"]
-    assert actions(platform, since=later, hold_id=second["hold_id"]) == ["hold.expired"]
+    assert actions(platform, created_before=at, hold_id=second["hold_id"]) == []
+    assert actions(platform, created_from=at, created_before=later, hold_id=second["hold_id"]) == [
+        "hold.created"
+    ]
+    assert actions(platform, created_from=later, hold_id=second["hold_id"]) == ["hold.expired"]
 
 
 def next_moment(at: str) -> str:

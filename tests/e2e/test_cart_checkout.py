@@ -99,7 +99,7 @@ def test_exactly_one_of_three_says_what_is_paid(platform: Platform) -> None:
         assert first_error(post(platform, "/api/checkouts", body)) == ("hold_ids", code)
     for wrong in ("", "x" * 256, 7):
         field, _ = first_error(post(platform, "/api/checkouts", {"cart_token": wrong}))
-        assert field == "cart"
+        assert field == "cart_token"
 
 
 def test_a_cart_can_still_change_on_its_way_to_pay(platform: Platform) -> None:
@@ -150,7 +150,7 @@ def test_what_was_taken_is_an_amount(platform: Platform) -> None:
 def test_a_hold_of_a_cart_is_confirmed_and_released_like_any_other(platform: Platform) -> None:
     sale = platform.on_sale(10)
     paid, let_go = Cart(platform, sale), Cart(platform, sale)
-    assert ok(confirmed(platform, paid.new(item(sale, 1))))["cart"] == paid.name
+    assert ok(confirmed(platform, paid.new(item(sale, 1))))["cart_token"] == paid.name
     hold = let_go.new(item(sale, 1))
     ok(post(platform, f"/api/holds/{hold['hold_id']}/release", {}))
     assert let_go.now()["status"] == hold_now(platform, hold)["status"] == "cancelled"

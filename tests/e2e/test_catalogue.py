@@ -96,7 +96,7 @@ def test_a_ticket_type_is_created_read_and_changed(platform: Platform) -> None:
     }
     own_pool = platform.client.get(f"/api/pools/{pool_id}").json()
     assert (own_pool["name"], own_pool["capacity"]) == ("Adult", 50)
-    path = f"/api/ticket-types/{made['id']}"
+    path = f"/api/ticket-types/{made['ticket_type_id']}"
     assert platform.client.get(path).json() == made
     change = {"name": "Grown-up", "price": 0, "hold_policy": {"quantity_max": 4}}
     changed = platform.client.patch(path, json=change).json()

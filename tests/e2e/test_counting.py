@@ -72,7 +72,7 @@ class TestOccupancy:
         (pool,) = session["pools"]
         assert {name: value for name, value in pool.items() if name != "pool_id"} == {
             "name": "Floor",
-            "total": 8,
+            "capacity": 8,
             "available": 5,
             "held": 3,
             "sold": 0,
@@ -85,7 +85,7 @@ class TestOccupancy:
         hall = build_hall(platform, rows={"Stalls": {"A": 4}})
         second = platform.made("/api/sessions", {"event_id": hall.event_id, "name": "Saturday"})
         body = {"blocks": [{"name": "Stalls", "rows": ["A"], "seats_per_row": 6}]}
-        platform.made(f"/api/sessions/{second['id']}/seats", body)
+        platform.made(f"/api/sessions/{second['session_id']}/seats", body)
         hall.hold("Stalls A 1")
         answer = occupancy(hall)
         assert counts(answer["seats"]) == (10, 9, 1, 0, 0)
@@ -248,7 +248,7 @@ class TestFindingHolds:
         sale = unreaped.on_sale(100)
         lasting = {"session_id": sale.session_id, "name": "Slow", "price": 1, "capacity": 100}
         slow = unreaped.made("/api/ticket-types", lasting | {"hold_policy": {"ttl_seconds": 1200}})[
-            "id"
+            "ticket_type_id"
         ]
         unreaped.place(sale)
         unreaped_owner.let_pass(unreaped.organization_id, 601)

@@ -54,12 +54,12 @@ def test_a_block_is_created_read_and_changed(platform: Platform) -> None:
         "name": "Stalls",
         "rank": 0,
         "capacity": 9,
-        "seats": 0,
+        "seat_count": 0,
         "ticket_types": sold_here,
         "created_at": block["created_at"],
         "updated_at": block["created_at"],
     }
-    path = f"/api/blocks/{block['id']}"
+    path = f"/api/blocks/{block['block_id']}"
     assert platform.client.get(path).json() == block
     assert pools(platform, session_id) == [("Stalls", 9, 0)]
     wanted = {"name": "Parterre", "rank": 5, "capacity": 12, "ticket_types": sold_here[1:]}
@@ -97,7 +97,7 @@ def test_blocks_are_listed_newest_first_by_session_and_paged(
     ).json()
     listed = first["data"] + rest["data"]
     assert [each["name"] for each in listed] == [*reversed(names), "Stalls"]
-    assert [each["seats"] for each in listed] == [0, 0, 0, 6]
+    assert [each["seat_count"] for each in listed] == [0, 0, 0, 6]
     assert (first["has_more"], rest["has_more"], rest.get("next_cursor")) == (True, False, None)
     assert len(platform.client.get("/api/blocks").json()["data"]) == 5
     assert neighbour.client.get("/api/blocks", params=query).json()["data"] == []
@@ -110,7 +110,7 @@ def test_a_name_is_taken_once_in_a_session(platform: Platform, owner: Owner) -> 
     before = owner.everything(platform.organization_id)
     again = platform.client.post("/api/blocks", json=other | {"name": "Stalls", "capacity": 1})
     problem_of(again, 409, "duplicate_block")
-    renamed = platform.client.patch(f"/api/blocks/{balcony['id']}", json={"name": "Stalls"})
+    renamed = platform.client.patch(f"/api/blocks/{balcony['block_id']}", json={"name": "Stalls"})
     problem_of(renamed, 409, "duplicate_block")
     assert owner.everything(platform.organization_id) == before
     assert change(platform, hall, name="Stalls").status_code == 200

@@ -391,7 +391,7 @@ def test_every_combination_of_filters_finds_its_holds(
         ]
         filters = {
             "session_id": session and session.session_id,
-            "email": address,
+            "customer_email": address,
             "status": wanted_status,
         }
         given = {name: value for name, value in filters.items() if value is not None}
@@ -404,9 +404,9 @@ def test_every_combination_of_filters_finds_its_holds(
 def test_holds_are_found_by_address_in_any_case(platform: Platform) -> None:
     sale = platform.on_sale(5)
     hold = placed(platform.place(sale, customer_email="Ann.Lee@Example.com"))
-    found = listed(platform, email="ann.lee@example.COM")
+    found = listed(platform, customer_email="ann.lee@example.COM")
     assert [each["hold_id"] for each in found] == [hold["hold_id"]]
-    assert listed(platform, email="nn.lee@example.com") == []
+    assert listed(platform, customer_email="nn.lee@example.com") == []
 
 
 def test_pages_have_no_gap_and_no_double_while_holds_arrive(platform: Platform) -> None:

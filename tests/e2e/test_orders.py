@@ -9,6 +9,7 @@ import pytest
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.orders import reader
 from holdfast.domain.ids import OrganizationId
+from holdfast.ports.orders import OrderFilter
 from holdfast.ports.paging import PageRequest
 from tests.e2e.answers import first_error, moment, problem_of
 from tests.e2e.halls import build_hall
@@ -108,7 +109,7 @@ def test_a_page_of_orders_ends_before_it_has_too_many_tickets(
         database.open()
         while not pages or after is not None:
             request = PageRequest(size=3, after=after)
-            page = reader.PostgresOrders(database).orders(organization_id, request)
+            page = reader.PostgresOrders(database).orders(organization_id, OrderFilter(), request)
             pages.append([len(order.tickets) for order in page.items])
             after = page.next
     assert pages == [[3, 1], [5], [3], [2, 1]]

@@ -111,7 +111,8 @@ def test_the_window_of_the_sale_opens_and_closes(platform: Platform) -> None:
     ):
         answer = changed(platform, sale, **window)
         assert answer.status_code == 200, answer.text
-        assert window.items() <= answer.json().items()
+        for name, value in window.items():
+            assert answer.json().get(name) == value
         placed = platform.place(sale)
         if is_open:
             assert placed.status_code == 201, placed.text
@@ -172,13 +173,15 @@ def test_the_newer_rules_of_holds_are_set_changed_and_left_to_the_event(
     path = f"/api/events/{event['event_id']}"
     policy = {"hold_policy": {"refuse_orphans": False, "one_active_hold": None}}
     after = platform.client.patch(path, json=policy).json()["hold_policy"]
-    assert (after["one_active_hold"], after.get("refuse_orphans")) == (None, False)
+    assert (after.get("one_active_hold"), after.get("refuse_orphans")) == (None, False)
     session = platform.made("/api/sessions", {"event_id": event["event_id"], "name": "Friday"})
     ticket = {"session_id": session["session_id"], "name": "Seat", "price": 1, "is_seated": True}
     made = platform.made("/api/ticket-types", ticket | {"hold_policy": {"refuse_orphans": True}})
     assert made["hold_policy"]["refuse_orphans"] is True
     change = {"hold_policy": {"one_active_hold": False}}
-    changed = platform.client.patch(f"/api/ticket-types/{made['id']}", json=change).json()
+    changed = platform.client.patch(
+        f"/api/ticket-types/{made['ticket_type_id']}", json=change
+    ).json()
     said = {name: value for name, value in changed["hold_policy"].items() if value is not None}
     assert said == {"one_active_hold": False, "refuse_orphans": True}
 

@@ -95,7 +95,7 @@ def test_a_description_becomes_seats(platform: Platform, owner: Owner) -> None:
         ("Balcony", "Z", 0, "2", 1, 0.0, 0.0, ""),
         ("Balcony", "Z", 0, "1", 2, 1.0, 0.0, ""),
     ]
-    block = platform.client.get(f"/api/blocks/{imported['blocks'][0]['id']}").json()
+    block = platform.client.get(f"/api/blocks/{imported['blocks'][0]['block_id']}").json()
     assert (block["name"], block["seat_count"], block.get("capacity")) == ("Stalls", 7, None)
 
 
@@ -112,9 +112,9 @@ def test_the_terms_of_a_new_block_come_with_it(platform: Platform) -> None:
     answer = send_layouts(platform, session_id, first, second)
     assert answer.status_code == 201, answer.text
     (block,) = answer.json()["blocks"]
-    read = platform.client.get(f"/api/blocks/{block['id']}").json()
+    read = platform.client.get(f"/api/blocks/{block['block_id']}").json()
     assert {name: read[name] for name in terms} == terms
-    assert read["seats"] == block["seats_added"] == 10
+    assert read["seat_count"] == block["seats_added"] == 10
     again = send_layouts(platform, session_id, {**first, "rows": ["C"]})
     assert errors_of(again) == [("blocks[0]", "conflicting_fields")]
 

@@ -64,7 +64,7 @@ def test_a_row_is_a_few_lists(platform: Platform) -> None:
     }
     assert row["seat_numbers"] == ["1", "2", "3"]
     assert row["status"] == "aha"
-    assert row["held_until"] == {"1": int(moment(hold["expires_at"]).timestamp())}
+    assert row["held_until_unix"] == {"1": int(moment(hold["expires_at"]).timestamp())}
     assert (row["accessible"], row["companion"], row["restricted_view"]) == ([0, 2], [1], [2])
     assert len(row["x"]) == 3
     assert isinstance(row["y"], int | float), "all seats of a row are as far back"
@@ -163,7 +163,7 @@ def test_changes_since_a_version(hall: NamedHall) -> None:
     assert answer["complete"] is False
     until = int(moment(hold["expires_at"]).timestamp())
     assert answer["seats"][0].keys() == {"seat_id", "status", "held_until_unix", "version"}
-    assert {seat["held_until"] for seat in answer["seats"]} == {until}
+    assert {seat["held_until_unix"] for seat in answer["seats"]} == {until}
     assert {seat["version"] for seat in answer["seats"]} == {2}
     later = answer["version"]
     hall.platform.client.post(f"/api/holds/{hold['hold_id']}/release")
@@ -291,7 +291,7 @@ def test_twenty_thousand_held_seats_fit_in_a_megabyte(platform: Platform, owner:
     seat_map = answer.json()
     assert len(seats_of(seat_map)) == SEATS
     assert set(statuses_of(seat_map).values()) == {"h"}
-    held = [row["held_until"] for block in seat_map["blocks"] for row in block["rows"]]
+    held = [row["held_until_unix"] for block in seat_map["blocks"] for row in block["rows"]]
     assert sum(map(len, held)) == SEATS
     assert len(answer.content) < BYTES_MAX
     assert seconds < 2

@@ -50,12 +50,15 @@ class HoldFilter:
     """A lapsed hold counts as expired here too; `is_lapsed` finds those that only the clock has
     ended so far."""
 
+    event_id: EventId | None = None
     session_id: SessionId | None = None
     status: HoldStatus | None = None
     email: EmailAddress | None = None
     user_id: str | None = None
     reference: str | None = None
     is_lapsed: bool = False
+    created_from: datetime | None = None
+    created_before: datetime | None = None
 
 
 class HoldOrder(StrEnum):

@@ -1,9 +1,9 @@
 """The shapes of answers about the audit."""
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.entrypoints.api.http.cursors import audit_cursor_text
 from holdfast.entrypoints.api.http.fields import Moment
@@ -15,17 +15,27 @@ from holdfast.services.audit.trail import AuditPage
 class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
     """What was done to a hold or to a seat, by whom and from where."""
 
-    entry_id: int
+    entry_id: Annotated[
+        int, Meta(description="Number of the entry; a later entry has a higher one.")
+    ]
     created_at: Moment
-    action: str
-    hold_id: UUID | UnsetType = UNSET
-    seat_id: UUID | UnsetType = UNSET
-    actor: str
+    action: Annotated[str, Meta(description="What was done, such as `hold.extended`.")]
+    hold_id: Annotated[UUID, Meta(description="The hold that it was done to.")] | UnsetType = UNSET
+    seat_id: Annotated[UUID, Meta(description="The seat that it was done to.")] | UnsetType = UNSET
+    actor: Annotated[str, Meta(description="Who did it: a key, or a background duty.")]
     request_id: str
-    ip: str | UnsetType = UNSET
-    user_agent: str | UnsetType = UNSET
-    old: dict[str, Any] | UnsetType = UNSET
-    new: dict[str, Any]
+    ip: Annotated[str, Meta(description="Address that the request came from.")] | UnsetType = UNSET
+    user_agent: Annotated[str, Meta(description="Program that sent the request.")] | UnsetType = (
+        UNSET
+    )
+    old: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="What it was before; left out for what was not there before."),
+        ]
+        | UnsetType
+    ) = UNSET
+    new: Annotated[dict[str, Any], Meta(description="What it is now.")]
 
 
 class AuditPageAnswer(PageAnswer[AuditEntryAnswer], frozen=True):

@@ -9,27 +9,19 @@ from holdfast.entrypoints.api.http.cursors import audit_entry_id
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.replies import reply_to_reading
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.http.shapes import given_or_none
+from holdfast.entrypoints.api.http.shapes import filters_of
 from holdfast.ports.access import Scope
 from holdfast.ports.audit.reader import AuditFilter
 from holdfast.services.audit import trail
 
 
 async def list_audit(context: Context, call: Call, query: AuditQuery) -> Reply:
-    only = AuditFilter(
-        hold_id=given_or_none(query.hold_id),
-        seat_id=given_or_none(query.seat_id),
-        action=given_or_none(query.action),
-        actor=given_or_none(query.actor),
-        created_from=given_or_none(query.created_from),
-        created_before=given_or_none(query.created_before),
-    )
     found = await context.blocking.run(
         call.principal.organization_id,
         trail.entries,
         context.audit,
         call.principal.organization_id,
-        only,
+        AuditFilter(**filters_of(query)),
         query.limit,
         audit_entry_id(query),
     )
@@ -42,6 +34,7 @@ AUDIT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/audit",
         scope=Scope.AUDIT_READ,
         summary="Read who did what, newest first",
+        returns="A page of the audit log.",
         handler=list_audit,
         query=AuditQuery,
         answer=AuditPageAnswer,

@@ -5,23 +5,37 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.ids import HoldId
-from holdfast.entrypoints.api.http.fields import AN_ID, CreatedBefore, CreatedFrom, SeatRef
-from holdfast.entrypoints.api.http.shapes import PageQuery
+from holdfast.entrypoints.api.http.fields import AN_ID, SeatRef
+from holdfast.entrypoints.api.http.shapes import CreatedQuery
 
 ACTION_LENGTH_MAX = 100
 ACTOR_LENGTH_MAX = 255
 
 
-class AuditQuery(PageQuery, frozen=True):
+class AuditQuery(CreatedQuery, frozen=True):
     hold_id: Annotated[HoldId, AN_ID] | UnsetType = UNSET
     seat_id: SeatRef | UnsetType = UNSET
     action: (
-        Annotated[str, Meta(min_length=1, max_length=ACTION_LENGTH_MAX, examples=["hold.extended"])]
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=ACTION_LENGTH_MAX,
+                description="Entries of this action.",
+                examples=["hold.extended"],
+            ),
+        ]
         | UnsetType
     ) = UNSET
     actor: (
-        Annotated[str, Meta(min_length=1, max_length=ACTOR_LENGTH_MAX, examples=["reaper"])]
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=ACTOR_LENGTH_MAX,
+                description="Entries of this actor.",
+                examples=["reaper"],
+            ),
+        ]
         | UnsetType
     ) = UNSET
-    created_from: CreatedFrom | UnsetType = UNSET
-    created_before: CreatedBefore | UnsetType = UNSET

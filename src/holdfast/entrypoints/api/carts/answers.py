@@ -31,7 +31,10 @@ class EmptyCartAnswer(AnswerShape, frozen=True):
 
     cart_token: str
     status: CartStatus
-    released_hold_id: UUID | UnsetType = UNSET
+    released_hold_id: (
+        Annotated[UUID, Meta(description="The hold that was released now, if there was one.")]
+        | UnsetType
+    ) = UNSET
 
 
 def cart_hold_answer(found: HoldInLine) -> CartHoldAnswer:

@@ -38,7 +38,10 @@ class FillCartRequest(RequestShape, frozen=True):
     `session_id` and at least one of `customer_email` and `user_id` are needed. No items at all let
     go of everything; then the holder, if one is named, has to be the cart's."""
 
-    items: Annotated[list[CartItemRequest], Meta(max_length=LINES_MAX)]
+    items: Annotated[
+        Annotated[list[CartItemRequest], Meta(max_length=LINES_MAX)],
+        Meta(description="All items of the cart."),
+    ]
     session_id: Annotated[SessionId, AN_ID] | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None

@@ -1,8 +1,9 @@
 """The shapes of answers about events, sessions, pools and ticket types."""
 
+from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog import model
 from holdfast.entrypoints.api.catalog.policy import PolicyAnswer, policy_answer
@@ -40,7 +41,7 @@ class PoolAnswer(AnswerShape, frozen=True):
     session_id: UUID
     name: str
     capacity: int
-    held: int
+    held: Annotated[int, Meta(description="How many live holds have.")]
     sold: int
     available: int
 
@@ -76,10 +77,12 @@ class AvailabilityAnswer(AnswerShape, frozen=True):
 
     session_id: UUID
     event_id: UUID
-    event_status: model.EventStatus
-    on_sale: bool
+    event_status: Annotated[model.EventStatus, Meta(description="Status of the event.")]
+    on_sale: Annotated[bool, Meta(description="Whether tickets can be held now.")]
     at: Moment
-    ticket_types: list[TicketTypeAvailabilityAnswer]
+    ticket_types: Annotated[
+        list[TicketTypeAvailabilityAnswer], Meta(description="What is left of each ticket type.")
+    ]
 
 
 class EventPage(PageAnswer[EventAnswer], frozen=True):

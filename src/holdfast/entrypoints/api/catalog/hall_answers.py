@@ -1,8 +1,9 @@
 """The shapes of answers about blocks and about an import of seats."""
 
+from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog import model
 from holdfast.domain.catalog.seat_import import ImportedSeats
@@ -23,9 +24,18 @@ class BlockAnswer(AnswerShape, frozen=True, kw_only=True):
     session_id: UUID
     name: str
     rank: int
-    capacity: int | UnsetType = UNSET
+    capacity: (
+        Annotated[
+            int,
+            Meta(description="The most that may be held and sold at once; without it, all seats."),
+        ]
+        | UnsetType
+    ) = UNSET
     seat_count: int
-    ticket_types: list[SoldHereAnswer]
+    ticket_types: Annotated[
+        list[SoldHereAnswer],
+        Meta(description="What is sold here; empty where every seated ticket type is."),
+    ]
     created_at: Moment
     updated_at: Moment
 
@@ -43,7 +53,7 @@ class ImportedBlockAnswer(AnswerShape, frozen=True):
 class ImportAnswer(AnswerShape, frozen=True):
     session_id: UUID
     seats_added: int
-    blocks: list[ImportedBlockAnswer]
+    blocks: Annotated[list[ImportedBlockAnswer], Meta(description="The blocks that got seats.")]
 
 
 def block_answer(block: model.Block) -> BlockAnswer:

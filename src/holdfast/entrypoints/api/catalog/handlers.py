@@ -26,8 +26,9 @@ from holdfast.entrypoints.api.catalog.structs import (
     CreatePoolRequest,
     CreateSessionRequest,
     CreateTicketTypeRequest,
-    OfEventQuery,
+    EventsQuery,
     OfSessionQuery,
+    SessionsQuery,
 )
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
@@ -40,18 +41,20 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_listing,
     reply_to_reading,
 )
-from holdfast.entrypoints.api.http.shapes import NoFields, PageQuery, given_or_none
+from holdfast.entrypoints.api.http.shapes import NoFields, filters_of, given_or_none
+from holdfast.ports.catalog import EventFilter, SessionFilter
 from holdfast.services import reads
 from holdfast.services.catalog.changes import Cataloguing
 
 
-async def list_events(context: Context, call: Call, query: PageQuery) -> Reply:
+async def list_events(context: Context, call: Call, query: EventsQuery) -> Reply:
     organization_id = call.principal.organization_id
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.events,
         context.catalogue,
         organization_id,
+        EventFilter(**filters_of(query)),
         page_request(query),
     )
     return reply_to_listing(call, found, event_answer)
@@ -97,13 +100,13 @@ async def change_event(context: Context, call: Call, body: ChangeEventRequest) -
     return reply_to(call, answer)
 
 
-async def list_sessions(context: Context, call: Call, query: OfEventQuery) -> Reply:
+async def list_sessions(context: Context, call: Call, query: SessionsQuery) -> Reply:
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.sessions,
         context.catalogue,
         call.principal.organization_id,
-        given_or_none(query.event_id),
+        SessionFilter(**filters_of(query)),
         page_request(query),
     )
     return reply_to_listing(call, found, session_answer)

@@ -66,21 +66,22 @@ LatePaymentSeconds: TypeAlias = Annotated[
 
 
 Waitlist: TypeAlias = Annotated[
-    bool, Meta(description="Who finds nothing left waits in line, instead of being refused.")
+    bool,
+    Meta(description="Buyers who find nothing left join the waitlist, instead of being refused."),
 ]
 WaitingSeconds: TypeAlias = Annotated[
-    int, policy_number("waiting_seconds", "How long a place in the line lasts.", 86_400)
+    int, policy_number("waiting_seconds", "How long a waiting hold waits.", 86_400)
 ]
 WaitingPlacesMax: TypeAlias = Annotated[
     int,
-    policy_number("waiting_places_max", "The most places in line of one holder, in a session.", 4),
+    policy_number("waiting_places_max", "The most waiting holds of one holder, in a session.", 4),
 ]
 WaitingPassesMax: TypeAlias = Annotated[
     int,
     policy_number(
         "waiting_passes_max",
-        "How often smaller parties may pass the first in line, who needs more than is free; 0: "
-        "never.",
+        "How many smaller parties may overtake the first party, which needs more than is free; 0: "
+        "none.",
         3,
     ),
 ]
@@ -123,18 +124,18 @@ class PolicyChangeRequest(RequestShape, frozen=True):
 class PolicyAnswer(AnswerShape, frozen=True):
     """The rules that this level sets; the level above decides the others."""
 
-    ttl_seconds: int | UnsetType = UNSET
-    quantity_max: int | UnsetType = UNSET
-    one_active_hold: bool | UnsetType = UNSET
-    refuse_orphans: bool | UnsetType = UNSET
-    checkout_extension_seconds: int | UnsetType = UNSET
-    lifetime_max_seconds: int | UnsetType = UNSET
-    warning_seconds: int | UnsetType = UNSET
-    late_payment_seconds: int | UnsetType = UNSET
-    waitlist: bool | UnsetType = UNSET
-    waiting_seconds: int | UnsetType = UNSET
-    waiting_places_max: int | UnsetType = UNSET
-    waiting_passes_max: int | UnsetType = UNSET
+    ttl_seconds: TtlSeconds | UnsetType = UNSET
+    quantity_max: QuantityMax | UnsetType = UNSET
+    one_active_hold: OneActiveHold | UnsetType = UNSET
+    refuse_orphans: RefuseOrphans | UnsetType = UNSET
+    checkout_extension_seconds: CheckoutExtensionSeconds | UnsetType = UNSET
+    lifetime_max_seconds: LifetimeMaxSeconds | UnsetType = UNSET
+    warning_seconds: WarningSeconds | UnsetType = UNSET
+    late_payment_seconds: LatePaymentSeconds | UnsetType = UNSET
+    waitlist: Waitlist | UnsetType = UNSET
+    waiting_seconds: WaitingSeconds | UnsetType = UNSET
+    waiting_places_max: WaitingPlacesMax | UnsetType = UNSET
+    waiting_passes_max: WaitingPassesMax | UnsetType = UNSET
 
 
 def policy_answer(policy: PolicyOverride) -> PolicyAnswer:

@@ -17,8 +17,10 @@ from holdfast.entrypoints.api.http.fields import (
     Moment,
     Name,
     SessionRef,
+    StartsBefore,
+    StartsFrom,
 )
-from holdfast.entrypoints.api.http.shapes import PageQuery, RequestShape
+from holdfast.entrypoints.api.http.shapes import CreatedQuery, PageQuery, RequestShape
 
 POOLS_PER_TYPE_MAX = 20
 
@@ -86,10 +88,15 @@ class CreateTicketTypeRequest(RequestShape, frozen=True):
     session_id: SessionRef
     name: Name
     price: Amount
-    capacity: Capacity | None = None
+    capacity: (
+        Annotated[
+            Capacity, Meta(description="Capacity of a pool of its own, named like the ticket type.")
+        ]
+        | None
+    ) = None
     pool_ids: PoolIds | None = None
     hold_policy: PolicyRequest | None = None
-    is_seated: bool = False
+    is_seated: Annotated[bool, Meta(description="Whether its tickets are seats.")] = False
 
 
 class ChangeTicketTypeRequest(RequestShape, frozen=True):
@@ -99,8 +106,33 @@ class ChangeTicketTypeRequest(RequestShape, frozen=True):
     hold_policy: PolicyChangeRequest | UnsetType = UNSET
 
 
-class OfEventQuery(PageQuery, frozen=True):
+class EventsQuery(CreatedQuery, frozen=True):
+    """`starts_from` and `starts_before` find events with a session that starts then."""
+
+    status: Annotated[EventStatus, Meta(description="Events of this status.")] | UnsetType = UNSET
+    starts_from: (
+        Annotated[
+            StartsFrom, Meta(description="Events with a session that starts at this time or later.")
+        ]
+        | UnsetType
+    ) = UNSET
+    starts_before: (
+        Annotated[
+            StartsBefore, Meta(description="Events with a session that starts before this time.")
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class SessionsQuery(CreatedQuery, frozen=True):
+    """`event_status` is the status of the session's event."""
+
     event_id: EventRef | UnsetType = UNSET
+    event_status: (
+        Annotated[EventStatus, Meta(description="Sessions of events of this status.")] | UnsetType
+    ) = UNSET
+    starts_from: StartsFrom | UnsetType = UNSET
+    starts_before: StartsBefore | UnsetType = UNSET
 
 
 class OfSessionQuery(PageQuery, frozen=True):

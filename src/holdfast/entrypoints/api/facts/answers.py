@@ -17,13 +17,19 @@ class FactAnswer(AnswerShape, frozen=True):
     """A fact in the very envelope that it is published in; `hold.expired` has no
     `idempotency_key`."""
 
-    event_id: UUID
-    event_type: str
-    occurred_at: Moment
-    aggregate_id: UUID
-    payload: dict[str, Any]
+    event_id: Annotated[UUID, Meta(description="Id of the fact, however often it is delivered.")]
+    event_type: Annotated[str, Meta(description="Type of the fact, such as `hold.created`.")]
+    occurred_at: Annotated[Moment, Meta(description="When it happened.")]
+    aggregate_id: Annotated[
+        UUID, Meta(description="Id of the hold, seat or order that it is about.")
+    ]
+    payload: Annotated[
+        dict[str, Any], Meta(description="What happened; each type has its own fields.")
+    ]
     cursor: Annotated[str, Meta(description="Send it as `cursor` to go on behind this fact.")]
-    idempotency_key: UUID | UnsetType = UNSET
+    idempotency_key: (
+        Annotated[UUID, Meta(description="The same at every delivery.")] | UnsetType
+    ) = UNSET
 
 
 class FactPageAnswer(AnswerShape, frozen=True):

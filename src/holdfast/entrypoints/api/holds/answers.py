@@ -35,8 +35,12 @@ class LineAnswer(AnswerShape, frozen=True):
     quantity: int
     unit_price: int
     subtotal: int
-    seat: LineSeatAnswer | UnsetType = UNSET
-    cart_item_id: str | UnsetType = UNSET
+    seat: (
+        Annotated[LineSeatAnswer, Meta(description="The seat, if the line is one.")] | UnsetType
+    ) = UNSET
+    cart_item_id: (
+        Annotated[str, Meta(description="The item of the cart that it is for.")] | UnsetType
+    ) = UNSET
     group_id: UUID | UnsetType = UNSET
 
 
@@ -47,9 +51,14 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
 
     hold_id: UUID
     session_id: UUID
-    ticket_type_id: UUID | UnsetType = UNSET
-    quantity: int
-    status: HoldStatus
+    ticket_type_id: (
+        Annotated[UUID, Meta(description="Id of the ticket type; left out with several lines.")]
+        | UnsetType
+    ) = UNSET
+    quantity: Annotated[int, Meta(description="Number of tickets, over all lines.")]
+    status: Annotated[
+        HoldStatus, Meta(description="`waiting`, `active`, `converted`, `expired` or `cancelled`.")
+    ]
     expires_at: Moment
     created_at: Moment
     reference: Annotated[str, Meta(description="To read out over the telephone.")]
@@ -61,21 +70,46 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     ]
     version: Annotated[int, Meta(description="Rises with every change of the hold.")]
     updated_at: Moment
-    held_at: Moment | UnsetType = UNSET
-    confirmed_at: Moment | UnsetType = UNSET
-    cancelled_at: Moment | UnsetType = UNSET
-    expired_at: Moment | UnsetType = UNSET
+    held_at: (
+        Annotated[Moment, Meta(description="When it got its places; left out while it waits.")]
+        | UnsetType
+    ) = UNSET
+    confirmed_at: Annotated[Moment, Meta(description="When it was paid.")] | UnsetType = UNSET
+    cancelled_at: Annotated[Moment, Meta(description="When it was released.")] | UnsetType = UNSET
+    expired_at: Annotated[Moment, Meta(description="When its end was recorded.")] | UnsetType = (
+        UNSET
+    )
     seat_ids: list[UUID]
-    adjacent: bool | UnsetType = UNSET
+    adjacent: (
+        Annotated[bool, Meta(description="Whether the seats are side by side; only with seats.")]
+        | UnsetType
+    ) = UNSET
     minutes_remaining: Annotated[int, Meta(description="Whole minutes, rounded down.")]
     source: Source
-    cart_token: str | UnsetType = UNSET
+    cart_token: Annotated[str, Meta(description="The cart that it belongs to.")] | UnsetType = UNSET
     notes: str | UnsetType = UNSET
-    checkout_id: UUID | UnsetType = UNSET
-    order_id: UUID | UnsetType = UNSET
-    replaces_hold_id: UUID | UnsetType = UNSET
-    position: int | UnsetType = UNSET
-    estimated_wait_seconds: int | UnsetType = UNSET
+    checkout_id: (
+        Annotated[UUID, Meta(description="The checkout that it is or was in.")] | UnsetType
+    ) = UNSET
+    order_id: Annotated[UUID, Meta(description="The order that it became.")] | UnsetType = UNSET
+    replaces_hold_id: (
+        Annotated[UUID, Meta(description="The expired hold whose late payment this hold replaces.")]
+        | UnsetType
+    ) = UNSET
+    position: (
+        Annotated[
+            int,
+            Meta(description="Queue position while it waits; 1 is next. Not in lists."),
+        ]
+        | UnsetType
+    ) = UNSET
+    estimated_wait_seconds: (
+        Annotated[
+            int,
+            Meta(description="How long it waits at the pace of the queue so far."),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class HoldPage(PageAnswer[HoldAnswer], frozen=True):

@@ -9,7 +9,11 @@ from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import require_scope
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold_answer
-from holdfast.entrypoints.api.holds.domain_requests import email_of, extension_request, hold_request
+from holdfast.entrypoints.api.holds.domain_requests import (
+    extension_request,
+    hold_request,
+    holder_filters,
+)
 from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
 from holdfast.entrypoints.api.holds.structs import (
     ExtendHoldRequest,
@@ -136,19 +140,14 @@ async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
 
 
 def _hold_filter(query: HoldsQuery) -> HoldFilter:
-    status, reference = given_or_none(query.status), given_or_none(query.reference)
+    status = given_or_none(query.status)
     if query.lapsed and status is not None:
         message = "Holds that have lapsed are neither active nor ended: leave status out"
         raise invalid([FieldError("status", "conflicting_fields", message)])
     if query.order is HoldOrder.EXPIRY and status not in {None, HoldStatus.ACTIVE}:
         message = "Only live holds are listed in the order of their expiry"
         raise invalid([FieldError("status", "conflicting_fields", message)])
-    return HoldFilter(
-        session_id=given_or_none(query.session_id),
-        status=status,
-        email=email_of(query.customer_email),
-        user_id=given_or_none(query.user_id),
-        # Read out over the telephone, so it may come in any case.
-        reference=None if reference is None else reference.upper(),
-        is_lapsed=query.lapsed,
-    )
+    only = holder_filters(query)
+    only["is_lapsed"] = only.pop("lapsed")
+    del only["order"]
+    return HoldFilter(**only)

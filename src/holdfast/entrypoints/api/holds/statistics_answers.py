@@ -22,25 +22,30 @@ class WindowAnswer(AnswerShape, frozen=True, kw_only=True):
     those among them that went to the checkout: how many came to no order. `renewed` are carts that
     came back after their hold had expired, `changed` carts whose hold was changed."""
 
-    since: Moment
-    holds: int
-    holders: int
-    holds_per_holder: float | UnsetType = UNSET
+    since: Annotated[Moment, Meta(description="Start of the window.")]
+    holds: Annotated[int, Meta(description="Holds that were made.")]
+    holders: Annotated[int, Meta(description="People who made them.")]
+    holds_per_holder: Annotated[float, Meta(description="The ratio of the two.")] | UnsetType = (
+        UNSET
+    )
     reservations_per_minute: Annotated[
         float, Meta(description="Since the first hold of the window, which is a minute at least.")
     ]
-    expired: int
+    expired: Annotated[int, Meta(description="Holds whose time was up.")]
     expiration_rate: Rate = UNSET
-    converted: int
+    converted: Annotated[int, Meta(description="Holds that were paid for.")]
     conversion_rate: Rate = UNSET
-    cancelled: int
-    renewed: int
-    changed: int
+    cancelled: Annotated[int, Meta(description="Holds that were released.")]
+    renewed: Annotated[int, Meta(description="Carts that came back after their hold had expired.")]
+    changed: Annotated[int, Meta(description="Carts whose hold was changed.")]
     promoted: Annotated[int, Meta(description="Got their places after they had waited.")]
     left_waitlist: Annotated[
         int, Meta(description="Left the waitlist, or ran out of time on it, before their turn.")
     ]
-    average_wait_seconds: float | UnsetType = UNSET
+    average_wait_seconds: (
+        Annotated[float, Meta(description="How long those who were promoted had waited.")]
+        | UnsetType
+    ) = UNSET
     checkouts: Annotated[int, Meta(description="Whose holder went to pay, or has paid.")]
     hold_to_checkout_rate: Rate = UNSET
     abandonment_rate: Rate = UNSET
@@ -54,15 +59,27 @@ class StatsAnswer(AnswerShape, frozen=True):
     out of time and are yet to be cleaned up. `window` says what became of the holds of the last
     hours."""
 
-    active_holds: int
-    expired_holds: int
-    total_held_tickets: int
-    total_held_seats: int
-    holds_expiring_soon: int
-    waiting_parties: int
-    expired_waiting_parties: int
+    active_holds: Annotated[int, Meta(description="Live holds.")]
+    expired_holds: Annotated[
+        int,
+        Meta(
+            description="Holds that have lapsed and are yet to be cleaned up, which delays nobody."
+        ),
+    ]
+    total_held_tickets: Annotated[int, Meta(description="Tickets of live holds.")]
+    total_held_seats: Annotated[int, Meta(description="How many of those are assigned seats.")]
+    holds_expiring_soon: Annotated[
+        int, Meta(description="Live holds that end within five minutes.")
+    ]
+    waiting_parties: Annotated[int, Meta(description="Parties on the waitlist.")]
+    expired_waiting_parties: Annotated[
+        int,
+        Meta(
+            description="Parties that ran out of time on the waitlist and are yet to be cleaned up."
+        ),
+    ]
     at: Moment
-    window: WindowAnswer
+    window: Annotated[WindowAnswer, Meta(description="What became of the holds of the last hours.")]
 
 
 def stats_answer(statistics: Statistics) -> StatsAnswer:

@@ -13,18 +13,19 @@ from holdfast.entrypoints.api.http.fields import (
     BlockRef,
     CartToken,
     Email,
+    EventRef,
     HoldRef,
+    Reference,
     SeatRef,
     SessionRef,
     TicketCount,
     TicketTypeRef,
     UserId,
 )
-from holdfast.entrypoints.api.http.shapes import PageQuery, RequestShape
+from holdfast.entrypoints.api.http.shapes import CreatedQuery, RequestShape
 from holdfast.ports.holds import HoldOrder
 from holdfast.services.holds.statistics import HOURS_MAX
 
-REFERENCE_LENGTH_MAX = 20
 STATS_HOURS_DEFAULT = 24
 SECONDS_PER_MINUTE = 60
 
@@ -59,9 +60,6 @@ Notes: TypeAlias = Annotated[
         extra={"message": f"Must be 1 to {NOTES_LENGTH_MAX} characters"},
     ),
 ]
-Reference: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=REFERENCE_LENGTH_MAX, examples=["K7M2QX"])
-]
 
 
 class AskedLine(RequestShape, frozen=True):
@@ -88,10 +86,22 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     ticket_type_id: TicketTypeRef | None = None
     quantity: TicketCount | None = None
     unit_price: Amount | None = None
-    lines: Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)] | None = None
+    lines: (
+        Annotated[
+            Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)],
+            Meta(description="Several lines, instead of one ticket type or seats."),
+        ]
+        | None
+    ) = None
     customer_email: Email | None = None
     user_id: UserId | None = None
-    hold_id: HoldRef | None = None
+    hold_id: (
+        Annotated[
+            HoldRef,
+            Meta(description="An id of your choice: the same id sent again never holds twice."),
+        ]
+        | None
+    ) = None
     seat_ids: SeatIds | None = None
     block_id: BlockRef | None = None
     accessible: AccessibleCount | None = None
@@ -100,7 +110,13 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     source: Source | None = None
     cart_token: CartToken | None = None
     notes: Notes | None = None
-    offer_alternative: bool | None = None
+    offer_alternative: (
+        Annotated[
+            bool,
+            Meta(description="Whether a refusal for seats that are taken offers the next best."),
+        ]
+        | None
+    ) = None
 
 
 class ExtendHoldRequest(RequestShape, frozen=True):
@@ -108,29 +124,59 @@ class ExtendHoldRequest(RequestShape, frozen=True):
     `as_operator`, beyond what the policy allows: for keys with the scope holds:operate."""
 
     minutes: (
-        Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE, examples=[5])] | None
+        Annotated[
+            Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE, examples=[5])],
+            Meta(description="How many minutes longer."),
+        ]
+        | None
     ) = None
-    seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300])] | None = None
+    seconds: (
+        Annotated[
+            Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300])],
+            Meta(description="How many seconds longer."),
+        ]
+        | None
+    ) = None
     customer_email: Email | None = None
     user_id: UserId | None = None
-    as_operator: bool | None = None
+    as_operator: (
+        Annotated[
+            bool,
+            Meta(description="Whether it may go beyond the policy; needs the scope holds:operate."),
+        ]
+        | None
+    ) = None
 
 
-class HoldsQuery(PageQuery, frozen=True):
+class HoldsQuery(CreatedQuery, frozen=True):
     """`lapsed` finds holds whose time is up and of which nobody has written that down yet; `order`
     of `expiry` lists live holds, the next to expire first."""
 
+    event_id: EventRef | UnsetType = UNSET
     session_id: SessionRef | UnsetType = UNSET
-    status: HoldStatus | UnsetType = UNSET
+    status: (
+        Annotated[
+            HoldStatus, Meta(description="Holds of this status; a lapsed hold counts as expired.")
+        ]
+        | UnsetType
+    ) = UNSET
     customer_email: Email | UnsetType = UNSET
     user_id: UserId | UnsetType = UNSET
     reference: Reference | UnsetType = UNSET
-    lapsed: bool = False
-    order: HoldOrder = HoldOrder.NEWEST
+    lapsed: Annotated[
+        bool, Meta(description="Only holds whose time is up and whose end is not recorded yet.")
+    ] = False
+    order: Annotated[
+        HoldOrder,
+        Meta(description="`newest` first, or `expiry`: live holds, the next to end first."),
+    ] = HoldOrder.NEWEST
 
 
 class StatsQuery(RequestShape, frozen=True):
     """`hours` is how far `window` goes back."""
 
     session_id: SessionRef | UnsetType = UNSET
-    hours: Annotated[int, Meta(ge=1, le=HOURS_MAX, examples=[24])] = STATS_HOURS_DEFAULT
+    hours: Annotated[
+        Annotated[int, Meta(ge=1, le=HOURS_MAX, examples=[24])],
+        Meta(description="How far `window` goes back."),
+    ] = STATS_HOURS_DEFAULT

@@ -20,6 +20,7 @@ from holdfast.ports.paging import PAGE_SIZE_MAX
 NAME_LENGTH_MAX = 200
 CAPACITY_MAX = 1_000_000_000
 CURSOR_LENGTH_MAX = 32
+REFERENCE_LENGTH_MAX = 20
 CURSOR_MESSAGE = "Use next_cursor of the page before, unchanged"
 
 
@@ -101,6 +102,8 @@ Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=CAPACITY_MAX, examples=[500])
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True, examples=["2026-12-31T20:00:00Z"])]
 CreatedFrom: TypeAlias = Annotated[Moment, Meta(description="Created at this time or later.")]
 CreatedBefore: TypeAlias = Annotated[Moment, Meta(description="Created before this time.")]
+StartsFrom: TypeAlias = Annotated[Moment, Meta(description="Starts at this time or later.")]
+StartsBefore: TypeAlias = Annotated[Moment, Meta(description="Starts before this time.")]
 EventRef: TypeAlias = Annotated[EventId, AN_ID]
 SessionRef: TypeAlias = Annotated[SessionId, AN_ID]
 TicketTypeRef: TypeAlias = Annotated[TicketTypeId, AN_ID]
@@ -116,6 +119,9 @@ CartToken: TypeAlias = Annotated[
         examples=["cart-8842"],
         extra={"message": f"Must be 1 to {CART_TOKEN_LENGTH_MAX} characters"},
     ),
+]
+Reference: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=REFERENCE_LENGTH_MAX, examples=["K7M2QX"])
 ]
 Limit: TypeAlias = Annotated[int, Meta(ge=1, le=PAGE_SIZE_MAX, description="Page size.")]
 CursorText: TypeAlias = Annotated[

@@ -1,11 +1,11 @@
 """What requests, answers and pages of all subjects have in common."""
 
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-from holdfast.entrypoints.api.http.fields import CursorText, Limit
+from holdfast.entrypoints.api.http.fields import CreatedBefore, CreatedFrom, CursorText, Limit
 from holdfast.ports.paging import PAGE_SIZE_DEFAULT
 
 T = TypeVar("T")
@@ -32,6 +32,11 @@ class PageQuery(RequestShape, frozen=True):
     cursor: CursorText | UnsetType = UNSET
 
 
+class CreatedQuery(PageQuery, frozen=True):
+    created_from: CreatedFrom | UnsetType = UNSET
+    created_before: CreatedBefore | UnsetType = UNSET
+
+
 class AnswerShape(Struct, frozen=True, gc=False):
     """A field that has no value is left out: no answer contains null."""
 
@@ -42,6 +47,16 @@ class PageAnswer(AnswerShape, Generic[T], frozen=True):
     data: list[T]
     has_more: bool
     next_cursor: str | UnsetType = UNSET
+
+
+def filters_of(query: PageQuery) -> dict[str, Any]:
+    """What is asked for, by name, without the page."""
+    asked = {name: getattr(query, name) for name in query.__struct_fields__}
+    return {
+        name: value
+        for name, value in asked.items()
+        if name not in PageQuery.__struct_fields__ and value is not UNSET
+    }
 
 
 def given_or_none(value: T | UnsetType) -> T | None:

@@ -27,9 +27,14 @@ from holdfast.entrypoints.api.catalog.hall_examples import HALL_ANSWERS, HALL_RE
 from holdfast.entrypoints.api.facts.examples import FACT_ANSWERS
 from holdfast.entrypoints.api.holds import answers as hold_answers
 from holdfast.entrypoints.api.openapi.example_values import (
+    BLOCK,
+    CHECKOUT,
     EVENT,
+    HOLD,
     NOW,
+    ORDER,
     POOL,
+    SEATS,
     SESSION,
     TYPE,
 )
@@ -37,6 +42,19 @@ from holdfast.entrypoints.api.orders.examples import HELD, ORDER_ANSWERS, ORDER_
 from holdfast.entrypoints.api.seats.examples import ASKING, SEAT_ANSWERS
 
 REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
+
+PATH_EXAMPLES: Mapping[str, object] = {
+    "block_id": BLOCK,
+    "cart_token": "cart-8842",
+    "checkout_id": CHECKOUT,
+    "event_id": EVENT,
+    "hold_id": HOLD,
+    "order_id": ORDER,
+    "pool_id": POOL,
+    "seat_id": SEATS[0],
+    "session_id": SESSION,
+    "ticket_type_id": TYPE,
+}
 
 _NEXT = "AAZJ7h6aAAABmPHCex58Op1SP4pvDAAG"
 _NO_POLICY = PolicyOverride()

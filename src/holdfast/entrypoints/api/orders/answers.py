@@ -31,7 +31,7 @@ class TicketAnswer(AnswerShape, frozen=True):
     ticket_type_id: UUID
     unit_price: int
     seat: LineSeatAnswer | UnsetType = UNSET
-    attendee_name: str | UnsetType = UNSET
+    attendee_name: Annotated[str, Meta(description="Name of the attendee.")] | UnsetType = UNSET
 
 
 class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -39,8 +39,11 @@ class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
     that it was made of: for a late payment, those that stand for the lapsed ones."""
 
     order_id: UUID
-    checkout_id: UUID | UnsetType = UNSET
-    hold_ids: list[UUID]
+    checkout_id: (
+        Annotated[UUID, Meta(description="The checkout that was completed, if there was one.")]
+        | UnsetType
+    ) = UNSET
+    hold_ids: Annotated[list[UUID], Meta(description="The holds that it was made of.")]
     payment_reference: str | UnsetType = UNSET
     total: int
     currency: str
@@ -55,21 +58,21 @@ class OrderPage(PageAnswer[OrderAnswer], frozen=True):
 class ConfirmedHoldAnswer(HoldAnswer, frozen=True, kw_only=True):
     """The hold, and the order with the tickets that it became."""
 
-    order: OrderAnswer
+    order: Annotated[OrderAnswer, Meta(description="The order that it became.")]
 
 
 class CheckoutAnswer(AnswerShape, frozen=True, kw_only=True):
     """`expires_at` is when the first of the holds ends. Once it is paid, there is an `order_id`."""
 
     checkout_id: UUID
-    expires_at: Moment
+    expires_at: Annotated[Moment, Meta(description="When the first of the holds ends.")]
     expires_in_seconds: Annotated[
         int, Meta(description="By our clock; count down from this rather than from yours.")
     ]
-    total: int
+    total: Annotated[int, Meta(description="What is to be paid, in minor units of the currency.")]
     currency: str
-    order_id: UUID | UnsetType = UNSET
-    holds: list[HoldAnswer]
+    order_id: Annotated[UUID, Meta(description="The order, once it is paid.")] | UnsetType = UNSET
+    holds: Annotated[list[HoldAnswer], Meta(description="The holds that are to be paid.")]
 
 
 class DemoPaymentAnswer(AnswerShape, frozen=True):

@@ -12,7 +12,7 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
-from holdfast.entrypoints.api.holds.domain_requests import holder_of
+from holdfast.entrypoints.api.holds.domain_requests import holder_filters, holder_of
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -28,7 +28,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_listing,
     reply_to_reading,
 )
-from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
+from holdfast.entrypoints.api.http.shapes import NoFields
 from holdfast.entrypoints.api.orders.answers import (
     ConfirmedHoldAnswer,
     confirmed_answer,
@@ -46,6 +46,7 @@ from holdfast.entrypoints.api.orders.structs import (
 )
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import SeenHold
+from holdfast.ports.orders import OrderFilter
 from holdfast.services.orders import checkout
 from holdfast.services.orders.checkout import Payment, Sale
 
@@ -200,9 +201,8 @@ def _orders_reply(context: Context, call: Call, query: OrdersQuery) -> Reply:
     found = checkout.orders(
         context.orders,
         call.principal.organization_id,
+        OrderFilter(**holder_filters(query)),
         page_request(query),
-        given_or_none(query.hold_id),
-        given_or_none(query.payment_reference),
     )
     return reply_to_listing(call, found, order_answer)
 

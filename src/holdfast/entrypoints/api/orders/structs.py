@@ -4,7 +4,6 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.ids import EventId, HoldId
 from holdfast.domain.orders.order import (
     ATTENDEE_NAME_LENGTH_MAX,
     HOLDS_PER_CHECKOUT_MAX,
@@ -13,19 +12,21 @@ from holdfast.domain.orders.order import (
 from holdfast.domain.values import EMAIL_LENGTH_MAX
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.fields import (
-    AN_ID,
     Amount,
     CartToken,
     Currency,
     Email,
+    EventRef,
+    HoldRef,
+    Reference,
+    SessionRef,
     UserId,
     ruled,
 )
-from holdfast.entrypoints.api.http.shapes import PageQuery, RequestShape
+from holdfast.entrypoints.api.http.shapes import CreatedQuery, RequestShape
 
 ATTENDEES_MAX = 1000
 
-HoldRef: TypeAlias = Annotated[HoldId, AN_ID]
 PaymentReference: TypeAlias = Annotated[
     str,
     Meta(
@@ -105,9 +106,13 @@ class StartCheckoutRequest(RequestShape, frozen=True):
     two these say whose the holds have to be."""
 
     hold_ids: (
-        Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)] | None
+        Annotated[
+            Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)],
+            Meta(description="The holds to pay for."),
+        ]
+        | None
     ) = None
-    event_id: Annotated[EventId, AN_ID] | None = None
+    event_id: EventRef | None = None
     cart_token: CartToken | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None
@@ -119,10 +124,16 @@ class CompleteCheckoutRequest(RequestShape, frozen=True):
     attendees: Attendees | None = None
 
 
-class OrdersQuery(PageQuery, frozen=True):
-    """`hold_id` finds what a hold became; `payment_reference` what a payment paid for."""
+class OrdersQuery(CreatedQuery, frozen=True):
+    """`hold_id` and `reference` find what a hold became, `payment_reference` what a payment paid
+    for, `event_id` and `session_id` the orders with a ticket of it."""
 
+    event_id: EventRef | UnsetType = UNSET
+    session_id: SessionRef | UnsetType = UNSET
+    customer_email: Email | UnsetType = UNSET
+    user_id: UserId | UnsetType = UNSET
     hold_id: HoldRef | UnsetType = UNSET
+    reference: Reference | UnsetType = UNSET
     payment_reference: PaymentReference | UnsetType = UNSET
 
 

@@ -36,14 +36,14 @@ class Reserved(AnswerShape, frozen=True):
     row: str
     seat_number: str
     status: SeatStatus
-    held_until: Moment
+    held_until: Annotated[Moment, Meta(description="When the reservation ends.")]
     held_until_unix: int
     expires_in_seconds: int
-    message: str
+    message: Annotated[str, Meta(description="The same, for people.")]
 
 
 class ReservedAnswer(AnswerShape, frozen=True):
-    data: Reserved
+    data: Annotated[Reserved, Meta(description="The reservation.")]
 
 
 class SeatAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -61,32 +61,40 @@ class SeatAnswer(AnswerShape, frozen=True, kw_only=True):
     held_until: Moment | UnsetType = UNSET
     held_until_unix: int | UnsetType = UNSET
     expires_in_seconds: int | UnsetType = UNSET
-    locked_at: Moment | UnsetType = UNSET
+    locked_at: Annotated[Moment, Meta(description="When it was held or sold.")] | UnsetType = UNSET
     version: int
     accessible: bool
     companion: bool
     restricted_view: bool
     x: float
     y: float
-    blocked_reason: str | UnsetType = UNSET
-    hold_id: UUID | UnsetType = UNSET
+    blocked_reason: (
+        Annotated[str, Meta(description="Why an operator took it out of the sale.")] | UnsetType
+    ) = UNSET
+    hold_id: (
+        Annotated[UUID, Meta(description="The hold that has it; only for its holder.")] | UnsetType
+    ) = UNSET
 
 
 class SeatsBlockedAnswer(AnswerShape, frozen=True):
     """The seats that are blocked now, those that were before, and the holds that had one."""
 
     session_id: UUID
-    blocked_seat_ids: list[UUID]
-    unchanged_seat_ids: list[UUID]
-    ended_hold_ids: list[UUID]
+    blocked_seat_ids: Annotated[list[UUID], Meta(description="Seats that are blocked now.")]
+    unchanged_seat_ids: Annotated[list[UUID], Meta(description="Seats that were blocked before.")]
+    ended_hold_ids: Annotated[
+        list[UUID], Meta(description="Holds that had one of the seats and ended.")
+    ]
 
 
 class SeatsUnblockedAnswer(AnswerShape, frozen=True):
     """The seats that are again what they were before, and those that were not blocked."""
 
     session_id: UUID
-    unblocked_seat_ids: list[UUID]
-    unchanged_seat_ids: list[UUID]
+    unblocked_seat_ids: Annotated[
+        list[UUID], Meta(description="Seats that are what they were before.")
+    ]
+    unchanged_seat_ids: Annotated[list[UUID], Meta(description="Seats that were not blocked.")]
 
 
 class MapRowAnswer(AnswerShape, frozen=True):
@@ -94,9 +102,11 @@ class MapRowAnswer(AnswerShape, frozen=True):
     `seat_id_suffixes`."""
 
     row: str
-    seat_id_prefix: str
-    seat_id_suffixes: list[str]
-    seat_numbers: list[str]
+    seat_id_prefix: Annotated[
+        str, Meta(description="What the ids of all seats of the row begin with.")
+    ]
+    seat_id_suffixes: Annotated[list[str], Meta(description="How the id of each seat goes on.")]
+    seat_numbers: Annotated[list[str], Meta(description="Number of each seat.")]
     x: Coordinates
     y: Coordinates
     status: Annotated[
@@ -121,8 +131,14 @@ class MapRowAnswer(AnswerShape, frozen=True):
 class MapBlockAnswer(AnswerShape, frozen=True, kw_only=True):
     block_id: UUID
     name: str
-    capacity: int | UnsetType = UNSET
-    rows: list[MapRowAnswer]
+    capacity: (
+        Annotated[
+            int,
+            Meta(description="The most that may be held and sold at once; without it, all seats."),
+        ]
+        | UnsetType
+    ) = UNSET
+    rows: Annotated[list[MapRowAnswer], Meta(description="The rows.")]
 
 
 class ChangedSeatAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -142,8 +158,14 @@ class SeatMapAnswer(AnswerShape, frozen=True):
     complete: Annotated[
         bool, Meta(description="True with `blocks`, the whole map; false with `seats`, changes.")
     ]
-    blocks: list[MapBlockAnswer] | UnsetType = UNSET
-    seats: list[ChangedSeatAnswer] | UnsetType = UNSET
+    blocks: (
+        Annotated[list[MapBlockAnswer], Meta(description="The whole map, block by block.")]
+        | UnsetType
+    ) = UNSET
+    seats: (
+        Annotated[list[ChangedSeatAnswer], Meta(description="The seats that have changed.")]
+        | UnsetType
+    ) = UNSET
 
 
 def reserved_answer(event_id: EventId, seat_id: SeatId, outcome: object) -> ReservedAnswer:

@@ -1,8 +1,9 @@
 """How full an event is, as an answer. Percentages are of the total, with two decimals."""
 
+from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import EventKey
@@ -23,7 +24,7 @@ from holdfast.services.holds import statistics
 class SeatCountsAnswer(AnswerShape, frozen=True):
     """Seats whose hold has lapsed are available."""
 
-    total: int
+    total: Annotated[int, Meta(description="Number of seats.")]
     available: int
     held: int
     sold: int
@@ -39,8 +40,14 @@ class BlockOccupancyAnswer(AnswerShape, frozen=True, kw_only=True):
 
     block_id: UUID
     name: str
-    capacity: int | UnsetType = UNSET
-    seats: SeatCountsAnswer
+    capacity: (
+        Annotated[
+            int,
+            Meta(description="The most that may be held and sold at once; without it, all seats."),
+        ]
+        | UnsetType
+    ) = UNSET
+    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats, counted.")]
 
 
 class PoolOccupancyAnswer(AnswerShape, frozen=True):
@@ -60,9 +67,9 @@ class PoolOccupancyAnswer(AnswerShape, frozen=True):
 class SessionOccupancyAnswer(AnswerShape, frozen=True):
     session_id: UUID
     name: str
-    seats: SeatCountsAnswer
+    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats, counted.")]
     blocks: list[BlockOccupancyAnswer]
-    pools: list[PoolOccupancyAnswer]
+    pools: Annotated[list[PoolOccupancyAnswer], Meta(description="Its pools.")]
 
 
 class OccupancyAnswer(AnswerShape, frozen=True):
@@ -70,8 +77,8 @@ class OccupancyAnswer(AnswerShape, frozen=True):
 
     event_id: UUID
     at: Moment
-    seats: SeatCountsAnswer
-    sessions: list[SessionOccupancyAnswer]
+    seats: Annotated[SeatCountsAnswer, Meta(description="Seats of all sessions, counted.")]
+    sessions: Annotated[list[SessionOccupancyAnswer], Meta(description="The sessions.")]
 
 
 def written_occupancy(seats: SeatReader, key: EventKey) -> bytes | Refusal:
