@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from holdfast.domain.refusal_codes import RefusalCode
@@ -201,7 +201,7 @@ def test_the_document_is_small_enough_to_read(world: World) -> None:
 
 def test_every_example_fits_its_schema(document: Json) -> None:
     """Of requests, of answers and of problems; every operation has one of each that it has."""
-    registry = Registry().with_resource("urn:api", Resource(document, DRAFT202012))
+    registry = Registry().with_resource("urn:api", DRAFT202012.create_resource(document))
 
     def check(content: Json, value: Json) -> None:
         schema = json.loads(json.dumps(content["schema"]).replace("#/", "urn:api#/"))

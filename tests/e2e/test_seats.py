@@ -193,7 +193,7 @@ class TestMixedHolds:
         floor = hall.platform.made(
             "/api/ticket-types",
             {"session_id": hall.session_id, "name": "Floor", "price": 1000, "capacity": 3},
-        )["id"]
+        )["ticket_type_id"]
         lines: list[Json] = [
             {"seat_ids": hall.seats("Stalls A 1", "Stalls A 2")},
             {"ticket_type_id": floor, "quantity": 2},
