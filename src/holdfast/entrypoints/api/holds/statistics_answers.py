@@ -17,10 +17,9 @@ Rate: TypeAlias = Annotated[
 
 
 class WindowAnswer(AnswerShape, frozen=True, kw_only=True):
-    """Of the holds that were made since `since`; a place in a line counts as one from when it is
-    promoted. Rates are of those that have ended: expired, paid or let go. `abandonment_rate` is of
-    those among them that went to the checkout: how many came to no order. `renewed` are carts that
-    came back after their hold had expired, `changed` carts whose hold was changed."""
+    """Of the holds that were made since `since`; a waiting hold counts from when it is promoted.
+    Rates are of those that have ended: expired, paid or released. `abandonment_rate` is of those
+    among them that went to the checkout: how many came to no order."""
 
     since: Annotated[Moment, Meta(description="Start of the window.")]
     holds: Annotated[int, Meta(description="Holds that were made.")]
@@ -52,12 +51,7 @@ class WindowAnswer(AnswerShape, frozen=True, kw_only=True):
 
 
 class StatsAnswer(AnswerShape, frozen=True):
-    """Holds at one moment, `at`. `active_holds` have `total_held_tickets` among them, of which
-    `total_held_seats` are assigned seats; `holds_expiring_soon` of them end within five minutes.
-    `expired_holds` have lapsed and are yet to be cleaned up, which delays nobody. Parties on
-    the waitlist are counted separately: `waiting_parties` are on it, `expired_waiting_parties` ran
-    out of time and are yet to be cleaned up. `window` says what became of the holds of the last
-    hours."""
+    """Holds at one moment. Parties on the waitlist are counted separately."""
 
     active_holds: Annotated[int, Meta(description="Live holds.")]
     expired_holds: Annotated[
