@@ -8,6 +8,20 @@ Feature: Release
     And a hold.cancelled event is published
     And the inventory is available again
 
+  Scenario: Delete a hold
+    Given an active hold for customer "user@example.com"
+    When the hold is deleted
+    Then the hold status is "cancelled"
+    And a hold.cancelled event is published
+    And the inventory is available again
+
+  Scenario: A deletion that is sent twice has one effect and one answer
+    Given an active hold for customer "user@example.com"
+    When the hold is deleted with an idempotency key
+    And the deletion is sent again
+    Then both deletions get the same answer
+    And the inventory is available again
+
   Scenario: The next customer gets the tickets
     Given only 1 ticket is available for session "concert-123"
     When a customer requests a hold for 1 ticket

@@ -83,7 +83,7 @@ class Attacker:
         session = {"event_id": str(EVENT_ID), "name": "Hall"}
         status, body = self.post(connection, "/api/sessions", json.dumps(session))
         assert status == http.HTTPStatus.CREATED, body
-        session_id = str(json.loads(body)["id"])
+        session_id = str(json.loads(body)["session_id"])
         self.post(connection, f"/api/sessions/{session_id}/seats", _CSV, kind="csv")
         return session_id
 

@@ -4,10 +4,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain.ids import OrganizationId, SessionId
-from holdfast.entrypoints.api.seats.structs import STATS_HOURS_MAX
 from holdfast.ports.holds import HoldStatistics
 from holdfast.ports.statistics import SaleHistory, SaleHour
-from holdfast.services.holds.statistics import CountedSale, SaleCounter, statistics_key
+from holdfast.services.holds.statistics import HOURS_MAX, CountedSale, SaleCounter, statistics_key
 from tests.api.world import NOW, ORGANIZATION
 
 OTHER = OrganizationId(UUID(int=2))
@@ -48,7 +47,7 @@ class Counted:
     ) -> SaleHistory:
         self.counts += 1
         hours_ago = {0: an_hour(2, 0.5), 5: an_hour(4, 5.9), 100: an_hour(6, 100.2)}
-        return SaleHistory(NOW, 3, {ago: hour for ago, hour in hours_ago.items() if ago < hours})
+        return SaleHistory(NOW, {ago: hour for ago, hour in hours_ago.items() if ago < hours})
 
 
 def counter_of(counted: Counted, now: list[float]) -> SaleCounter:
@@ -65,7 +64,7 @@ def test_one_count_answers_for_any_number_of_hours() -> None:
     counted = Counted(active=100_000)
     counter = counter_of(counted, [0.0])
     assert [read(counter, hours) for hours in range(1, 25)] == [2] * 5 + [6] * 19
-    assert [read(counter, hours) for hours in (25, 100, 101, STATS_HOURS_MAX)] == [6, 6, 12, 12]
+    assert [read(counter, hours) for hours in (25, 100, 101, HOURS_MAX)] == [6, 6, 12, 12]
     assert counted.counts == 2
     assert read(counter, 24, OTHER) == 6
     assert counted.counts == 3
@@ -90,8 +89,8 @@ def test_a_small_sale_is_counted_whenever_somebody_asks() -> None:
 
 def test_hours_add_up() -> None:
     sale = Counted(0).history(ORGANIZATION, None, 24).last(6)
-    assert (sale.holds, sale.holders, sale.converted, sale.waiting) == (6, 4, 4, 3)
+    assert (sale.holds, sale.holders, sale.converted) == (6, 4, 4)
     assert sale.first_at == NOW - timedelta(hours=5.9)
     assert sale.since == NOW - timedelta(hours=6)
     assert sale.average_waiting_seconds == (120.0 + 240.0) / 2
-    assert SaleHistory(NOW, 0, {}).last(24).average_waiting_seconds is None
+    assert SaleHistory(NOW, {}).last(24).average_waiting_seconds is None

@@ -22,7 +22,7 @@ from holdfast.entrypoints.api.fairness.calls import IMPORTS, READS, FairCalls, F
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.access import ALL_SCOPES
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, EventFilter
 from holdfast.ports.paging import Page, PageRequest
 from tests.api.world import ORGANIZATION, SESSION, StubCatalogue, World
 
@@ -179,10 +179,12 @@ class SlowCatalogue(StubCatalogue):
         super().__init__()
         self.gate = gate
 
-    def events(self, organization_id: OrganizationId, page: PageRequest) -> Page[Event]:
+    def events(
+        self, organization_id: OrganizationId, only: EventFilter, page: PageRequest
+    ) -> Page[Event]:
         if organization_id == ORGANIZATION:
             self.gate.pass_through()
-        return super().events(organization_id, page)
+        return super().events(organization_id, only, page)
 
     def apply(
         self,

@@ -144,7 +144,7 @@ def test_a_cart_that_changes_while_its_payment_is_checked_is_not_sold(shop: Shop
         return shop.world.call("PUT", "/api/carts/c/hold", json=body)
 
     assert fill(2).status_code == 201
-    checkout = shop.post("/api/checkouts", cart="c").json()
+    checkout = shop.post("/api/checkouts", cart_token="c").json()
     path = f"/api/checkouts/{checkout['checkout_id']}/complete"
     shop.payments.meanwhile = partial(fill, 3)
     answer = shop.post(path, payment_reference="pay-1")

@@ -19,8 +19,8 @@ QUERIES = [
     ("user_id=%20", "invalid_user_id", "user_id"),
     (f"status={MARK}", "validation_error", "status"),
     (f"session_id={MARK}", "validation_error", "session_id"),
-    (f"email={MARK}", "invalid_email", "email"),
-    ("email=", "invalid_email", "email"),
+    (f"customer_email={MARK}", "invalid_email", "customer_email"),
+    ("customer_email=", "invalid_email", "customer_email"),
     (f"cursor={MARK}", "invalid_cursor", "cursor"),
     (f"cursor={MARK * 8}", "invalid_cursor", "cursor"),
     ("cursor=" + "!" * 32, "invalid_cursor", "cursor"),
@@ -28,8 +28,8 @@ QUERIES = [
     (f"{MARK}=1", "validation_error", "query"),
     (f"status=active&{MARK}=1", "validation_error", "query"),
     ("a=" + MARK * 2000, "validation_error", "query"),
-    (f"email={MARK}%00@example.com", "invalid_characters", None),
-    (f"email={MARK}%ff@example.com", "invalid_characters", None),
+    (f"customer_email={MARK}%00@example.com", "invalid_characters", None),
+    (f"customer_email={MARK}%ff@example.com", "invalid_characters", None),
 ]
 
 
@@ -43,7 +43,7 @@ def test_a_bad_query_is_refused(world: World, query: str, error: str, field: str
 
 
 @pytest.mark.parametrize("moment", ["0.5", "1700000000", "1e9", "2026-12-31", "now"])
-@pytest.mark.parametrize("name", ["since", "until"])
+@pytest.mark.parametrize("name", ["created_from", "created_before"])
 def test_a_time_is_written_out_with_its_offset(world: World, name: str, moment: str) -> None:
     answer = world.call("GET", f"/api/audit?{name}={moment}")
     assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
@@ -154,16 +154,16 @@ BAD_CATALOGUE: list[tuple[str, str, dict[str, Any], str, str]] = [
     (
         "POST",
         "pools",
-        {"session_id": str(SESSION), "name": "x", "total": -1},
+        {"session_id": str(SESSION), "name": "x", "capacity": -1},
         "validation_error",
-        "total",
+        "capacity",
     ),
     (
         "POST",
         "pools",
-        {"session_id": str(SESSION), "name": "x", "total": 2**31},
+        {"session_id": str(SESSION), "name": "x", "capacity": 2**31},
         "validation_error",
-        "total",
+        "capacity",
     ),
     (
         "POST",

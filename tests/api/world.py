@@ -31,7 +31,6 @@ from holdfast.domain.ids import (
     BlockId,
     CheckoutId,
     EventId,
-    HoldId,
     OrderId,
     OrganizationId,
     PoolId,
@@ -47,9 +46,9 @@ from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.audit.attempts import FailedAttempt
 from holdfast.ports.audit.reader import AuditEntry, AuditFilter
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, EventFilter, SessionFilter
 from holdfast.ports.facts.log import FactPage, Position
-from holdfast.ports.orders import SeenCheckout
+from holdfast.ports.orders import OrderFilter, SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import EventOccupancy, MapState, SeatChanges, SeenSeat, SessionMap
 from holdfast.ports.statistics import SaleHistory
@@ -116,14 +115,16 @@ class StubCatalogue:
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return EVENT_ON_SALE if event_id == EVENT else None
 
-    def events(self, organization_id: OrganizationId, page: PageRequest) -> Page[Event]:
+    def events(
+        self, organization_id: OrganizationId, only: EventFilter, page: PageRequest
+    ) -> Page[Event]:
         return Page((EVENT_ON_SALE,), None)
 
     def session(self, organization_id: OrganizationId, session_id: SessionId) -> Session | None:
         return None
 
     def sessions(
-        self, organization_id: OrganizationId, event_id: EventId | None, page: PageRequest
+        self, organization_id: OrganizationId, only: SessionFilter, page: PageRequest
     ) -> Page[Session]:
         return Page((), None)
 
@@ -195,7 +196,7 @@ class StubStatistics:
     def history(
         self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
     ) -> SaleHistory:
-        return SaleHistory(NOW, 0, {})
+        return SaleHistory(NOW, {})
 
 
 @dataclass
@@ -218,11 +219,7 @@ class KeptOrders:
         return self.store.orders.get((organization_id, order_id))
 
     def orders(
-        self,
-        organization_id: OrganizationId,
-        page: PageRequest,
-        hold_id: HoldId | None = None,
-        payment_reference: str | None = None,
+        self, organization_id: OrganizationId, only: OrderFilter, page: PageRequest
     ) -> Page[Order]:
         return Page(tuple(self.store.orders.values())[: page.size], None)
 

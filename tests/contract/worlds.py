@@ -27,6 +27,7 @@ from holdfast.domain.orders.order import SEED_BYTES, Checkout, Order, Purchase
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Money
+from holdfast.ports.orders import OrderFilter
 from holdfast.ports.paging import PAGE_SIZE_MAX, PageRequest
 from holdfast.ports.store import GroupWrites, Store, Wanted
 from tests.contract.managing import MemoryManager, PostgresManager
@@ -349,7 +350,7 @@ class PostgresWorld(_World, PostgresManager):
 
     def orders(self, venue: Venue) -> dict[OrderId, Order]:
         orders = PostgresOrders(self._reading())
-        page = orders.orders(venue.organization_id, PageRequest(PAGE_SIZE_MAX))
+        page = orders.orders(venue.organization_id, OrderFilter(), PageRequest(PAGE_SIZE_MAX))
         assert page.next is None
         return {order.id: order for order in page.items}
 

@@ -30,7 +30,7 @@ BLOCK = re.compile(
 MARK = "-- end of a block --"
 # What differs from run to run: ids, references, rows, times and other numbers.
 VARYING = re.compile(
-    r'"id_prefix": "[^"]*", "ids": \[[^\]]*\]|'
+    r'"seat_id_prefix": "[^"]*", "seat_id_suffixes": \[[^\]]*\]|'
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z0-9]{6}\b|(?<=row )\w+|\d[\d.,:TZ-]*"
 )
 

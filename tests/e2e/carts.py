@@ -78,7 +78,7 @@ class Cart:
 
     def holds(self, status: str) -> list[Json]:
         """Of this cart's customer, as the list has them."""
-        query = {"status": status, "email": self.customer_email}
+        query = {"status": status, "customer_email": self.customer_email}
         return list(read(self.platform, "/api/holds", **query)["data"])
 
 

@@ -90,23 +90,35 @@ class Builder:
     def build(self) -> NamedHall:
         made = self.platform.made
         event = made("/api/events", {"name": "Play", "currency": "EUR"} | self.event)
-        session = made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
-        seated = {"session_id": session["id"], "name": "Seat", "price": 4500, "is_seated": True}
+        session = made("/api/sessions", {"event_id": event["event_id"], "name": "Friday"})
+        seated = {
+            "session_id": session["session_id"],
+            "name": "Seat",
+            "price": 4500,
+            "is_seated": True,
+        }
         ticket_type = made("/api/ticket-types", seated | self.ticket_type)
         layouts = [
             {"name": name, "rows": [row], "seats_per_row": count} | self.blocks.get(name, {})
             for name, rows in self.rows.items()
             for row, count in rows.items()
         ]
-        made(f"/api/sessions/{session['id']}/seats", {"blocks": layouts})
-        hall = NamedHall(self.platform, event["id"], session["id"], ticket_type["id"], {}, {})
+        made(f"/api/sessions/{session['session_id']}/seats", {"blocks": layouts})
+        hall = NamedHall(
+            self.platform,
+            event["event_id"],
+            session["session_id"],
+            ticket_type["ticket_type_id"],
+            {},
+            {},
+        )
         seat_map = hall.map()
         return NamedHall(
             self.platform,
-            event["id"],
-            session["id"],
-            ticket_type["id"],
-            {block["name"]: block["id"] for block in seat_map["blocks"]},
+            event["event_id"],
+            session["session_id"],
+            ticket_type["ticket_type_id"],
+            {block["name"]: block["block_id"] for block in seat_map["blocks"]},
             seats_of(seat_map),
         )
 
@@ -117,10 +129,10 @@ def build_hall(platform: Platform, **parts: Any) -> NamedHall:
 
 def seats_of(seat_map: Json) -> dict[str, str]:
     return {
-        f"{block['name']} {row['row']} {number}": row["id_prefix"] + suffix
+        f"{block['name']} {row['row']} {number}": row["seat_id_prefix"] + suffix
         for block in seat_map["blocks"]
         for row in block["rows"]
-        for number, suffix in zip(row["numbers"], row["ids"], strict=True)
+        for number, suffix in zip(row["seat_numbers"], row["seat_id_suffixes"], strict=True)
     }
 
 
@@ -129,7 +141,7 @@ def statuses_of(seat_map: Json) -> dict[str, str]:
         f"{block['name']} {row['row']} {number}": letter
         for block in seat_map["blocks"]
         for row in block["rows"]
-        for number, letter in zip(row["numbers"], row["status"], strict=True)
+        for number, letter in zip(row["seat_numbers"], row["status"], strict=True)
     }
 
 

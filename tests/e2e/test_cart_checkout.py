@@ -10,7 +10,7 @@ AGES = 601
 
 
 def checked_out(platform: Platform, cart: Cart, **more: str) -> Json:
-    return ok(post(platform, "/api/checkouts", {"cart": cart.name} | more), 201)
+    return ok(post(platform, "/api/checkouts", {"cart_token": cart.name} | more), 201)
 
 
 def test_a_cart_is_paid_and_its_places_are_sold(platform: Platform, owner: Owner) -> None:
@@ -24,7 +24,7 @@ def test_a_cart_is_paid_and_its_places_are_sold(platform: Platform, owner: Owner
     assert len(order["tickets"]) == 2
     assert cart.now()["status"] == "converted"
     assert owner.counters(platform.organization_id) == [(10, 0, 2)]
-    problem_of(post(platform, "/api/checkouts", {"cart": cart.name}), 400, "empty_cart")
+    problem_of(post(platform, "/api/checkouts", {"cart_token": cart.name}), 400, "empty_cart")
     assert cart.new(item(sale, 1))["hold_id"] != hold["hold_id"]
 
 
@@ -46,7 +46,7 @@ def test_a_cart_whose_time_is_up_is_not_paid(unreaped: Platform, unreaped_owner:
     cart = Cart(unreaped, sale)
     hold = cart.new(item(sale, 2))
     unreaped_owner.let_pass(unreaped.organization_id, AGES)
-    answer = post(unreaped, "/api/checkouts", {"cart": cart.name})
+    answer = post(unreaped, "/api/checkouts", {"cart_token": cart.name})
     problem = problem_of(answer, 409, "expired_before_checkout")
     assert problem["lapsed_hold_ids"] == [hold["hold_id"]]
 
@@ -56,25 +56,25 @@ def test_a_cart_that_waits_is_not_paid(platform: Platform) -> None:
     ok(platform.place(sale), 201)
     cart = Cart(platform, sale)
     cart.filled(item(sale, 1), status=202)
-    answer = post(platform, "/api/checkouts", {"cart": cart.name})
+    answer = post(platform, "/api/checkouts", {"cart_token": cart.name})
     assert problem_of(answer, 409, "invalid_hold_state")["current_status"] == "waiting"
 
 
 def test_an_empty_cart_is_not_paid(platform: Platform, neighbour: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
-    problem_of(post(platform, "/api/checkouts", {"cart": cart.name}), 400, "empty_cart")
+    problem_of(post(platform, "/api/checkouts", {"cart_token": cart.name}), 400, "empty_cart")
     cart.new(item(sale, 1))
-    problem_of(post(neighbour, "/api/checkouts", {"cart": cart.name}), 400, "empty_cart")
+    problem_of(post(neighbour, "/api/checkouts", {"cart_token": cart.name}), 400, "empty_cart")
     ok(cart.delete())
-    problem_of(post(platform, "/api/checkouts", {"cart": cart.name}), 400, "empty_cart")
+    problem_of(post(platform, "/api/checkouts", {"cart_token": cart.name}), 400, "empty_cart")
 
 
 def test_a_stranger_cannot_pay_for_it(platform: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     cart.new(item(sale, 1))
-    body = {"cart": cart.name, "customer_email": "stranger@example.com"}
+    body = {"cart_token": cart.name, "customer_email": "stranger@example.com"}
     problem_of(post(platform, "/api/checkouts", body), 404, "hold_not_found")
 
 
@@ -82,7 +82,7 @@ def test_a_retry_after_it_was_paid_gets_the_first_answer(platform: Platform) -> 
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     cart.new(item(sale, 1))
-    body, key = {"cart": cart.name}, keyed()
+    body, key = {"cart_token": cart.name}, keyed()
     first = post(platform, "/api/checkouts", body, key)
     ok(completed(platform, ok(first, 201)), 201)
     again = post(platform, "/api/checkouts", body, key)
@@ -93,13 +93,13 @@ def test_exactly_one_of_three_says_what_is_paid(platform: Platform) -> None:
     sale = platform.on_sale(10)
     for body, code in (
         ({}, "required"),
-        ({"cart": "a", "event_id": sale.event_id}, "conflicting_fields"),
-        ({"cart": "a", "hold_ids": [sale.event_id]}, "conflicting_fields"),
+        ({"cart_token": "a", "event_id": sale.event_id}, "conflicting_fields"),
+        ({"cart_token": "a", "hold_ids": [sale.event_id]}, "conflicting_fields"),
     ):
         assert first_error(post(platform, "/api/checkouts", body)) == ("hold_ids", code)
     for wrong in ("", "x" * 256, 7):
-        field, _ = first_error(post(platform, "/api/checkouts", {"cart": wrong}))
-        assert field == "cart"
+        field, _ = first_error(post(platform, "/api/checkouts", {"cart_token": wrong}))
+        assert field == "cart_token"
 
 
 def test_a_cart_can_still_change_on_its_way_to_pay(platform: Platform) -> None:
@@ -150,7 +150,7 @@ def test_what_was_taken_is_an_amount(platform: Platform) -> None:
 def test_a_hold_of_a_cart_is_confirmed_and_released_like_any_other(platform: Platform) -> None:
     sale = platform.on_sale(10)
     paid, let_go = Cart(platform, sale), Cart(platform, sale)
-    assert ok(confirmed(platform, paid.new(item(sale, 1))))["cart"] == paid.name
+    assert ok(confirmed(platform, paid.new(item(sale, 1))))["cart_token"] == paid.name
     hold = let_go.new(item(sale, 1))
     ok(post(platform, f"/api/holds/{hold['hold_id']}/release", {}))
     assert let_go.now()["status"] == hold_now(platform, hold)["status"] == "cancelled"

@@ -55,7 +55,10 @@ def test_a_retry_storm_has_one_effect_and_one_answer(
         "empty": partial(cart.delete, key),
         "renew": partial(cart.renew, key),
         "checkout": partial(
-            unreaped.client.post, "/api/checkouts", json={"cart": cart.name}, headers=keyed(key)
+            unreaped.client.post,
+            "/api/checkouts",
+            json={"cart_token": cart.name},
+            headers=keyed(key),
         ),
     }
     call = calls[route]

@@ -18,13 +18,9 @@ class TestFilling:
         sale = platform.on_sale(10, 10)
         cart = Cart(platform, sale)
         hold = cart.new(item(sale, 2), item(sale, 1, 2), notes="Gift", source="scanner")
-        assert (hold["status"], hold["cart"], hold["cart_token"]) == (
-            "active",
-            cart.name,
-            cart.name,
-        )
+        assert (hold["status"], hold["cart_token"]) == ("active", cart.name)
         assert (hold["notes"], hold["source"], hold["can_renew"]) == ("Gift", "scanner", False)
-        assert (hold["position"], hold["estimated_wait_seconds"]) == (None, None)
+        assert (hold.get("position"), hold.get("estimated_wait_seconds")) == (None, None)
         assert quantities(hold) == {"item-1": 2, "item-2": 1}
         (group_id,) = {line["group_id"] for line in hold["lines"]}
         assert group_id is not None
@@ -155,7 +151,7 @@ class TestFilling:
         sale = platform.on_sale(100)
         names = [*("a", "A", "a/b", "a b", "ä", "100%", "a?b", "x" * 255), str(uuid4()).upper()]
         holds = [Cart(platform, sale, name).new(item(sale, 1)) for name in names]
-        assert [hold["cart"] for hold in holds] == names
+        assert [hold["cart_token"] for hold in holds] == names
         assert len({hold["hold_id"] for hold in holds}) == len(names)
         for name, hold in zip(names, holds, strict=True):
             assert Cart(platform, sale, name).now()["hold_id"] == hold["hold_id"]
@@ -168,7 +164,7 @@ class TestEmptying:
         hold = cart.new(item(sale, 2))
         empty = ok(platform.client.put(cart.path, json={"items": []}))
         assert empty == {
-            "cart": cart.name,
+            "cart_token": cart.name,
             "status": "empty",
             "released_hold_id": hold["hold_id"],
         }
@@ -181,7 +177,7 @@ class TestEmptying:
     ) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale)
-        nothing = {"cart": cart.name, "status": "empty", "released_hold_id": None}
+        nothing = {"cart_token": cart.name, "status": "empty"}
         assert ok(cart.delete()) == ok(cart.put()) == nothing
         hold = cart.new(item(sale, 2))
         assert ok(cart.delete())["released_hold_id"] == hold["hold_id"]
@@ -314,7 +310,7 @@ class TestStrangers:
         there = Cart(neighbour, theirs, cart.name)
         problem_of(there.get(), 404, "hold_not_found")
         problem_of(there.renew(), 400, "empty_cart")
-        assert ok(there.delete())["released_hold_id"] is None
+        assert ok(there.delete()).get("released_hold_id") is None
         there.new(item(theirs, 1))
         problem_of(there.put(item(sale, 1)), 400, "invalid_ticket_type")
         assert cart.now()["quantity"] == 2

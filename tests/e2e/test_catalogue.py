@@ -8,20 +8,7 @@ from tests.e2e.answers import moment, problem_of
 from tests.e2e.owner import Owner
 from tests.support.platform import Json, Platform, Sale
 
-NO_POLICY = {
-    "ttl_seconds": None,
-    "quantity_max": None,
-    "one_active_hold": None,
-    "refuse_orphans": None,
-    "checkout_extension_seconds": None,
-    "lifetime_max_seconds": None,
-    "warning_seconds": None,
-    "late_payment_seconds": None,
-    "waitlist": None,
-    "waiting_seconds": None,
-    "waiting_places_max": None,
-    "waiting_passes_max": None,
-}
+NO_POLICY: Json = {}
 
 
 def pool_of(platform: Platform, sale: Sale) -> str:
@@ -31,25 +18,23 @@ def pool_of(platform: Platform, sale: Sale) -> str:
 
 def counters(platform: Platform, pool_id: str) -> tuple[int, int, int]:
     pool = platform.client.get(f"/api/pools/{pool_id}").json()
-    return pool["total"], pool["held"], pool["available"]
+    return pool["capacity"], pool["held"], pool["available"]
 
 
 def test_an_event_is_created_read_and_changed(platform: Platform) -> None:
     body: Json = {"name": "Gala", "currency": "EUR", "hold_policy": {"ttl_seconds": 300}}
     event = platform.made("/api/events", body)
-    UUID(event["id"])
+    UUID(event["event_id"])
     assert event == {
-        "id": event["id"],
+        "event_id": event["event_id"],
         "name": "Gala",
         "currency": "EUR",
         "status": "published",
-        "sale_starts_at": None,
-        "sale_ends_at": None,
         "hold_policy": NO_POLICY | {"ttl_seconds": 300},
         "created_at": event["created_at"],
         "updated_at": event["created_at"],
     }
-    path = f"/api/events/{event['id']}"
+    path = f"/api/events/{event['event_id']}"
     assert platform.client.get(path).json() == event
     changed = platform.client.patch(path, json={"name": "Great gala"})
     assert changed.status_code == 200
@@ -64,14 +49,14 @@ def test_a_session_is_created_read_and_changed(platform: Platform) -> None:
     body = {"event_id": event_id, "name": "Friday", "starts_at": "2030-06-21T21:30:00+02:00"}
     session = platform.made("/api/sessions", body)
     assert session == {
-        "id": session["id"],
+        "session_id": session["session_id"],
         "event_id": event_id,
         "name": "Friday",
         "starts_at": "2030-06-21T19:30:00Z",
         "created_at": session["created_at"],
         "updated_at": session["created_at"],
     }
-    path = f"/api/sessions/{session['id']}"
+    path = f"/api/sessions/{session['session_id']}"
     assert platform.client.get(path).json() == session
     moved = platform.client.patch(path, json={"starts_at": "2030-06-22T19:30:00Z"}).json()
     assert (moved["name"], moved["starts_at"]) == ("Friday", "2030-06-22T19:30:00Z")
@@ -82,13 +67,13 @@ def test_a_session_is_created_read_and_changed(platform: Platform) -> None:
 
 def test_a_pool_is_created_read_and_changed(platform: Platform) -> None:
     session_id = platform.on_sale().session_id
-    pool = platform.made("/api/pools", {"session_id": session_id, "name": "Floor", "total": 100})
-    counts = {"total": 100, "held": 0, "sold": 0, "available": 100}
-    assert pool == {"id": pool["id"], "session_id": session_id, "name": "Floor", **counts}
-    path = f"/api/pools/{pool['id']}"
+    pool = platform.made("/api/pools", {"session_id": session_id, "name": "Floor", "capacity": 100})
+    counts = {"capacity": 100, "held": 0, "sold": 0, "available": 100}
+    assert pool == {"pool_id": pool["pool_id"], "session_id": session_id, "name": "Floor", **counts}
+    path = f"/api/pools/{pool['pool_id']}"
     assert platform.client.get(path).json() == pool
-    changed = platform.client.patch(path, json={"name": "Ground floor", "total": 90}).json()
-    assert changed == pool | {"name": "Ground floor", "total": 90, "available": 90}
+    changed = platform.client.patch(path, json={"name": "Ground floor", "capacity": 90}).json()
+    assert changed == pool | {"name": "Ground floor", "capacity": 90, "available": 90}
     assert platform.client.get(path).json() == changed
 
 
@@ -98,7 +83,7 @@ def test_a_ticket_type_is_created_read_and_changed(platform: Platform) -> None:
     made = platform.made("/api/ticket-types", body)
     (pool_id,) = made["pool_ids"]
     assert made == {
-        "id": made["id"],
+        "ticket_type_id": made["ticket_type_id"],
         "session_id": session_id,
         "name": "Adult",
         "price": 4500,
@@ -110,8 +95,8 @@ def test_a_ticket_type_is_created_read_and_changed(platform: Platform) -> None:
         "updated_at": made["created_at"],
     }
     own_pool = platform.client.get(f"/api/pools/{pool_id}").json()
-    assert (own_pool["name"], own_pool["total"]) == ("Adult", 50)
-    path = f"/api/ticket-types/{made['id']}"
+    assert (own_pool["name"], own_pool["capacity"]) == ("Adult", 50)
+    path = f"/api/ticket-types/{made['ticket_type_id']}"
     assert platform.client.get(path).json() == made
     change = {"name": "Grown-up", "price": 0, "hold_policy": {"quantity_max": 4}}
     changed = platform.client.patch(path, json=change).json()
@@ -134,22 +119,22 @@ def test_lists_are_newest_first_and_paged(platform: Platform, kind: str) -> None
     bodies: dict[str, Json] = {
         "events": {"currency": "EUR"},
         "sessions": {"event_id": first.event_id},
-        "pools": {"session_id": first.session_id, "total": 1},
+        "pools": {"session_id": first.session_id, "capacity": 1},
         "ticket-types": {"session_id": first.session_id, "price": 1, "capacity": 1},
     }
-    path = f"/api/{kind}"
+    path, own_id = f"/api/{kind}", kind.removesuffix("s").replace("-", "_") + "_id"
     (oldest,) = platform.client.get(path).json()["data"]
-    made = [oldest["id"]]
-    made += [platform.made(path, bodies[kind] | {"name": f"No. {n}"})["id"] for n in range(4)]
+    made = [oldest[own_id]]
+    made += [platform.made(path, bodies[kind] | {"name": f"No. {n}"})[own_id] for n in range(4)]
     seen: list[str] = []
     parameters: Json = {"limit": 2}
     while True:
         page = platform.client.get(path, params=parameters).json()
-        seen += [each["id"] for each in page["data"]]
+        seen += [each[own_id] for each in page["data"]]
         if not page["has_more"]:
             break
         parameters["cursor"] = page["next_cursor"]
-    assert page["next_cursor"] is None
+    assert page.get("next_cursor") is None
     assert seen == made[::-1]
 
 
@@ -160,7 +145,8 @@ def test_sessions_pools_and_ticket_types_are_listed_by_what_they_belong_to(
     foreign = neighbour.on_sale(1)
 
     def ids(path: str, **filters: str) -> set[str]:
-        return {each["id"] for each in platform.client.get(path, params=filters).json()["data"]}
+        own_id = path.removeprefix("/api/").removesuffix("s").replace("-", "_") + "_id"
+        return {each[own_id] for each in platform.client.get(path, params=filters).json()["data"]}
 
     assert ids("/api/sessions", event_id=one.event_id) == {one.session_id}
     assert ids("/api/sessions") == {one.session_id, other.session_id}
@@ -179,7 +165,7 @@ def everything_to_make(sale: Sale) -> dict[str, Json]:
     return {
         "/api/events": {"name": "Gala", "currency": "EUR"},
         "/api/sessions": {"name": "Gala", "event_id": sale.event_id},
-        "/api/pools": {"name": "Gala", "session_id": sale.session_id, "total": 5},
+        "/api/pools": {"name": "Gala", "session_id": sale.session_id, "capacity": 5},
         "/api/ticket-types": {
             "name": "Gala",
             "session_id": sale.session_id,
@@ -213,7 +199,7 @@ def test_a_repeated_change_is_made_once(platform: Platform) -> None:
     assert again.content == first.content
     assert platform.client.get(path).json()["price"] == 900
     elsewhere = platform.client.patch(
-        f"/api/pools/{pool_of(platform, sale)}", json={"total": 9}, headers=headers
+        f"/api/pools/{pool_of(platform, sale)}", json={"capacity": 9}, headers=headers
     )
     problem_of(elsewhere, 422, "idempotency_key_reused")
 
@@ -223,15 +209,15 @@ def test_a_pool_cannot_become_smaller_than_what_is_held(platform: Platform) -> N
     pool_id = pool_of(platform, sale)
     hold = platform.place(sale, 6).json()
     path = f"/api/pools/{pool_id}"
-    problem = problem_of(platform.client.patch(path, json={"total": 5}), 409, "capacity_in_use")
+    problem = problem_of(platform.client.patch(path, json={"capacity": 5}), 409, "capacity_in_use")
     assert problem["in_use"] == 6
     assert problem["message"] == "6 place(s) are held or sold; the total cannot be lower"
     assert counters(platform, pool_id) == (10, 6, 4)
-    assert platform.client.patch(path, json={"total": 6}).status_code == 200
+    assert platform.client.patch(path, json={"capacity": 6}).status_code == 200
     assert counters(platform, pool_id) == (6, 6, 0)
     problem_of(platform.place(sale), 409, "insufficient_inventory")
     platform.client.post(f"/api/holds/{hold['hold_id']}/release")
-    assert platform.client.patch(path, json={"total": 0}).status_code == 200
+    assert platform.client.patch(path, json={"capacity": 0}).status_code == 200
     assert counters(platform, pool_id) == (0, 0, 0)
 
 
@@ -239,7 +225,7 @@ def test_a_larger_pool_makes_room_at_once(platform: Platform) -> None:
     sale = platform.on_sale(1)
     assert platform.place(sale).status_code == 201
     problem_of(platform.place(sale), 409, "insufficient_inventory")
-    platform.client.patch(f"/api/pools/{pool_of(platform, sale)}", json={"total": 3})
+    platform.client.patch(f"/api/pools/{pool_of(platform, sale)}", json={"capacity": 3})
     assert platform.place(sale, 2).status_code == 201
     problem_of(platform.place(sale), 409, "insufficient_inventory")
 
@@ -274,8 +260,8 @@ def test_a_new_policy_is_for_new_holds_only(platform: Platform) -> None:
 def test_places_go_back_to_the_pool_that_they_came_from(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(5)
     old = pool_of(platform, sale)
-    body = {"session_id": sale.session_id, "name": "New hall", "total": 7}
-    new = platform.made("/api/pools", body)["id"]
+    body = {"session_id": sale.session_id, "name": "New hall", "capacity": 7}
+    new = platform.made("/api/pools", body)["pool_id"]
     hold = platform.place(sale, 3).json()
     path = f"/api/ticket-types/{sale.ticket_type_id}"
     assert platform.client.patch(path, json={"pool_ids": [new]}).json()["pool_ids"] == [new]
@@ -322,7 +308,7 @@ def test_a_name_has_to_say_something(platform: Platform, name: str) -> None:
 @pytest.mark.parametrize("name", ["x" * 200, "Größe 🎟", "שלום", "'; DROP TABLE hold; --"])
 def test_a_name_may_be_in_any_script(platform: Platform, name: str) -> None:
     event = platform.made("/api/events", {"name": name, "currency": "EUR"})
-    assert platform.client.get(f"/api/events/{event['id']}").json()["name"] == name
+    assert platform.client.get(f"/api/events/{event['event_id']}").json()["name"] == name
 
 
 @pytest.mark.parametrize("owned_by_another", [True, False])

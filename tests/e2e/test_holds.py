@@ -50,9 +50,6 @@ def test_a_new_hold_answers_what_was_promised(platform: Platform) -> None:
                 "quantity": 2,
                 "unit_price": 4500,
                 "subtotal": 9000,
-                "seat": None,
-                "cart_item_id": None,
-                "group_id": None,
             }
         ],
         "total": 9000,
@@ -61,21 +58,9 @@ def test_a_new_hold_answers_what_was_promised(platform: Platform) -> None:
         "version": 1,
         "updated_at": hold["created_at"],
         "held_at": hold["created_at"],
-        "confirmed_at": None,
-        "cancelled_at": None,
-        "expired_at": None,
         "seat_ids": [],
-        "adjacent": None,
         "minutes_remaining": 10,
         "source": "web",
-        "cart_token": None,
-        "notes": None,
-        "checkout_id": None,
-        "order_id": None,
-        "revives": None,
-        "cart": None,
-        "position": None,
-        "estimated_wait_seconds": None,
     }
     promised = ["hold_id", "session_id", "ticket_type_id", "quantity", "status", "expires_at"]
     assert list(hold)[:7] == [*promised, "created_at"]
@@ -194,9 +179,9 @@ def test_availability_counts_by_ticket_type(platform: Platform) -> None:
         "on_sale": True,
         "ticket_types": [
             {"ticket_type_id": floor, "name": "Type 0", **common}
-            | {"total": 5, "held": 2, "available": 3},
+            | {"capacity": 5, "held": 2, "available": 3},
             {"ticket_type_id": balcony, "name": "Type 1", **common}
-            | {"total": 3, "held": 0, "available": 3},
+            | {"capacity": 3, "held": 0, "available": 3},
         ],
     }
 
@@ -228,12 +213,11 @@ def test_several_lines_are_held_and_priced_together(platform: Platform) -> None:
     ]
     body = {"session_id": sale.session_id, "user_id": "u", "lines": lines}
     hold = placed(platform.client.post("/api/holds", json=body))
-    assert (hold["ticket_type_id"], hold["quantity"], hold["total"]) == (None, 4, 2750)
-    no_seat = {"seat": None, "cart_item_id": None, "group_id": None}
+    assert (hold["quantity"], hold["total"]) == (4, 2750)
     assert hold["lines"] == [
-        {"ticket_type_id": floor, "quantity": 2, "unit_price": 1000, "subtotal": 2000, **no_seat},
-        {"ticket_type_id": balcony, "quantity": 1, "unit_price": 750, "subtotal": 750, **no_seat},
-        {"ticket_type_id": floor, "quantity": 1, "unit_price": 0, "subtotal": 0, **no_seat},
+        {"ticket_type_id": floor, "quantity": 2, "unit_price": 1000, "subtotal": 2000},
+        {"ticket_type_id": balcony, "quantity": 1, "unit_price": 750, "subtotal": 750},
+        {"ticket_type_id": floor, "quantity": 1, "unit_price": 0, "subtotal": 0},
     ]
     assert platform.available(sale) == [2, 2]
 
@@ -274,10 +258,15 @@ def lifetime(hold: Json) -> int:
 
 def sale_with_policies(platform: Platform, event: Json, *ticket_types: Json) -> Sale:
     made = platform.made
-    event_id = made("/api/events", {"name": "Gala", "currency": "EUR", "hold_policy": event})["id"]
-    session_id = made("/api/sessions", {"event_id": event_id, "name": "Friday"})["id"]
+    event_id = made("/api/events", {"name": "Gala", "currency": "EUR", "hold_policy": event})[
+        "event_id"
+    ]
+    session_id = made("/api/sessions", {"event_id": event_id, "name": "Friday"})["session_id"]
     body = {"session_id": session_id, "name": "Floor", "price": 100, "capacity": 1000}
-    ids = [made("/api/ticket-types", body | {"hold_policy": each})["id"] for each in ticket_types]
+    ids = [
+        made("/api/ticket-types", body | {"hold_policy": each})["ticket_type_id"]
+        for each in ticket_types
+    ]
     return Sale(event_id, session_id, tuple(ids))
 
 
@@ -323,12 +312,14 @@ def test_ticket_types_share_what_they_draw_from(platform: Platform, owner: Owner
     """A quota of its own each, and the limit of the venue over both."""
     made = platform.made
     sale = platform.on_sale()
-    venue = {"session_id": sale.session_id, "name": "Venue", "total": 10}
-    venue_id = made("/api/pools", venue)["id"]
+    venue = {"session_id": sale.session_id, "name": "Venue", "capacity": 10}
+    venue_id = made("/api/pools", venue)["pool_id"]
     body = {"session_id": sale.session_id, "price": 100, "pool_ids": [venue_id]}
-    standing = made("/api/ticket-types", body | {"name": "Standing", "capacity": 8})["id"]
-    seated = made("/api/ticket-types", body | {"name": "Seated", "capacity": 6})["id"]
-    anywhere = made("/api/ticket-types", body | {"name": "Anywhere"})["id"]
+    standing = made("/api/ticket-types", body | {"name": "Standing", "capacity": 8})[
+        "ticket_type_id"
+    ]
+    seated = made("/api/ticket-types", body | {"name": "Seated", "capacity": 6})["ticket_type_id"]
+    anywhere = made("/api/ticket-types", body | {"name": "Anywhere"})["ticket_type_id"]
     sale = replace(sale, ticket_type_ids=(standing, seated, anywhere))
     assert platform.available(sale) == [8, 6, 10]
     hold = placed(platform.place(sale, 7))
@@ -400,7 +391,7 @@ def test_every_combination_of_filters_finds_its_holds(
         ]
         filters = {
             "session_id": session and session.session_id,
-            "email": address,
+            "customer_email": address,
             "status": wanted_status,
         }
         given = {name: value for name, value in filters.items() if value is not None}
@@ -413,9 +404,9 @@ def test_every_combination_of_filters_finds_its_holds(
 def test_holds_are_found_by_address_in_any_case(platform: Platform) -> None:
     sale = platform.on_sale(5)
     hold = placed(platform.place(sale, customer_email="Ann.Lee@Example.com"))
-    found = listed(platform, email="ann.lee@example.COM")
+    found = listed(platform, customer_email="ann.lee@example.COM")
     assert [each["hold_id"] for each in found] == [hold["hold_id"]]
-    assert listed(platform, email="nn.lee@example.com") == []
+    assert listed(platform, customer_email="nn.lee@example.com") == []
 
 
 def test_pages_have_no_gap_and_no_double_while_holds_arrive(platform: Platform) -> None:
@@ -430,7 +421,7 @@ def test_pages_have_no_gap_and_no_double_while_holds_arrive(platform: Platform) 
         page = platform.client.get("/api/holds", params=parameters).json()
         seen += [hold["hold_id"] for hold in page["data"]]
         sizes.append(len(page["data"]))
-        assert page["has_more"] is (page["next_cursor"] is not None)
+        assert page["has_more"] is (page.get("next_cursor") is not None)
         if not page["has_more"]:
             break
         parameters["cursor"] = page["next_cursor"]
@@ -448,7 +439,7 @@ def test_a_list_is_newest_first_and_twenty_long(platform: Platform) -> None:
     assert page["has_more"] is True
     last = platform.client.get("/api/holds", params={"cursor": page["next_cursor"]}).json()
     assert [hold["hold_id"] for hold in last["data"]] == ids[:1]
-    assert (last["has_more"], last["next_cursor"]) == (False, None)
+    assert (last["has_more"], last.get("next_cursor")) == (False, None)
 
 
 def test_a_page_that_is_exactly_full_is_the_last(platform: Platform) -> None:
@@ -456,7 +447,7 @@ def test_a_page_that_is_exactly_full_is_the_last(platform: Platform) -> None:
     for _ in range(3):
         placed(platform.place(sale))
     page = platform.client.get("/api/holds", params={"limit": 3}).json()
-    assert (len(page["data"]), page["has_more"], page["next_cursor"]) == (3, False, None)
+    assert (len(page["data"]), page["has_more"], page.get("next_cursor")) == (3, False, None)
 
 
 def test_a_hold_expires_by_itself_to_the_second(platform: Platform, owner: Owner) -> None:

@@ -9,6 +9,7 @@ import pytest
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.orders import reader
 from holdfast.domain.ids import OrganizationId
+from holdfast.ports.orders import OrderFilter
 from holdfast.ports.paging import PageRequest
 from tests.e2e.answers import first_error, moment, problem_of
 from tests.e2e.halls import build_hall
@@ -46,7 +47,7 @@ def test_a_confirmed_hold_is_an_order_with_a_ticket_for_each_unit(
     assert (answer["hold_id"], answer["status"]) == (hold["hold_id"], "converted")
     order = answer["order"]
     assert answer["order_id"] == order["order_id"]
-    assert (order["hold_ids"], order["checkout_id"]) == ([hold["hold_id"]], None)
+    assert (order["hold_ids"], order.get("checkout_id")) == ([hold.get("hold_id")], None)
     assert (order["total"], order["currency"]) == (9100, "EUR")
     assert answer["confirmed_at"] == order["created_at"]
     tickets = order["tickets"]
@@ -86,7 +87,7 @@ def test_orders_are_listed_newest_first_page_by_page(platform: Platform) -> None
         page = read(platform, "/api/orders", **query)
         seen += [order["order_id"] for order in page["data"]]
         assert len(page["data"]) <= 2
-        assert page["has_more"] == (page["next_cursor"] is not None)
+        assert page["has_more"] == (page.get("next_cursor") is not None)
         if not page["has_more"]:
             break
         query["cursor"] = page["next_cursor"]
@@ -108,7 +109,7 @@ def test_a_page_of_orders_ends_before_it_has_too_many_tickets(
         database.open()
         while not pages or after is not None:
             request = PageRequest(size=3, after=after)
-            page = reader.PostgresOrders(database).orders(organization_id, request)
+            page = reader.PostgresOrders(database).orders(organization_id, OrderFilter(), request)
             pages.append([len(order.tickets) for order in page.items])
             after = page.next
     assert pages == [[3, 1], [5], [3], [2, 1]]
@@ -125,7 +126,7 @@ def test_attendees_go_with_their_tickets_and_no_address_is_shown(
     ]
     answer = confirmed(platform, hold, attendees=attendees)
     tickets = ok(answer)["order"]["tickets"]
-    assert [each["attendee_name"] for each in tickets] == ["Ada Lovelace", None, None, None]
+    assert [each.get("attendee_name") for each in tickets] == ["Ada Lovelace", None, None, None]
     assert "@" not in answer.text
     assert "@" not in platform.client.get("/api/orders").text
     rows = owner.rows(
@@ -166,7 +167,7 @@ def test_one_order_has_at_most_ten_thousand_tickets(platform: Platform) -> None:
 
 def another_type(platform: Platform, session_id: str) -> str:
     body = {"session_id": session_id, "name": "Standing", "price": 1, "capacity": 5}
-    return str(platform.made("/api/ticket-types", body)["id"])
+    return str(platform.made("/api/ticket-types", body)["ticket_type_id"])
 
 
 def test_confirming_again_is_the_same_order(platform: Platform, owner: Owner) -> None:
@@ -184,7 +185,7 @@ def test_confirming_again_is_the_same_order(platform: Platform, owner: Owner) ->
 def test_confirming_needs_no_body(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     answer = platform.client.post(f"/api/holds/{hold['hold_id']}/confirm")
-    assert ok(answer)["order"]["payment_reference"] is None
+    assert ok(answer)["order"].get("payment_reference") is None
     assert confirmed(platform, hold).content == answer.content
 
 
@@ -263,11 +264,11 @@ class TestLatePayment:
         first = confirmed(platform, hold, payment_reference="pay-1")
         answer = ok(first)
         assert answer["hold_id"] != hold["hold_id"]
-        assert (answer["revives"], answer["status"]) == (hold["hold_id"], "converted")
+        assert (answer["replaces_hold_id"], answer["status"]) == (hold["hold_id"], "converted")
         assert answer["order"]["hold_ids"] == [answer["hold_id"]]
         assert answer["order"]["total"] == hold["total"]
         old = hold_now(platform, hold)
-        assert (old["status"], old["order_id"]) == ("expired", None)
+        assert (old["status"], old.get("order_id")) == ("expired", None)
         # The payment is told again: by the old hold everything is found.
         again = confirmed(platform, hold, payment_reference="pay-1")
         assert (again.status_code, again.content) == (200, first.content)
@@ -286,7 +287,9 @@ class TestLatePayment:
         assert (again.status_code, again.content) == (200, first.content)
         seen = read(unreaped, f"/api/checkouts/{checkout['checkout_id']}")
         assert seen["order_id"] == order["order_id"]
-        assert [hold["revives"] for hold in seen["holds"]] == [hold["hold_id"] for hold in holds]
+        assert [hold["replaces_hold_id"] for hold in seen["holds"]] == [
+            hold["hold_id"] for hold in holds
+        ]
 
     @pytest.mark.parametrize(
         ("policy", "late_seconds"), [({}, 1), (LATE, 121), ({"late_payment_seconds": 0}, 1)]

@@ -47,7 +47,7 @@ def test_a_state_may_become_only_what_follows_it(platform: Platform, current: st
         body = {"name": "Gala", "currency": "EUR", "status": "draft"}
         event = platform.made("/api/events", body)
         assert event["status"] == "draft"
-        path = f"/api/events/{event['id']}"
+        path = f"/api/events/{event['event_id']}"
         for step in PATHS[current]:
             assert platform.client.patch(path, json={"status": step}).status_code == 200
         answer = platform.client.patch(path, json={"status": wanted})
@@ -84,9 +84,13 @@ def test_nothing_is_sold_of_an_event_that_is_over(
 def test_a_draft_sells_nothing_until_it_is_published(platform: Platform) -> None:
     body = {"name": "Gala", "currency": "EUR", "status": "draft"}
     event = platform.made("/api/events", body)
-    session = platform.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
-    ticket = {"session_id": session["id"], "name": "Seat", "price": 1, "capacity": 5}
-    sale = Sale(event["id"], session["id"], (platform.made("/api/ticket-types", ticket)["id"],))
+    session = platform.made("/api/sessions", {"event_id": event["event_id"], "name": "Friday"})
+    ticket = {"session_id": session["session_id"], "name": "Seat", "price": 1, "capacity": 5}
+    sale = Sale(
+        event["event_id"],
+        session["session_id"],
+        (platform.made("/api/ticket-types", ticket)["ticket_type_id"],),
+    )
     problem_of(platform.place(sale), 400, "event_not_available")
     for status in ("published", "live"):
         assert changed(platform, sale, status=status).status_code == 200
@@ -107,7 +111,8 @@ def test_the_window_of_the_sale_opens_and_closes(platform: Platform) -> None:
     ):
         answer = changed(platform, sale, **window)
         assert answer.status_code == 200, answer.text
-        assert window.items() <= answer.json().items()
+        for name, value in window.items():
+            assert answer.json().get(name) == value
         placed = platform.place(sale)
         if is_open:
             assert placed.status_code == 201, placed.text
@@ -132,7 +137,7 @@ def test_a_sale_ends_after_it_starts(platform: Platform, owner: Owner) -> None:
     body: Json = {"name": "Gala", "currency": "EUR", "sale_starts_at": in_hours(1)}
     event = platform.made("/api/events", body)
     before = owner.everything(platform.organization_id)
-    path = f"/api/events/{event['id']}"
+    path = f"/api/events/{event['event_id']}"
     backwards = body | {"sale_ends_at": body["sale_starts_at"]}
     for answer in (
         platform.client.post("/api/events", json=backwards),
@@ -164,17 +169,19 @@ def test_the_newer_rules_of_holds_are_set_changed_and_left_to_the_event(
     body = {"name": "Gala", "currency": "EUR", "hold_policy": {"one_active_hold": True}}
     event = platform.made("/api/events", body)
     assert event["hold_policy"]["one_active_hold"] is True
-    assert event["hold_policy"]["refuse_orphans"] is None
-    path = f"/api/events/{event['id']}"
+    assert event["hold_policy"].get("refuse_orphans") is None
+    path = f"/api/events/{event['event_id']}"
     policy = {"hold_policy": {"refuse_orphans": False, "one_active_hold": None}}
     after = platform.client.patch(path, json=policy).json()["hold_policy"]
-    assert (after["one_active_hold"], after["refuse_orphans"]) == (None, False)
-    session = platform.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
-    ticket = {"session_id": session["id"], "name": "Seat", "price": 1, "is_seated": True}
+    assert (after.get("one_active_hold"), after.get("refuse_orphans")) == (None, False)
+    session = platform.made("/api/sessions", {"event_id": event["event_id"], "name": "Friday"})
+    ticket = {"session_id": session["session_id"], "name": "Seat", "price": 1, "is_seated": True}
     made = platform.made("/api/ticket-types", ticket | {"hold_policy": {"refuse_orphans": True}})
     assert made["hold_policy"]["refuse_orphans"] is True
     change = {"hold_policy": {"one_active_hold": False}}
-    changed = platform.client.patch(f"/api/ticket-types/{made['id']}", json=change).json()
+    changed = platform.client.patch(
+        f"/api/ticket-types/{made['ticket_type_id']}", json=change
+    ).json()
     said = {name: value for name, value in changed["hold_policy"].items() if value is not None}
     assert said == {"one_active_hold": False, "refuse_orphans": True}
 

@@ -24,7 +24,7 @@ def bought(platform: Platform, cart: Cart, sent: Json) -> list[tuple[str, str, J
     told = []
     for method, path, body in (
         ("PUT", cart.path, sent),
-        ("POST", "/api/checkouts", {"cart": cart.name}),
+        ("POST", "/api/checkouts", {"cart_token": cart.name}),
     ):
         answer = platform.client.request(method, path, json=body, headers=keyed(path))
         assert answer.is_success, answer.text

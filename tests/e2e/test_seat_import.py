@@ -80,8 +80,8 @@ def test_a_description_becomes_seats(platform: Platform, owner: Owner) -> None:
         "session_id": session_id,
         "seats_added": 9,
         "blocks": [
-            {"id": imported["blocks"][0]["id"], "name": "Stalls", "seats_added": 7},
-            {"id": imported["blocks"][1]["id"], "name": "Balcony", "seats_added": 2},
+            {"block_id": imported["blocks"][0]["block_id"], "name": "Stalls", "seats_added": 7},
+            {"block_id": imported["blocks"][1]["block_id"], "name": "Balcony", "seats_added": 2},
         ],
     }
     assert stored(owner, session_id) == [
@@ -95,14 +95,16 @@ def test_a_description_becomes_seats(platform: Platform, owner: Owner) -> None:
         ("Balcony", "Z", 0, "2", 1, 0.0, 0.0, ""),
         ("Balcony", "Z", 0, "1", 2, 1.0, 0.0, ""),
     ]
-    block = platform.client.get(f"/api/blocks/{imported['blocks'][0]['id']}").json()
-    assert (block["name"], block["seats"], block["capacity"]) == ("Stalls", 7, None)
+    block = platform.client.get(f"/api/blocks/{imported['blocks'][0]['block_id']}").json()
+    assert (block["name"], block["seat_count"], block.get("capacity")) == ("Stalls", 7, None)
 
 
 def test_the_terms_of_a_new_block_come_with_it(platform: Platform) -> None:
     session_id = platform.on_sale().session_id
     seated = {"session_id": session_id, "name": "Adult", "price": 1, "is_seated": True}
-    sold_here = [{"ticket_type_id": platform.made("/api/ticket-types", seated)["id"], "price": 9}]
+    sold_here = [
+        {"ticket_type_id": platform.made("/api/ticket-types", seated)["ticket_type_id"], "price": 9}
+    ]
     terms: Json = {"capacity": 3, "rank": 4, "ticket_types": sold_here}
     first = {"name": "Stalls", "rows": ["A"], "seats_per_row": 4} | terms
     # The same block in two parts, since its rows differ in length.
@@ -110,9 +112,9 @@ def test_the_terms_of_a_new_block_come_with_it(platform: Platform) -> None:
     answer = send_layouts(platform, session_id, first, second)
     assert answer.status_code == 201, answer.text
     (block,) = answer.json()["blocks"]
-    read = platform.client.get(f"/api/blocks/{block['id']}").json()
+    read = platform.client.get(f"/api/blocks/{block['block_id']}").json()
     assert {name: read[name] for name in terms} == terms
-    assert read["seats"] == block["seats_added"] == 10
+    assert read["seat_count"] == block["seats_added"] == 10
     again = send_layouts(platform, session_id, {**first, "rows": ["C"]})
     assert errors_of(again) == [("blocks[0]", "conflicting_fields")]
 
@@ -296,7 +298,9 @@ def test_a_block_gets_more_seats_later(platform: Platform, owner: Owner) -> None
     hall = platform.hall(2, 3)
     added = f"{HEADER}\nStalls,2,4\nStalls,0,1\nStalls,2,5\n"
     answer = send_csv(platform, hall.session_id, added)
-    assert [(b["id"], b["seats_added"]) for b in answer.json()["blocks"]] == [(hall.block_id, 3)]
+    assert [(b["block_id"], b["seats_added"]) for b in answer.json()["blocks"]] == [
+        (hall.block_id, 3)
+    ]
     rows = [row[1:5] for row in stored(owner, hall.session_id)[3:]]
     assert rows == [
         ("2", 1, "1", 1),

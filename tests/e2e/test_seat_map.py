@@ -33,7 +33,7 @@ def asked(hall: NamedHall, **headers: str) -> httpx.Response:
 def changed(hall: NamedHall, since: int) -> dict[str, str]:
     """Name and status of the seats that have changed since."""
     seats = hall.map(since=since)["seats"]
-    names = hall.names([seat["id"] for seat in seats])
+    names = hall.names([seat["seat_id"] for seat in seats])
     return dict(zip(names, (seat["status"] for seat in seats), strict=True))
 
 
@@ -57,25 +57,25 @@ def test_a_row_is_a_few_lists(platform: Platform) -> None:
     assert seat_map["session_id"] == hall.session_id
     stalls, box = seat_map["blocks"]
     (row,) = stalls["rows"]
-    assert {name: stalls[name] for name in ("id", "name", "capacity")} == {
-        "id": hall.block_ids["Stalls"],
+    assert {name: stalls[name] for name in ("block_id", "name", "capacity")} == {
+        "block_id": hall.block_ids["Stalls"],
         "name": "Stalls",
         "capacity": 2,
     }
-    assert row["numbers"] == ["1", "2", "3"]
+    assert row["seat_numbers"] == ["1", "2", "3"]
     assert row["status"] == "aha"
-    assert row["held_until"] == {"1": int(moment(hold["expires_at"]).timestamp())}
+    assert row["held_until_unix"] == {"1": int(moment(hold["expires_at"]).timestamp())}
     assert (row["accessible"], row["companion"], row["restricted_view"]) == ([0, 2], [1], [2])
     assert len(row["x"]) == 3
     assert isinstance(row["y"], int | float), "all seats of a row are as far back"
-    assert hall.names([row["id_prefix"] + each for each in row["ids"]]) == [
+    assert hall.names([row["seat_id_prefix"] + each for each in row["seat_id_suffixes"]]) == [
         "Stalls A 1",
         "Stalls A 2",
         "Stalls A 3",
     ]
-    assert (box["name"], box["capacity"]) == ("Box", None)
+    assert (box["name"], box.get("capacity")) == ("Box", None)
     (only,) = box["rows"]
-    assert (only["row"], only["numbers"], only["status"]) == ("1", ["1"], "a")
+    assert (only["row"], only["seat_numbers"], only["status"]) == ("1", ["1"], "a")
 
 
 def test_it_tells_no_holder_and_no_hold(hall: NamedHall) -> None:
@@ -107,9 +107,9 @@ def test_a_session_without_seats_has_an_empty_map(platform: Platform) -> None:
     assert answer.json() == empty_map
     assert platform.client.get(path, params={"since": 1}).json()["seats"] == []
     block = {"session_id": sale.session_id, "name": "Stalls"}
-    block_id = platform.made("/api/blocks", block)["id"]
+    block_id = platform.made("/api/blocks", block)["block_id"]
     (empty,) = platform.client.get(path).json()["blocks"]
-    assert empty == {"id": block_id, "name": "Stalls", "capacity": None, "rows": []}
+    assert empty == {"block_id": block_id, "name": "Stalls", "rows": []}
 
 
 def test_an_unknown_or_foreign_session_is_404(hall: NamedHall, neighbour: Platform) -> None:
@@ -162,8 +162,8 @@ def test_changes_since_a_version(hall: NamedHall) -> None:
     assert answer.keys() == {"session_id", "version", "complete", "seats"}
     assert answer["complete"] is False
     until = int(moment(hold["expires_at"]).timestamp())
-    assert answer["seats"][0].keys() == {"id", "status", "held_until", "version"}
-    assert {seat["held_until"] for seat in answer["seats"]} == {until}
+    assert answer["seats"][0].keys() == {"seat_id", "status", "held_until_unix", "version"}
+    assert {seat["held_until_unix"] for seat in answer["seats"]} == {until}
     assert {seat["version"] for seat in answer["seats"]} == {2}
     later = answer["version"]
     hall.platform.client.post(f"/api/holds/{hold['hold_id']}/release")
@@ -222,7 +222,7 @@ def test_a_kept_map_shows_a_capacity_that_was_changed_by_its_pool(platform: Plat
     assert hall.map()["blocks"][0]["capacity"] == 5
     pools = platform.client.get("/api/pools", params={"session_id": hall.session_id})
     (pool,) = pools.json()["data"]
-    resized = platform.client.patch(f"/api/pools/{pool['id']}", json={"total": 4})
+    resized = platform.client.patch(f"/api/pools/{pool['pool_id']}", json={"capacity": 4})
     assert resized.status_code == 200, resized.text
     assert hall.map()["blocks"][0]["capacity"] == 4
 
@@ -263,7 +263,7 @@ def test_a_reader_that_follows_the_changes_always_has_the_map(hall: NamedHall) -
         answer = hall.map(since=version)
         version = answer["version"]
         for seat in answer["seats"]:
-            (name,) = hall.names([seat["id"]])
+            (name,) = hall.names([seat["seat_id"]])
             letters[name] = seat["status"][0]
         assert letters == statuses_of(hall.map())
 
@@ -291,7 +291,7 @@ def test_twenty_thousand_held_seats_fit_in_a_megabyte(platform: Platform, owner:
     seat_map = answer.json()
     assert len(seats_of(seat_map)) == SEATS
     assert set(statuses_of(seat_map).values()) == {"h"}
-    held = [row["held_until"] for block in seat_map["blocks"] for row in block["rows"]]
+    held = [row["held_until_unix"] for block in seat_map["blocks"] for row in block["rows"]]
     assert sum(map(len, held)) == SEATS
     assert len(answer.content) < BYTES_MAX
     assert seconds < 2

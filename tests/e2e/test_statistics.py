@@ -14,22 +14,15 @@ AGES = 601
 NOTHING = {
     "holds": 0,
     "holders": 0,
-    "holds_per_holder": None,
     "reservations_per_minute": 0.0,
     "expired": 0,
-    "expiration_rate": None,
     "converted": 0,
-    "conversion_rate": None,
     "cancelled": 0,
     "renewed": 0,
     "changed": 0,
-    "waiting": 0,
     "promoted": 0,
-    "left_line": 0,
-    "average_waiting_seconds": None,
+    "left_waitlist": 0,
     "checkouts": 0,
-    "hold_to_checkout_rate": None,
-    "abandonment_rate": None,
 }
 
 
@@ -55,7 +48,7 @@ def test_live_holds_have_not_ended(platform: Platform) -> None:
     counted = window(platform, hours=1)
     assert (counted["holds"], counted["holders"]) == (3, 2)
     assert counted["holds_per_holder"] == 1.5
-    assert counted["conversion_rate"] is counted["expiration_rate"] is None
+    assert counted.get("conversion_rate") is counted.get("expiration_rate") is None
 
 
 def test_the_pace_is_that_since_the_first_hold(platform: Platform, owner: Owner) -> None:
@@ -121,8 +114,8 @@ def test_those_who_wait(platform: Platform, owner: Owner) -> None:
     owner.let_pass(platform.organization_id, 120)
     ok(post(platform, f"/api/holds/{hold['hold_id']}/release", {}))
     counted = window(platform)
-    assert (counted["waiting"], counted["promoted"]) == (1, 1)
-    assert 120 <= counted["average_waiting_seconds"] < 180
+    assert counted["promoted"] == 1
+    assert 120 <= counted["average_wait_seconds"] < 180
     assert counted["changed"] == 0
 
 
@@ -144,8 +137,8 @@ def test_who_only_waited_held_nothing(unreaped: Platform, unreaped_owner: Owner)
     assert (counted["holds"], counted["holders"]) == (1, 1)
     ends = ("expired", "converted", "cancelled", "renewed", "changed")
     assert {counted[each] for each in ends} == {0}
-    assert counted["expiration_rate"] is counted["conversion_rate"] is None
-    assert (counted["waiting"], counted["promoted"], counted["left_line"]) == (2, 0, 2)
+    assert counted.get("expiration_rate") is counted.get("conversion_rate") is None
+    assert (counted["promoted"], counted["left_waitlist"]) == (0, 2)
 
 
 def test_only_the_window_and_only_the_session_are_counted(

@@ -117,7 +117,7 @@ def with_a_key(scene: Scene) -> None:
 
 @when("the buyer checks out the cart")
 def the_buyer_goes_to_pay(scene: Scene) -> None:
-    scene.send("/api/checkouts", {"cart": scene.cart.name})
+    scene.send("/api/checkouts", {"cart_token": scene.cart.name})
 
 
 @when(parsers.parse("{minutes:d} minutes pass"))

@@ -56,7 +56,7 @@ def they_name_each_other(scene: Scene) -> None:
 def a_new_hold_stands_for_it(scene: Scene) -> None:
     assert scene.answer.status_code == 200, scene.answer.text
     answer = scene.answer.json()
-    assert (answer["revives"], answer["status"]) == (scene.hold["hold_id"], "converted")
+    assert (answer["replaces_hold_id"], answer["status"]) == (scene.hold["hold_id"], "converted")
     stand_in = scene.read(answer["hold_id"]).json()
     assert stand_in["order_id"] == answer["order"]["order_id"]
     status = "expired"

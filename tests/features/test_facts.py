@@ -183,8 +183,8 @@ def a_changed_event_arrives(scene: Scene, listener: Listener, before: str, after
 def the_same_can_be_polled(scene: Scene, listener: Listener) -> None:
     told = listener.about(scene.hold["hold_id"])
     polled = _of_holds(_poll(scene).json()["data"])
-    assert [{**fact, "position": None} for fact in polled] == [
-        {**fact, "position": None} for fact in told
+    assert [{**fact, "cursor": None} for fact in polled] == [
+        {**fact, "cursor": None} for fact in told
     ]
 
 
@@ -246,7 +246,7 @@ def it_fails(polling: Polling, status: int, error: str) -> None:
 
 
 def _poll(scene: Scene, after: str | None = None) -> httpx.Response:
-    parameters = {} if after is None else {"after": after}
+    parameters = {} if after is None else {"cursor": after}
     return scene.platform.client.get("/api/facts", params=parameters)
 
 
@@ -256,7 +256,7 @@ def _polled(scene: Scene, polling: Polling) -> list[Json]:
     assert answer.status_code == 200, answer.text
     page = answer.json()
     assert page["has_more"] is False
-    polling.after = page["next"]
+    polling.after = page["next_cursor"]
     return _of_holds(page["data"])
 
 

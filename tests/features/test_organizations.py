@@ -31,7 +31,7 @@ def the_other_releases(scene: Scene) -> None:
 
 @when(parsers.parse('the other organization lists the holds of "{email}"'))
 def the_other_lists(scene: Scene, email: str) -> None:
-    of_customer = {"email": email, "session_id": scene.sale.session_id}
+    of_customer = {"customer_email": email, "session_id": scene.sale.session_id}
     assert len(scene.platform.client.get("/api/holds", params=of_customer).json()["data"]) == 1
     scene.answers.append(scene.other.client.get("/api/holds", params=of_customer))
     assert scene.other.client.get("/api/holds").json()["data"] == []
@@ -78,7 +78,7 @@ def as_if_it_did_not_exist(scene: Scene) -> None:
 
 @then("the list is empty")
 def the_list_is_empty(scene: Scene) -> None:
-    assert scene.answer.json() == {"data": [], "has_more": False, "next_cursor": None}
+    assert scene.answer.json() == {"data": [], "has_more": False}
 
 
 @then("each has a hold of its own")

@@ -60,7 +60,9 @@ def one_more_goes_on_sale(scene: Scene) -> None:
     ticket_type = scene.platform.client.get(f"/api/ticket-types/{scene.sale.ticket_type_id}").json()
     (pool_id,) = ticket_type["pool_ids"]
     scene.capacity += 1
-    changed = scene.platform.client.patch(f"/api/pools/{pool_id}", json={"total": scene.capacity})
+    changed = scene.platform.client.patch(
+        f"/api/pools/{pool_id}", json={"capacity": scene.capacity}
+    )
     assert changed.status_code == 200, changed.text
 
 

@@ -63,7 +63,7 @@ def asks_for_the_best(hall: HallScene, count: str) -> None:
 def standing_places(hall: HallScene, count: int) -> None:
     body = {"session_id": hall.hall.session_id, "name": "Floor", "price": 1000}
     made = hall.scene.platform.made("/api/ticket-types", body | {"capacity": count})
-    hall.standing_id = made["id"]
+    hall.standing_id = made["ticket_type_id"]
 
 
 @when(parsers.re(rf"a customer holds seats {LABELS} and (?P<count>\d+) standing places"))
@@ -228,8 +228,8 @@ def no_seat_twice(hall: HallScene) -> None:
 @then(parsers.parse("it has {seats:d} seats and {places:d} other places"))
 def seats_and_places(hall: HallScene, seats: int, places: int) -> None:
     lines = hall.scene.hold["lines"]
-    assert sum(line["seat"] is not None for line in lines) == seats
-    assert sum(line["quantity"] for line in lines if line["seat"] is None) == places
+    assert sum(line.get("seat") is not None for line in lines) == seats
+    assert sum(line["quantity"] for line in lines if line.get("seat") is None) == places
 
 
 @then("the error names the existing hold")

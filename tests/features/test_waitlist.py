@@ -14,7 +14,7 @@ TICKETS = r"(?P<quantity>\d+) tickets?"
 
 def hold_of(scene: Scene, name: str) -> Json:
     """The newest hold of a person."""
-    query = {"email": f"{name}@example.com"}
+    query = {"customer_email": f"{name}@example.com"}
     (newest, *_) = scene.platform.client.get("/api/holds", params=query).json()["data"]
     return dict(scene.read(newest["hold_id"]).json())
 
@@ -62,7 +62,7 @@ def more_go_on_sale(scene: Scene, count: int) -> None:
     client = scene.platform.client
     (pool_id,) = client.get(f"/api/ticket-types/{scene.sale.ticket_type_id}").json()["pool_ids"]
     scene.capacity += count
-    changed = client.patch(f"/api/pools/{pool_id}", json={"total": scene.capacity})
+    changed = client.patch(f"/api/pools/{pool_id}", json={"capacity": scene.capacity})
     assert changed.status_code == 200, changed.text
 
 
@@ -70,7 +70,7 @@ def more_go_on_sale(scene: Scene, count: int) -> None:
 def waits_at(scene: Scene, name: str, position: int) -> None:
     hold = hold_of(scene, name)
     assert (hold["status"], hold["position"]) == ("waiting", position)
-    assert hold["held_at"] is None
+    assert hold.get("held_at") is None
 
 
 @then(parsers.re(rf'"(?P<name>\w+)" has {TICKETS}'), converters={"quantity": int})

@@ -112,6 +112,6 @@ def test_the_entries_of_a_short_time_are_found_by_index(
     now = datetime.now(UTC)
     since, until = (now - timedelta(seconds=each) for each in (since_seconds, until_seconds))
     with audit.connection:
-        indexes, rows = audit.plan(AuditFilter(since=since, until=until))
+        indexes, rows = audit.plan(AuditFilter(created_from=since, created_before=until))
     assert indexes == {"audit_by_time"}
     assert rows <= ENTRIES // 4

@@ -107,4 +107,4 @@ def _another_type(platform: Platform, sale: Sale) -> Sale:
         "/api/ticket-types",
         {"session_id": sale.session_id, "name": "Next", "price": 100, "capacity": 10},
     )
-    return Sale(sale.event_id, sale.session_id, (made["id"],))
+    return Sale(sale.event_id, sale.session_id, (made["ticket_type_id"],))

@@ -96,7 +96,7 @@ class Buyer:
 
     def checking_out(self) -> Request:
         self.did(self.filling())
-        return Request("POST", "/api/checkouts", {"cart": self.name})
+        return Request("POST", "/api/checkouts", {"cart_token": self.name})
 
     def paying(self) -> Request:
         checkout = self.did(self.checking_out()).json()["checkout_id"]

@@ -153,8 +153,8 @@ def assert_several_shapes(messages: Sequence[Message]) -> None:
         if message.type == "hold.created"
     ]
     assert {"lines" in payload for payload in created} == {True, False}
-    assert {payload["ticket_type_id"] is None for payload in created} == {True, False}
-    assert {payload["customer_email"] is None for payload in created} == {True, False}
+    assert {"ticket_type_id" in payload for payload in created} == {True, False}
+    assert {"customer_email" in payload for payload in created} == {True, False}
 
 
 def _standing_life(stage: Stage) -> None:

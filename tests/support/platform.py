@@ -1,6 +1,7 @@
 """A ticketing platform, as Holdfast sees it: an organization with a key that sets up its sale
 through the API alone."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -13,6 +14,8 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
 
 Json = dict[str, Any]
+
+_NULL = re.compile(rb"[\[:,]null[\],}]")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Platform:
             timeout=60,
             # No certificates to load: that takes longer than most requests here.
             verify=False,
+            event_hooks={"response": [_refuse_nulls]},
         )
 
     def made(self, path: str, body: Json) -> Json:
@@ -71,12 +75,12 @@ class Platform:
     ) -> Sale:
         """A session with one ticket type for each capacity."""
         event = self.made("/api/events", {"name": "Concert", "currency": currency})
-        session = self.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
+        session = self.made("/api/sessions", {"event_id": event["event_id"], "name": "Friday"})
         types = [
             self.made(
                 "/api/ticket-types",
                 {
-                    "session_id": session["id"],
+                    "session_id": session["session_id"],
                     "name": f"Type {number}",
                     "price": price,
                     "capacity": capacity,
@@ -85,15 +89,24 @@ class Platform:
             )
             for number, capacity in enumerate(capacities)
         ]
-        return Sale(event["id"], session["id"], tuple(made["id"] for made in types))
+        return Sale(
+            event["event_id"],
+            session["session_id"],
+            tuple(made["ticket_type_id"] for made in types),
+        )
 
     def hall(
         self, rows: int, seats_per_row: int, *, capacity: int | None = None, **ticket_type: Any
     ) -> Hall:
         """A session with one seated ticket type and one block of rows 1, 2, 3 and so on."""
         event = self.made("/api/events", {"name": "Play", "currency": "EUR"})
-        session = self.made("/api/sessions", {"event_id": event["id"], "name": "Friday"})
-        seated = {"session_id": session["id"], "name": "Seat", "price": 4500, "is_seated": True}
+        session = self.made("/api/sessions", {"event_id": event["event_id"], "name": "Friday"})
+        seated = {
+            "session_id": session["session_id"],
+            "name": "Seat",
+            "price": 4500,
+            "is_seated": True,
+        }
         made = self.made("/api/ticket-types", seated | ticket_type)
         block: Json = {
             "name": "Stalls",
@@ -101,13 +114,24 @@ class Platform:
             "seats_per_row": seats_per_row,
             "capacity": capacity,
         }
-        seats = f"/api/sessions/{session['id']}/seats"
+        seats = f"/api/sessions/{session['session_id']}/seats"
         imported = self.made(seats, {"blocks": [block]})
         (drawn,) = self.client.get(seats).json()["blocks"]
-        seat_ids = tuple(row["id_prefix"] + each for row in drawn["rows"] for each in row["ids"])
+        seat_ids = tuple(
+            row["seat_id_prefix"] + each
+            for row in drawn["rows"]
+            for each in row["seat_id_suffixes"]
+        )
         assert len(seat_ids) == imported["seats_added"] == rows * seats_per_row
         (added,) = imported["blocks"]
-        return Hall(event["id"], session["id"], added["id"], made["id"], seat_ids, seats_per_row)
+        return Hall(
+            event["event_id"],
+            session["session_id"],
+            added["block_id"],
+            made["ticket_type_id"],
+            seat_ids,
+            seats_per_row,
+        )
 
     def hold_body(self, sale: Sale, quantity: int = 1, **more: Any) -> Json:
         return {
@@ -128,6 +152,16 @@ class Platform:
         answer = self.client.get(f"/api/sessions/{sale.session_id}/availability")
         assert answer.status_code == 200, answer.text
         return [offered["available"] for offered in answer.json()["ticket_types"]]
+
+
+def _refuse_nulls(response: httpx.Response) -> None:
+    """A field that has no value is left out of every answer."""
+    is_schema = response.url.path == "/api/schema"
+    if not is_schema and response.headers.get("content-type") in {
+        "application/json",
+        "application/problem+json",
+    }:
+        assert not _NULL.search(response.read()), response.text
 
 
 def new_platform(base_url: str, owner_url: str, scopes: tuple[str, ...] | None = None) -> Platform:

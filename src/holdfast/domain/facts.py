@@ -65,8 +65,9 @@ def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
             "timestamp": iso(hold.updated_at),
         }
         if move is FactType.SEAT_HELD:
-            payload["user_id"] = hold.holder.user_id
             payload["held_until"] = iso(hold.expires_at)
+            if hold.holder.user_id is not None:
+                payload["user_id"] = hold.holder.user_id
         if move is FactType.SEAT_RELEASED:
             payload["reason"] = _release_reason(transition).value
             payload["released_at"] = payload["timestamp"]
@@ -92,14 +93,15 @@ def order_fact(order: Order, version: int) -> Fact:
     payload: dict[str, JsonValue] = {
         "order_id": str(order.id),
         "organization_id": str(order.organization_id),
-        "checkout_id": None if order.checkout_id is None else str(order.checkout_id),
         "hold_ids": [str(hold_id) for hold_id in order.hold_ids],
-        "payment_reference": order.payment_reference,
         "total": order.total.minor,
         "currency": order.total.currency,
         "tickets": list(_ticket_payloads(order.tickets)),
-        "confirmed_at": iso(order.created_at),
     }
+    if order.checkout_id is not None:
+        payload["checkout_id"] = str(order.checkout_id)
+    if order.payment_reference is not None:
+        payload["payment_reference"] = order.payment_reference
     hold_id = order.hold_ids[0]
     fact_type = FactType.ORDER_CONFIRMED
     return Fact(order.organization_id, fact_type, version, hold_id, None, payload)
@@ -111,13 +113,15 @@ def _ticket_payloads(tickets: Sequence[Ticket]) -> Iterator[dict[str, JsonValue]
     for ids, of_one_line in groupby(giving_way(tickets), of_line):
         hold_id, session_id, ticket_type_id = map(str, ids)
         for ticket in of_one_line:
-            yield {
+            payload: dict[str, JsonValue] = {
                 "ticket_id": str(ticket.id),
                 "hold_id": hold_id,
                 "session_id": session_id,
                 "ticket_type_id": ticket_type_id,
-                "seat_id": None if ticket.seat is None else str(ticket.seat.id),
             }
+            if ticket.seat is not None:
+                payload["seat_id"] = str(ticket.seat.id)
+            yield payload
 
 
 def seat_fact(transition: SeatTransition, event_id: EventId, now: datetime) -> Fact:
@@ -188,7 +192,8 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
 
 
 def fact_payload(transition: Transition) -> dict[str, JsonValue]:
-    """The payload of the fact. Only hold.created has the e-mail address."""
+    """The payload of the fact, without fields that have no value. Only hold.created has the e-mail
+    address."""
     hold, before = transition.after, transition.before
     # Consumers put `quantity`, or the lines, back on sale: nothing for a hold that only waited.
     is_end_of_waiting = before is not None and before.waiting is not None and hold.is_over()
@@ -226,7 +231,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     is_plain = single is not None and single.seat is None and single.item is None
     if not (is_plain or is_end_of_waiting):
         payload["lines"] = [_line_payload(line) for line in hold.lines]
-    return payload
+    return {name: value for name, value in payload.items() if value is not None}
 
 
 def _waiting_since(transition: Transition) -> datetime:
@@ -262,7 +267,7 @@ def audit_values(hold: Hold | None) -> dict[str, JsonValue] | None:
     if hold.order_id is not None:
         values["order_id"] = str(hold.order_id)
     if hold.revives is not None:
-        values["revives"] = str(hold.revives)
+        values["replaces_hold_id"] = str(hold.revives)
     if hold.seats:
         values["source"] = hold.remarks.source.value
         values["seat_ids"] = [str(seat.id) for seat in hold.seats]

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.catalog.changes import CatalogueChange
 from holdfast.domain.catalog.model import (
     Block,
     Event,
+    EventStatus,
     PoolState,
     Session,
     SessionAvailability,
@@ -40,6 +42,29 @@ class CatalogueAnswer:
     unsettled: tuple[SessionId, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SessionFilter:
+    """`event_status` is the status of the session's event."""
+
+    event_id: EventId | None = None
+    event_status: EventStatus | None = None
+    starts_from: datetime | None = None
+    starts_before: datetime | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """The times of start find events with a session that starts then."""
+
+    status: EventStatus | None = None
+    starts_from: datetime | None = None
+    starts_before: datetime | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+
 class CatalogueStore(Protocol):
     """Every call may raise StoreUnavailable or another StoreError. It blocks, so don't call it on
     an event loop."""
@@ -58,12 +83,14 @@ class CatalogueStore(Protocol):
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None: ...
 
-    def events(self, organization_id: OrganizationId, page: PageRequest) -> Page[Event]: ...
+    def events(
+        self, organization_id: OrganizationId, only: EventFilter, page: PageRequest
+    ) -> Page[Event]: ...
 
     def session(self, organization_id: OrganizationId, session_id: SessionId) -> Session | None: ...
 
     def sessions(
-        self, organization_id: OrganizationId, event_id: EventId | None, page: PageRequest
+        self, organization_id: OrganizationId, only: SessionFilter, page: PageRequest
     ) -> Page[Session]: ...
 
     def pool(self, organization_id: OrganizationId, pool_id: PoolId) -> PoolState | None: ...

@@ -49,12 +49,15 @@ def estimated_seconds(position: int, served: int, open_seconds: float) -> int | 
 class HoldFilter:
     """Lapsed holds count as expired; `is_lapsed` finds those not yet recorded as expired."""
 
+    event_id: EventId | None = None
     session_id: SessionId | None = None
     status: HoldStatus | None = None
     email: EmailAddress | None = None
     user_id: str | None = None
     reference: str | None = None
     is_lapsed: bool = False
+    created_from: datetime | None = None
+    created_before: datetime | None = None
 
 
 class HoldOrder(StrEnum):

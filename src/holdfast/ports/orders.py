@@ -5,8 +5,16 @@ from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
+from holdfast.domain.ids import (
+    CheckoutId,
+    EventId,
+    HoldId,
+    OrderId,
+    OrganizationId,
+    SessionId,
+)
 from holdfast.domain.orders.order import Checkout, Order
+from holdfast.domain.values import EmailAddress
 from holdfast.ports.paging import Page, PageRequest
 
 # As many as one order may have.
@@ -23,6 +31,22 @@ class SeenCheckout:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class OrderFilter:
+    """`hold_id` and `reference` find what a hold became, `event_id` and `session_id` the orders
+    with a ticket of it."""
+
+    hold_id: HoldId | None = None
+    reference: str | None = None
+    payment_reference: str | None = None
+    event_id: EventId | None = None
+    session_id: SessionId | None = None
+    email: EmailAddress | None = None
+    user_id: str | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+
 class OrderReader(Protocol):
     """Every call blocks and may raise StoreUnavailable."""
 
@@ -33,11 +57,7 @@ class OrderReader(Protocol):
     def order(self, organization_id: OrganizationId, order_id: OrderId) -> Order | None: ...
 
     def orders(
-        self,
-        organization_id: OrganizationId,
-        page: PageRequest,
-        hold_id: HoldId | None = None,
-        payment_reference: str | None = None,
+        self, organization_id: OrganizationId, only: OrderFilter, page: PageRequest
     ) -> Page[Order]:
         """Orders, newest first. A page ends before the order that would exceed
         TICKETS_PER_PAGE_MAX, but has at least one order."""

@@ -19,8 +19,6 @@ class SaleStatistics:
     left_line     parties that left the waitlist or expired before their turn
     at_checkout   holds whose holder started a checkout or has paid
     abandoned     of those, the holds that ended without an order
-
-    `waiting` is the current waitlist, whenever its parties joined.
     """
 
     since: datetime
@@ -33,7 +31,6 @@ class SaleStatistics:
     cancelled: int
     renewed: int
     changed: int
-    waiting: int
     promoted: int
     left_line: int
     average_waiting_seconds: float | None
@@ -98,7 +95,6 @@ class SaleHistory:
     """Hours by their age in whole hours before `at`; hours without holds are left out."""
 
     at: datetime
-    waiting: int
     hours: Mapping[int, SaleHour]
 
     @property
@@ -121,7 +117,6 @@ class SaleHistory:
             cancelled=sum(hour.cancelled for hour in counted),
             renewed=sum(hour.renewed for hour in counted),
             changed=sum(hour.changed for hour in counted),
-            waiting=self.waiting,
             promoted=promoted,
             left_line=sum(hour.left_line for hour in counted),
             average_waiting_seconds=_ratio(sum(hour.waited_seconds for hour in counted), promoted),

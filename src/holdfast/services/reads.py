@@ -26,7 +26,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.catalog import CatalogueStore, EventFilter, SessionFilter
 from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold, SeenPlace
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import MapState, SeatChanges, SeatReader, SeenSeat, SessionMap
@@ -136,9 +136,12 @@ def event(
 
 
 def events(
-    catalogue: CatalogueStore, organization_id: OrganizationId, page: PageRequest
+    catalogue: CatalogueStore,
+    organization_id: OrganizationId,
+    only: EventFilter,
+    page: PageRequest,
 ) -> Page[Event] | Refusal:
-    return read(lambda: catalogue.events(organization_id, page))
+    return read(lambda: catalogue.events(organization_id, only, page))
 
 
 def session(
@@ -150,10 +153,10 @@ def session(
 def sessions(
     catalogue: CatalogueStore,
     organization_id: OrganizationId,
-    event_id: EventId | None,
+    only: SessionFilter,
     page: PageRequest,
 ) -> Page[Session] | Refusal:
-    return read(lambda: catalogue.sessions(organization_id, event_id, page))
+    return read(lambda: catalogue.sessions(organization_id, only, page))
 
 
 def pool(

@@ -100,7 +100,9 @@ class MemoryBooks:
             matching = [
                 (Cursor(hold.expires_at if by_expiry else hold.created_at, hold.id), hold)
                 for (owner, _), hold in self.stored_holds.items()
-                if owner == organization_id and _matches(hold, only, now)
+                if owner == organization_id
+                and only.event_id in {None, self.sessions[hold.session_key].event_id}
+                and _matches(hold, only, now)
             ]
         matching.sort(key=lambda each: each[0], reverse=not by_expiry)
         if page.after is not None:
@@ -297,6 +299,10 @@ def _matches(hold: Hold, only: HoldFilter, now: datetime) -> bool:
     if only.status is not None and hold.status_at(now) is not only.status:
         return False
     if only.is_lapsed and not hold.is_lapsed(now):
+        return False
+    if only.created_from is not None and hold.created_at < only.created_from:
+        return False
+    if only.created_before is not None and hold.created_at >= only.created_before:
         return False
     if only.user_id is not None and hold.holder.user_id != only.user_id:
         return False

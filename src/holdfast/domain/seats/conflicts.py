@@ -42,8 +42,9 @@ def refuse_contested(
     details: dict[str, JsonValue] = {
         "contested_seats": [_contested(ledger, session, seat) for seat in contested]
     }
-    if command.wants_alternative:
-        details["alternative"] = _alternative(ledger, session, command)
+    alternative = _alternative(ledger, session, command) if command.wants_alternative else None
+    if alternative is not None:
+        details["alternative"] = alternative
     gone = [seat for seat in contested if seat.held_until is None]
     if gone:
         details["current_status"] = gone[0].status.value
@@ -55,16 +56,17 @@ def refuse_contested(
 
 
 def _contested(ledger: Ledger, session: SessionCatalogue, seat: Seat) -> JsonValue:
-    until = seat.held_until
-    return {
+    told: dict[str, JsonValue] = {
         "seat_id": str(seat.id),
         "block_name": session.blocks[seat.place.block_id].name,
         "row": seat.place.row,
         "seat_number": seat.place.number,
         "status": seat.status.value,
-        "expires_at": None if until is None else iso(until),
-        "expires_in": None if until is None else seat.remaining_seconds(ledger.now),
     }
+    if seat.held_until is not None:
+        told["expires_at"] = iso(seat.held_until)
+        told["expires_in"] = seat.remaining_seconds(ledger.now)
+    return told
 
 
 def _alternative(ledger: Ledger, session: SessionCatalogue, command: Placement) -> JsonValue:

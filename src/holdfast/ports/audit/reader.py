@@ -33,8 +33,8 @@ class AuditFilter:
     catalog_id: UUID | None = None
     action: str | None = None
     actor: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
 
 
 class AuditReader(Protocol):

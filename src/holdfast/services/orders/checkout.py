@@ -29,7 +29,7 @@ from holdfast.ports.access import Principal
 from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt
 from holdfast.ports.catalog import CatalogueStore
 from holdfast.ports.holds import HoldReader, SeenHold
-from holdfast.ports.orders import OrderReader, SeenCheckout
+from holdfast.ports.orders import OrderFilter, OrderReader, SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.payments import PaymentProvider, PaymentUnavailable
 from holdfast.services import reads
@@ -137,11 +137,10 @@ def order(
 def orders(
     reader: OrderReader,
     organization_id: OrganizationId,
+    only: OrderFilter,
     page: PageRequest,
-    hold_id: HoldId | None,
-    payment_reference: str | None,
 ) -> Page[Order] | Refusal:
-    return reads.read(lambda: reader.orders(organization_id, page, hold_id, payment_reference))
+    return reads.read(lambda: reader.orders(organization_id, only, page))
 
 
 class Cashier:

@@ -34,8 +34,8 @@ _CONDITIONS = {
     "catalog_id": "a.catalog_id = %(catalog_id)s",
     "action": "a.action = %(action)s",
     "actor": "a.actor = %(actor)s",
-    "since": "a.at >= %(since)s",
-    "until": "a.at < %(until)s",
+    "created_from": "a.at >= %(created_from)s",
+    "created_before": "a.at < %(created_before)s",
     "before": "a.seq < %(before)s",
 }
 
@@ -68,8 +68,8 @@ def audit_query(
         "catalog_id": only.catalog_id,
         "action": only.action,
         "actor": only.actor,
-        "since": only.since,
-        "until": only.until,
+        "created_from": only.created_from,
+        "created_before": only.created_before,
         "before": before,
     }
     given = {name: value for name, value in asked.items() if value is not None}

@@ -1,9 +1,8 @@
 """The SQL of the catalogue, and its rows as values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 from holdfast.adapters.postgres.engine.statements import policy_of
 from holdfast.domain.catalog.model import (
@@ -27,20 +26,26 @@ class Table:
     """A query whose first two columns are id and created_at, the order of the pages."""
 
     select: str
+    conditions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def one(self) -> str:
         return f"{self.select} WHERE x.organization_id = %s AND x.id = %s"
 
     def listed(
-        self, organization_id: OrganizationId, only: Mapping[str, UUID | None], page: PageRequest
+        self, organization_id: OrganizationId, only: Mapping[str, object], page: PageRequest
     ) -> tuple[str, dict[str, Any]]:
-        conditions = ["x.organization_id = %(organization_id)s"]
-        parameters: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
-        for column, value in only.items():
-            if value is not None:
-                conditions.append(f"x.{column} = %({column})s")
-                parameters[column] = value
+        asked = [
+            self.conditions.get(name, f"x.{name} = %({name})s")
+            for name, value in only.items()
+            if value is not None
+        ]
+        conditions = ["x.organization_id = %(organization_id)s", *dict.fromkeys(asked)]
+        parameters: dict[str, Any] = {
+            **only,
+            "organization_id": organization_id,
+            "limit": page.size + 1,
+        }
         if page.after is not None:
             conditions.append("(x.created_at, x.id) < (%(after_created_at)s, %(after_id)s)")
             parameters |= {"after_created_at": page.after.at, "after_id": page.after.id}
@@ -51,14 +56,38 @@ class Table:
         return query, parameters
 
 
-EVENTS = Table(f"""
+_CREATED = {
+    "created_from": "x.created_at >= %(created_from)s",
+    "created_before": "x.created_at < %(created_before)s",
+}
+
+# One session has to start between the two.
+_HAS_START = """EXISTS (
+    SELECT FROM session s WHERE s.organization_id = x.organization_id AND s.event_id = x.id
+        AND s.starts_at >= coalesce(%(starts_from)s, '-infinity'::timestamptz)
+        AND s.starts_at < coalesce(%(starts_before)s, 'infinity'::timestamptz))"""
+
+EVENTS = Table(
+    f"""
 SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
     x.sale_ends_at, {policy_of("x")}
-FROM event x""")  # noqa: S608
+FROM event x""",  # noqa: S608
+    {**_CREATED, "starts_from": _HAS_START, "starts_before": _HAS_START},
+)
 
-SESSIONS = Table("""
+SESSIONS = Table(
+    """
 SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at
-FROM session x""")
+FROM session x""",
+    {
+        **_CREATED,
+        "starts_from": "x.starts_at >= %(starts_from)s",
+        "starts_before": "x.starts_at < %(starts_before)s",
+        "event_status": """EXISTS (
+    SELECT FROM event e WHERE e.organization_id = x.organization_id AND e.id = x.event_id
+        AND e.status = %(event_status)s)""",
+    },
+)
 
 
 def live_units(pool: str) -> str:

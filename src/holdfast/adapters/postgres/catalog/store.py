@@ -1,6 +1,7 @@
 """The catalogue on PostgreSQL: reading it, and changing it one small transaction at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -40,7 +41,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Money
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, EventFilter, SessionFilter
 from holdfast.ports.paging import Cursor, Page, PageRequest
 
 T = TypeVar("T")
@@ -104,17 +105,18 @@ class PostgresCatalogue:
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return self._one(organization_id, sql.EVENTS, event_id, sql.event_from_row)
 
-    def events(self, organization_id: OrganizationId, page: PageRequest) -> Page[Event]:
-        return self._page(organization_id, sql.EVENTS, {}, page, sql.event_from_row)
+    def events(
+        self, organization_id: OrganizationId, only: EventFilter, page: PageRequest
+    ) -> Page[Event]:
+        return self._page(organization_id, sql.EVENTS, asdict(only), page, sql.event_from_row)
 
     def session(self, organization_id: OrganizationId, session_id: SessionId) -> Session | None:
         return self._one(organization_id, sql.SESSIONS, session_id, sql.session_from_row)
 
     def sessions(
-        self, organization_id: OrganizationId, event_id: EventId | None, page: PageRequest
+        self, organization_id: OrganizationId, only: SessionFilter, page: PageRequest
     ) -> Page[Session]:
-        only = {"event_id": event_id}
-        return self._page(organization_id, sql.SESSIONS, only, page, sql.session_from_row)
+        return self._page(organization_id, sql.SESSIONS, asdict(only), page, sql.session_from_row)
 
     def pool(self, organization_id: OrganizationId, pool_id: PoolId) -> PoolState | None:
         return self._one(organization_id, sql.POOLS, pool_id, sql.pool_from_row)
@@ -190,7 +192,7 @@ class PostgresCatalogue:
         self,
         organization_id: OrganizationId,
         table: sql.Table,
-        only: Mapping[str, UUID | None],
+        only: Mapping[str, object],
         page: PageRequest,
         build: Callable[[tuple[Any, ...]], T],
     ) -> Page[T]:

@@ -253,33 +253,52 @@ def list_query(
     order: HoldOrder = HoldOrder.NEWEST,
 ) -> tuple[str, dict[str, Any]]:
     """Only the conditions that are asked for, so that each combination finds its index."""
-    conditions = ["h.organization_id = %(organization_id)s"]
-    parameters: dict[str, Any] = {"organization_id": organization_id, "limit": page.size + 1}
-    if only.session_id is not None:
-        conditions.append("h.session_id = %(session_id)s")
-        parameters["session_id"] = only.session_id
-    if only.email is not None:
-        conditions.append("h.email_key = %(email)s")
-        parameters["email"] = only.email.normalized
-    if only.user_id is not None:
-        conditions.append("h.user_id = %(user_id)s")
-        parameters["user_id"] = only.user_id
-    if only.reference is not None:
-        conditions.append("h.reference = %(reference)s")
-        parameters["reference"] = only.reference
+    asked = {
+        "session_id": only.session_id,
+        "email": only.email and only.email.normalized,
+        "user_id": only.user_id,
+        "reference": only.reference,
+        "created_from": only.created_from,
+        "created_before": only.created_before,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    conditions = ["h.organization_id = %(organization_id)s", *(_CONDITIONS[name] for name in given)]
+    parameters: dict[str, Any] = given | {
+        "organization_id": organization_id,
+        "event_id": only.event_id,
+        "limit": page.size + 1,
+    }
     by_expiry = order is HoldOrder.EXPIRY
     if page.after is not None:
         following = "(h.expires_at, h.id) >" if by_expiry else "(h.created_at, h.id) <"
         conditions.append(f"{following} (%(after)s, %(after_id)s)")
         parameters |= {"after": page.after.at, "after_id": page.after.id}
     ordered = sql.NEXT_TO_EXPIRE_FIRST if by_expiry else sql.NEWEST_FIRST
+    of_event = only.event_id is not None
     parts = [
-        sql.LIST_PART.format(
-            source=source, conditions=" AND ".join([*conditions, condition]), order=ordered
-        )
+        _part(source, [*conditions, condition], of_event=of_event).replace("{order}", ordered)
         for source, condition in _sources(only, page, by_expiry)
     ]
     return sql.LIST_HOLDS.format(parts=" UNION ALL ".join(parts), order=ordered), parameters
+
+
+_CONDITIONS = {
+    "session_id": "h.session_id = %(session_id)s",
+    "email": "h.email_key = %(email)s",
+    "user_id": "h.user_id = %(user_id)s",
+    "reference": "h.reference = %(reference)s",
+    "created_from": "h.created_at >= %(created_from)s",
+    "created_before": "h.created_at < %(created_before)s",
+}
+
+
+def _part(source: str, conditions: list[str], *, of_event: bool) -> str:
+    if of_event and source == "hold":
+        return sql.LIST_PART_OF_EVENT.replace("{conditions}", " AND ".join(conditions))
+    if of_event:
+        conditions = [*conditions, sql.LAPSED_OF_EVENT]
+    part = sql.LIST_PART.replace("{conditions}", " AND ".join(conditions))
+    return part.replace("{source}", source)
 
 
 _LIVE = ("hold", "h.status = 'active' AND h.expires_at > statement_timestamp()")

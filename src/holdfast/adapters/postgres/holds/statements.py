@@ -67,6 +67,18 @@ SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM ({{parts}}) h ORDER BY {{order}} LIMIT %(limit)s
 """  # noqa: S608
 LIST_PART = "(SELECT * FROM {source} h WHERE {conditions} ORDER BY {order} LIMIT %(limit)s)"
+# Of an event: the same of each of its sessions.
+LIST_PART_OF_EVENT = """(
+    SELECT h.* FROM session s
+    CROSS JOIN LATERAL (
+        SELECT * FROM hold h WHERE h.session_id = s.id AND {conditions}
+        ORDER BY {order} LIMIT %(limit)s
+    ) h
+    WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s
+    ORDER BY {order} LIMIT %(limit)s)"""
+LAPSED_OF_EVENT = """h.session_id IN (
+    SELECT s.id FROM session s
+    WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s)"""
 NEWEST_FIRST = "h.created_at DESC, h.id DESC"
 NEXT_TO_EXPIRE_FIRST = "h.expires_at, h.id"
 # Lapsed holds are found by the time that they are due, for there are few: the live ones would be in

@@ -78,15 +78,10 @@ WHERE {held_of_window} AND h.is_cart AND h.version > 1 AND EXISTS (
         OR (l.added_version > 1 AND (l.seat_id IS NULL OR h.held_at = h.created_at))))
 GROUP BY hour"""
 
-_WAITING = """
-SELECT count(*) FROM hold h
-WHERE h.organization_id = %(organization_id)s AND h.status = 'waiting'
-    AND h.expires_at > statement_timestamp() {of_session}"""
-
 
 # One statement, so that all of it is of one moment.
 _HISTORY = """
-SELECT statement_timestamp(), ({waiting}),
+SELECT statement_timestamp(),
     (SELECT json_agg(to_json(made)) FROM ({counts}) made (hour, first_at, holds, expired, converted,
         cancelled, promoted, left_line, waited_seconds, at_checkout, abandoned)),
     (SELECT json_object_agg(hour, count) FROM ({holders}) who),
@@ -130,15 +125,11 @@ def history_query(*, of_session: bool) -> str:
         holders=_HOLDERS.format(**names),
         renewed=_RENEWED.format(**names),
         changed=_CHANGED.format(**names),
-        waiting=_WAITING.format(**names),
     )
 
 
 def _history(
-    at: datetime,
-    waiting: int,
-    counts: list[dict[str, Any]] | None,
-    *by_hour: dict[str, int] | None,
+    at: datetime, counts: list[dict[str, Any]] | None, *by_hour: dict[str, int] | None
 ) -> SaleHistory:
     holders, renewed, changed = (each or {} for each in by_hour)
     hours = {}
@@ -151,4 +142,4 @@ def _history(
             changed=changed.get(str(hour), 0),
             **counted,
         )
-    return SaleHistory(at, waiting, hours)
+    return SaleHistory(at, hours)

@@ -26,6 +26,7 @@ class Order(OrganizationRow):
     checkout_id = models.UUIDField(null=True)
     hold_ids = ArrayField(models.UUIDField())
     customer_email = models.TextField(null=True)
+    email_key = models.TextField(null=True, editable=False)
     user_id = models.TextField(null=True)
     total_minor = models.BigIntegerField()
     currency = models.TextField()

@@ -1,5 +1,6 @@
 """Reading checkouts and orders."""
 
+from dataclasses import replace
 from typing import Any
 
 from holdfast.adapters.postgres.engine.rows import array
@@ -9,12 +10,11 @@ from holdfast.adapters.postgres.orders import statements as sql
 from holdfast.adapters.postgres.orders.rows import order_from_row
 from holdfast.domain.ids import (
     CheckoutId,
-    HoldId,
     OrderId,
     OrganizationId,
 )
 from holdfast.domain.orders.order import Checkout, Order, revival_id
-from holdfast.ports.orders import TICKETS_PER_PAGE_MAX, SeenCheckout
+from holdfast.ports.orders import TICKETS_PER_PAGE_MAX, OrderFilter, SeenCheckout
 from holdfast.ports.paging import Cursor, Page, PageRequest
 
 
@@ -51,30 +51,58 @@ class PostgresOrders:
         return None if row is None else order_from_row(row)
 
     def orders(
-        self,
-        organization_id: OrganizationId,
-        page: PageRequest,
-        hold_id: HoldId | None = None,
-        payment_reference: str | None = None,
+        self, organization_id: OrganizationId, only: OrderFilter, page: PageRequest
     ) -> Page[Order]:
-        conditions = ["o.organization_id = %(organization_id)s"]
-        names: dict[str, Any] = {
-            "organization_id": organization_id,
-            "size": page.size,
-            "tickets_max": TICKETS_PER_PAGE_MAX,
-        }
-        if hold_id is not None:
-            conditions.append(sql.OF_HOLD)
-            names |= {"hold_id": hold_id, "revival_id": revival_id(hold_id)}
-        if payment_reference is not None:
-            conditions.append("o.payment_reference = %(payment_reference)s")
-            names["payment_reference"] = payment_reference
-        if page.after is not None:
-            conditions.append("(o.created_at, o.id) < (%(after)s, %(after_id)s)")
-            names |= {"after": page.after.at, "after_id": page.after.id}
-        query = sql.ORDERS.format(conditions=" AND ".join(conditions))
         with self._database.transaction(organization_id) as connection:
-            rows = connection.execute(query, names).fetchall()
+            if only.reference is not None:
+                wanted = (organization_id, only.reference)
+                found = connection.execute(sql.HOLD_OF_REFERENCE, wanted).fetchone()
+                if found is None or only.hold_id not in {None, *found}:
+                    return Page((), None)
+                (hold_id,) = found
+                only = replace(only, reference=None, hold_id=hold_id)
+            rows = connection.execute(*orders_query(organization_id, only, page)).fetchall()
         items = tuple(order_from_row(order) for _, *order in rows)
         has_more = any(found > len(rows) for found, *_ in rows[:1])
         return Page(items, Cursor(items[-1].created_at, items[-1].id) if has_more else None)
+
+
+def orders_query(
+    organization_id: OrganizationId, only: OrderFilter, page: PageRequest
+) -> tuple[str, dict[str, Any]]:
+    """Only the conditions that are asked for, so that each combination finds its index."""
+    asked = {
+        "user_id": only.user_id,
+        "email": only.email and only.email.normalized,
+        "created_from": only.created_from,
+        "created_before": only.created_before,
+        "payment_reference": only.payment_reference,
+        "hold_ids": only.hold_id and [only.hold_id, revival_id(only.hold_id)],
+        "after": page.after and page.after.at,
+    }
+    given = {name: value for name, value in asked.items() if value is not None}
+    names: dict[str, Any] = given | {
+        "organization_id": organization_id,
+        "event_id": only.event_id,
+        "session_id": only.session_id,
+        "after_id": page.after and page.after.id,
+        "size": page.size,
+        "tickets_max": TICKETS_PER_PAGE_MAX,
+    }
+    asked_for = (
+        "x.organization_id = %(organization_id)s",
+        *(sql.CONDITIONS[name] for name in given),
+    )
+    return sql.ORDERS.format(candidates=_candidates(only, " AND ".join(asked_for))), names
+
+
+def _candidates(only: OrderFilter, conditions: str) -> str:
+    if only.event_id is None and only.session_id is None:
+        return sql.CANDIDATES.format(conditions=conditions.format(at="x.created_at", id="x.id"))
+    of_hold = conditions.format(at="x.confirmed_at", id="x.order_id")
+    if only.event_id is None:
+        return sql.CANDIDATES_OF_SESSION.format(conditions=of_hold, session="%(session_id)s")
+    return sql.CANDIDATES_OF_EVENT.format(
+        of_session=sql.CANDIDATES_OF_SESSION.format(conditions=of_hold, session="s.id"),
+        narrowed="" if only.session_id is None else "AND s.id = %(session_id)s",
+    )

@@ -20,7 +20,8 @@ SELECT {ORDER_COLUMNS} FROM purchase_order o WHERE o.organization_id = %s AND o.
 # position gives an order's number of tickets without reading thousands of them.
 ORDERS = f"""
 WITH newest AS (
-    SELECT o.* FROM purchase_order o WHERE {{conditions}}
+    SELECT o.* FROM ({{candidates}}) c
+    JOIN purchase_order o ON o.organization_id = %(organization_id)s AND o.id = c.id
     ORDER BY o.created_at DESC, o.id DESC LIMIT %(size)s + 1),
 counted AS (
     SELECT n.*, count(*) OVER () AS found, row_number() OVER down AS number,
@@ -31,7 +32,35 @@ SELECT o.found, {ORDER_COLUMNS} FROM counted o
 WHERE o.number <= %(size)s AND (o.number = 1 OR o.tickets <= %(tickets_max)s)
 ORDER BY o.number
 """  # noqa: S608
-# An expired hold that was paid late leads to the order of its replacement.
-OF_HOLD = """
-o.id IN (SELECT h.order_id FROM hold h
-         WHERE h.organization_id = %(organization_id)s AND h.id IN (%(hold_id)s, %(revival_id)s))"""
+CANDIDATES = """
+SELECT x.created_at AS at, x.id FROM purchase_order x WHERE {conditions}
+ORDER BY x.created_at DESC, x.id DESC LIMIT %(size)s + 1
+"""
+# The orders of a session are found by its holds, which were confirmed when the order was made. An
+# order may have several of them.
+CANDIDATES_OF_SESSION = """
+SELECT DISTINCT x.confirmed_at AS at, x.order_id AS id FROM hold x
+WHERE {conditions} AND x.session_id = {session} AND x.order_id IS NOT NULL
+ORDER BY x.confirmed_at DESC, x.order_id DESC LIMIT %(size)s + 1
+"""
+CANDIDATES_OF_EVENT = """
+SELECT DISTINCT c.at, c.id FROM session s CROSS JOIN LATERAL ({of_session}) c
+WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s {narrowed}
+ORDER BY c.at DESC, c.id DESC LIMIT %(size)s + 1
+"""
+# Conditions on an order, or on a hold that has one: `at` and `id` are the order's.
+CONDITIONS = {
+    "user_id": "x.user_id = %(user_id)s",
+    "email": "x.email_key = %(email)s",
+    "created_from": "{at} >= %(created_from)s",
+    "created_before": "{at} < %(created_before)s",
+    "after": "({at}, {id}) < (%(after)s, %(after_id)s)",
+    "payment_reference": """{id} IN (
+    SELECT p.id FROM purchase_order p WHERE p.organization_id = %(organization_id)s
+        AND p.payment_reference = %(payment_reference)s)""",
+    # An expired hold that was paid late leads to the order of its replacement.
+    "hold_ids": """{id} IN (
+    SELECT h.order_id FROM hold h
+    WHERE h.organization_id = %(organization_id)s AND h.id = ANY (%(hold_ids)s))""",
+}
+HOLD_OF_REFERENCE = "SELECT id FROM hold WHERE organization_id = %s AND reference = %s"

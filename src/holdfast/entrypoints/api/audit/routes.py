@@ -5,33 +5,25 @@ from typing import Any
 from holdfast.entrypoints.api.audit.answers import AuditPageAnswer, audit_page_answer
 from holdfast.entrypoints.api.audit.structs import AuditQuery
 from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.cursors import audit_entry_id
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.replies import reply_to_reading
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.structs import given_or_none
+from holdfast.entrypoints.api.http.shapes import filters_of
 from holdfast.ports.access import Scope
 from holdfast.ports.audit.reader import AuditFilter
 from holdfast.services.audit import trail
 
 
 async def list_audit(context: Context, call: Call, query: AuditQuery) -> Reply:
-    only = AuditFilter(
-        hold_id=given_or_none(query.hold_id),
-        seat_id=given_or_none(query.seat_id),
-        catalog_id=given_or_none(query.catalog_id),
-        action=given_or_none(query.action),
-        actor=given_or_none(query.actor),
-        since=given_or_none(query.since),
-        until=given_or_none(query.until),
-    )
     found = await context.blocking.run(
         call.principal.organization_id,
         trail.entries,
         context.audit,
         call.principal.organization_id,
-        only,
+        AuditFilter(**filters_of(query)),
         query.limit,
-        given_or_none(query.before),
+        audit_entry_id(query),
     )
     return reply_to_reading(call, found, audit_page_answer)
 
@@ -42,6 +34,7 @@ AUDIT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/audit",
         scope=Scope.AUDIT_READ,
         summary="Read who did what, newest first",
+        returns="A page of the audit log.",
         handler=list_audit,
         query=AuditQuery,
         answer=AuditPageAnswer,

@@ -5,12 +5,12 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from holdfast.domain.group.outcomes import CartChanged, CartEmptied, Placed, Waiting
 from holdfast.domain.holds.hold import Hold
-from holdfast.entrypoints.api.answers import AnswerShape
 from holdfast.entrypoints.api.holds.answers import HoldAnswer, hold_answer, placed_hold_answer
+from holdfast.entrypoints.api.http.shapes import AnswerShape
 from holdfast.services.reads import HoldInLine
 
 
@@ -18,7 +18,7 @@ class CartStatus(StrEnum):
     EMPTY = "empty"
 
 
-class CartHoldAnswer(HoldAnswer, frozen=True):
+class CartHoldAnswer(HoldAnswer, frozen=True, kw_only=True):
     """What the cart holds or waits for, or held last."""
 
     can_renew: Annotated[
@@ -29,9 +29,12 @@ class CartHoldAnswer(HoldAnswer, frozen=True):
 class EmptyCartAnswer(AnswerShape, frozen=True):
     """The cart holds nothing. `released_hold_id` is what was let go now, if there was anything."""
 
-    cart: str
+    cart_token: str
     status: CartStatus
-    released_hold_id: UUID | None
+    released_hold_id: (
+        Annotated[UUID, Meta(description="The hold that was released now, if there was one.")]
+        | UnsetType
+    ) = UNSET
 
 
 def cart_hold_answer(found: HoldInLine) -> CartHoldAnswer:
@@ -49,7 +52,7 @@ def filled_answer(outcome: object) -> CartHoldAnswer:
 
 def emptied_answer(cart: str, outcome: object) -> EmptyCartAnswer:
     assert isinstance(outcome, CartEmptied)
-    released = None if outcome.hold is None else outcome.hold.id
+    released = UNSET if outcome.hold is None else outcome.hold.id
     return EmptyCartAnswer(cart, CartStatus.EMPTY, released)
 
 

@@ -15,7 +15,7 @@ from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.replies import render, reply_to, reply_to_reading
-from holdfast.entrypoints.api.structs import NoFields, RequestShape
+from holdfast.entrypoints.api.http.shapes import NoFields, RequestShape
 from holdfast.services import carts, reads
 
 

@@ -5,14 +5,14 @@ from typing import Any
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.carts import handlers, structs
 from holdfast.entrypoints.api.carts.answers import CartHoldAnswer, EmptyCartAnswer
+from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS, OF_WAITING
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.seats.routes import OF_SALE, OF_SEATS
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
 
-_PATH = "/api/carts/{cart}/hold"
+_PATH = "/api/carts/{cart_token}/hold"
 _WAITS = "Sold out for now: the cart has joined the waitlist."
 
 _FILLING = """\
@@ -41,7 +41,6 @@ All of it, if it is still there, at today's prices, in a new hold. Where the pol
 and it is not there, the cart gets a place in the line. A hold that is still live stays as it is: no
 time is added. What was let go or paid for is not renewed."""
 
-OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.TOO_MANY_QUEUES, _C.OTHERS_ARE_WAITING)
 _OF_HOLDING = (
     _C.INSUFFICIENT_INVENTORY,
     _C.NO_AVAILABLE_SEATS,
@@ -65,6 +64,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_WRITE,
         summary="Hold what the cart has: all of it, or nothing is changed",
         description=_FILLING,
+        returns="The cart's new hold.",
         handler=handlers.fill_cart,
         body=structs.FillCartRequest,
         answer=CartHoldAnswer,
@@ -89,6 +89,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_READ,
         summary="Read what the cart holds or waits for, or held last",
         description=_READING,
+        returns="What the cart holds or waits for, or held last.",
         handler=handlers.get_cart,
         answer=CartHoldAnswer,
         refusals=(_C.HOLD_NOT_FOUND,),
@@ -99,6 +100,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_WRITE,
         summary="Let go of what the cart holds or waits for, if anything",
         description=_EMPTYING,
+        returns="The empty cart.",
         handler=handlers.empty_cart,
         answer=EmptyCartAnswer,
     ),
@@ -108,6 +110,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.HOLDS_WRITE,
         summary="Hold again what the cart held when its time ran out, with fresh time",
         description=_RENEWING,
+        returns="The cart's new hold.",
         handler=handlers.renew_cart,
         body=structs.RenewCartRequest,
         is_body_optional=True,

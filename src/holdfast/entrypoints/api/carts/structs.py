@@ -9,7 +9,8 @@ from holdfast.domain.holds.placement import LINES_MAX
 from holdfast.domain.ids import SessionId
 from holdfast.entrypoints.api.holds.structs import AskedLine, Notes
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.structs import AN_ID, Email, RequestShape, UserId, ruled
+from holdfast.entrypoints.api.http.fields import AN_ID, Email, UserId, ruled
+from holdfast.entrypoints.api.http.shapes import RequestShape
 
 CartItemId: TypeAlias = Annotated[
     str,
@@ -37,7 +38,10 @@ class FillCartRequest(RequestShape, frozen=True):
     `session_id` and at least one of `customer_email` and `user_id` are needed. No items at all let
     go of everything; then the holder, if one is named, has to be the cart's."""
 
-    items: Annotated[list[CartItemRequest], Meta(max_length=LINES_MAX)]
+    items: Annotated[
+        Annotated[list[CartItemRequest], Meta(max_length=LINES_MAX)],
+        Meta(description="All items of the cart."),
+    ]
     session_id: Annotated[SessionId, AN_ID] | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None

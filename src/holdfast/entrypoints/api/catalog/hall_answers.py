@@ -1,11 +1,14 @@
 """The shapes of answers about blocks and about an import of seats."""
 
+from typing import Annotated
 from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog import model
 from holdfast.domain.catalog.seat_import import ImportedSeats
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
 
 
 class SoldHereAnswer(AnswerShape, frozen=True):
@@ -13,17 +16,26 @@ class SoldHereAnswer(AnswerShape, frozen=True):
     price: int
 
 
-class BlockAnswer(AnswerShape, frozen=True):
-    """`capacity` is null where all seats may be sold; `ticket_types` is empty where every seated
-    one of the session is."""
+class BlockAnswer(AnswerShape, frozen=True, kw_only=True):
+    """Without `capacity`, all seats may be sold. `ticket_types` is empty where every seated ticket
+    type of the session is sold."""
 
-    id: UUID
+    block_id: UUID
     session_id: UUID
     name: str
     rank: int
-    capacity: int | None
-    seats: int
-    ticket_types: list[SoldHereAnswer]
+    capacity: (
+        Annotated[
+            int,
+            Meta(description="The most that may be held and sold at once; without it, all seats."),
+        ]
+        | UnsetType
+    ) = UNSET
+    seat_count: int
+    ticket_types: Annotated[
+        list[SoldHereAnswer],
+        Meta(description="What is sold here; empty where every seated ticket type is."),
+    ]
     created_at: Moment
     updated_at: Moment
 
@@ -33,7 +45,7 @@ class BlockPage(PageAnswer[BlockAnswer], frozen=True):
 
 
 class ImportedBlockAnswer(AnswerShape, frozen=True):
-    id: UUID
+    block_id: UUID
     name: str
     seats_added: int
 
@@ -41,17 +53,17 @@ class ImportedBlockAnswer(AnswerShape, frozen=True):
 class ImportAnswer(AnswerShape, frozen=True):
     session_id: UUID
     seats_added: int
-    blocks: list[ImportedBlockAnswer]
+    blocks: Annotated[list[ImportedBlockAnswer], Meta(description="The blocks that got seats.")]
 
 
 def block_answer(block: model.Block) -> BlockAnswer:
     return BlockAnswer(
-        id=block.id,
+        block_id=block.id,
         session_id=block.session_id,
         name=block.name,
         rank=block.rank,
-        capacity=block.capacity,
-        seats=block.seats,
+        capacity=or_unset(block.capacity),
+        seat_count=block.seats,
         ticket_types=[
             SoldHereAnswer(price.ticket_type_id, price.price_minor) for price in block.prices
         ],

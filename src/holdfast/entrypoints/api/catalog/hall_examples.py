@@ -43,7 +43,7 @@ _balcony = hall_structs.BlockLayoutRequest(
 
 HALL_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     hall_answers.BlockAnswer: _block,
-    hall_answers.BlockPage: hall_answers.BlockPage([_block], False, None),
+    hall_answers.BlockPage: hall_answers.BlockPage([_block], False),
     hall_answers.ImportAnswer: hall_answers.import_answer(
         ImportedSeats(_SESSION, (ImportedBlock(_BLOCK, "Stalls", 258),))
     ),

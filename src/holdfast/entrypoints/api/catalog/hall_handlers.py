@@ -20,12 +20,13 @@ from holdfast.entrypoints.api.catalog.hall_structs import (
     SoldHereRequest,
 )
 from holdfast.entrypoints.api.catalog.handlers import cataloguing_for, refuse_empty
+from holdfast.entrypoints.api.catalog.structs import OfSessionQuery
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.replies import reply_to, reply_to_listing, reply_to_reading
-from holdfast.entrypoints.api.structs import CsvText, NoFields, OfSessionQuery, given_or_none
+from holdfast.entrypoints.api.http.shapes import CsvText, NoFields, given_or_none
 from holdfast.ports.catalog import CatalogueAnswer
 from holdfast.services import reads
 from holdfast.services.catalog import seat_import

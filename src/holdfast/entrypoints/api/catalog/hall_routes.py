@@ -4,10 +4,10 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api import structs
 from holdfast.entrypoints.api.catalog import hall_handlers as hall
 from holdfast.entrypoints.api.catalog import hall_structs
 from holdfast.entrypoints.api.catalog.hall_answers import BlockAnswer, BlockPage, ImportAnswer
+from holdfast.entrypoints.api.catalog.structs import OfSessionQuery
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.ports.access import Scope
 
@@ -21,8 +21,9 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         path="/api/blocks",
         scope=Scope.CATALOGUE_READ,
         summary="List blocks, newest first",
+        returns="A page of blocks.",
         handler=hall.list_blocks,
-        query=structs.OfSessionQuery,
+        query=OfSessionQuery,
         answer=BlockPage,
     ),
     Route(
@@ -30,6 +31,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         path="/api/blocks",
         scope=Scope.CATALOGUE_WRITE,
         summary="Create a block of a session",
+        returns="The block that was created.",
         handler=hall.create_block,
         body=hall_structs.CreateBlockRequest,
         answer=BlockAnswer,
@@ -41,6 +43,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         path="/api/blocks/{block_id}",
         scope=Scope.CATALOGUE_READ,
         summary="Read a block",
+        returns="The block.",
         handler=hall.get_block,
         answer=BlockAnswer,
         not_found=refusals.block_not_found(),
@@ -50,6 +53,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         path="/api/blocks/{block_id}",
         scope=Scope.CATALOGUE_WRITE,
         summary="Change a block",
+        returns="The block as it is now.",
         handler=hall.change_block,
         body=hall_structs.ChangeBlockRequest,
         answer=BlockAnswer,
@@ -61,6 +65,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         path="/api/sessions/{session_id}/seats",
         scope=Scope.CATALOGUE_WRITE,
         summary="Import the seats of a session, from a description or from CSV",
+        returns="The blocks that got seats.",
         handler=hall.import_seats,
         body=hall_structs.ImportSeatsRequest,
         takes_csv=True,

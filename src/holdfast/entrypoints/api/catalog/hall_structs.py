@@ -12,7 +12,8 @@ from holdfast.domain.catalog.seat_import import (
 )
 from holdfast.domain.ids import SessionId, TicketTypeId
 from holdfast.domain.seats.seat import SEAT_LABEL_LENGTH_MAX
-from holdfast.entrypoints.api.structs import AN_ID, Amount, Capacity, Name, RequestShape
+from holdfast.entrypoints.api.http.fields import AN_ID, Amount, Capacity, Name
+from holdfast.entrypoints.api.http.shapes import RequestShape
 
 RANK_MAX = 1_000_000
 TYPES_PER_BLOCK_MAX = 100
@@ -107,8 +108,8 @@ Coordinate: TypeAlias = Annotated[
 class RowRangeRequest(RequestShape, frozen=True, rename={"first": "from", "last": "to"}):
     """From A to M, from Z to AC, or from 1 to 30."""
 
-    first: RangeLabel
-    last: RangeLabel
+    first: Annotated[RangeLabel, Meta(description="First row.")]
+    last: Annotated[RangeLabel, Meta(description="Last row.")]
 
 
 class PointRequest(RequestShape, frozen=True):
@@ -122,11 +123,15 @@ class BlockLayoutRequest(RequestShape, frozen=True):
     places without a seat. The first place of the first row is drawn at `origin`."""
 
     name: Name
-    rows: (
+    rows: Annotated[
         Annotated[list[RowLabel], Meta(min_length=1, max_length=SEATS_PER_IMPORT_MAX)]
-        | RowRangeRequest
-    )
-    seats_per_row: Annotated[int, Meta(ge=1, le=SEATS_PER_ROW_MAX, examples=[20])]
+        | RowRangeRequest,
+        Meta(description="Names of the rows, or the first and the last."),
+    ]
+    seats_per_row: Annotated[
+        Annotated[int, Meta(ge=1, le=SEATS_PER_ROW_MAX, examples=[20])],
+        Meta(description="Number of places in each row, gaps included."),
+    ]
     numbering: Annotated[
         Numbering,
         Meta(description="`left` and `right`: where 1 is. `odd_even`: 5 3 1 2 4 6."),
@@ -135,12 +140,24 @@ class BlockLayoutRequest(RequestShape, frozen=True):
         list[int],
         Meta(max_length=100, description="Counted from the left.", examples=[[5, 15]]),
     ] = []
-    gaps: SeatNames = []
-    accessible: SeatNames = []
-    companion: SeatNames = []
-    restricted_view: SeatNames = []
-    origin: PointRequest | None = None
-    spacing: PointRequest | None = None
+    gaps: Annotated[SeatNames, Meta(description="Places without a seat.")] = []
+    accessible: Annotated[
+        SeatNames, Meta(description="Seats that are accessible by wheelchair.")
+    ] = []
+    companion: Annotated[SeatNames, Meta(description="Seats for a companion.")] = []
+    restricted_view: Annotated[SeatNames, Meta(description="Seats with a restricted view.")] = []
+    origin: (
+        Annotated[
+            PointRequest, Meta(description="Where the first place of the first row is drawn.")
+        ]
+        | None
+    ) = None
+    spacing: (
+        Annotated[
+            PointRequest, Meta(description="Distance from seat to seat, and from row to row.")
+        ]
+        | None
+    ) = None
     capacity: Capacity | None = None
     rank: Rank | None = None
     ticket_types: SoldHere | None = None
@@ -150,5 +167,6 @@ class ImportSeatsRequest(RequestShape, frozen=True):
     """All of them, or, when anything is wrong, none."""
 
     blocks: Annotated[
-        list[BlockLayoutRequest], Meta(min_length=1, max_length=BLOCKS_PER_IMPORT_MAX)
+        Annotated[list[BlockLayoutRequest], Meta(min_length=1, max_length=BLOCKS_PER_IMPORT_MAX)],
+        Meta(description="The seats, block by block."),
     ]

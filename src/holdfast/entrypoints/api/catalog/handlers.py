@@ -9,11 +9,26 @@ from holdfast.domain.catalog.changes import SaleChange
 from holdfast.domain.catalog.model import EventStatus, SaleTerms
 from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
-from holdfast.entrypoints.api.answers import (
+from holdfast.entrypoints.api.catalog.answers import (
+    availability_answer,
     event_answer,
     pool_answer,
     session_answer,
     ticket_type_answer,
+)
+from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
+from holdfast.entrypoints.api.catalog.structs import (
+    ChangeEventRequest,
+    ChangePoolRequest,
+    ChangeSessionRequest,
+    ChangeTicketTypeRequest,
+    CreateEventRequest,
+    CreatePoolRequest,
+    CreateSessionRequest,
+    CreateTicketTypeRequest,
+    EventsQuery,
+    OfSessionQuery,
+    SessionsQuery,
 )
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
@@ -26,34 +41,20 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_listing,
     reply_to_reading,
 )
-from holdfast.entrypoints.api.structs import (
-    ChangeEventRequest,
-    ChangePoolRequest,
-    ChangeSessionRequest,
-    ChangeTicketTypeRequest,
-    CreateEventRequest,
-    CreatePoolRequest,
-    CreateSessionRequest,
-    CreateTicketTypeRequest,
-    NoFields,
-    OfEventQuery,
-    OfSessionQuery,
-    PageQuery,
-    PolicyChangeRequest,
-    PolicyRequest,
-    given_or_none,
-)
+from holdfast.entrypoints.api.http.shapes import NoFields, filters_of, given_or_none
+from holdfast.ports.catalog import EventFilter, SessionFilter
 from holdfast.services import reads
 from holdfast.services.catalog.changes import Cataloguing
 
 
-async def list_events(context: Context, call: Call, query: PageQuery) -> Reply:
+async def list_events(context: Context, call: Call, query: EventsQuery) -> Reply:
     organization_id = call.principal.organization_id
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.events,
         context.catalogue,
         organization_id,
+        EventFilter(**filters_of(query)),
         page_request(query),
     )
     return reply_to_listing(call, found, event_answer)
@@ -99,13 +100,13 @@ async def change_event(context: Context, call: Call, body: ChangeEventRequest) -
     return reply_to(call, answer)
 
 
-async def list_sessions(context: Context, call: Call, query: OfEventQuery) -> Reply:
+async def list_sessions(context: Context, call: Call, query: SessionsQuery) -> Reply:
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.sessions,
         context.catalogue,
         call.principal.organization_id,
-        given_or_none(query.event_id),
+        SessionFilter(**filters_of(query)),
         page_request(query),
     )
     return reply_to_listing(call, found, session_answer)
@@ -150,6 +151,17 @@ async def change_session(context: Context, call: Call, body: ChangeSessionReques
     return reply_to(call, answer)
 
 
+async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
+    found = await context.blocking.run(
+        call.principal.organization_id,
+        reads.availability,
+        context.catalogue,
+        call.principal.organization_id,
+        SessionId(call.path_id),
+    )
+    return reply_to_reading(call, found, availability_answer)
+
+
 async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Reply:
     found = await context.blocking.run(
         call.principal.organization_id,
@@ -177,7 +189,7 @@ async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> 
         cataloguing.create_pool,
         body.session_id,
         body.name,
-        body.total,
+        body.capacity,
     )
     return reply_to(call, answer)
 
@@ -190,7 +202,7 @@ async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> 
         cataloguing.change_pool,
         PoolId(call.path_id),
         given_or_none(body.name),
-        given_or_none(body.total),
+        given_or_none(body.capacity),
     )
     return reply_to(call, answer)
 

@@ -1,34 +1,35 @@
-"""The shapes of answers about facts, and positions as clients see them: opaque text."""
+"""The shapes of answers about facts."""
 
-import struct
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.entrypoints.api.answers import AnswerShape
-from holdfast.entrypoints.api.structs import Moment
-from holdfast.ports.facts.log import FactPage, Position, StoredFact
+from holdfast.entrypoints.api.http.cursors import fact_cursor_text
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape
+from holdfast.ports.facts.log import FactPage, StoredFact
 from holdfast.services.facts.envelope import envelope_of
-
-# Both numbers of a position. 16 bytes are 22 letters, and two of padding that are left out.
-_LAYOUT = struct.Struct(">qq")
-_PADDING = "=="
 
 
 class FactAnswer(AnswerShape, frozen=True):
     """A fact in the very envelope that it is published in; `hold.expired` has no
     `idempotency_key`."""
 
-    event_id: UUID
-    event_type: str
-    occurred_at: Moment
-    aggregate_id: UUID
-    payload: dict[str, Any]
-    position: Annotated[str, Meta(description="Send it as `after` to go on behind this fact.")]
-    idempotency_key: UUID | UnsetType = UNSET
+    event_id: Annotated[UUID, Meta(description="Id of the fact, however often it is delivered.")]
+    event_type: Annotated[str, Meta(description="Type of the fact, such as `hold.created`.")]
+    occurred_at: Annotated[Moment, Meta(description="When it happened.")]
+    aggregate_id: Annotated[
+        UUID, Meta(description="Id of the hold, seat or order that it is about.")
+    ]
+    payload: Annotated[
+        dict[str, Any], Meta(description="What happened; each type has its own fields.")
+    ]
+    cursor: Annotated[str, Meta(description="Send it as `cursor` to go on behind this fact.")]
+    idempotency_key: (
+        Annotated[UUID, Meta(description="The same at every delivery.")] | UnsetType
+    ) = UNSET
 
 
 class FactPageAnswer(AnswerShape, frozen=True):
@@ -36,32 +37,18 @@ class FactPageAnswer(AnswerShape, frozen=True):
 
     data: list[FactAnswer]
     has_more: bool
-    next: Annotated[
-        str, Meta(description="Send it as `after`: now where `has_more`, otherwise a little later.")
+    next_cursor: Annotated[
+        str,
+        Meta(description="Send it as `cursor`: now where `has_more`, otherwise a little later."),
     ]
 
 
 def fact_page_answer(page: FactPage) -> FactPageAnswer:
     return FactPageAnswer(
-        [fact_answer(fact) for fact in page.items], page.has_more, position_text(page.next)
+        [fact_answer(fact) for fact in page.items], page.has_more, fact_cursor_text(page.next)
     )
 
 
 def fact_answer(fact: StoredFact) -> FactAnswer:
-    told = {**envelope_of(fact), "position": position_text(fact.position)}
+    told = {**envelope_of(fact), "cursor": fact_cursor_text(fact.position)}
     return msgspec.convert(told, FactAnswer)
-
-
-def position_text(position: Position) -> str:
-    return urlsafe_b64encode(_LAYOUT.pack(*position)).decode("ascii").removesuffix(_PADDING)
-
-
-def position_of(text: str) -> Position | None:
-    """None when it is none of ours."""
-    try:
-        position = Position(*_LAYOUT.unpack(urlsafe_b64decode(text + _PADDING)))
-    except (ValueError, struct.error):
-        return None
-    # Decoding is lenient about letters outside of the alphabet; comparing is not.
-    is_ours = min(position) >= 0 and position_text(position) == text
-    return position if is_ours else None

@@ -15,6 +15,7 @@ FACT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/facts",
         scope=Scope.FACTS_READ,
         summary="Read what happened, in order and without gaps",
+        returns="A page of facts, oldest first.",
         handler=list_facts,
         query=FactsQuery,
         answer=FactPageAnswer,

@@ -4,11 +4,17 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat, Source
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc, utc_or_none
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import (
+    AnswerShape,
+    PageAnswer,
+    or_unset,
+    utc,
+    utc_or_unset,
+)
 from holdfast.ports.holds import SeenHold
 from holdfast.services.reads import HoldInLine
 
@@ -22,30 +28,37 @@ class LineSeatAnswer(AnswerShape, frozen=True):
 
 
 class LineAnswer(AnswerShape, frozen=True):
-    """A seat is a line of its own; other lines have none, and so has one that waits for seats.
-    `cart_item_id` is the item of the cart that it is for; lines that came with one call have the
-    same `group_id`. Outside of carts both are null."""
+    """A seat is a line of its own; a line that waits for seats has none yet. Lines of a cart have
+    `cart_item_id` and `group_id`; those that came with one call share a group."""
 
     ticket_type_id: UUID
     quantity: int
     unit_price: int
     subtotal: int
-    seat: LineSeatAnswer | None
-    cart_item_id: str | None
-    group_id: UUID | None
+    seat: (
+        Annotated[LineSeatAnswer, Meta(description="The seat, if the line is one.")] | UnsetType
+    ) = UNSET
+    cart_item_id: (
+        Annotated[str, Meta(description="The item of the cart that it is for.")] | UnsetType
+    ) = UNSET
+    group_id: UUID | UnsetType = UNSET
 
 
-class HoldAnswer(AnswerShape, frozen=True):
-    """A hold of several lines has no single ticket type: `ticket_type_id` is null, `quantity` the
-    sum. A hold whose time is up says `expired` from that very moment on. One that is `waiting` has
-    no places yet, and `expires_at` is when its place in the line ends; once it is promoted, it is
-    `active` and has fresh time."""
+class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
+    """A hold of several lines has no `ticket_type_id`, and `quantity` is the sum. A hold is
+    `expired` from the moment that its time is up. A hold that is `waiting` has no places yet, and
+    `expires_at` is when its wait ends; once it is promoted, it is `active` and has fresh time."""
 
     hold_id: UUID
     session_id: UUID
-    ticket_type_id: UUID | None
-    quantity: int
-    status: HoldStatus
+    ticket_type_id: (
+        Annotated[UUID, Meta(description="Id of the ticket type; left out with several lines.")]
+        | UnsetType
+    ) = UNSET
+    quantity: Annotated[int, Meta(description="Number of tickets, over all lines.")]
+    status: Annotated[
+        HoldStatus, Meta(description="`waiting`, `active`, `converted`, `expired` or `cancelled`.")
+    ]
     expires_at: Moment
     created_at: Moment
     reference: Annotated[str, Meta(description="To read out over the telephone.")]
@@ -57,38 +70,46 @@ class HoldAnswer(AnswerShape, frozen=True):
     ]
     version: Annotated[int, Meta(description="Rises with every change of the hold.")]
     updated_at: Moment
-    held_at: Annotated[Moment | None, Meta(description="Null as long as it waits.")]
-    confirmed_at: Moment | None
-    cancelled_at: Moment | None
-    expired_at: Moment | None
+    held_at: (
+        Annotated[Moment, Meta(description="When it got its places; left out while it waits.")]
+        | UnsetType
+    ) = UNSET
+    confirmed_at: Annotated[Moment, Meta(description="When it was paid.")] | UnsetType = UNSET
+    cancelled_at: Annotated[Moment, Meta(description="When it was released.")] | UnsetType = UNSET
+    expired_at: Annotated[Moment, Meta(description="When its end was recorded.")] | UnsetType = (
+        UNSET
+    )
     seat_ids: list[UUID]
-    adjacent: Annotated[
-        bool | None, Meta(description="Whether the seats are side by side; null without seats.")
-    ]
+    adjacent: (
+        Annotated[bool, Meta(description="Whether the seats are side by side; only with seats.")]
+        | UnsetType
+    ) = UNSET
     minutes_remaining: Annotated[int, Meta(description="Whole minutes, rounded down.")]
     source: Source
-    cart_token: str | None
-    notes: str | None
-    checkout_id: Annotated[UUID | None, Meta(description="The checkout that it is or was in.")]
-    order_id: Annotated[UUID | None, Meta(description="What it became when it was paid.")]
-    revives: Annotated[
-        UUID | None, Meta(description="The lapsed hold whose late payment this one stands for.")
-    ]
-    cart: Annotated[str | None, Meta(description="The cart whose one hold this is.")]
-    position: Annotated[
-        int | None,
-        Meta(
-            description="While it waits: 1 is the next. Null in lists, and where nobody has "
-            "looked: read the hold."
-        ),
-    ]
-    estimated_wait_seconds: Annotated[
-        int | None,
-        Meta(
-            description="As fast as the line has moved so far; null until three were served and "
-            "a minute has passed since it opened."
-        ),
-    ]
+    cart_token: Annotated[str, Meta(description="The cart that it belongs to.")] | UnsetType = UNSET
+    notes: str | UnsetType = UNSET
+    checkout_id: (
+        Annotated[UUID, Meta(description="The checkout that it is or was in.")] | UnsetType
+    ) = UNSET
+    order_id: Annotated[UUID, Meta(description="The order that it became.")] | UnsetType = UNSET
+    replaces_hold_id: (
+        Annotated[UUID, Meta(description="The expired hold whose late payment this hold replaces.")]
+        | UnsetType
+    ) = UNSET
+    position: (
+        Annotated[
+            int,
+            Meta(description="Queue position while it waits; 1 is next. Not in lists."),
+        ]
+        | UnsetType
+    ) = UNSET
+    estimated_wait_seconds: (
+        Annotated[
+            int,
+            Meta(description="How long it waits at the pace of the queue so far."),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class HoldPage(PageAnswer[HoldAnswer], frozen=True):
@@ -103,7 +124,7 @@ def hold_answer(
     return HoldAnswer(
         hold_id=hold.id,
         session_id=hold.session_id,
-        ticket_type_id=lines[0].ticket_type_id if len(lines) == 1 else None,
+        ticket_type_id=lines[0].ticket_type_id if len(lines) == 1 else UNSET,
         quantity=hold.quantity,
         status=hold.status_at(at),
         expires_at=utc(hold.expires_at),
@@ -115,22 +136,21 @@ def hold_answer(
         expires_in_seconds=remaining_seconds,
         version=hold.version,
         updated_at=utc(hold.updated_at),
-        held_at=utc_or_none(hold.held_at),
-        confirmed_at=utc_or_none(hold.confirmed_at),
-        cancelled_at=utc_or_none(hold.cancelled_at),
-        expired_at=utc_or_none(hold.expired_at),
+        held_at=utc_or_unset(hold.held_at),
+        confirmed_at=utc_or_unset(hold.confirmed_at),
+        cancelled_at=utc_or_unset(hold.cancelled_at),
+        expired_at=utc_or_unset(hold.expired_at),
         seat_ids=[seat.id for seat in hold.seats],
-        adjacent=hold.is_adjacent,
+        adjacent=or_unset(hold.is_adjacent),
         minutes_remaining=remaining_seconds // 60,
         source=hold.remarks.source,
-        cart_token=hold.remarks.cart_token,
-        notes=hold.remarks.notes,
-        checkout_id=hold.checkout_id,
-        order_id=hold.order_id,
-        revives=hold.revives,
-        cart=hold.cart,
-        position=position,
-        estimated_wait_seconds=estimated_wait_seconds,
+        cart_token=or_unset(hold.remarks.cart_token),
+        notes=or_unset(hold.remarks.notes),
+        checkout_id=or_unset(hold.checkout_id),
+        order_id=or_unset(hold.order_id),
+        replaces_hold_id=or_unset(hold.revives),
+        position=or_unset(position),
+        estimated_wait_seconds=or_unset(estimated_wait_seconds),
     )
 
 
@@ -141,9 +161,9 @@ def _line_answer(line: Line) -> LineAnswer:
         line.quantity,
         line.unit_price_minor,
         line.quantity * line.unit_price_minor,
-        None if line.seat is None else line_seat_answer(line.seat),
-        None if item is None else item.id,
-        None if item is None else item.group_id,
+        UNSET if line.seat is None else line_seat_answer(line.seat),
+        UNSET if item is None else item.id,
+        UNSET if item is None else item.group_id,
     )
 
 

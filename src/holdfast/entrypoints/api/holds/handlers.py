@@ -3,17 +3,24 @@
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import UnsetType
-
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.hold import HoldStatus
-from holdfast.domain.ids import HoldId, SessionId
+from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import require_scope
-from holdfast.entrypoints.api.answers import availability_answer
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold_answer
-from holdfast.entrypoints.api.holds.requests import email_of, extension_request, hold_request
-from holdfast.entrypoints.api.holds.structs import ExtendHoldRequest, HoldsQuery, PlaceHoldRequest
+from holdfast.entrypoints.api.holds.requests import (
+    extension_request,
+    hold_request,
+    holder_filters,
+)
+from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
+from holdfast.entrypoints.api.holds.structs import (
+    ExtendHoldRequest,
+    HoldsQuery,
+    PlaceHoldRequest,
+    StatsQuery,
+)
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -28,12 +35,12 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_reading,
     written,
 )
-from holdfast.entrypoints.api.structs import NoFields, given_or_none
+from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
 from holdfast.ports.access import Scope
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import HoldFilter, HoldOrder, SeenHold
 from holdfast.services import reads
-from holdfast.services.holds import extension, placement, release
+from holdfast.services.holds import extension, placement, release, statistics
 from holdfast.services.reads import HoldInLine
 
 
@@ -80,6 +87,11 @@ async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:
     return reply_to(call, answer)
 
 
+async def delete_hold(context: Context, call: Call, body: NoFields) -> Reply:
+    """The same as release_hold, for clients that expect DELETE."""
+    return await release_hold(context, call, body)
+
+
 async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> Reply:
     request = extension_request(HoldId(call.path_id), body)
     if request.is_operator:
@@ -119,31 +131,23 @@ def _holds_reply(context: Context, call: Call, query: HoldsQuery) -> Reply:
     return reply_to_listing(call, found, seen_hold_answer)
 
 
-async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.availability,
-        context.catalogue,
-        call.principal.organization_id,
-        SessionId(call.path_id),
-    )
-    return reply_to_reading(call, found, availability_answer)
+async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
+    """It takes a while where much was sold, so those who ask at once share the answer."""
+    organization_id, session_id = call.principal.organization_id, given_or_none(query.session_id)
+    key = statistics.statistics_key(organization_id, session_id, query.hours)
+    found = await context.statistics.get(key)
+    return reply_to_reading(call, found, lambda counted: stats_answer(counted.last(query.hours)))
 
 
 def _hold_filter(query: HoldsQuery) -> HoldFilter:
-    status, reference = given_or_none(query.status), given_or_none(query.reference)
+    status = given_or_none(query.status)
     if query.lapsed and status is not None:
         message = "Holds that have lapsed are neither active nor ended: leave status out"
         raise invalid([FieldError("status", "conflicting_fields", message)])
     if query.order is HoldOrder.EXPIRY and status not in {None, HoldStatus.ACTIVE}:
         message = "Only live holds are listed in the order of their expiry"
         raise invalid([FieldError("status", "conflicting_fields", message)])
-    return HoldFilter(
-        session_id=given_or_none(query.session_id),
-        status=status,
-        email=None if isinstance(query.email, UnsetType) else email_of("email", query.email),
-        user_id=given_or_none(query.user_id),
-        # Read out over the telephone, so it may come in any case.
-        reference=None if reference is None else reference.upper(),
-        is_lapsed=query.lapsed,
-    )
+    only = holder_filters(query)
+    only["is_lapsed"] = only.pop("lapsed")
+    del only["order"]
+    return HoldFilter(**only)

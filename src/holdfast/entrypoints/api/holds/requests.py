@@ -1,6 +1,7 @@
 """What a request asks to hold, in the domain's words, or everything that is wrong with it."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
@@ -14,6 +15,7 @@ from holdfast.entrypoints.api.holds.structs import (
 )
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.entrypoints.api.http.shapes import PageQuery, filters_of
 from holdfast.entrypoints.api.seats.structs import ReserveRequest
 from holdfast.services.holds.extension import ExtensionRequest
 from holdfast.services.holds.placement import HoldRequest
@@ -64,11 +66,18 @@ def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
     return holder
 
 
-def email_of(field: str, text: str) -> EmailAddress:
-    try:
-        return EmailAddress(text)
-    except InvalidValue as error:
-        raise invalid([FieldError(field, error.code, error.message)]) from None
+def holder_filters(query: PageQuery) -> dict[str, Any]:
+    """The filters of a list that can be narrowed to a customer or to the reference of a hold."""
+    only = filters_of(query)
+    if "reference" in only:
+        # Read out over the telephone, so it may come in any case.
+        only["reference"] = only["reference"].upper()
+    if "customer_email" in only:
+        try:
+            only["email"] = EmailAddress(only.pop("customer_email"))
+        except InvalidValue as error:
+            raise invalid([FieldError("customer_email", error.code, error.message)]) from None
+    return only
 
 
 def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:

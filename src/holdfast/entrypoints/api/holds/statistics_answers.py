@@ -2,71 +2,78 @@
 
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.entrypoints.api.answers import AnswerShape, utc
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, utc
 from holdfast.ports.statistics import SaleStatistics
 from holdfast.services.holds.statistics import Statistics
 
 _DECIMALS = 4
 
 Rate: TypeAlias = Annotated[
-    float | None, Meta(description="From 0 to 1; null where there is nothing to compare with.")
+    float | UnsetType, Meta(description="From 0 to 1; left out where there is nothing to compare.")
 ]
 
 
-class WindowAnswer(AnswerShape, frozen=True):
-    """Of the holds that were made since `since`; a place in a line counts as one from when it is
-    promoted. Rates are of those that have ended: expired, paid or let go. `abandonment_rate` is of
-    those among them that went to the checkout: how many came to no order. `renewed` are carts that
-    came back after their hold had expired, `changed` carts whose hold was changed. `waiting` is
-    about this moment."""
+class WindowAnswer(AnswerShape, frozen=True, kw_only=True):
+    """Of the holds that were made since `since`; a waiting hold counts from when it is promoted.
+    Rates are of those that have ended: expired, paid or released. `abandonment_rate` is of those
+    among them that went to the checkout: how many came to no order."""
 
-    since: Moment
-    holds: int
-    holders: int
-    holds_per_holder: float | None
+    since: Annotated[Moment, Meta(description="Start of the window.")]
+    holds: Annotated[int, Meta(description="Holds that were made.")]
+    holders: Annotated[int, Meta(description="People who made them.")]
+    holds_per_holder: Annotated[float, Meta(description="The ratio of the two.")] | UnsetType = (
+        UNSET
+    )
     reservations_per_minute: Annotated[
         float, Meta(description="Since the first hold of the window, which is a minute at least.")
     ]
-    expired: int
-    expiration_rate: Rate
-    converted: int
-    conversion_rate: Rate
-    cancelled: int
-    renewed: int
-    changed: int
-    waiting: int
+    expired: Annotated[int, Meta(description="Holds whose time was up.")]
+    expiration_rate: Rate = UNSET
+    converted: Annotated[int, Meta(description="Holds that were paid for.")]
+    conversion_rate: Rate = UNSET
+    cancelled: Annotated[int, Meta(description="Holds that were released.")]
+    renewed: Annotated[int, Meta(description="Carts that came back after their hold had expired.")]
+    changed: Annotated[int, Meta(description="Carts whose hold was changed.")]
     promoted: Annotated[int, Meta(description="Got their places after they had waited.")]
-    left_line: Annotated[
-        int, Meta(description="Left the line, or ran out of time in it, before their turn.")
+    left_waitlist: Annotated[
+        int, Meta(description="Left the waitlist, or ran out of time on it, before their turn.")
     ]
-    average_waiting_seconds: Annotated[
-        float | None, Meta(description="Of those who were promoted; null where nobody was.")
-    ]
+    average_wait_seconds: (
+        Annotated[float, Meta(description="How long those who were promoted had waited.")]
+        | UnsetType
+    ) = UNSET
     checkouts: Annotated[int, Meta(description="Whose holder went to pay, or has paid.")]
-    hold_to_checkout_rate: Rate
-    abandonment_rate: Rate
+    hold_to_checkout_rate: Rate = UNSET
+    abandonment_rate: Rate = UNSET
 
 
 class StatsAnswer(AnswerShape, frozen=True):
-    """Holds at one moment, `at`. `active_holds` have `total_held_tickets` among them, of which
-    `total_held_seats` are assigned seats; `holds_expiring_soon` of them end within five minutes.
-    `expired_holds` have lapsed and are yet to be cleaned up, which delays nobody. Parties on
-    the waitlist are counted separately: `waiting_parties` are on it, `expired_waiting_parties` ran
-    out of time and are yet to be cleaned up. `window` says what became of the holds of the last
-    hours."""
+    """Holds at one moment. Parties on the waitlist are counted separately."""
 
-    active_holds: int
-    expired_holds: int
-    total_held_tickets: int
-    total_held_seats: int
-    holds_expiring_soon: int
-    waiting_parties: int
-    expired_waiting_parties: int
+    active_holds: Annotated[int, Meta(description="Live holds.")]
+    expired_holds: Annotated[
+        int,
+        Meta(
+            description="Holds that have lapsed and are yet to be cleaned up, which delays nobody."
+        ),
+    ]
+    total_held_tickets: Annotated[int, Meta(description="Tickets of live holds.")]
+    total_held_seats: Annotated[int, Meta(description="How many of those are assigned seats.")]
+    holds_expiring_soon: Annotated[
+        int, Meta(description="Live holds that end within five minutes.")
+    ]
+    waiting_parties: Annotated[int, Meta(description="Parties on the waitlist.")]
+    expired_waiting_parties: Annotated[
+        int,
+        Meta(
+            description="Parties that ran out of time on the waitlist and are yet to be cleaned up."
+        ),
+    ]
     at: Moment
-    window: WindowAnswer
+    window: Annotated[WindowAnswer, Meta(description="What became of the holds of the last hours.")]
 
 
 def stats_answer(statistics: Statistics) -> StatsAnswer:
@@ -98,15 +105,14 @@ def _window(sale: SaleStatistics) -> WindowAnswer:
         cancelled=sale.cancelled,
         renewed=sale.renewed,
         changed=sale.changed,
-        waiting=sale.waiting,
         promoted=sale.promoted,
-        left_line=sale.left_line,
-        average_waiting_seconds=_rounded(sale.average_waiting_seconds),
+        left_waitlist=sale.left_line,
+        average_wait_seconds=_rounded(sale.average_waiting_seconds),
         checkouts=sale.at_checkout,
         hold_to_checkout_rate=_rounded(sale.hold_to_checkout_rate),
         abandonment_rate=_rounded(sale.abandonment_rate),
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, _DECIMALS)
+def _rounded(value: float | None) -> float | UnsetType:
+    return UNSET if value is None else round(value, _DECIMALS)

@@ -6,26 +6,29 @@ from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.holds.hold import NOTES_LENGTH_MAX, HoldStatus, Source
 from holdfast.domain.holds.placement import LINES_MAX, SEATS_PER_HOLD_MAX
-from holdfast.domain.ids import BlockId, HoldId, SessionId, TicketTypeId
 from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import QUANTITY_MAX
-from holdfast.entrypoints.api.seats.structs import CartToken, SeatRef
-from holdfast.entrypoints.api.structs import (
-    AN_ID,
+from holdfast.entrypoints.api.http.fields import (
     Amount,
+    BlockRef,
+    CartToken,
     Email,
-    PageQuery,
-    RequestShape,
+    EventRef,
+    HoldRef,
+    Reference,
+    SeatRef,
+    SessionRef,
     TicketCount,
+    TicketTypeRef,
     UserId,
 )
+from holdfast.entrypoints.api.http.shapes import CreatedQuery, RequestShape
 from holdfast.ports.holds import HoldOrder
+from holdfast.services.holds.statistics import HOURS_MAX
 
-REFERENCE_LENGTH_MAX = 20
+STATS_HOURS_DEFAULT = 24
 SECONDS_PER_MINUTE = 60
 
-TypeRef: TypeAlias = Annotated[TicketTypeId, AN_ID]
-BlockRef: TypeAlias = Annotated[BlockId, AN_ID]
 SeatIds: TypeAlias = Annotated[
     list[SeatRef],
     Meta(min_length=1, max_length=SEATS_PER_HOLD_MAX, description="These very seats."),
@@ -57,16 +60,13 @@ Notes: TypeAlias = Annotated[
         extra={"message": f"Must be 1 to {NOTES_LENGTH_MAX} characters"},
     ),
 ]
-Reference: TypeAlias = Annotated[
-    str, Meta(min_length=1, max_length=REFERENCE_LENGTH_MAX, examples=["K7M2QX"])
-]
 
 
 class AskedLine(RequestShape, frozen=True):
     """Either `ticket_type_id` and `quantity` (of a seated type: the best that are available, in one
     block if `block_id` names it), or `seat_ids`."""
 
-    ticket_type_id: TypeRef | None = None
+    ticket_type_id: TicketTypeRef | None = None
     quantity: TicketCount | None = None
     unit_price: Amount | None = None
     seat_ids: SeatIds | None = None
@@ -82,14 +82,26 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     `customer_email` and `user_id`. `hold_id` is yours to choose: the same id sent again never holds
     twice. With `offer_alternative`, a refusal for seats that are taken offers the next best."""
 
-    session_id: Annotated[SessionId, AN_ID]
-    ticket_type_id: TypeRef | None = None
+    session_id: SessionRef
+    ticket_type_id: TicketTypeRef | None = None
     quantity: TicketCount | None = None
     unit_price: Amount | None = None
-    lines: Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)] | None = None
+    lines: (
+        Annotated[
+            Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)],
+            Meta(description="Several lines, instead of one ticket type or seats."),
+        ]
+        | None
+    ) = None
     customer_email: Email | None = None
     user_id: UserId | None = None
-    hold_id: Annotated[HoldId, AN_ID] | None = None
+    hold_id: (
+        Annotated[
+            HoldRef,
+            Meta(description="An id of your choice: the same id sent again never holds twice."),
+        ]
+        | None
+    ) = None
     seat_ids: SeatIds | None = None
     block_id: BlockRef | None = None
     accessible: AccessibleCount | None = None
@@ -98,7 +110,13 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     source: Source | None = None
     cart_token: CartToken | None = None
     notes: Notes | None = None
-    offer_alternative: bool | None = None
+    offer_alternative: (
+        Annotated[
+            bool,
+            Meta(description="Whether a refusal for seats that are taken offers the next best."),
+        ]
+        | None
+    ) = None
 
 
 class ExtendHoldRequest(RequestShape, frozen=True):
@@ -106,22 +124,59 @@ class ExtendHoldRequest(RequestShape, frozen=True):
     `as_operator`, beyond what the policy allows: for keys with the scope holds:operate."""
 
     minutes: (
-        Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE, examples=[5])] | None
+        Annotated[
+            Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE, examples=[5])],
+            Meta(description="How many minutes longer."),
+        ]
+        | None
     ) = None
-    seconds: Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300])] | None = None
+    seconds: (
+        Annotated[
+            Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300])],
+            Meta(description="How many seconds longer."),
+        ]
+        | None
+    ) = None
     customer_email: Email | None = None
     user_id: UserId | None = None
-    as_operator: bool | None = None
+    as_operator: (
+        Annotated[
+            bool,
+            Meta(description="Whether it may go beyond the policy; needs the scope holds:operate."),
+        ]
+        | None
+    ) = None
 
 
-class HoldsQuery(PageQuery, frozen=True):
+class HoldsQuery(CreatedQuery, frozen=True):
     """`lapsed` finds holds whose time is up and of which nobody has written that down yet; `order`
     of `expiry` lists live holds, the next to expire first."""
 
-    session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET
-    status: HoldStatus | UnsetType = UNSET
-    email: Email | UnsetType = UNSET
+    event_id: EventRef | UnsetType = UNSET
+    session_id: SessionRef | UnsetType = UNSET
+    status: (
+        Annotated[
+            HoldStatus, Meta(description="Holds of this status; a lapsed hold counts as expired.")
+        ]
+        | UnsetType
+    ) = UNSET
+    customer_email: Email | UnsetType = UNSET
     user_id: UserId | UnsetType = UNSET
     reference: Reference | UnsetType = UNSET
-    lapsed: bool = False
-    order: HoldOrder = HoldOrder.NEWEST
+    lapsed: Annotated[
+        bool, Meta(description="Only holds whose time is up and whose end is not recorded yet.")
+    ] = False
+    order: Annotated[
+        HoldOrder,
+        Meta(description="`newest` first, or `expiry`: live holds, the next to end first."),
+    ] = HoldOrder.NEWEST
+
+
+class StatsQuery(RequestShape, frozen=True):
+    """`hours` is how far `window` goes back."""
+
+    session_id: SessionRef | UnsetType = UNSET
+    hours: Annotated[
+        Annotated[int, Meta(ge=1, le=HOURS_MAX, examples=[24])],
+        Meta(description="How far `window` goes back."),
+    ] = STATS_HOURS_DEFAULT

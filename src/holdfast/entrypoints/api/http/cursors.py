@@ -3,39 +3,78 @@
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from msgspec import UnsetType
 
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.http.problems import FieldError, invalid
-from holdfast.entrypoints.api.structs import PageQuery
+from holdfast.entrypoints.api.http.fields import CURSOR_MESSAGE
+from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
+from holdfast.entrypoints.api.http.shapes import PageQuery
+from holdfast.ports.facts.log import Position
 from holdfast.ports.paging import Cursor, PageRequest
 
-# Microseconds since 1970, then the id. 24 bytes are 32 letters, without padding.
-_LAYOUT = struct.Struct(">q16s")
+_PAGE = struct.Struct(">q16s")  # microseconds since 1970, then the id
+_FACT = struct.Struct(">qq")  # both numbers of a position
+_AUDIT_ENTRY = struct.Struct(">q")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def cursor_text(cursor: Cursor) -> str:
-    microseconds = (cursor.at - _EPOCH) // _MICROSECOND
-    return urlsafe_b64encode(_LAYOUT.pack(microseconds, cursor.id.bytes)).decode("ascii")
+    return _text(_PAGE, (cursor.at - _EPOCH) // _MICROSECOND, cursor.id.bytes)
 
 
 def page_request(query: PageQuery) -> PageRequest:
-    after = None if isinstance(query.cursor, UnsetType) else _cursor(query.cursor)
-    return PageRequest(query.limit, after)
-
-
-def _cursor(text: str) -> Cursor:
+    if isinstance(query.cursor, UnsetType):
+        return PageRequest(query.limit)
+    microseconds, id_bytes = _values(_PAGE, query.cursor)
     try:
-        microseconds, id_bytes = _LAYOUT.unpack(urlsafe_b64decode(text))
-        cursor = Cursor(_EPOCH + microseconds * _MICROSECOND, UUID(bytes=id_bytes))
-    except (ValueError, OverflowError, struct.error):
-        cursor = None
+        at = _EPOCH + microseconds * _MICROSECOND
+    except OverflowError:
+        raise _not_ours() from None
+    return PageRequest(query.limit, Cursor(at, UUID(bytes=id_bytes)))
+
+
+def fact_cursor_text(position: Position) -> str:
+    return _text(_FACT, *position)
+
+
+def fact_position(query: PageQuery) -> Position | None:
+    if isinstance(query.cursor, UnsetType):
+        return None
+    position = Position(*_values(_FACT, query.cursor))
+    if min(position) < 0:
+        raise _not_ours()
+    return position
+
+
+def audit_cursor_text(entry_id: int) -> str:
+    return _text(_AUDIT_ENTRY, entry_id)
+
+
+def audit_entry_id(query: PageQuery) -> int | None:
+    if isinstance(query.cursor, UnsetType):
+        return None
+    (entry_id,) = _values(_AUDIT_ENTRY, query.cursor)
+    return int(entry_id)
+
+
+def _text(layout: struct.Struct, *values: object) -> str:
+    return urlsafe_b64encode(layout.pack(*values)).decode("ascii").rstrip("=")
+
+
+def _values(layout: struct.Struct, text: str) -> tuple[Any, ...]:
+    try:
+        values = layout.unpack(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, struct.error):
+        raise _not_ours() from None
     # Decoding is lenient about letters outside of the alphabet; comparing is not.
-    if cursor is None or cursor_text(cursor) != text:
-        message = "Use next_cursor of the page before, unchanged"
-        raise invalid([FieldError("cursor", ProblemCode.INVALID_CURSOR.value, message)])
-    return cursor
+    if _text(layout, *values) != text:
+        raise _not_ours()
+    return values
+
+
+def _not_ours() -> Problem:
+    return invalid([FieldError("cursor", ProblemCode.INVALID_CURSOR.value, CURSOR_MESSAGE)])

@@ -17,7 +17,7 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.diagnosis import explain, typed
 from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
-from holdfast.entrypoints.api.structs import NoFields
+from holdfast.entrypoints.api.http.shapes import NoFields
 
 BODY_BYTES_MAX = 64 * 1024
 BODY_SECONDS_MAX = 10.0

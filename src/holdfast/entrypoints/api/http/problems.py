@@ -4,8 +4,10 @@ Nothing in a problem repeats what the caller sent: messages are ours, field path
 names of our own fields and of positions."""
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.refusals import service_unavailable
@@ -24,9 +26,12 @@ Headers = tuple[tuple[bytes, bytes], ...]
 class FieldError(msgspec.Struct, frozen=True):
     """`field` is a path such as `lines[2].quantity`; `body` or `query` stand for the whole."""
 
-    field: str
-    code: str
-    message: str
+    field: Annotated[
+        str,
+        Meta(description="Path such as `lines[2].quantity`; `body` or `query` for the whole."),
+    ]
+    code: Annotated[str, Meta(description="What is wrong with it.")]
+    message: Annotated[str, Meta(description="The same, for people.")]
 
 
 class Problem(Exception):

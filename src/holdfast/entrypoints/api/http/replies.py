@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from holdfast.domain.catalog.model import Block, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
@@ -25,8 +26,7 @@ from holdfast.domain.group.outcomes import (
     Warned,
 )
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.answers import (
-    PageAnswer,
+from holdfast.entrypoints.api.catalog.answers import (
     event_answer,
     pool_answer,
     session_answer,
@@ -37,6 +37,7 @@ from holdfast.entrypoints.api.holds.answers import hold_answer
 from holdfast.entrypoints.api.http.cursors import cursor_text
 from holdfast.entrypoints.api.http.exchange import JSON, PROBLEM_JSON, Call, Reply
 from holdfast.entrypoints.api.http.problems import refusal_reply, retry_headers
+from holdfast.entrypoints.api.http.shapes import PageAnswer
 from holdfast.entrypoints.api.orders.answers import order_answer, started_answer
 from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
 from holdfast.ports.engine import Answer
@@ -117,9 +118,9 @@ def reply_to_reading(call: Call, found: T | Refusal, answer: Callable[[T], objec
 def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T], object]) -> Reply:
     if isinstance(found, Refusal):
         return refusal_reply(found, call.request_id)
-    following = cursor_text(found.next) if found.next else None
+    following = cursor_text(found.next) if found.next else UNSET
     data = [answer(item) for item in found.items]
-    return Reply(200, written(PageAnswer(data, following is not None, following)))
+    return Reply(200, written(PageAnswer(data, found.next is not None, following)))
 
 
 def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:

@@ -18,19 +18,21 @@ G = TypeVar("G", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route(Generic[G]):
-    """`description` says what the summary cannot. A request gives a body or a query, which the
-    handler gets; or neither. A path with an id says how an id that nobody has is refused; one with
-    two, both. `invalid` is the code of fields that break a rule without a code of its own. A body
-    is JSON, or, where `takes_csv`, also a CsvText; where `is_body_optional`, nothing at all is the
-    same as an empty object. `also` are the other statuses of success, and what each means;
-    `empty_answer` is what is answered where there is nothing left to show. `refusals` are those of
-    this route; what any route may answer is added where it is needed."""
+    """`description` says what the summary cannot, `returns` what a success is. A request gives a
+    body or a query, which the handler gets; or neither. A path with an id says how an id that
+    nobody has is refused; one with two, both. `invalid` is the code of fields that break a rule
+    without a code of its own. A body is JSON, or, where `takes_csv`, also a CsvText; where
+    `is_body_optional`, nothing at all is the same as an empty object. `also` are the other statuses
+    of success, and what each means; `empty_answer` is what is answered where there is nothing left
+    to show. `refusals` are those of this route; what any route may answer is added where it is
+    needed."""
 
     method: str
     path: str
     scope: Scope
     summary: str
     description: str | None = None
+    returns: str
     handler: Callable[[Context, Call, G], Awaitable[Reply]]
     body: type[G] | None = None
     query: type[G] | None = None
@@ -52,4 +54,4 @@ class Route(Generic[G]):
     def __post_init__(self) -> None:
         is_unsafe = self.method in {"POST", "PUT", "PATCH", "DELETE"}
         object.__setattr__(self, "is_unsafe", is_unsafe)
-        object.__setattr__(self, "is_of_cart", "/{cart}/" in self.path)
+        object.__setattr__(self, "is_of_cart", "/{cart_token}/" in self.path)

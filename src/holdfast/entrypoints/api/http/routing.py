@@ -26,7 +26,7 @@ from holdfast.entrypoints.api.http.parsing import (
 )
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid, refusal_reply
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.structs import CsvText, NoFields
+from holdfast.entrypoints.api.http.shapes import CsvText, NoFields
 
 _NO_FIELDS = NoFields()
 

@@ -16,20 +16,25 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api import answers, structs
 from holdfast.entrypoints.api.carts import answers as cart_answers
 from holdfast.entrypoints.api.carts.examples import (
     CART_ANSWERS,
     CART_ON_WAITLIST,
     CART_REQUESTS,
 )
+from holdfast.entrypoints.api.catalog import answers, policy, structs
 from holdfast.entrypoints.api.catalog.hall_examples import HALL_ANSWERS, HALL_REQUESTS
 from holdfast.entrypoints.api.facts.examples import FACT_ANSWERS
 from holdfast.entrypoints.api.holds import answers as hold_answers
 from holdfast.entrypoints.api.openapi.example_values import (
+    BLOCK,
+    CHECKOUT,
     EVENT,
+    HOLD,
     NOW,
+    ORDER,
     POOL,
+    SEATS,
     SESSION,
     TYPE,
 )
@@ -37,6 +42,19 @@ from holdfast.entrypoints.api.orders.examples import HELD, ORDER_ANSWERS, ORDER_
 from holdfast.entrypoints.api.seats.examples import ASKING, SEAT_ANSWERS
 
 REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
+
+PATH_EXAMPLES: Mapping[str, object] = {
+    "block_id": BLOCK,
+    "cart_token": "cart-8842",
+    "checkout_id": CHECKOUT,
+    "event_id": EVENT,
+    "hold_id": HOLD,
+    "order_id": ORDER,
+    "pool_id": POOL,
+    "seat_id": SEATS[0],
+    "session_id": SESSION,
+    "ticket_type_id": TYPE,
+}
 
 _NEXT = "AAZJ7h6aAAABmPHCex58Op1SP4pvDAAG"
 _NO_POLICY = PolicyOverride()
@@ -65,13 +83,13 @@ ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     hold_answers.HoldAnswer: _hold,
     hold_answers.HoldPage: hold_answers.HoldPage([_hold], True, _NEXT),
     answers.EventAnswer: _event,
-    answers.EventPage: answers.EventPage([_event], False, None),
+    answers.EventPage: answers.EventPage([_event], False),
     answers.SessionAnswer: _session,
-    answers.SessionPage: answers.SessionPage([_session], False, None),
+    answers.SessionPage: answers.SessionPage([_session], False),
     answers.PoolAnswer: _pool,
-    answers.PoolPage: answers.PoolPage([_pool], False, None),
+    answers.PoolPage: answers.PoolPage([_pool], False),
     answers.TicketTypeAnswer: _ticket_type,
-    answers.TicketTypePage: answers.TicketTypePage([_ticket_type], False, None),
+    answers.TicketTypePage: answers.TicketTypePage([_ticket_type], False),
     answers.AvailabilityAnswer: _availability,
     **HALL_ANSWERS,
     **SEAT_ANSWERS,
@@ -92,12 +110,12 @@ REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     **CART_REQUESTS,
     structs.CreateEventRequest: {
         "event": structs.CreateEventRequest(
-            "Winter Gala", "EUR", structs.PolicyRequest(quantity_max=8)
+            "Winter Gala", "EUR", policy.PolicyRequest(quantity_max=8)
         )
     },
     structs.ChangeEventRequest: {
         "shorter holds": structs.ChangeEventRequest(
-            hold_policy=structs.PolicyChangeRequest(ttl_seconds=300)
+            hold_policy=policy.PolicyChangeRequest(ttl_seconds=300)
         ),
         "cancelled": structs.ChangeEventRequest(status=EventStatus.CANCELLED),
     },
@@ -108,7 +126,7 @@ REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
         "later": structs.ChangeSessionRequest(starts_at=NOW + timedelta(days=31))
     },
     structs.CreatePoolRequest: {"pool": structs.CreatePoolRequest(SESSION, "Floor", 500)},
-    structs.ChangePoolRequest: {"larger": structs.ChangePoolRequest(total=600)},
+    structs.ChangePoolRequest: {"larger": structs.ChangePoolRequest(capacity=600)},
     structs.CreateTicketTypeRequest: {
         "with its own pool": structs.CreateTicketTypeRequest(SESSION, "Floor", 4500, capacity=500),
         "from a shared pool": structs.CreateTicketTypeRequest(

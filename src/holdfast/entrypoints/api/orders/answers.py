@@ -5,21 +5,21 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta, structs
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from holdfast.domain.group.outcomes import CheckoutStarted
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, OrderId
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.values import Money
-from holdfast.entrypoints.api.answers import AnswerShape, PageAnswer, utc
 from holdfast.entrypoints.api.holds.answers import (
     HoldAnswer,
     LineSeatAnswer,
     hold_answer,
     line_seat_answer,
 )
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
 from holdfast.ports.orders import SeenCheckout
 
 
@@ -30,18 +30,21 @@ class TicketAnswer(AnswerShape, frozen=True):
     session_id: UUID
     ticket_type_id: UUID
     unit_price: int
-    seat: LineSeatAnswer | None
-    attendee_name: str | None
+    seat: LineSeatAnswer | UnsetType = UNSET
+    attendee_name: Annotated[str, Meta(description="Name of the attendee.")] | UnsetType = UNSET
 
 
-class OrderAnswer(AnswerShape, frozen=True):
+class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
     """One ticket for each unit, in the order of the holds and their lines. `hold_ids` are the holds
     that it was made of: for a late payment, those that stand for the lapsed ones."""
 
     order_id: UUID
-    checkout_id: UUID | None
-    hold_ids: list[UUID]
-    payment_reference: str | None
+    checkout_id: (
+        Annotated[UUID, Meta(description="The checkout that was completed, if there was one.")]
+        | UnsetType
+    ) = UNSET
+    hold_ids: Annotated[list[UUID], Meta(description="The holds that it was made of.")]
+    payment_reference: str | UnsetType = UNSET
     total: int
     currency: str
     created_at: Moment
@@ -52,24 +55,24 @@ class OrderPage(PageAnswer[OrderAnswer], frozen=True):
     """Orders, newest first."""
 
 
-class ConfirmedHoldAnswer(HoldAnswer, frozen=True):
+class ConfirmedHoldAnswer(HoldAnswer, frozen=True, kw_only=True):
     """The hold, and the order with the tickets that it became."""
 
-    order: OrderAnswer
+    order: Annotated[OrderAnswer, Meta(description="The order that it became.")]
 
 
-class CheckoutAnswer(AnswerShape, frozen=True):
-    """`expires_at` is when the first of the holds ends; `order_id` is null until it is paid."""
+class CheckoutAnswer(AnswerShape, frozen=True, kw_only=True):
+    """`expires_at` is when the first of the holds ends. Once it is paid, there is an `order_id`."""
 
     checkout_id: UUID
-    expires_at: Moment
+    expires_at: Annotated[Moment, Meta(description="When the first of the holds ends.")]
     expires_in_seconds: Annotated[
         int, Meta(description="By our clock; count down from this rather than from yours.")
     ]
-    total: int
+    total: Annotated[int, Meta(description="What is to be paid, in minor units of the currency.")]
     currency: str
-    order_id: UUID | None
-    holds: list[HoldAnswer]
+    order_id: Annotated[UUID, Meta(description="The order, once it is paid.")] | UnsetType = UNSET
+    holds: Annotated[list[HoldAnswer], Meta(description="The holds that are to be paid.")]
 
 
 class DemoPaymentAnswer(AnswerShape, frozen=True):
@@ -81,9 +84,9 @@ class DemoPaymentAnswer(AnswerShape, frozen=True):
 def order_answer(order: Order) -> OrderAnswer:
     return OrderAnswer(
         order_id=order.id,
-        checkout_id=order.checkout_id,
+        checkout_id=or_unset(order.checkout_id),
         hold_ids=list(order.hold_ids),
-        payment_reference=order.payment_reference,
+        payment_reference=or_unset(order.payment_reference),
         total=order.total.minor,
         currency=order.total.currency,
         created_at=utc(order.created_at),
@@ -116,7 +119,7 @@ def _checkout_answer(
         expires_in_seconds=min(hold.remaining_seconds(at) for hold in holds),
         total=sum(hold.total.minor for hold in holds),
         currency=holds[0].currency,
-        order_id=order_id,
+        order_id=or_unset(order_id),
         holds=[hold_answer(hold, at) for hold in holds],
     )
 
@@ -130,6 +133,6 @@ def _ticket_answer(ticket: Ticket) -> TicketAnswer:
         session_id=ticket.session_id,
         ticket_type_id=ticket.ticket_type_id,
         unit_price=ticket.unit_price_minor,
-        seat=None if ticket.seat is None else line_seat_answer(ticket.seat),
-        attendee_name=None if attendee is None else attendee.name,
+        seat=UNSET if ticket.seat is None else line_seat_answer(ticket.seat),
+        attendee_name=UNSET if attendee is None else or_unset(attendee.name),
     )

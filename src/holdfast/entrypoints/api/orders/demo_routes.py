@@ -15,6 +15,7 @@ DEMO_ROUTES: tuple[Route[Any], ...] = (
         path="/api/demo/payments",
         scope=Scope.HOLDS_WRITE,
         summary="Pretend to pay",
+        returns="The payment that was made.",
         handler=pay_at_demo_till,
         body=DemoPaymentRequest,
         answer=DemoPaymentAnswer,

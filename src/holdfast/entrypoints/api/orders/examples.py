@@ -92,7 +92,7 @@ _AUDITED = AuditEntry(
 ORDER_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     answers.CheckoutAnswer: answers.started_answer(CheckoutStarted(CHECKOUT, (_PAYING,), NOW)),
     answers.OrderAnswer: answers.order_answer(_ORDER),
-    answers.OrderPage: answers.OrderPage([answers.order_answer(_ORDER)], False, None),
+    answers.OrderPage: answers.OrderPage([answers.order_answer(_ORDER)], False),
     answers.ConfirmedHoldAnswer: answers.confirmed_answer(
         HELD.converted(NOW, ORDER), _CONFIRMED, NOW
     ),
@@ -110,7 +110,9 @@ ORDER_REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     },
     order_structs.StartCheckoutRequest: {
         "these holds": order_structs.StartCheckoutRequest(hold_ids=[HOLD]),
-        "all of a cart": order_structs.StartCheckoutRequest(cart="cart-8842"),
+        "all of a cart": order_structs.StartCheckoutRequest(
+            cart_token="cart-8842"  # noqa: S106
+        ),
         "all of an event": order_structs.StartCheckoutRequest(
             event_id=EVENT, customer_email="user@example.com"
         ),

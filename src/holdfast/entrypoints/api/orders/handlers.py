@@ -12,7 +12,7 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
-from holdfast.entrypoints.api.holds.requests import holder_of
+from holdfast.entrypoints.api.holds.requests import holder_filters, holder_of
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -28,6 +28,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_listing,
     reply_to_reading,
 )
+from holdfast.entrypoints.api.http.shapes import NoFields
 from holdfast.entrypoints.api.orders.answers import (
     ConfirmedHoldAnswer,
     confirmed_answer,
@@ -43,9 +44,9 @@ from holdfast.entrypoints.api.orders.structs import (
     OrdersQuery,
     StartCheckoutRequest,
 )
-from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import SeenHold
+from holdfast.ports.orders import OrderFilter
 from holdfast.services.orders import checkout
 from holdfast.services.orders.checkout import Payment, Sale
 
@@ -64,7 +65,7 @@ async def start_checkout(context: Context, call: Call, body: StartCheckoutReques
     if isinstance(hold_ids, Refusal):
         return refusal_reply(hold_ids, call.request_id)
     if len(hold_ids) > HOLDS_PER_CHECKOUT_MAX:
-        field = "event_id" if body.cart is None else "cart"
+        field = "event_id" if body.cart_token is None else "cart_token"
         message = f"These are more than {HOLDS_PER_CHECKOUT_MAX} holds: name some in hold_ids"
         raise invalid([FieldError(field, "too_many", message)])
     key = idempotency_of(call, call.idempotency_key, body)
@@ -77,13 +78,13 @@ async def _holds_to_pay(
     context: Context, call: Call, body: StartCheckoutRequest, holder: Holder | None
 ) -> tuple[HoldId, ...] | Refusal:
     organization_id = call.principal.organization_id
-    if body.cart is not None:
+    if body.cart_token is not None:
         return await context.blocking.run(
             call.principal.organization_id,
             checkout.held_in_cart,
             context.holds,
             organization_id,
-            body.cart,
+            body.cart_token,
         )
     if body.event_id is not None and holder is not None:
         return await context.blocking.run(
@@ -200,9 +201,8 @@ def _orders_reply(context: Context, call: Call, query: OrdersQuery) -> Reply:
     found = checkout.orders(
         context.orders,
         call.principal.organization_id,
+        OrderFilter(**holder_filters(query)),
         page_request(query),
-        given_or_none(query.hold_id),
-        given_or_none(query.payment_reference),
     )
     return reply_to_listing(call, found, order_answer)
 
@@ -231,10 +231,12 @@ def _confirmed_before(found: tuple[SeenHold, Order]) -> ConfirmedHoldAnswer:
 
 
 def _refuse_choice(body: StartCheckoutRequest) -> None:
-    given = [each for each in (body.hold_ids, body.event_id, body.cart) if each is not None]
+    given = [each for each in (body.hold_ids, body.event_id, body.cart_token) if each is not None]
     if len(given) != 1:
         code = "conflicting_fields" if given else "required"
-        raise invalid([FieldError("hold_ids", code, "Give one of hold_ids, cart and event_id")])
+        raise invalid(
+            [FieldError("hold_ids", code, "Give one of hold_ids, cart_token and event_id")]
+        )
     hold_ids = body.hold_ids or []
     doubled = [
         FieldError(f"hold_ids[{position}]", "duplicate", "This hold is named twice")

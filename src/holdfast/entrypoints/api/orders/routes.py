@@ -4,6 +4,7 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.entrypoints.api.holds.routes import OF_EVENT
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.orders import handlers, structs
@@ -13,7 +14,6 @@ from holdfast.entrypoints.api.orders.answers import (
     OrderAnswer,
     OrderPage,
 )
-from holdfast.entrypoints.api.seats.routes import OF_EVENT
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
@@ -37,6 +37,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         path="/api/holds/{hold_id}/confirm",
         scope=Scope.HOLDS_WRITE,
         summary="Make an order of a hold that is paid",
+        returns="The hold and its order.",
         handler=handlers.confirm_hold,
         body=structs.ConfirmHoldRequest,
         is_body_optional=True,
@@ -49,6 +50,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         path="/api/checkouts",
         scope=Scope.HOLDS_WRITE,
         summary="Go to pay for holds: each is extended, once",
+        returns="The checkout that was started.",
         handler=handlers.start_checkout,
         body=structs.StartCheckoutRequest,
         answer=CheckoutAnswer,
@@ -72,6 +74,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         path="/api/checkouts/{checkout_id}",
         scope=Scope.HOLDS_READ,
         summary="Read a checkout and its holds",
+        returns="The checkout and its holds.",
         handler=handlers.get_checkout,
         answer=CheckoutAnswer,
         not_found=refusals.checkout_not_found(),
@@ -81,6 +84,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         path="/api/checkouts/{checkout_id}/complete",
         scope=Scope.HOLDS_WRITE,
         summary="Make one order of all holds of a checkout that is paid",
+        returns="The order that was made.",
         handler=handlers.complete_checkout,
         body=structs.CompleteCheckoutRequest,
         answer=OrderAnswer,
@@ -96,6 +100,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         summary="List orders, newest first",
         description="A page has at most 10,000 tickets in all, so it may have fewer orders than "
         "`limit`: go on while `has_more`.",
+        returns="A page of orders.",
         handler=handlers.list_orders,
         query=structs.OrdersQuery,
         answer=OrderPage,
@@ -105,6 +110,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         path="/api/orders/{order_id}",
         scope=Scope.ORDERS_READ,
         summary="Read an order and its tickets",
+        returns="The order and its tickets.",
         handler=handlers.get_order,
         answer=OrderAnswer,
         not_found=refusals.order_not_found(),

@@ -4,7 +4,6 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.ids import EventId, HoldId
 from holdfast.domain.orders.order import (
     ATTENDEE_NAME_LENGTH_MAX,
     HOLDS_PER_CHECKOUT_MAX,
@@ -12,21 +11,22 @@ from holdfast.domain.orders.order import (
 )
 from holdfast.domain.values import EMAIL_LENGTH_MAX
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.seats.structs import CartToken
-from holdfast.entrypoints.api.structs import (
-    AN_ID,
+from holdfast.entrypoints.api.http.fields import (
     Amount,
+    CartToken,
     Currency,
     Email,
-    PageQuery,
-    RequestShape,
+    EventRef,
+    HoldRef,
+    Reference,
+    SessionRef,
     UserId,
     ruled,
 )
+from holdfast.entrypoints.api.http.shapes import CreatedQuery, RequestShape
 
 ATTENDEES_MAX = 1000
 
-HoldRef: TypeAlias = Annotated[HoldId, AN_ID]
 PaymentReference: TypeAlias = Annotated[
     str,
     Meta(
@@ -101,15 +101,19 @@ class ConfirmHoldRequest(RequestShape, frozen=True):
 
 
 class StartCheckoutRequest(RequestShape, frozen=True):
-    """One of three: `hold_ids`; `cart` for all that is held under its name; `event_id` for all that
-    a person holds of that event, then with `customer_email` or `user_id`. Beside the first two
-    these say whose the holds have to be."""
+    """One of three: `hold_ids`; `cart_token` for all that is held under that name; `event_id` for
+    all that a person holds of that event, then with `customer_email` or `user_id`. Beside the first
+    two these say whose the holds have to be."""
 
     hold_ids: (
-        Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)] | None
+        Annotated[
+            Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)],
+            Meta(description="The holds to pay for."),
+        ]
+        | None
     ) = None
-    event_id: Annotated[EventId, AN_ID] | None = None
-    cart: CartToken | None = None
+    event_id: EventRef | None = None
+    cart_token: CartToken | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None
 
@@ -120,10 +124,16 @@ class CompleteCheckoutRequest(RequestShape, frozen=True):
     attendees: Attendees | None = None
 
 
-class OrdersQuery(PageQuery, frozen=True):
-    """`hold_id` finds what a hold became; `payment_reference` what a payment paid for."""
+class OrdersQuery(CreatedQuery, frozen=True):
+    """`hold_id` and `reference` find what a hold became, `payment_reference` what a payment paid
+    for, `event_id` and `session_id` the orders with a ticket of it."""
 
+    event_id: EventRef | UnsetType = UNSET
+    session_id: SessionRef | UnsetType = UNSET
+    customer_email: Email | UnsetType = UNSET
+    user_id: UserId | UnsetType = UNSET
     hold_id: HoldRef | UnsetType = UNSET
+    reference: Reference | UnsetType = UNSET
     payment_reference: PaymentReference | UnsetType = UNSET
 
 

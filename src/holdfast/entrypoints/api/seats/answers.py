@@ -13,8 +13,8 @@ from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Holder
-from holdfast.entrypoints.api.answers import AnswerShape, utc, utc_or_none
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc, utc_or_unset
 from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
 
 SECONDS_PER_MINUTE = 60
@@ -36,19 +36,19 @@ class Reserved(AnswerShape, frozen=True):
     row: str
     seat_number: str
     status: SeatStatus
-    held_until: Moment
+    held_until: Annotated[Moment, Meta(description="When the reservation ends.")]
     held_until_unix: int
     expires_in_seconds: int
-    message: str
+    message: Annotated[str, Meta(description="The same, for people.")]
 
 
 class ReservedAnswer(AnswerShape, frozen=True):
-    data: Reserved
+    data: Annotated[Reserved, Meta(description="The reservation.")]
 
 
-class SeatAnswer(AnswerShape, frozen=True):
-    """A seat at this moment. `hold_id` is for the one who holds it; to all others it is null.
-    `blocked_reason` is why an operator took the seat out of the sale; null unless it is blocked."""
+class SeatAnswer(AnswerShape, frozen=True, kw_only=True):
+    """A seat at this moment. Only its holder, named in the query, gets `hold_id`. A seat
+    that is not held has neither `held_until` nor the fields that go with it."""
 
     seat_id: UUID
     event_id: UUID
@@ -58,45 +58,55 @@ class SeatAnswer(AnswerShape, frozen=True):
     row: str
     seat_number: str
     status: SeatStatus
-    held_until: Moment | None
-    held_until_unix: int | None
-    expires_in_seconds: int | None
-    locked_at: Moment | None
+    held_until: Moment | UnsetType = UNSET
+    held_until_unix: int | UnsetType = UNSET
+    expires_in_seconds: int | UnsetType = UNSET
+    locked_at: Annotated[Moment, Meta(description="When it was held or sold.")] | UnsetType = UNSET
     version: int
     accessible: bool
     companion: bool
     restricted_view: bool
     x: float
     y: float
-    blocked_reason: str | None
-    hold_id: UUID | None
+    blocked_reason: (
+        Annotated[str, Meta(description="Why an operator took it out of the sale.")] | UnsetType
+    ) = UNSET
+    hold_id: (
+        Annotated[UUID, Meta(description="The hold that has it; only for its holder.")] | UnsetType
+    ) = UNSET
 
 
 class SeatsBlockedAnswer(AnswerShape, frozen=True):
-    """`blocked` are blocked since now, `unchanged` were before; `ended_holds` had one of them."""
+    """The seats that are blocked now, those that were before, and the holds that had one."""
 
     session_id: UUID
-    blocked: list[UUID]
-    unchanged: list[UUID]
-    ended_holds: list[UUID]
+    blocked_seat_ids: Annotated[list[UUID], Meta(description="Seats that are blocked now.")]
+    unchanged_seat_ids: Annotated[list[UUID], Meta(description="Seats that were blocked before.")]
+    ended_hold_ids: Annotated[
+        list[UUID], Meta(description="Holds that had one of the seats and ended.")
+    ]
 
 
 class SeatsUnblockedAnswer(AnswerShape, frozen=True):
-    """`unblocked` are what they were before they were blocked; `unchanged` were not blocked."""
+    """The seats that are again what they were before, and those that were not blocked."""
 
     session_id: UUID
-    unblocked: list[UUID]
-    unchanged: list[UUID]
-    ended_holds: list[UUID]
+    unblocked_seat_ids: Annotated[
+        list[UUID], Meta(description="Seats that are what they were before.")
+    ]
+    unchanged_seat_ids: Annotated[list[UUID], Meta(description="Seats that were not blocked.")]
 
 
 class MapRowAnswer(AnswerShape, frozen=True):
-    """A row from left to right. The id of a seat is `id_prefix` and its entry in `ids`."""
+    """A row from left to right. The id of a seat is `seat_id_prefix` and its entry in
+    `seat_id_suffixes`."""
 
     row: str
-    id_prefix: str
-    ids: list[str]
-    numbers: list[str]
+    seat_id_prefix: Annotated[
+        str, Meta(description="What the ids of all seats of the row begin with.")
+    ]
+    seat_id_suffixes: Annotated[list[str], Meta(description="How the id of each seat goes on.")]
+    seat_numbers: Annotated[list[str], Meta(description="Number of each seat.")]
     x: Coordinates
     y: Coordinates
     status: Annotated[
@@ -106,7 +116,7 @@ class MapRowAnswer(AnswerShape, frozen=True):
             pattern="^[ahsb]*$",
         ),
     ]
-    held_until: Annotated[
+    held_until_unix: Annotated[
         dict[str, int],
         Meta(
             description="Of held seats, by place of the row: until when, in seconds since 1970. "
@@ -118,21 +128,27 @@ class MapRowAnswer(AnswerShape, frozen=True):
     restricted_view: Indexes
 
 
-class MapBlockAnswer(AnswerShape, frozen=True):
-    id: UUID
+class MapBlockAnswer(AnswerShape, frozen=True, kw_only=True):
+    block_id: UUID
     name: str
-    capacity: int | None
-    rows: list[MapRowAnswer]
+    capacity: (
+        Annotated[
+            int,
+            Meta(description="The most that may be held and sold at once; without it, all seats."),
+        ]
+        | UnsetType
+    ) = UNSET
+    rows: Annotated[list[MapRowAnswer], Meta(description="The rows.")]
 
 
-class ChangedSeatAnswer(AnswerShape, frozen=True):
-    id: UUID
+class ChangedSeatAnswer(AnswerShape, frozen=True, kw_only=True):
+    seat_id: UUID
     status: SeatStatus
-    held_until: Annotated[int | None, Meta(description="In seconds since 1970.")]
+    held_until_unix: int | UnsetType = UNSET
     version: int
 
 
-class SeatMapAnswer(AnswerShape, frozen=True, omit_defaults=True):
+class SeatMapAnswer(AnswerShape, frozen=True):
     """`blocks` is the whole map. With `since` there is `seats` instead: those that have changed
     since that version. One that you know already may come again; none is missed. After more than
     2,000 changes the whole map comes with `since` too: replace yours with it."""
@@ -142,8 +158,14 @@ class SeatMapAnswer(AnswerShape, frozen=True, omit_defaults=True):
     complete: Annotated[
         bool, Meta(description="True with `blocks`, the whole map; false with `seats`, changes.")
     ]
-    blocks: list[MapBlockAnswer] | UnsetType = UNSET
-    seats: list[ChangedSeatAnswer] | UnsetType = UNSET
+    blocks: (
+        Annotated[list[MapBlockAnswer], Meta(description="The whole map, block by block.")]
+        | UnsetType
+    ) = UNSET
+    seats: (
+        Annotated[list[ChangedSeatAnswer], Meta(description="The seats that have changed.")]
+        | UnsetType
+    ) = UNSET
 
 
 def reserved_answer(event_id: EventId, seat_id: SeatId, outcome: object) -> ReservedAnswer:
@@ -198,18 +220,18 @@ def seat_answer(seen: SeenSeat, asking: Holder | None) -> SeatAnswer:
         row=place.row,
         seat_number=place.number,
         status=seat.status_at(seen.at),
-        held_until=utc_or_none(held_until),
+        held_until=utc_or_unset(held_until),
         held_until_unix=_unix(held_until),
-        expires_in_seconds=None if held_until is None else seat.remaining_seconds(seen.at),
-        locked_at=None if is_lapsed else utc_or_none(seat.locked_at),
+        expires_in_seconds=UNSET if held_until is None else seat.remaining_seconds(seen.at),
+        locked_at=UNSET if is_lapsed else utc_or_unset(seat.locked_at),
         version=seat.version,
         accessible=place.is_accessible,
         companion=place.is_companion,
         restricted_view=place.is_restricted_view,
         x=_shortest(place.x),
         y=_shortest(place.y),
-        blocked_reason=seat.blocked_reason,
-        hold_id=seat.hold_id if is_own else None,
+        blocked_reason=or_unset(seat.blocked_reason),
+        hold_id=or_unset(seat.hold_id) if is_own else UNSET,
     )
 
 
@@ -222,12 +244,17 @@ def blocked_answer(session_id: SessionId, outcome: object) -> SeatsBlockedAnswer
 def unblocked_answer(session_id: SessionId, outcome: object) -> SeatsUnblockedAnswer:
     assert isinstance(outcome, SeatsBlocked)
     changed: list[UUID] = [seat.id for seat in outcome.changed]
-    return SeatsUnblockedAnswer(session_id, changed, list(outcome.unchanged), list(outcome.ended))
+    return SeatsUnblockedAnswer(session_id, changed, list(outcome.unchanged))
 
 
 def map_answer(seats: SessionMap) -> SeatMapAnswer:
     blocks = [
-        MapBlockAnswer(block.id, block.name, block.capacity, _map_rows(block.rows))
+        MapBlockAnswer(
+            block_id=block.id,
+            name=block.name,
+            capacity=or_unset(block.capacity),
+            rows=_map_rows(block.rows),
+        )
         for block in seats.blocks
     ]
     return SeatMapAnswer(seats.session_id, seats.version, complete=True, blocks=blocks)
@@ -235,7 +262,12 @@ def map_answer(seats: SessionMap) -> SeatMapAnswer:
 
 def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
     seats = [
-        ChangedSeatAnswer(seat.id, seat.status, _unix(seat.held_until), seat.version)
+        ChangedSeatAnswer(
+            seat_id=seat.id,
+            status=seat.status,
+            held_until_unix=_unix(seat.held_until),
+            version=seat.version,
+        )
         for seat in changes.seats
     ]
     return SeatMapAnswer(changes.session_id, changes.version, complete=False, seats=seats)
@@ -250,13 +282,13 @@ def _map_row(row: MapRow) -> MapRowAnswer:
     prefix = _common_prefix(row.seat_ids)
     return MapRowAnswer(
         row=row.name,
-        id_prefix=prefix,
-        ids=[seat_id[len(prefix) :] for seat_id in row.seat_ids],
-        numbers=list(row.numbers),
+        seat_id_prefix=prefix,
+        seat_id_suffixes=[seat_id[len(prefix) :] for seat_id in row.seat_ids],
+        seat_numbers=list(row.numbers),
         x=_coordinates(row.x),
         y=_coordinates(row.y),
         status=row.statuses,
-        held_until=dict(row.held_until),
+        held_until_unix=dict(row.held_until),
         accessible=list(row.accessible),
         companion=list(row.companion),
         restricted_view=list(row.restricted_view),
@@ -280,5 +312,5 @@ def _shortest(value: float) -> float:
     return int(value) if value.is_integer() else value
 
 
-def _unix(moment: datetime | None) -> int | None:
-    return None if moment is None else int(moment.timestamp())
+def _unix(moment: datetime | None) -> int | UnsetType:
+    return UNSET if moment is None else int(moment.timestamp())

@@ -99,7 +99,6 @@ _SALE = SaleStatistics(
     cancelled=20,
     renewed=12,
     changed=31,
-    waiting=3,
     promoted=9,
     left_line=4,
     average_waiting_seconds=340.5,

@@ -7,7 +7,6 @@ from msgspec import UnsetType
 from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.holds.requests import holder_of, refuse_doubled, reservation_of
-from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import (
@@ -20,6 +19,7 @@ from holdfast.entrypoints.api.http.exchange import (
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_reply
 from holdfast.entrypoints.api.http.replies import Show, render, reply_to, reply_to_reading
+from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
 from holdfast.entrypoints.api.seats.answers import (
     blocked_answer,
     changes_answer,
@@ -33,11 +33,8 @@ from holdfast.entrypoints.api.seats.structs import (
     ReserveRequest,
     SeatMapQuery,
     SeatQuery,
-    StatsQuery,
 )
-from holdfast.entrypoints.api.structs import NoFields, given_or_none
 from holdfast.services import reads
-from holdfast.services.holds import statistics
 from holdfast.services.seats import blocking
 from holdfast.services.seats import reservation as reserving
 from holdfast.services.seats.blocking import BlockingRequest
@@ -138,11 +135,3 @@ async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
     if isinstance(written, Refusal):
         return refusal_reply(written, call.request_id)
     return Reply(200, written)
-
-
-async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
-    """It takes a while where much was sold, so those who ask at once share the answer."""
-    organization_id, session_id = call.principal.organization_id, given_or_none(query.session_id)
-    key = statistics.statistics_key(organization_id, session_id, query.hours)
-    found = await context.statistics.get(key)
-    return reply_to_reading(call, found, lambda counted: stats_answer(counted.last(query.hours)))

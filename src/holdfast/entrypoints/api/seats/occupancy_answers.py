@@ -1,13 +1,16 @@
 """How full an event is, as an answer. Percentages are of the total, with two decimals."""
 
+from typing import Annotated
 from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import EventKey
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.answers import AnswerShape, utc
+from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.replies import written
-from holdfast.entrypoints.api.structs import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc
 from holdfast.ports.seats import (
     BlockOccupancy,
     EventOccupancy,
@@ -21,7 +24,7 @@ from holdfast.services.holds import statistics
 class SeatCountsAnswer(AnswerShape, frozen=True):
     """Seats whose hold has lapsed are available."""
 
-    total: int
+    total: Annotated[int, Meta(description="Number of seats.")]
     available: int
     held: int
     sold: int
@@ -32,13 +35,19 @@ class SeatCountsAnswer(AnswerShape, frozen=True):
     percent_blocked: float
 
 
-class BlockOccupancyAnswer(AnswerShape, frozen=True):
+class BlockOccupancyAnswer(AnswerShape, frozen=True, kw_only=True):
     """`capacity` is the most that may be held and sold at once, where that is below the seats."""
 
     block_id: UUID
     name: str
-    capacity: int | None
-    seats: SeatCountsAnswer
+    capacity: (
+        Annotated[
+            int,
+            Meta(description="The most that may be held and sold at once; without it, all seats."),
+        ]
+        | UnsetType
+    ) = UNSET
+    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats, counted.")]
 
 
 class PoolOccupancyAnswer(AnswerShape, frozen=True):
@@ -46,7 +55,7 @@ class PoolOccupancyAnswer(AnswerShape, frozen=True):
 
     pool_id: UUID
     name: str
-    total: int
+    capacity: int
     available: int
     held: int
     sold: int
@@ -58,9 +67,9 @@ class PoolOccupancyAnswer(AnswerShape, frozen=True):
 class SessionOccupancyAnswer(AnswerShape, frozen=True):
     session_id: UUID
     name: str
-    seats: SeatCountsAnswer
+    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats, counted.")]
     blocks: list[BlockOccupancyAnswer]
-    pools: list[PoolOccupancyAnswer]
+    pools: Annotated[list[PoolOccupancyAnswer], Meta(description="Its pools.")]
 
 
 class OccupancyAnswer(AnswerShape, frozen=True):
@@ -68,8 +77,8 @@ class OccupancyAnswer(AnswerShape, frozen=True):
 
     event_id: UUID
     at: Moment
-    seats: SeatCountsAnswer
-    sessions: list[SessionOccupancyAnswer]
+    seats: Annotated[SeatCountsAnswer, Meta(description="Seats of all sessions, counted.")]
+    sessions: Annotated[list[SessionOccupancyAnswer], Meta(description="The sessions.")]
 
 
 def written_occupancy(seats: SeatReader, key: EventKey) -> bytes | Refusal:
@@ -98,7 +107,12 @@ def _session(session: SessionOccupancy) -> SessionOccupancyAnswer:
 
 
 def _block(block: BlockOccupancy) -> BlockOccupancyAnswer:
-    return BlockOccupancyAnswer(block.id, block.name, block.capacity, _counts(block.seats))
+    return BlockOccupancyAnswer(
+        block_id=block.id,
+        name=block.name,
+        capacity=or_unset(block.capacity),
+        seats=_counts(block.seats),
+    )
 
 
 def _counts(seats: SeatCounts) -> SeatCountsAnswer:
@@ -119,7 +133,7 @@ def _pool(pool: PoolState) -> PoolOccupancyAnswer:
     return PoolOccupancyAnswer(
         pool_id=pool.id,
         name=pool.name,
-        total=pool.total,
+        capacity=pool.total,
         available=pool.available,
         held=pool.held,
         sold=pool.sold,

@@ -4,7 +4,7 @@ from typing import Any
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.holds.statistics_answers import StatsAnswer
+from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.seats import handlers, structs
@@ -20,22 +20,13 @@ from holdfast.ports.access import Scope
 
 _C = RefusalCode
 
-OF_EVENT = (_C.EVENT_NOT_AVAILABLE, _C.EVENT_UNAVAILABLE)
-OF_SALE = (*OF_EVENT, _C.EVENT_SALES_CLOSED)
-OF_SEATS = (
-    _C.SEAT_HELD_BY_ANOTHER_USER,
-    _C.SEAT_NOT_AVAILABLE,
-    _C.LOCK_NOT_AVAILABLE,
-    _C.BLOCK_AT_CAPACITY,
-    _C.ORPHAN_SEAT,
-)
-
 SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/events/{event_id}/seats/{seat_id}/reserve",
         scope=Scope.HOLDS_WRITE,
         summary="Reserve a very seat; again for the same holder, the reservation that stands",
+        returns="The reservation.",
         handler=handlers.reserve_seat,
         body=structs.ReserveRequest,
         answer=ReservedAnswer,
@@ -60,6 +51,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/events/{event_id}/seats/{seat_id}",
         scope=Scope.HOLDS_READ,
         summary="Read a seat as it is now",
+        returns="The seat as it is now.",
         handler=handlers.get_seat,
         query=structs.SeatQuery,
         answer=SeatAnswer,
@@ -71,6 +63,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/sessions/{session_id}/seats",
         scope=Scope.CATALOGUE_READ,
         summary="Read all seats of a session, or what has changed since",
+        returns="The whole map, or what has changed since.",
         handler=handlers.get_seat_map,
         query=structs.SeatMapQuery,
         answer=SeatMapAnswer,
@@ -82,6 +75,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/sessions/{session_id}/seats/block",
         scope=Scope.CATALOGUE_WRITE,
         summary="Take seats out of the sale; a hold that has one of them ends",
+        returns="The seats that are blocked now.",
         handler=handlers.block_seats,
         body=structs.BlockSeatsRequest,
         answer=SeatsBlockedAnswer,
@@ -93,6 +87,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/sessions/{session_id}/seats/unblock",
         scope=Scope.CATALOGUE_WRITE,
         summary="Put seats back on sale; one that was sold stays sold",
+        returns="The seats that are back on sale.",
         handler=handlers.unblock_seats,
         body=structs.BlockSeatsRequest,
         answer=SeatsUnblockedAnswer,
@@ -104,21 +99,9 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         path="/api/events/{event_id}/occupancy",
         scope=Scope.CATALOGUE_READ,
         summary="Read how full an event is",
+        returns="How full the event is.",
         handler=handlers.get_occupancy,
         answer=OccupancyAnswer,
         not_found=refusals.event_not_found(),
-    ),
-    Route(
-        method="GET",
-        path="/api/stats",
-        scope=Scope.HOLDS_READ,
-        summary="Count holds: live, lapsed, expiring soon, and what became of the last ones",
-        description="Of all sessions, or of one. The numbers outside of `window` are of this "
-        "moment; those in it are of the holds that were made in the last `hours`. Who only waited "
-        "held nothing, and is counted in `waiting`, `promoted`, `left_line` and nowhere else.",
-        handler=handlers.get_stats,
-        query=structs.StatsQuery,
-        answer=StatsAnswer,
-        refusals=(_C.INVALID_SESSION,),
     ),
 )

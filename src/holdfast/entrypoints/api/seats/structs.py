@@ -4,28 +4,13 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX, Source
-from holdfast.domain.ids import SeatId, SessionId
+from holdfast.domain.holds.hold import Source
 from holdfast.domain.seats.block_seats import SEATS_PER_BLOCKING_MAX
 from holdfast.domain.seats.seat import BLOCKED_REASON_LENGTH_MAX
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.structs import AN_ID, Email, RequestShape, UserId, ruled
-from holdfast.services.holds.statistics import HOURS_MAX
+from holdfast.entrypoints.api.http.fields import CartToken, Email, SeatRef, UserId, ruled
+from holdfast.entrypoints.api.http.shapes import RequestShape
 
-STATS_HOURS_DEFAULT = 24
-STATS_HOURS_MAX = HOURS_MAX
-
-SeatRef: TypeAlias = Annotated[SeatId, AN_ID]
-CartToken: TypeAlias = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=CART_TOKEN_LENGTH_MAX,
-        description="Your own token of the cart or checkout that this belongs to.",
-        examples=["cart-8842"],
-        extra={"message": f"Must be 1 to {CART_TOKEN_LENGTH_MAX} characters"},
-    ),
-]
 Reason: TypeAlias = Annotated[
     str,
     Meta(
@@ -73,10 +58,3 @@ class SeatQuery(RequestShape, frozen=True):
 
 class SeatMapQuery(RequestShape, frozen=True):
     since: MapVersion | UnsetType = UNSET
-
-
-class StatsQuery(RequestShape, frozen=True):
-    """`hours` is how far `window` goes back."""
-
-    session_id: Annotated[SessionId, AN_ID] | UnsetType = UNSET
-    hours: Annotated[int, Meta(ge=1, le=STATS_HOURS_MAX, examples=[24])] = STATS_HOURS_DEFAULT

@@ -182,7 +182,7 @@ const empty = () =>
 
 const checkOut = () =>
   alone(async () => {
-    const started = await ask("POST", "checkouts", { cart: cartName() });
+    const started = await ask("POST", "checkouts", { cart_token: cartName() });
     checkoutId = started.checkout_id;
     hear(await ask("GET", cartPath()));
     goTo("paying");
@@ -269,7 +269,7 @@ function sentence() {
   if (hold?.status === HELD) return heldSentence();
   if (hold?.status === WAITING) {
     const wait = hold.estimated_wait_seconds;
-    const estimate = wait === null ? "" : ` Estimated wait: ${minutes(wait)}.`;
+    const estimate = wait === undefined ? "" : ` Estimated wait: ${minutes(wait)}.`;
     return `Sold out for now. You are number ${hold.position} on the waitlist for ${tickets(hold.quantity)}.${estimate}`;
   }
   return hold?.status === "converted" ? "You have paid for this cart." : "Your cart is empty.";
@@ -364,8 +364,8 @@ async function all(path) {
 function sessionGroup(event, sessions) {
   const group = document.createElement("optgroup");
   group.label = event.name;
-  const own = sessions.filter((each) => each.event_id === event.id);
-  group.append(...own.map((each) => new Option(each.name, each.id)));
+  const own = sessions.filter((each) => each.event_id === event.event_id);
+  group.append(...own.map((each) => new Option(each.name, each.session_id)));
   return group;
 }
 

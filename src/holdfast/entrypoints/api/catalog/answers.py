@@ -1,59 +1,35 @@
-"""The shapes of answers, and how they are made of the domain's values. Times are UTC; amounts are
-whole minor units; nobody's e-mail address is in any of them."""
+"""The shapes of answers about events, sessions, pools and ticket types."""
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Annotated
 from uuid import UUID
 
-from msgspec import Struct, defstruct
+from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.domain.catalog import model
-from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
-from holdfast.entrypoints.api.structs import Moment
-
-T = TypeVar("T")
-
-
-class AnswerShape(Struct, frozen=True, gc=False):
-    """Every field is always there."""
+from holdfast.entrypoints.api.catalog.policy import PolicyAnswer, policy_answer
+from holdfast.entrypoints.api.http.fields import Moment
+from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, utc, utc_or_unset
 
 
-if TYPE_CHECKING:  # the fields are those of the domain's policy
-
-    class PolicyAnswer(AnswerShape, frozen=True): ...
-else:
-    PolicyAnswer = defstruct(
-        "PolicyAnswer",
-        [
-            (name, (bool if field.bounds is None else int) | None)
-            for name, field in POLICY_FIELDS.items()
-        ],
-        bases=(AnswerShape,),
-        namespace={"__doc__": "What this level says; null is left to the level above."},
-        module=__name__,
-        frozen=True,
-    )
-
-
-class EventAnswer(AnswerShape, frozen=True):
+class EventAnswer(AnswerShape, frozen=True, kw_only=True):
     """Tickets are sold while it is published or live, and within the window of its sale."""
 
-    id: UUID
+    event_id: UUID
     name: str
     currency: str
     status: model.EventStatus
-    sale_starts_at: Moment | None
-    sale_ends_at: Moment | None
+    sale_starts_at: Moment | UnsetType = UNSET
+    sale_ends_at: Moment | UnsetType = UNSET
     hold_policy: PolicyAnswer
     created_at: Moment
     updated_at: Moment
 
 
-class SessionAnswer(AnswerShape, frozen=True):
-    id: UUID
+class SessionAnswer(AnswerShape, frozen=True, kw_only=True):
+    session_id: UUID
     event_id: UUID
     name: str
-    starts_at: Moment | None
+    starts_at: Moment | UnsetType = UNSET
     created_at: Moment
     updated_at: Moment
 
@@ -61,17 +37,17 @@ class SessionAnswer(AnswerShape, frozen=True):
 class PoolAnswer(AnswerShape, frozen=True):
     """`held` counts live holds only."""
 
-    id: UUID
+    pool_id: UUID
     session_id: UUID
     name: str
-    total: int
-    held: int
+    capacity: int
+    held: Annotated[int, Meta(description="How many live holds have.")]
     sold: int
     available: int
 
 
 class TicketTypeAnswer(AnswerShape, frozen=True):
-    id: UUID
+    ticket_type_id: UUID
     session_id: UUID
     name: str
     price: int
@@ -88,7 +64,7 @@ class TicketTypeAvailabilityAnswer(AnswerShape, frozen=True):
     name: str
     price: int
     currency: str
-    total: int
+    capacity: int
     held: int
     sold: int
     available: int
@@ -101,18 +77,12 @@ class AvailabilityAnswer(AnswerShape, frozen=True):
 
     session_id: UUID
     event_id: UUID
-    event_status: model.EventStatus
-    on_sale: bool
+    event_status: Annotated[model.EventStatus, Meta(description="Status of the event.")]
+    on_sale: Annotated[bool, Meta(description="Whether tickets can be held now.")]
     at: Moment
-    ticket_types: list[TicketTypeAvailabilityAnswer]
-
-
-class PageAnswer(AnswerShape, Generic[T], frozen=True):
-    """Newest first. `next_cursor` is null on the last page."""
-
-    data: list[T]
-    has_more: bool
-    next_cursor: str | None
+    ticket_types: Annotated[
+        list[TicketTypeAvailabilityAnswer], Meta(description="What is left of each ticket type.")
+    ]
 
 
 class EventPage(PageAnswer[EventAnswer], frozen=True):
@@ -133,12 +103,12 @@ class TicketTypePage(PageAnswer[TicketTypeAnswer], frozen=True):
 
 def event_answer(event: model.Event) -> EventAnswer:
     return EventAnswer(
-        id=event.id,
+        event_id=event.id,
         name=event.name,
         currency=event.currency,
         status=event.sale.status,
-        sale_starts_at=utc_or_none(event.sale.starts_at),
-        sale_ends_at=utc_or_none(event.sale.ends_at),
+        sale_starts_at=utc_or_unset(event.sale.starts_at),
+        sale_ends_at=utc_or_unset(event.sale.ends_at),
         hold_policy=policy_answer(event.policy),
         created_at=utc(event.created_at),
         updated_at=utc(event.updated_at),
@@ -147,10 +117,10 @@ def event_answer(event: model.Event) -> EventAnswer:
 
 def session_answer(session: model.Session) -> SessionAnswer:
     return SessionAnswer(
-        id=session.id,
+        session_id=session.id,
         event_id=session.event_id,
         name=session.name,
-        starts_at=utc_or_none(session.starts_at),
+        starts_at=utc_or_unset(session.starts_at),
         created_at=utc(session.created_at),
         updated_at=utc(session.updated_at),
     )
@@ -158,10 +128,10 @@ def session_answer(session: model.Session) -> SessionAnswer:
 
 def pool_answer(pool: model.PoolState) -> PoolAnswer:
     return PoolAnswer(
-        id=pool.id,
+        pool_id=pool.id,
         session_id=pool.session_id,
         name=pool.name,
-        total=pool.total,
+        capacity=pool.total,
         held=pool.held,
         sold=pool.sold,
         available=pool.available,
@@ -170,7 +140,7 @@ def pool_answer(pool: model.PoolState) -> PoolAnswer:
 
 def ticket_type_answer(ticket_type: model.TicketType) -> TicketTypeAnswer:
     return TicketTypeAnswer(
-        id=ticket_type.id,
+        ticket_type_id=ticket_type.id,
         session_id=ticket_type.session_id,
         name=ticket_type.name,
         price=ticket_type.price.minor,
@@ -190,7 +160,7 @@ def availability_answer(availability: model.SessionAvailability) -> Availability
             name=each.name,
             price=each.price.minor,
             currency=each.price.currency,
-            total=each.total,
+            capacity=each.total,
             held=each.held,
             sold=each.sold,
             available=each.available,
@@ -205,16 +175,3 @@ def availability_answer(availability: model.SessionAvailability) -> Availability
         at=utc(availability.at),
         ticket_types=ticket_types,
     )
-
-
-def policy_answer(policy: PolicyOverride) -> PolicyAnswer:
-    return PolicyAnswer(**policy.by_name())
-
-
-def utc(moment: datetime) -> datetime:
-    """UTC is written with a Z, whatever time zone the store reads in."""
-    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-
-
-def utc_or_none(moment: datetime | None) -> datetime | None:
-    return None if moment is None else utc(moment)

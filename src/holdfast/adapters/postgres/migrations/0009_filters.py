@@ -1,0 +1,28 @@
+"""Indexes for the filters of lists, as 0009_filters.sql writes them down."""
+
+from pathlib import Path
+
+from django.db import migrations, models
+
+FILTERS = Path(__file__).with_name("0009_filters.sql").read_text(encoding="utf-8")
+
+WITHOUT = """
+DROP INDEX event_by_creation, event_by_status, session_by_creation, session_by_start, hold_by_order;
+ALTER TABLE purchase_order DROP COLUMN email_key;
+DROP INDEX purchase_order_by_user;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies = [("holdfast", "0008_login_attempts")]
+    operations = [
+        migrations.RunSQL(
+            FILTERS,
+            WITHOUT,
+            state_operations=[
+                migrations.AddField(
+                    "order", "email_key", models.TextField(null=True, editable=False)
+                )
+            ],
+        )
+    ]

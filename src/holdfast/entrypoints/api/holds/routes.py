@@ -1,0 +1,134 @@
+"""The routes of holds, and the refusals that routes of several subjects share."""
+
+from typing import Any
+
+from holdfast.domain import refusals
+from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.entrypoints.api.holds import handlers, structs
+from holdfast.entrypoints.api.holds.answers import HoldAnswer, HoldPage
+from holdfast.entrypoints.api.holds.statistics_answers import StatsAnswer
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.ports.access import Scope
+
+_C = RefusalCode
+
+OF_EVENT = (_C.EVENT_NOT_AVAILABLE, _C.EVENT_UNAVAILABLE)
+OF_SALE = (*OF_EVENT, _C.EVENT_SALES_CLOSED)
+OF_SEATS = (
+    _C.SEAT_HELD_BY_ANOTHER_USER,
+    _C.SEAT_NOT_AVAILABLE,
+    _C.LOCK_NOT_AVAILABLE,
+    _C.BLOCK_AT_CAPACITY,
+    _C.ORPHAN_SEAT,
+)
+OF_WAITING = (_C.WAITING_PLACES_EXCEEDED, _C.TOO_MANY_QUEUES, _C.OTHERS_ARE_WAITING)
+
+HOLD_ROUTES: tuple[Route[Any], ...] = (
+    Route(
+        method="POST",
+        path="/api/holds",
+        scope=Scope.HOLDS_WRITE,
+        summary="Hold tickets",
+        returns="The hold that was placed.",
+        handler=handlers.place_hold,
+        body=structs.PlaceHoldRequest,
+        answer=HoldAnswer,
+        status=201,
+        also={
+            200: "This stands already: the hold with this hold_id, placed by this very request, or "
+            "the hold that the same holder has on exactly these seats.",
+            202: "Sold out for now: the hold has joined the waitlist.",
+        },
+        refusals=(
+            _C.INSUFFICIENT_INVENTORY,
+            _C.INVALID_SESSION,
+            _C.INVALID_TICKET_TYPE,
+            _C.QUANTITY_ABOVE_MAXIMUM,
+            _C.TOO_MANY_TICKETS,
+            *OF_SALE,
+            *OF_SEATS,
+            *OF_WAITING,
+            _C.NO_AVAILABLE_SEATS,
+            _C.INVALID_SEAT,
+            _C.INVALID_BLOCK,
+            _C.ACTIVE_HOLD_EXISTS,
+            _C.ALREADY_WAITING,
+            ProblemCode.HOLDER_REQUIRED,
+            ProblemCode.INVALID_LINES,
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/holds",
+        scope=Scope.HOLDS_READ,
+        summary="List holds, newest first, or live ones in the order of their expiry",
+        returns="A page of holds.",
+        handler=handlers.list_holds,
+        query=structs.HoldsQuery,
+        answer=HoldPage,
+    ),
+    Route(
+        method="GET",
+        path="/api/holds/{hold_id}",
+        scope=Scope.HOLDS_READ,
+        summary="Read a hold",
+        returns="The hold as it is now.",
+        handler=handlers.get_hold,
+        answer=HoldAnswer,
+        not_found=refusals.hold_not_found(),
+    ),
+    Route(
+        method="POST",
+        path="/api/holds/{hold_id}/release",
+        scope=Scope.HOLDS_WRITE,
+        summary="Release a hold",
+        returns="The hold, which is cancelled.",
+        handler=handlers.release_hold,
+        answer=HoldAnswer,
+        not_found=refusals.hold_not_found(),
+        refusals=(_C.HOLD_EXPIRED, _C.INVALID_HOLD_STATE),
+    ),
+    Route(
+        method="DELETE",
+        path="/api/holds/{hold_id}",
+        scope=Scope.HOLDS_WRITE,
+        summary="Release a hold, as `release` does",
+        returns="The hold, which is cancelled.",
+        handler=handlers.delete_hold,
+        answer=HoldAnswer,
+        not_found=refusals.hold_not_found(),
+        refusals=(_C.HOLD_EXPIRED, _C.INVALID_HOLD_STATE),
+    ),
+    Route(
+        method="POST",
+        path="/api/holds/{hold_id}/extend",
+        scope=Scope.HOLDS_WRITE,
+        summary="Make a hold last longer, as far as its policy allows",
+        returns="The hold with its new end.",
+        handler=handlers.extend_hold,
+        body=structs.ExtendHoldRequest,
+        answer=HoldAnswer,
+        not_found=refusals.hold_not_found(),
+        refusals=(
+            _C.HOLD_EXPIRED,
+            _C.INVALID_HOLD_STATE,
+            _C.EXTENSION_LIMIT_REACHED,
+            *OF_EVENT,
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/stats",
+        scope=Scope.HOLDS_READ,
+        summary="Count holds: live, lapsed, expiring soon, and what became of the last ones",
+        description="Of all sessions, or of one. The numbers outside of `window` are of this "
+        "moment; those in it are of the holds that were made in the last `hours`. Who only waited "
+        "held nothing, and is counted in `promoted`, `left_waitlist` and nowhere else in `window`.",
+        returns="The numbers.",
+        handler=handlers.get_stats,
+        query=structs.StatsQuery,
+        answer=StatsAnswer,
+        refusals=(_C.INVALID_SESSION,),
+    ),
+)

@@ -1,0 +1,135 @@
+"""The fields that requests of several subjects share. A field that breaks a rule with a code of its
+own names that code here, in `extra`, beside the rule."""
+
+from datetime import datetime
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
+from holdfast.domain.ids import BlockId, EventId, HoldId, SeatId, SessionId, TicketTypeId
+from holdfast.domain.values import (
+    EMAIL_LENGTH_MAX,
+    MINOR_UNITS_MAX,
+    QUANTITY_MAX,
+    USER_ID_LENGTH_MAX,
+)
+from holdfast.entrypoints.api.http.codes import ProblemCode
+from holdfast.ports.paging import PAGE_SIZE_MAX
+
+NAME_LENGTH_MAX = 200
+CAPACITY_MAX = 1_000_000_000
+CURSOR_LENGTH_MAX = 32
+REFERENCE_LENGTH_MAX = 20
+CURSOR_MESSAGE = "Use next_cursor of the page before, unchanged"
+
+
+def ruled(code: ProblemCode, message: str) -> dict[str, str]:
+    return {"code": code.value, "message": message}
+
+
+AN_ID = Meta(examples=["0198f1c2-7b1e-7c3a-9d52-3f8a6f0c1b2d"])
+Name: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=NAME_LENGTH_MAX,
+        pattern=r"\S",
+        examples=["Friday night"],
+        extra={"message": f"Must be 1 to {NAME_LENGTH_MAX} characters, not all of them blank"},
+    ),
+]
+Email: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=3,
+        max_length=EMAIL_LENGTH_MAX,
+        description="Who holds. It appears in no answer.",
+        examples=["user@example.com"],
+        extra_json_schema={"format": "email"},
+        extra=ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
+    ),
+]
+UserId: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=USER_ID_LENGTH_MAX,
+        pattern=r"\S",
+        description="Your own id of the user who holds.",
+        examples=["user-4711"],
+        extra=ruled(
+            ProblemCode.INVALID_USER_ID,
+            f"user_id must be 1 to {USER_ID_LENGTH_MAX} printable characters and must not be blank",
+        ),
+    ),
+]
+TicketCount: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=QUANTITY_MAX,
+        examples=[2],
+        extra=ruled(
+            ProblemCode.INVALID_QUANTITY,
+            f"Quantity must be a whole number from 1 to {QUANTITY_MAX}",
+        ),
+    ),
+]
+Amount: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=MINOR_UNITS_MAX,
+        description="In minor units of the event's currency, such as cents.",
+        examples=[4500],
+        extra=ruled(
+            ProblemCode.INVALID_PRICE,
+            f"An amount must be a whole number from 0 to {MINOR_UNITS_MAX} minor units",
+        ),
+    ),
+]
+Currency: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern="^[A-Z]{3}$",
+        description="ISO 4217.",
+        examples=["EUR"],
+        extra=ruled(ProblemCode.INVALID_CURRENCY, "Currency must be a three-letter ISO 4217 code"),
+    ),
+]
+Capacity: TypeAlias = Annotated[int, Meta(ge=0, le=CAPACITY_MAX, examples=[500])]
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True, examples=["2026-12-31T20:00:00Z"])]
+CreatedFrom: TypeAlias = Annotated[Moment, Meta(description="Created at this time or later.")]
+CreatedBefore: TypeAlias = Annotated[Moment, Meta(description="Created before this time.")]
+StartsFrom: TypeAlias = Annotated[Moment, Meta(description="Starts at this time or later.")]
+StartsBefore: TypeAlias = Annotated[Moment, Meta(description="Starts before this time.")]
+EventRef: TypeAlias = Annotated[EventId, AN_ID]
+SessionRef: TypeAlias = Annotated[SessionId, AN_ID]
+TicketTypeRef: TypeAlias = Annotated[TicketTypeId, AN_ID]
+BlockRef: TypeAlias = Annotated[BlockId, AN_ID]
+SeatRef: TypeAlias = Annotated[SeatId, AN_ID]
+HoldRef: TypeAlias = Annotated[HoldId, AN_ID]
+CartToken: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=CART_TOKEN_LENGTH_MAX,
+        description="Your own token of the cart or checkout that this belongs to.",
+        examples=["cart-8842"],
+        extra={"message": f"Must be 1 to {CART_TOKEN_LENGTH_MAX} characters"},
+    ),
+]
+Reference: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=REFERENCE_LENGTH_MAX, examples=["K7M2QX"])
+]
+Limit: TypeAlias = Annotated[int, Meta(ge=1, le=PAGE_SIZE_MAX, description="Page size.")]
+CursorText: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=CURSOR_LENGTH_MAX,
+        description="`next_cursor` of the page before.",
+        extra=ruled(ProblemCode.INVALID_CURSOR, CURSOR_MESSAGE),
+    ),
+]

@@ -1,0 +1,76 @@
+"""What requests, answers and pages of all subjects have in common."""
+
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+from holdfast.entrypoints.api.http.fields import CreatedBefore, CreatedFrom, CursorText, Limit
+from holdfast.ports.paging import PAGE_SIZE_DEFAULT
+
+T = TypeVar("T")
+
+
+class RequestShape(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
+):
+    """A field left out and a field of null are the same, unless a change has to tell them apart."""
+
+
+class NoFields(RequestShape, frozen=True):
+    """A request that takes nothing."""
+
+
+class CsvText(Struct, frozen=True):
+    """A body that is CSV. It is read where it is used, for that may take a while."""
+
+    content: bytes
+
+
+class PageQuery(RequestShape, frozen=True):
+    limit: Limit = PAGE_SIZE_DEFAULT
+    cursor: CursorText | UnsetType = UNSET
+
+
+class CreatedQuery(PageQuery, frozen=True):
+    created_from: CreatedFrom | UnsetType = UNSET
+    created_before: CreatedBefore | UnsetType = UNSET
+
+
+class AnswerShape(Struct, frozen=True, gc=False):
+    """A field that has no value is left out: no answer contains null."""
+
+
+class PageAnswer(AnswerShape, Generic[T], frozen=True):
+    """Newest first. The last page has no `next_cursor`."""
+
+    data: list[T]
+    has_more: bool
+    next_cursor: str | UnsetType = UNSET
+
+
+def filters_of(query: PageQuery) -> dict[str, Any]:
+    """What is asked for, by name, without the page."""
+    asked = {name: getattr(query, name) for name in query.__struct_fields__}
+    return {
+        name: value
+        for name, value in asked.items()
+        if name not in PageQuery.__struct_fields__ and value is not UNSET
+    }
+
+
+def given_or_none(value: T | UnsetType) -> T | None:
+    return None if isinstance(value, UnsetType) else value
+
+
+def or_unset(value: T | None) -> T | UnsetType:
+    return UNSET if value is None else value
+
+
+def utc(moment: datetime) -> datetime:
+    """UTC is written with a Z, whatever time zone the store reads in."""
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+
+
+def utc_or_unset(moment: datetime | None) -> datetime | UnsetType:
+    return UNSET if moment is None else utc(moment)

@@ -1,0 +1,115 @@
+"""The schemas of the document, made of structs. Every property says what it means."""
+
+from collections.abc import Iterator, Sequence
+from inspect import cleandoc
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from holdfast.entrypoints.api.http.codes import KINDS
+from holdfast.entrypoints.api.http.problems import FieldError
+from holdfast.entrypoints.api.http.route import Route
+from holdfast.entrypoints.api.openapi.components import Json, referenced
+from holdfast.entrypoints.api.openapi.glossary import GLOSSARY
+
+_REF = "#/components/schemas/{name}"
+
+
+def schemas(routes: Sequence[Route[Any]]) -> Json:
+    structs: set[type[msgspec.Struct]] = {FieldError}
+    for route in routes:
+        structs |= {each for each in (route.answer, route.empty_answer, route.body) if each}
+    # A query is told parameter by parameter, but an enumeration in it goes by its name.
+    queries = {route.query for route in routes if route.query}
+    ordered = sorted(structs | queries, key=lambda struct: struct.__name__)
+    described = _described(ordered)
+    for query in queries:
+        del described[query.__name__]
+    return {**described, "Problem": _problem_schema()}
+
+
+def parameter_schemas(query: type[msgspec.Struct]) -> dict[str, Json]:
+    return dict(_described([query])[query.__name__]["properties"])
+
+
+def _described(structs: Sequence[type[msgspec.Struct]]) -> dict[str, Json]:
+    """The schemas of these structs and of all within them."""
+    _, components = msgspec.json.schema_components(structs, ref_template=_REF)
+    for schema in components.values():
+        if "description" in schema:
+            schema["description"] = " ".join(cleandoc(schema["description"]).split())
+    for info in inspect.multi_type_info(structs):
+        for struct in _structs_in(info):
+            properties = components[struct.cls.__name__]["properties"]
+            for field in struct.fields:
+                about = _description(field.type) or GLOSSARY[field.encode_name]
+                properties[field.encode_name] = _without_description(
+                    properties[field.encode_name]
+                ) | {"description": about}
+    return components
+
+
+def _structs_in(info: inspect.Type) -> Iterator[inspect.StructType]:
+    match info:
+        case inspect.StructType():
+            yield info
+            for field in info.fields:
+                yield from _structs_in(field.type)
+        case inspect.Metadata():
+            yield from _structs_in(info.type)
+        case inspect.ListType():
+            yield from _structs_in(info.item_type)
+        case inspect.UnionType():
+            for member in info.types:
+                yield from _structs_in(member)
+
+
+def _description(info: inspect.Type) -> str | None:
+    """What a field says about itself, also where its schema is a reference, or may be null."""
+    match info:
+        case inspect.Metadata():
+            own = (info.extra_json_schema or {}).get("description")
+            return str(own) if own else _description(info.type)
+        case inspect.UnionType():
+            return next(filter(None, map(_description, info.types)), None)
+    return None
+
+
+def _without_description(schema: Json) -> Json:
+    """It is told once, for all alternatives."""
+    if "anyOf" in schema:
+        schema = schema | {"anyOf": [_without_description(each) for each in schema["anyOf"]]}
+    return {name: value for name, value in schema.items() if name != "description"}
+
+
+def _problem_schema() -> Json:
+    def text(description: str) -> Json:
+        return {"type": "string", "description": description}
+
+    return {
+        "title": "Problem",
+        "description": "RFC 9457. Branch on `error`; a refusal may have further fields.",
+        "type": "object",
+        "properties": {
+            "type": text("The code as a URN.") | {"format": "uri"},
+            "title": text("The kind of problem, in words."),
+            "status": {"type": "integer", "description": "The HTTP status."},
+            "detail": text("The same as `message`."),
+            "error": text("The code of the problem, which stays the same.")
+            | {"enum": sorted(KINDS)},
+            "message": text("What was wrong, for people."),
+            "request_id": text(GLOSSARY["request_id"]),
+            "available_quantity": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "How many could be had, where too few are left.",
+            },
+            "errors": {
+                "type": "array",
+                "items": referenced("schemas", FieldError.__name__),
+                "description": "Every field that is wrong.",
+            },
+        },
+        "required": ["type", "title", "status", "detail", "error", "message", "request_id"],
+    }
