@@ -1,5 +1,4 @@
-"""Who finds nothing left waits in line, where the policy says so: joining, leaving, and being
-promoted when something is free, on every store alike."""
+"""Joining the waitlist, leaving it, and being promoted when places are free, on every store."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -41,7 +40,7 @@ def a_person(number: int) -> Holder:
 
 
 def sold_out(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
-    """The places are held by parties of these sizes."""
+    """Hold all places in parties of these sizes."""
     return [placed(engine, venue.place(("standing", size), holder=STRANGER)) for size in parties]
 
 
@@ -57,7 +56,7 @@ def statuses(world: World, venue: Venue, holds: list[Hold]) -> list[str]:
     return [seen[hold.id].status for hold in holds]
 
 
-def test_who_finds_nothing_left_gets_a_place_in_the_line(world: World, engine: Admission) -> None:
+def test_a_buyer_who_finds_nothing_left_joins_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
     outcome = ask(engine, venue.place(("standing", 2)))
@@ -73,14 +72,14 @@ def test_who_finds_nothing_left_gets_a_place_in_the_line(world: World, engine: A
     assert world.audit(venue)[-1] == ("hold.waiting", hold.id, "test", None, "waiting", None)
 
 
-def test_without_the_policy_nobody_waits(world: World, engine: Admission) -> None:
+def test_nobody_waits_unless_the_policy_allows_it(world: World, engine: Admission) -> None:
     venue = club(world, HoldPolicy())
     sold_out(engine, venue, 4)
     refusal = refused(engine, venue.place(("standing", 1)))
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
 
 
-def test_of_two_who_want_the_last_place_one_has_it_and_one_waits(
+def test_of_two_buyers_for_the_last_place_one_gets_it_and_one_waits(
     world: World, engine: Admission
 ) -> None:
     venue = club(world, total=1)
@@ -91,7 +90,7 @@ def test_of_two_who_want_the_last_place_one_has_it_and_one_waits(
     assert outcomes == ["Placed", "Waiting"]
 
 
-def test_a_line_has_an_order_and_everybody_a_position(world: World, engine: Admission) -> None:
+def test_every_waiting_party_has_a_position(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
     outcomes = [
@@ -103,9 +102,7 @@ def test_a_line_has_an_order_and_everybody_a_position(world: World, engine: Admi
     assert [world.position(hold) for hold in holds] == [None, 1, 2]
 
 
-def test_the_first_in_line_is_promoted_by_the_release_itself(
-    world: World, engine: Admission
-) -> None:
+def test_a_release_promotes_the_first_party_at_once(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
     first, second, third = a_line(engine, venue, 3, 1, 1)
@@ -135,7 +132,9 @@ def test_the_first_in_line_is_promoted_by_the_release_itself(
     assert world.is_settled(venue)
 
 
-def test_places_go_to_the_line_whatever_frees_them(world: World, engine: Admission) -> None:
+def test_freed_places_go_to_the_waitlist_whatever_frees_them(
+    world: World, engine: Admission
+) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=1000), total=6)
     lapsing = placed(engine, venue.place(("standing", 1), holder=STRANGER))
     world.let_pass(venue, 900)
@@ -143,7 +142,7 @@ def test_places_go_to_the_line_whatever_frees_them(world: World, engine: Admissi
     placed(engine, venue.fill("emptied", {"a": ("standing", 3)}, holder=STRANGER))
     line = a_line(engine, venue, 1, 1, 3, 1)
     world.let_pass(venue, 101)
-    assert statuses(world, venue, line[:1]) == ["waiting"], "the reaper makes it timely"
+    assert statuses(world, venue, line[:1]) == ["waiting"], "only the reaper expires it in time"
     ask(engine, venue.expire(lapsing.id))
     assert statuses(world, venue, line) == ["active", "waiting", "waiting", "waiting"]
     changed(engine, venue.fill("smaller", {"a": ("standing", 1)}, holder=STRANGER))
@@ -155,7 +154,7 @@ def test_places_go_to_the_line_whatever_frees_them(world: World, engine: Admissi
     assert statuses(world, venue, line) == ["active"] * 4
 
 
-def test_so_many_are_promoted_at_once_and_the_rest_by_the_promoter(
+def test_one_command_promotes_a_limited_number_and_the_promoter_the_rest(
     world: World, engine: Admission
 ) -> None:
     many = PROMOTIONS_MAX + 5
@@ -172,7 +171,7 @@ def test_so_many_are_promoted_at_once_and_the_rest_by_the_promoter(
     assert world.is_settled(venue)
 
 
-def test_a_line_that_everybody_leaves_is_settled(world: World, engine: Admission) -> None:
+def test_an_abandoned_waitlist_is_settled(world: World, engine: Admission) -> None:
     many = PROMOTIONS_MAX + 1
     venue = club(world, total=many)
     (held,) = sold_out(engine, venue, many)
@@ -184,10 +183,12 @@ def test_a_line_that_everybody_leaves_is_settled(world: World, engine: Admission
     for future in futures:
         future.result(60)
     promoted(engine, venue.promote())
-    assert world.is_settled(venue), "the promoter would come for ever"
+    assert world.is_settled(venue), "the promoter would never stop"
 
 
-def test_a_promotion_that_lapses_goes_to_the_next(world: World, engine: Admission) -> None:
+def test_places_of_an_expired_promotion_go_to_the_next_party(
+    world: World, engine: Admission
+) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
     first, second = a_line(engine, venue, 4, 4)
@@ -197,7 +198,9 @@ def test_a_promotion_that_lapses_goes_to_the_next(world: World, engine: Admissio
     assert statuses(world, venue, [first, second]) == ["expired", "active"]
 
 
-def test_leaving_the_line_and_being_too_late_in_it(world: World, engine: Admission) -> None:
+def test_released_and_expired_waiting_holds_leave_the_waitlist(
+    world: World, engine: Admission
+) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
     sold_out(engine, venue, 3)
     placed(engine, venue.fill("held", {"a": ("standing", 1)}, holder=STRANGER))
@@ -218,7 +221,7 @@ def test_leaving_the_line_and_being_too_late_in_it(world: World, engine: Admissi
     assert world.hold(venue, lapsed.id).held_at is None
 
 
-def test_the_reaper_ends_a_place_in_the_line_like_any_hold(world: World, engine: Admission) -> None:
+def test_the_reaper_expires_waiting_holds(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
     sold_out(engine, venue, 3)
     large, small = a_line(engine, venue, 4, 1)
@@ -230,7 +233,7 @@ def test_the_reaper_ends_a_place_in_the_line_like_any_hold(world: World, engine:
     assert statuses(world, venue, [large, small, late]) == ["expired", "expired", "active"]
 
 
-def test_a_place_in_the_line_lasts_no_longer_than_the_sale(world: World, engine: Admission) -> None:
+def test_a_waiting_hold_lasts_no_longer_than_the_sale(world: World, engine: Admission) -> None:
     end = world.now() + timedelta(hours=1)
     plan = Plan({"floor": 1}, {"standing": ("floor",)}, POLICY)
     ending = world.build(replace(plan, sale=replace(plan.sale, ends_at=end)))
@@ -239,7 +242,7 @@ def test_a_place_in_the_line_lasts_no_longer_than_the_sale(world: World, engine:
 
 
 @pytest.mark.parametrize("by", ["the end of the sale", "a cancelled event"])
-def test_when_nothing_is_sold_any_more_the_line_ends(
+def test_the_waitlist_is_cancelled_when_the_sale_is_over(
     world: World, engine: Admission, by: str
 ) -> None:
     venue = club(world)
@@ -257,7 +260,9 @@ def test_when_nothing_is_sold_any_more_the_line_ends(
     assert world.is_settled(venue)
 
 
-def test_what_waits_cannot_be_extended_checked_out_or_paid(world: World, engine: Admission) -> None:
+def test_a_waiting_hold_cannot_be_extended_checked_out_or_paid(
+    world: World, engine: Admission
+) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
     hold = waiting(engine, venue.place(("standing", 1)))
@@ -272,7 +277,7 @@ def test_what_waits_cannot_be_extended_checked_out_or_paid(world: World, engine:
     assert world.hold(venue, hold.id) == hold
 
 
-def test_the_longest_life_counts_from_the_promotion(world: World, engine: Admission) -> None:
+def test_the_maximum_lifetime_counts_from_the_promotion(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3000, lifetime_max_seconds=3100))
     (held,) = sold_out(engine, venue, 4)
     hold = waiting(engine, venue.place(("standing", 1)))
@@ -283,7 +288,9 @@ def test_the_longest_life_counts_from_the_promotion(world: World, engine: Admiss
     assert after.expires_at == before.expires_at + timedelta(seconds=100)
 
 
-def test_the_same_request_again_waits_in_the_same_place(world: World, engine: Admission) -> None:
+def test_a_repeated_request_keeps_its_place_on_the_waitlist(
+    world: World, engine: Admission
+) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
     hold_id, key = HoldId(a_person(7).key), venue.key()
@@ -300,7 +307,7 @@ def test_the_same_request_again_waits_in_the_same_place(world: World, engine: Ad
     assert world.pool(venue.pools["floor"]).held == 3
 
 
-def test_who_waits_when_the_policy_is_switched_off_is_served_and_nobody_joins(
+def test_disabling_the_waitlist_serves_those_waiting_and_admits_nobody(
     world: World, engine: Admission
 ) -> None:
     venue = club(world)
