@@ -73,8 +73,8 @@ def test_a_waiting_or_renewed_cart_accepts_a_new_email(world: World, engine: Adm
     user, named = Holder(user_id="u1"), Holder(EmailAddress("me@example.com"), "u1")
     taken = placed(engine, venue.place(("standing", 1), holder=STRANGER))
     hold = waiting(engine, venue.fill("basket", items, holder=user))
-    told = waiting(engine, venue.fill("basket", items, holder=named))
-    assert (told.id, told.holder, told.waiting) == (hold.id, named, hold.waiting)
+    updated = waiting(engine, venue.fill("basket", items, holder=named))
+    assert (updated.id, updated.holder, updated.waiting) == (hold.id, named, hold.waiting)
     ask(engine, venue.release(taken.id))
     assert world.hold(venue, hold.id).holder == named
     world.let_pass(venue, 62)

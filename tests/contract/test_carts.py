@@ -198,7 +198,7 @@ def test_kept_units_keep_their_price_and_the_newest_are_dropped_first(
     assert contents(least) == [("a", 1, 4500)]
     world.set_price(venue, "adult", 4500)
     joined = changed(engine, venue.fill("basket", {"a": ("adult", 2)}))
-    assert contents(joined) == [("a", 2, 4500)], "what costs the same is one line"
+    assert contents(joined) == [("a", 2, 4500)], "units of the same price share a line"
 
 
 def test_a_custom_price_replaces_the_catalog_price(world: World, engine: Admission) -> None:

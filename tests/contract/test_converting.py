@@ -203,8 +203,8 @@ def test_two_payments_in_one_group_make_one_order(world: World, engine: Admissio
     futures = [engine.submit(venue.convert(hold.id)) for _ in range(10)]
     outcomes = [future.result(60).outcome for future in futures]
     (made,) = [outcome.order.id for outcome in outcomes if isinstance(outcome, Converted)]
-    told = [outcome.order_id for outcome in outcomes if isinstance(outcome, AlreadyConverted)]
-    assert told == [made] * 9
+    repeated = [outcome.order_id for outcome in outcomes if isinstance(outcome, AlreadyConverted)]
+    assert repeated == [made] * 9
     assert list(world.orders(venue)) == [made]
 
 
@@ -261,7 +261,7 @@ def test_holds_of_other_people_and_organizations_are_not_found(
         assert refused(engine, command).code is RefusalCode.HOLD_NOT_FOUND
     converted(engine, venue.convert(hold.id, holder=BUYER))
     refusal = refused(engine, venue.convert(hold.id, holder=STRANGER))
-    assert refusal.code is RefusalCode.HOLD_NOT_FOUND, "nor is a stranger told of the order"
+    assert refusal.code is RefusalCode.HOLD_NOT_FOUND, "another person does not learn of the order"
 
 
 @pytest.mark.parametrize("mixed", ["holders", "currencies"])

@@ -22,12 +22,12 @@ def club(world: World) -> Venue:
 
 def last_payload(world: World, venue: Venue, hold: Hold) -> tuple[str, dict[str, Any]]:
     """The payload of the hold's last fact, not of its seats'."""
-    told = [
+    payloads = [
         (type_, payload)
         for type_, payload in world.payloads(venue)
         if payload["hold_id"] == str(hold.id) and type_.startswith("hold.")
     ]
-    return told[-1]
+    return payloads[-1]
 
 
 def held_by_the_facts(world: World, venue: Venue) -> int:

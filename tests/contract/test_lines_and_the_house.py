@@ -26,9 +26,9 @@ from tests.contract.asking import (
 from tests.contract.seen import World
 from tests.contract.test_waitlist import (
     POLICY,
-    a_line,
     a_person,
     club,
+    join_waitlist,
     sold_out,
     statuses,
 )
@@ -94,7 +94,7 @@ def test_a_waiting_party_gets_seats_outside_a_full_block(world: World, engine: A
 def test_a_party_larger_than_a_reduced_capacity_is_skipped(world: World, engine: Admission) -> None:
     venue = club(world)
     _, held = sold_out(engine, venue, 2, 2)
-    large, small = a_line(engine, venue, 4, 1)
+    large, small = join_waitlist(engine, venue, 4, 1)
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [large, small]) == ["waiting", "waiting"]
     world.set_total(venue, "floor", 3)
@@ -108,7 +108,7 @@ def test_a_party_larger_than_a_reduced_capacity_stops_no_newcomer(
 ) -> None:
     venue = club(world)
     sold_out(engine, venue, 2)
-    (large,) = a_line(engine, venue, 4)
+    (large,) = join_waitlist(engine, venue, 4)
     world.set_total(venue, "floor", 3)
     placed(engine, venue.place(("standing", 1)))
     assert statuses(world, venue, [large]) == ["waiting"]
@@ -157,7 +157,7 @@ def test_a_party_too_large_for_the_unsold_places_is_skipped(
 ) -> None:
     venue = club(world)
     paid, held = sold_out(engine, venue, 2, 2)
-    large, small = a_line(engine, venue, 3, 1)
+    large, small = join_waitlist(engine, venue, 3, 1)
     converted(engine, venue.convert(paid.id))
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [large, small]) == ["waiting", "active"]
@@ -169,7 +169,7 @@ def test_places_of_expired_holds_go_to_the_waitlist_without_the_reaper(
 ) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=60))
     lapsed, other = sold_out(engine, venue, 3, 1)
-    first, second = a_line(engine, venue, 4, 1)
+    first, second = join_waitlist(engine, venue, 4, 1)
     world.let_pass(venue, 120)
     promoted(engine, venue.promote())
     assert statuses(world, venue, [lapsed, other]) == ["expired", "expired"]
@@ -181,7 +181,7 @@ def test_places_of_expired_holds_go_to_the_waitlist_without_the_reaper(
 def test_a_renewal_does_not_overtake_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=60), total=1)
     placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
-    (first,) = a_line(engine, venue, 1)
+    (first,) = join_waitlist(engine, venue, 1)
     world.let_pass(venue, 61)
     again = waiting(engine, venue.renew("basket"))
     promoted(engine, venue.promote())
@@ -248,7 +248,7 @@ def test_a_late_payment_does_not_overtake_the_waitlist(world: World, engine: Adm
     (late,) = sold_out(engine, venue, 2)
     world.let_pass(venue, 50)
     sold_out(engine, venue, 2)
-    (first,) = a_line(engine, venue, 4)
+    (first,) = join_waitlist(engine, venue, 4)
     world.let_pass(venue, 15)
     ask(engine, venue.expire(late.id))
     refusal = refused(engine, venue.convert(late.id))
@@ -264,7 +264,7 @@ def test_a_late_payment_for_two_sessions_does_not_overtake_the_waitlist_of_one(
     quiet = club(world, policy)
     busy = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, policy), beside=quiet)
     ids = [sold_out(engine, venue, 2)[0].id for venue in (quiet, busy)]
-    (first,) = a_line(engine, busy, 1)
+    (first,) = join_waitlist(engine, busy, 1)
     world.let_pass(busy, 61)
     for in_this_order in (ids, ids[::-1]):
         refusal = refused(engine, quiet.convert(*in_this_order))

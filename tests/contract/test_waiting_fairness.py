@@ -11,7 +11,7 @@ from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, changed, placed, promoted, refused, unchanged, waiting
 from tests.contract.seen import World
-from tests.contract.test_waitlist import POLICY, a_line, a_person, club, sold_out, statuses
+from tests.contract.test_waitlist import POLICY, a_person, club, join_waitlist, sold_out, statuses
 from tests.contract.venues import STRANGER, Plan, Venue
 
 
@@ -112,7 +112,7 @@ def test_a_party_is_overtaken_a_limited_number_of_times(
     venue = club(world, replace(POLICY, waiting_passes_max=passes))
     sold_out(engine, venue, 3)
     (held,) = sold_out(engine, venue, 1)
-    large, *small = a_line(engine, venue, 4, 1, 1, 1, 1, 1)
+    large, *small = join_waitlist(engine, venue, 4, 1, 1, 1, 1, 1)
     for passed in small[:passes]:
         ask(engine, venue.release(held.id))
         assert statuses(world, venue, [large, passed]) == ["waiting", "active"]
@@ -160,13 +160,13 @@ def test_later_parties_can_overtake_though_only_the_first_was_read(
     hold_of(engine, venue, "child", 2)
     world.let_pass(venue, 900)
     hold_of(engine, venue, "adult", 2)
-    line = [wait_for(engine, venue, "guest", 4, 1), wait_for(engine, venue, "guest", 1, 2)]
+    queue = [wait_for(engine, venue, "guest", 4, 1), wait_for(engine, venue, "guest", 1, 2)]
     world.let_pass(venue, 101)
     placed(engine, venue.place(("child", 1), holder=a_person(3)))
-    if statuses(world, venue, line[1:]) == ["waiting"]:
+    if statuses(world, venue, queue[1:]) == ["waiting"]:
         assert not world.is_settled(venue), "somebody could be promoted"
         promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["waiting", "active"]
+    assert statuses(world, venue, queue) == ["waiting", "active"]
 
 
 def test_a_waiting_cart_that_shrinks_keeps_its_position(world: World, engine: Admission) -> None:

@@ -200,13 +200,13 @@ def test_promotions_respect_block_capacity(world: World, engine: Admission) -> N
     first = placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
     second = placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
     placed(engine, venue.seats(*BALCONY, holder=STRANGER))
-    line = [wait_for(engine, venue, 1, person=person) for person in (1, 2)]
+    queue = [wait_for(engine, venue, 1, person=person) for person in (1, 2)]
     ask(engine, venue.release(first.id))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["active", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "waiting"]
     ask(engine, venue.release(second.id))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["active", "active"]
+    assert statuses(world, venue, queue) == ["active", "active"]
     assert world.pool(venue.pools["Stalls capacity"]).held == 2
 
 

@@ -44,7 +44,7 @@ def sold_out(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
     return [placed(engine, venue.place(("standing", size), holder=STRANGER)) for size in parties]
 
 
-def a_line(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
+def join_waitlist(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
     return [
         waiting(engine, venue.place(("standing", size), holder=a_person(number)))
         for number, size in enumerate(parties)
@@ -105,7 +105,7 @@ def test_every_waiting_party_has_a_position(world: World, engine: Admission) -> 
 def test_a_release_promotes_the_first_party_at_once(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
-    first, second, third = a_line(engine, venue, 3, 1, 1)
+    first, second, third = join_waitlist(engine, venue, 3, 1, 1)
     world.let_pass(venue, 100)
     facts = len(world.facts(venue))
     ask(engine, venue.release(held.id))
@@ -140,18 +140,18 @@ def test_freed_places_go_to_the_waitlist_whatever_frees_them(
     world.let_pass(venue, 900)
     placed(engine, venue.fill("smaller", {"a": ("standing", 2)}, holder=STRANGER))
     placed(engine, venue.fill("emptied", {"a": ("standing", 3)}, holder=STRANGER))
-    line = a_line(engine, venue, 1, 1, 3, 1)
+    queue = join_waitlist(engine, venue, 1, 1, 3, 1)
     world.let_pass(venue, 101)
-    assert statuses(world, venue, line[:1]) == ["waiting"], "only the reaper expires it in time"
+    assert statuses(world, venue, queue[:1]) == ["waiting"], "only the reaper expires it in time"
     ask(engine, venue.expire(lapsing.id))
-    assert statuses(world, venue, line) == ["active", "waiting", "waiting", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "waiting", "waiting", "waiting"]
     changed(engine, venue.fill("smaller", {"a": ("standing", 1)}, holder=STRANGER))
-    assert statuses(world, venue, line) == ["active", "active", "waiting", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "active", "waiting", "waiting"]
     emptied(engine, venue.empty("emptied"))
-    assert statuses(world, venue, line) == ["active", "active", "active", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "active", "active", "waiting"]
     world.set_total(venue, "floor", 7)
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["active"] * 4
+    assert statuses(world, venue, queue) == ["active"] * 4
 
 
 def test_one_command_promotes_a_limited_number_and_the_promoter_the_rest(
@@ -160,14 +160,14 @@ def test_one_command_promotes_a_limited_number_and_the_promoter_the_rest(
     many = PROMOTIONS_MAX + 5
     venue = club(world, total=many)
     (held,) = sold_out(engine, venue, many)
-    line = a_line(engine, venue, *[1] * (many + 1))
+    queue = join_waitlist(engine, venue, *[1] * (many + 1))
     ask(engine, venue.release(held.id))
-    assert statuses(world, venue, line).count("active") == PROMOTIONS_MAX
-    assert statuses(world, venue, line)[:PROMOTIONS_MAX] == ["active"] * PROMOTIONS_MAX
+    assert statuses(world, venue, queue).count("active") == PROMOTIONS_MAX
+    assert statuses(world, venue, queue)[:PROMOTIONS_MAX] == ["active"] * PROMOTIONS_MAX
     assert not world.is_settled(venue)
     newcomer = waiting(engine, venue.place(("standing", 1)))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, [*line, newcomer]) == ["active"] * many + ["waiting"] * 2
+    assert statuses(world, venue, [*queue, newcomer]) == ["active"] * many + ["waiting"] * 2
     assert world.is_settled(venue)
 
 
@@ -175,10 +175,10 @@ def test_an_abandoned_waitlist_is_settled(world: World, engine: Admission) -> No
     many = PROMOTIONS_MAX + 1
     venue = club(world, total=many)
     (held,) = sold_out(engine, venue, many)
-    line = a_line(engine, venue, *[1] * many)
+    queue = join_waitlist(engine, venue, *[1] * many)
     ask(engine, venue.release(held.id))
     assert not world.is_settled(venue)
-    last = line[-1]
+    last = queue[-1]
     futures = [engine.submit(command) for command in (venue.release(last.id), venue.promote())]
     for future in futures:
         future.result(60)
@@ -191,7 +191,7 @@ def test_places_of_an_expired_promotion_go_to_the_next_party(
 ) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
-    first, second = a_line(engine, venue, 4, 4)
+    first, second = join_waitlist(engine, venue, 4, 4)
     ask(engine, venue.release(held.id))
     world.let_pass(venue, 601)
     ask(engine, venue.expire(first.id))
@@ -204,7 +204,7 @@ def test_released_and_expired_waiting_holds_leave_the_waitlist(
     venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
     sold_out(engine, venue, 3)
     placed(engine, venue.fill("held", {"a": ("standing", 1)}, holder=STRANGER))
-    left, lapsed = a_line(engine, venue, 1, 1)
+    left, lapsed = join_waitlist(engine, venue, 1, 1)
     cart = waiting(engine, venue.fill("basket", {"a": ("standing", 1)}))
     ask(engine, venue.release(left.id))
     assert emptied(engine, venue.empty("basket")) == world.hold(venue, cart.id)
@@ -224,7 +224,7 @@ def test_released_and_expired_waiting_holds_leave_the_waitlist(
 def test_the_reaper_expires_waiting_holds(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
     sold_out(engine, venue, 3)
-    large, small = a_line(engine, venue, 4, 1)
+    large, small = join_waitlist(engine, venue, 4, 1)
     world.let_pass(venue, 200)
     assert statuses(world, venue, [large, small]) == ["waiting", "waiting"]
     late = waiting(engine, venue.place(("standing", 1)))
@@ -238,7 +238,7 @@ def test_a_waiting_hold_lasts_no_longer_than_the_sale(world: World, engine: Admi
     plan = Plan({"floor": 1}, {"standing": ("floor",)}, POLICY)
     ending = world.build(replace(plan, sale=replace(plan.sale, ends_at=end)))
     sold_out(engine, ending, 1)
-    assert a_line(engine, ending, 1)[0].expires_at == rounded_up(end)
+    assert join_waitlist(engine, ending, 1)[0].expires_at == rounded_up(end)
 
 
 @pytest.mark.parametrize("by", ["the end of the sale", "a cancelled event"])
@@ -247,15 +247,15 @@ def test_the_waitlist_is_cancelled_when_the_sale_is_over(
 ) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
-    line = a_line(engine, venue, 4, 1)
+    queue = join_waitlist(engine, venue, 4, 1)
     if by == "the end of the sale":
         world.end_sale(venue)
     else:
         world.set_status(venue, EventStatus.CANCELLED)
     facts = len(world.facts(venue))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["cancelled", "cancelled"]
-    assert world.facts(venue)[facts:] == [("hold.cancelled", hold.id, 2, None) for hold in line]
+    assert statuses(world, venue, queue) == ["cancelled", "cancelled"]
+    assert world.facts(venue)[facts:] == [("hold.cancelled", hold.id, 2, None) for hold in queue]
     assert {row.actor for row in world.audit(venue)[-2:]} == {"waitlist"}
     assert world.is_settled(venue)
 
@@ -312,12 +312,12 @@ def test_disabling_the_waitlist_serves_those_waiting_and_admits_nobody(
 ) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
-    line = a_line(engine, venue, 3, 1)
+    queue = join_waitlist(engine, venue, 3, 1)
     world.set_policy(venue, replace(POLICY, waitlist=False))
     refusal = refused(engine, venue.place(("standing", 1)))
     assert refusal.code in {RefusalCode.INSUFFICIENT_INVENTORY, RefusalCode.OTHERS_ARE_WAITING}
     ask(engine, venue.release(held.id))
-    assert statuses(world, venue, line) == ["active", "active"]
+    assert statuses(world, venue, queue) == ["active", "active"]
     refused(engine, venue.place(("standing", 1)))
-    ask(engine, venue.release(line[0].id))
+    ask(engine, venue.release(queue[0].id))
     placed(engine, venue.place(("standing", 1)))

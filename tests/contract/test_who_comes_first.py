@@ -184,9 +184,9 @@ class TestPlacesAlreadyHeld:
         venue = stalls(world, seats=2)
         both = STALLS[:2]
         before = placed(engine, venue.seats(*both))
-        line = waiting(engine, venue.place(venue.some("seat", 1), holder=a_person(1)))
+        other = waiting(engine, venue.place(venue.some("seat", 1), holder=a_person(1)))
         placed(engine, venue.fill("basket", {"a": venue.these(*both)}))
-        assert statuses(world, venue, [before, line]) == ["cancelled", "waiting"]
+        assert statuses(world, venue, [before, other]) == ["cancelled", "waiting"]
 
     def test_they_do_not_let_a_cart_grow_past_the_waitlist(
         self, world: World, engine: Admission
