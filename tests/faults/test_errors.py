@@ -29,7 +29,7 @@ def arena(fresh_database_url: str) -> Iterator[Arena]:
 
 
 @pytest.mark.parametrize("sqlstate", ["40001", "40P01", "55P03"])
-def test_a_group_that_loses_against_others_is_tried_again(arena: Arena, sqlstate: str) -> None:
+def test_a_group_with_a_conflict_is_retried(arena: Arena, sqlstate: str) -> None:
     with injected(arena.url, sqlstate, times=2):
         assert arena.answered(arena.burst(30), 3) == {"placed": 30}
     arena.assert_nothing_lost_and_nothing_twice()
