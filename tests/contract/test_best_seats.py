@@ -53,7 +53,7 @@ def test_concurrent_callers_get_different_seats(world: World, engine: Admission)
     venue = theatre(world)
     found = seats_of(venue, [engine.submit(venue.place(("seat", 2))) for _ in range(8)])
     names = [name for seats in found if seats for name in seats]
-    assert sorted(names) == sorted(venue.places), "every seat once"
+    assert sorted(names) == sorted(venue.places), "a seat was given twice"
 
 
 def test_callers_who_find_no_seats_are_refused(world: World, engine: Admission) -> None:

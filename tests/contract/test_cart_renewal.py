@@ -66,7 +66,7 @@ def test_filling_an_expired_cart_creates_a_new_hold(world: World, engine: Admiss
 def test_renewing_twice_returns_the_first_renewal(world: World, engine: Admission) -> None:
     venue = theatre(world)
     live = placed(engine, venue.fill("basket", ITEMS))
-    assert unchanged(engine, venue.renew("basket")) == live, "its time has not run out"
+    assert unchanged(engine, venue.renew("basket")) == live, "it has not expired"
     world.let_pass(venue, 601)
     key = venue.key()
     first = answer(engine, venue.renew("basket", key=key))
@@ -142,7 +142,7 @@ def test_a_renewal_joins_the_waitlist_where_the_policy_allows(
     world.let_pass(venue, 601)
     new = waiting(engine, venue.renew("basket"))
     assert world.hold(venue, hold.id).status is HoldStatus.EXPIRED
-    assert world.hold(venue, first.id).status is HoldStatus.ACTIVE, "who waited comes first"
+    assert world.hold(venue, first.id).status is HoldStatus.ACTIVE, "the waitlist comes first"
     assert (new.cart, items_of(new), world.position(new)) == ("basket", {"a": 10}, 1)
     ask(engine, venue.release(first.id))
     active = world.hold(venue, new.id)

@@ -40,7 +40,7 @@ def test_a_change_keeps_common_seats_and_swaps_the_others(world: World, engine: 
     assert venue.names_of(after) == ["Stalls A 2", "Stalls A 3"]
     assert held_seats(world, venue) == {"Stalls A 2", "Stalls A 3"}
     seats = world.seats(venue)
-    assert seats["Stalls A 2"] == SeatSeen("held", hold.id, 2), "nothing happened to it"
+    assert seats["Stalls A 2"] == SeatSeen("held", hold.id, 2), "it was not touched"
     assert seats["Stalls A 3"] == SeatSeen("held", hold.id, 2)
     assert world.held_until(venue)["Stalls A 3"] == hold.expires_at
     given, got = venue.seat_ids("Stalls A 1", "Stalls A 3")
@@ -337,4 +337,4 @@ def test_an_item_grows_by_as_many_seats_as_are_available(world: World, engine: A
     refused(engine, venue.fill("basket", {"a": venue.some("seat", 6, at_least=5)}))
     assert world.hold(venue, more.id) == more
     wish = venue.fill("basket", {"a": venue.some("seat", 6, at_least=4)})
-    assert unchanged(engine, wish) == more, "what it has will do"
+    assert unchanged(engine, wish) == more, "its current seats suffice"

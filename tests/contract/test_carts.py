@@ -101,7 +101,7 @@ def test_a_cart_changes_its_hold_in_place(
         hold.expires_at,
         hold.warn_at,
         hold.held_at,
-    ), "the clock is not set back by a change"
+    ), "a change does not restart the timer"
     said = sorted((item, quantity) for item, quantity, _ in contents(after))
     assert said == sorted((item, quantity) for item, (_, quantity) in items.items())
     assert world.hold(venue, hold.id) == after
@@ -205,7 +205,7 @@ def test_a_custom_price_replaces_the_catalog_price(world: World, engine: Admissi
     venue = hall(world)
     placed(engine, venue.fill("basket", {"a": venue.some("adult", 2, price=1000)}))
     same = unchanged(engine, venue.fill("basket", {"a": ("adult", 2)}))
-    assert contents(same) == [("a", 2, 1000)], "who names none leaves it as it was"
+    assert contents(same) == [("a", 2, 1000)], "without a custom price nothing changes"
     after = changed(engine, venue.fill("basket", {"a": venue.some("adult", 2, price=900)}))
     assert contents(after) == [("a", 2, 900)]
 
@@ -217,7 +217,7 @@ def test_a_cart_gets_as_many_as_are_available(world: World, engine: Admission) -
     hold = placed(engine, venue.fill("basket", wish))
     assert contents(hold) == [("a", 3, 4500)]
     facts = world.facts(venue)
-    assert unchanged(engine, venue.fill("basket", wish)) == hold, "there are no more of them"
+    assert unchanged(engine, venue.fill("basket", wish)) == hold, "no more are available"
     assert world.facts(venue) == facts
     refusal = refused(engine, venue.fill("basket", {"a": venue.some("adult", 5, at_least=4)}))
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY

@@ -170,7 +170,7 @@ def test_a_holder_is_warned_once_before_the_end(world: World, engine: Admission)
     venue = theatre(world)
     hold = a_hold(engine, venue)
     assert hold.warn_at == hold.expires_at - timedelta(seconds=60)
-    assert warned(engine, venue.warn(hold.id)) == (), "it is too early"
+    assert warned(engine, venue.warn(hold.id)) == (), "too early"
     world.let_pass(venue, 545)
     facts, audit = len(world.facts(venue)), len(world.audit(venue))
     assert warned(engine, venue.warn(hold.id, HoldId(uuid4()))) == (hold.id,)

@@ -58,7 +58,7 @@ def test_a_late_payment_gets_its_places_if_they_are_free(
     assert done.order.hold_ids == (paid.id,)
     assert world.orders(venue) == {done.order.id: done.order}
     assert world.hold(venue, paid.id) == paid
-    assert world.holds(venue)[hold.id].status == "expired", "what has ended stays so"
+    assert world.holds(venue)[hold.id].status == "expired", "the old hold stays expired"
     assert world.seats(venue)["Stalls A 1"] == SeatSeen("sold", paid.id, 6)
     for name, units in (("floor", 2), ("Stalls capacity", 1)):
         pool = world.pool(venue.pools[name])
@@ -261,7 +261,7 @@ def test_one_expired_hold_without_a_free_place_prevents_the_whole_sale(
     refusal = refused(engine, venue.convert(*(hold.id for hold in late)))
     assert refusal.code is RefusalCode.HOLD_EXPIRED
     assert world.orders(venue) == {}
-    assert world.holds(venue)[late[0].id].status == "active", "not even its end is written down"
+    assert world.holds(venue)[late[0].id].status == "active", "not even its expiry is recorded"
 
 
 def test_a_released_hold_cannot_be_paid_late(world: World, engine: Admission) -> None:

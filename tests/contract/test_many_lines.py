@@ -56,5 +56,5 @@ def test_every_queue_is_served_to_its_end(world: World, engine: Admission) -> No
     while not world.is_settled(venue):
         promoted(engine, venue.promote())
         runs += 1
-        assert runs < 10, "it never ends"
+        assert runs < 10, "the promoter never finished"
     assert set(statuses(world, venue, line)) == {"active"}

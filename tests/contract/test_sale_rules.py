@@ -121,7 +121,7 @@ def test_a_policy_can_limit_a_holder_to_one_live_hold_per_session(
         assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
         assert refusal.details["hold_id"] == str(first.id)
         assert refusal.details["expires_in"] in range(590, 601)
-    assert placed(engine, venue.seats("Stalls A 1")).id == first.id, "one's own seat is no error"
+    assert placed(engine, venue.seats("Stalls A 1")).id == first.id, "your own seat is not refused"
     placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
     ask(engine, venue.release(first.id))
     placed(engine, venue.seats("Stalls A 3"))

@@ -148,7 +148,7 @@ def test_a_refusal_distinguishes_sold_and_blocked_seats(world: World, engine: Ad
     mine = placed(engine, venue.seats("Stalls B 1"))
     world.sell(mine)
     refusal = refused(engine, venue.seats("Stalls B 1"))
-    assert refusal.details["current_status"] == "sold", "bought is bought, also for the buyer"
+    assert refusal.details["current_status"] == "sold", "sold, even to the same buyer"
 
 
 def test_requesting_your_own_seats_again_returns_your_hold(world: World, engine: Admission) -> None:

@@ -67,7 +67,7 @@ def test_a_buyer_who_finds_nothing_left_joins_the_waitlist(world: World, engine:
     assert hold.expires_at == rounded_up(outcome.at) + timedelta(days=1)
     assert world.hold(venue, hold.id) == hold
     assert world.position(hold) == 1
-    assert world.pool(venue.pools["floor"]).held == 4, "nothing is held for who waits"
+    assert world.pool(venue.pools["floor"]).held == 4, "a waiting hold occupies no places"
     assert world.facts(venue)[-1] == ("hold.waiting", hold.id, 1, None)
     assert world.audit(venue)[-1] == ("hold.waiting", hold.id, "test", None, "waiting", None)
 
@@ -112,7 +112,9 @@ def test_a_release_promotes_the_first_party_at_once(world: World, engine: Admiss
     assert statuses(world, venue, [first, second, third]) == ["active", "active", "waiting"]
     after = world.hold(venue, first.id)
     assert after.held_at is not None
-    assert after.expires_at == rounded_up(after.held_at) + timedelta(seconds=600), "fresh time"
+    assert after.expires_at == rounded_up(after.held_at) + timedelta(seconds=600), (
+        "the time to pay starts at the promotion"
+    )
     assert after.warn_at == after.expires_at - timedelta(seconds=60)
     assert (after.version, after.created_at < after.held_at, after.waiting) == (2, True, None)
     assert world.facts(venue)[facts:] == [

@@ -355,7 +355,7 @@ def test_the_search_agrees_with_trying_every_choice(room: Room, search: Search) 
     tier = next(
         tier for tier in tiers(room, search) if within_limits(room, search, tier) >= search.quantity
     )
-    assert set(spots) <= set(tier), "no worse seats than need be"
+    assert set(spots) <= set(tier), "worse seats than necessary"
     span = fewest_rows(room, search, tier)
     if span is not None:
         used = [spot.row for spot in spots]
@@ -372,7 +372,7 @@ def test_the_count_matches_taking_seats_one_by_one(room: Room, search: Search) -
 
 @settings(max_examples=300, deadline=None)
 @given(rooms, st.data())
-def test_a_single_seat_is_left_only_if_unavoidable(room: Room, data: st.DataObject) -> None:
+def test_single_seats_are_reported_only_if_avoidable(room: Room, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(room.plan.rows) - 1))
     free = [spot for spot in sorted(room.plan.spots.values()) if spot.row == number]
     free = [spot for spot in free if is_free(room, spot)]

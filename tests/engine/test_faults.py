@@ -148,7 +148,7 @@ def test_commands_are_refused_without_a_store_and_served_after_it_returns(
     futures = b.submit(50)
     b.engine.start()
     assert codes(futures) == {RefusalCode.SERVICE_UNAVAILABLE}
-    assert gone.count == 10_000 - 2, "a lost connection is made anew once for each group"
+    assert gone.count == 10_000 - 2, "each group reconnects once"
     b.store.on_read = lambda: None
     assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
 
@@ -249,7 +249,7 @@ def test_stopping_takes_bounded_time_and_leaves_no_future_pending(
     futures = b.submit(5)
     b.engine.start()
     b.engine.stop()
-    assert not futures[0].done(), "it came back while the store still hung"
+    assert not futures[0].done(), "stop did not return while the store hung"
     assert codes(futures[1:]) == {RefusalCode.SERVICE_UNAVAILABLE}
     release.set()
     assert isinstance(futures[0].result(60).outcome, Placed)
