@@ -55,7 +55,7 @@ def count_rows(url: str) -> int:
 
 
 def require_mount_namespace(*commands: str) -> None:
-    """Skip where the kernel does not allow mount namespaces."""
+    """Skip without these programs or mount namespaces."""
     if any(shutil.which(command) is None for command in ("unshare", "mount", *commands)):
         pytest.skip(f"needs the programs unshare, mount and {', '.join(commands)}")
     probe = ["unshare", "--mount", "--propagation=private", "true"]
@@ -106,7 +106,7 @@ def test_without_namespaces_it_falls_back_and_still_dies_with_its_owner(
     assert wait_until_gone(owner.marker, GONE_WITHIN_SECONDS) == []
 
 
-def test_root_without_capabilities_handles_a_closed_directory(tmp_path: Path) -> None:
+def test_a_directory_that_root_cannot_open_is_served_as_nobody(tmp_path: Path) -> None:
     closed = tmp_path / "someone-elses"
     home = closed / "home"
     home.mkdir(parents=True)

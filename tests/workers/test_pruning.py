@@ -42,8 +42,7 @@ def venue(world: PostgresWorld) -> Venue:
 
 
 def run(url: str, *statements: str) -> None:
-    """Run statements as the owner, with the audit's guard removed: not even the owner may change
-    the audit otherwise."""
+    """Run as the owner, who still cannot change the audit while its trigger is enabled."""
     with psycopg.connect(url) as connection:
         for statement in statements:
             connection.execute(statement.encode())
