@@ -50,9 +50,7 @@ class TestMails:
         assert ids == {f"<{notice.id}@shop.example>"}
 
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\v", "\u2028"])
-    def test_line_breaks_in_a_subject_add_no_header(
-        self, mail_server: MailServer, end: str
-    ) -> None:
+    def test_line_breaks_in_subjects_add_no_header(self, mail_server: MailServer, end: str) -> None:
         notifier(mail_server).send(a_notice(f"Concert{end}Bcc: everybody@example.com{end}{end}Hi"))
         (got,) = mail_server.received
         assert got.mail["Bcc"] is None
@@ -75,9 +73,7 @@ class TestTrouble:
             notifier(mail_server).send(a_notice())
 
     @pytest.mark.parametrize("greeting", [b"421 too busy", b"554 no service", b"hello"])
-    def test_a_bad_greeting_raises_notice_failed(
-        self, mail_server: MailServer, greeting: bytes
-    ) -> None:
+    def test_a_bad_greeting_is_a_failure(self, mail_server: MailServer, greeting: bytes) -> None:
         mail_server.greeting = greeting
         with pytest.raises(NoticeFailed):
             notifier(mail_server).send(a_notice())

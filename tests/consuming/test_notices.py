@@ -267,9 +267,7 @@ class TestTrouble:
 
 
 @pytest.mark.parametrize("kind", ["order.confirmed", "hold.expiring"])
-def test_a_notice_is_retried_without_a_database(
-    shop: Shop, mail_server: MailServer, kind: str
-) -> None:
+def test_without_a_database_it_retries(shop: Shop, mail_server: MailServer, kind: str) -> None:
     hold = shop.hold()
     (fact,) = bought(shop, hold) if kind == "order.confirmed" else warned(shop, hold)
     with sender_on(elsewhere(shop.world.url), mail_server) as sender:

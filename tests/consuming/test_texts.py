@@ -70,9 +70,7 @@ SOME = Line(BALCONY, 2, 1250, ())
         (1234567, "BHD", "1234.567 BHD"),
     ],
 )
-def test_amounts_are_written_in_the_format_of_their_currency(
-    minor: int, currency: str, text: str
-) -> None:
+def test_amounts_have_the_format_of_their_currency(minor: int, currency: str, text: str) -> None:
     assert written(Money(minor, currency)) == text
 
 

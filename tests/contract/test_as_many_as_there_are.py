@@ -62,7 +62,7 @@ def test_every_item_gets_its_minimum_before_any_gets_more(world: World, engine: 
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
 
 
-def test_standing_tickets_leave_the_units_that_seats_of_the_same_hold_need(
+def test_standing_tickets_leave_units_for_seats_of_the_hold(
     world: World, engine: Admission
 ) -> None:
     types = {"standing": ("house",)}
@@ -198,9 +198,7 @@ def test_a_repeated_request_for_several_items_returns_the_same_hold(
         assert refusal.code is RefusalCode.IDEMPOTENCY_KEY_REUSED
 
 
-def test_a_hold_below_the_new_minimum_does_not_answer_a_repeated_id(
-    world: World, engine: Admission
-) -> None:
+def test_a_repeated_id_with_a_higher_minimum_is_refused(world: World, engine: Admission) -> None:
     """The hold has three seats; the second request needs at least four."""
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 3}}, {"seat": ()})))
     hold_id = HoldId(uuid4())

@@ -116,9 +116,7 @@ def test_best_seats_come_from_the_requested_block_only(world: World, engine: Adm
     assert refused(engine, venue.place(nowhere)).code is RefusalCode.INVALID_BLOCK
 
 
-def test_an_item_for_one_block_is_served_before_one_for_any_block(
-    world: World, engine: Admission
-) -> None:
+def test_items_for_one_block_are_served_before_others(world: World, engine: Admission) -> None:
     """The party that can sit anywhere leaves the block's last seats to the one that cannot."""
     venue = theatre(world, Hall({"Stalls": {"A": 2}, "Balcony": {"B": 2}}, SEATED))
     both = venue.place(venue.some("child", 2), venue.some("seat", 2, block="Stalls"))
@@ -130,9 +128,7 @@ def test_an_item_for_one_block_is_served_before_one_for_any_block(
     ]
 
 
-def test_accessible_seats_go_only_to_buyers_who_ask_for_them(
-    world: World, engine: Admission
-) -> None:
+def test_accessible_seats_go_only_to_buyers_who_ask(world: World, engine: Admission) -> None:
     hall = Hall(
         {"Stalls": {"A": 6, "B": 4}},
         SEATED,
@@ -152,9 +148,7 @@ def test_accessible_seats_go_only_to_buyers_who_ask_for_them(
     assert none.details == {"requested_quantity": 1, "available_quantity": 0}
 
 
-def test_seats_of_an_expired_hold_are_found_and_the_hold_ends(
-    world: World, engine: Admission
-) -> None:
+def test_seats_of_an_expired_hold_are_found_and_it_ends(world: World, engine: Admission) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
     old = placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 3)))
     refused(engine, venue.place(("seat", 2)))
@@ -212,9 +206,7 @@ def test_a_block_never_exceeds_its_capacity(world: World, engine: Admission) -> 
     assert refused(engine, venue.seats("Stalls A 5")).code is RefusalCode.BLOCK_AT_CAPACITY
 
 
-def test_capacity_of_an_expired_hold_goes_to_the_next_buyer(
-    world: World, engine: Admission
-) -> None:
+def test_capacity_of_expired_holds_goes_to_the_next_buyer(world: World, engine: Admission) -> None:
     venue = capped(world, 2)
     old = placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
     world.let_pass(venue, 601)
@@ -223,9 +215,7 @@ def test_capacity_of_an_expired_hold_goes_to_the_next_buyer(
     assert world.pool(venue.pools["Stalls capacity"]).held == 1
 
 
-def test_the_search_continues_in_the_next_block_when_one_is_full(
-    world: World, engine: Admission
-) -> None:
+def test_the_search_continues_beyond_a_full_block(world: World, engine: Admission) -> None:
     venue = capped(world, 3, Balcony={"B": 6})
     found = seats_of(venue, [engine.submit(venue.place(("seat", 2))) for _ in range(4)])
     blocks = [sorted({name.split()[0] for name in seats}) for seats in found if seats]

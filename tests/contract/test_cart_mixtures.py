@@ -60,9 +60,7 @@ def test_a_cart_whose_seats_moved_between_items_converts(world: World, engine: A
     assert world.seats(venue)[name].status == "sold"
 
 
-def test_a_cart_whose_seats_moved_expires_together_with_other_holds(
-    world: World, engine: Admission
-) -> None:
+def test_a_cart_whose_seats_moved_expires_with_others(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"best": ("adult", 1)}))
     (name,) = venue.names_of(hold)
@@ -113,9 +111,7 @@ def test_a_late_payment_takes_nothing_from_the_renewed_cart(
     assert (pool.held, pool.sold) == (0, 1)
 
 
-def test_a_hold_revived_by_a_late_payment_belongs_to_no_cart(
-    world: World, engine: Admission
-) -> None:
+def test_a_hold_revived_by_late_payment_has_no_cart(world: World, engine: Admission) -> None:
     venue = club(world, HoldPolicy(ttl_seconds=60, late_payment_seconds=600))
     lapsed = placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
     world.let_pass(venue, 61)
@@ -138,9 +134,7 @@ def test_a_cart_cannot_add_a_one_hold_only_type_while_another_hold_is_active(
     assert world.hold(venue, hold.id) == hold
 
 
-def test_a_cart_does_not_count_as_another_active_hold_against_itself(
-    world: World, engine: Admission
-) -> None:
+def test_a_cart_is_not_its_own_other_active_hold(world: World, engine: Admission) -> None:
     venue = club(world, HoldPolicy(one_active_hold=True))
     placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
     after = changed(engine, venue.fill("basket", {"a": ("standing", 2), "b": ("guest", 1)}))

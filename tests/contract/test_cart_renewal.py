@@ -133,9 +133,7 @@ def test_a_renewal_asks_for_the_same_seats(
     assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
 
 
-def test_a_renewal_joins_the_waitlist_where_the_policy_allows(
-    world: World, engine: Admission
-) -> None:
+def test_a_renewal_can_join_the_waitlist(world: World, engine: Admission) -> None:
     venue = theatre(world, HoldPolicy(waitlist=True))
     hold = placed(engine, venue.fill("basket", {"a": ("standing", 10)}))
     first = waiting(engine, venue.place(("standing", 4), holder=STRANGER))

@@ -135,7 +135,7 @@ def test_emptying_a_cart_releases_its_hold_and_can_be_repeated(
 
 
 @pytest.mark.parametrize("by", ["the end of the sale", "a cancelled event"])
-def test_after_the_sale_a_cart_can_shrink_but_not_grow(
+def test_a_cart_can_shrink_after_the_sale_but_not_grow(
     world: World, engine: Admission, by: str
 ) -> None:
     venue = hall(world)

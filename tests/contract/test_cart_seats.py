@@ -145,9 +145,7 @@ def test_an_item_limited_by_a_pool_keeps_its_accessible_seat(
     assert hold.is_adjacent
 
 
-def test_an_item_limited_by_a_pool_keeps_both_accessible_seats(
-    world: World, engine: Admission
-) -> None:
+def test_an_item_limited_by_a_pool_keeps_two_accessible(world: World, engine: Admission) -> None:
     venue = row_with_accessible(world, "S A 1", "S A 4", pools={"few": 3})
     wish = venue.some("seat", 4, accessible=2, at_least=1)
     hold = placed(engine, venue.place(wish))

@@ -102,8 +102,8 @@ def test_a_cart_changes_its_hold_in_place(
         hold.warn_at,
         hold.held_at,
     ), "a change does not restart the timer"
-    said = sorted((item, quantity) for item, quantity, _ in contents(after))
-    assert said == sorted((item, quantity) for item, (_, quantity) in items.items())
+    found = sorted((item, quantity) for item, quantity, _ in contents(after))
+    assert found == sorted((item, quantity) for item, (_, quantity) in items.items())
     assert world.hold(venue, hold.id) == after
     assert held(world, venue) == units
     assert live_holds(world, venue) == [after]

@@ -37,9 +37,7 @@ def test_a_holder_can_extend_a_hold(world: World, engine: Admission) -> None:
     assert world.hold(venue, hold.id) == after
 
 
-def test_an_extended_hold_keeps_its_places_until_the_new_end(
-    world: World, engine: Admission
-) -> None:
+def test_an_extended_hold_keeps_its_places_to_the_end(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     after = extended(engine, venue.extend(hold.id, 120))
@@ -85,9 +83,7 @@ def test_two_extensions_in_one_group_add_up(world: World, engine: Admission) -> 
     assert world.lapse(venue.pools["floor"]) == {after.expires_at: 3}
 
 
-def test_another_person_gets_the_same_answer_as_for_an_unknown_id(
-    world: World, engine: Admission
-) -> None:
+def test_holds_of_others_look_like_unknown_holds(world: World, engine: Admission) -> None:
     venue, other = theatre(world), theatre(world)
     hold = a_hold(engine, venue)
     answers = [
@@ -132,7 +128,7 @@ def test_an_operator_can_extend_beyond_the_policy(world: World, engine: Admissio
 
 
 @pytest.mark.parametrize("is_operator", [False, True])
-def test_an_expired_hold_cannot_be_extended(
+def test_expired_holds_cannot_be_extended(
     world: World, engine: Admission, is_operator: bool
 ) -> None:
     venue = theatre(world)

@@ -37,9 +37,7 @@ def test_a_hold_lasts_as_its_policy_says_rounded_up_to_a_second(
     assert timedelta(seconds=300) <= hold.expires_at - hold.created_at < timedelta(seconds=301)
 
 
-def test_a_hold_of_too_many_is_refused_with_the_available_quantity(
-    world: World, engine: Admission
-) -> None:
+def test_a_shortage_is_refused_with_the_available_quantity(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     placed(engine, venue.place(("standing", 9)))
     refusal = refused(engine, venue.place(("standing", 5)))
@@ -372,9 +370,7 @@ def test_commands_blocked_on_a_pool_run_in_order(world: World, engine: Admission
 
 
 @pytest.mark.parametrize("size", [1, 7, 128, 500])
-def test_every_command_of_a_large_burst_is_answered(
-    world: World, engine: Admission, size: int
-) -> None:
+def test_large_bursts_are_answered_completely(world: World, engine: Admission, size: int) -> None:
     venue = world.venue({"floor": size - 1 or 1}, {"standing": ("floor",)})
     futures = [engine.submit(venue.place(("standing", 1))) for _ in range(size)]
     won = sum(isinstance(future.result(60).outcome, Placed) for future in futures)

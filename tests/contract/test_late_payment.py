@@ -106,9 +106,7 @@ def test_a_late_payment_reported_twice_makes_one_order(world: World, engine: Adm
     assert list(world.orders(venue)) == [order.id]
 
 
-def test_a_late_payment_reported_twice_in_one_group_makes_one_order(
-    world: World, engine: Admission
-) -> None:
+def test_two_late_payments_in_one_group_make_one_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -121,9 +119,7 @@ def test_a_late_payment_reported_twice_in_one_group_makes_one_order(
     assert len(world.orders(venue)) == 1
 
 
-def test_a_late_payment_is_refused_unless_the_policy_allows_it(
-    world: World, engine: Admission
-) -> None:
+def test_a_late_payment_is_refused_without_a_policy(world: World, engine: Admission) -> None:
     venue = theatre(world, HoldPolicy(600))
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -273,9 +269,7 @@ def test_a_released_hold_cannot_be_paid_late(world: World, engine: Admission) ->
     assert refusal.code is RefusalCode.INVALID_HOLD_STATE
 
 
-def test_the_replacement_of_an_expired_hold_never_shows_as_live(
-    world: World, engine: Admission
-) -> None:
+def test_the_replacement_hold_never_shows_as_live(world: World, engine: Admission) -> None:
     """It is created and converted at the same moment."""
     venue = theatre(world)
     hold = a_hold(engine, venue)

@@ -136,9 +136,7 @@ def taken_as(engine: Admission, venue: Venue, ticket_type: str, count: int) -> l
     return [placed(engine, venue.place((ticket_type, 1), holder=STRANGER)) for _ in range(count)]
 
 
-def test_parties_can_wait_for_sold_places_until_capacity_grows(
-    world: World, engine: Admission
-) -> None:
+def test_parties_can_wait_for_capacity_to_grow(world: World, engine: Admission) -> None:
     venue = club(world)
     for each in sold_out(engine, venue, 2, 2):
         converted(engine, venue.convert(each.id))
@@ -164,9 +162,7 @@ def test_a_party_too_large_for_the_unsold_places_is_skipped(
     placed(engine, venue.place(("standing", 1)))
 
 
-def test_places_of_expired_holds_go_to_the_waitlist_without_the_reaper(
-    world: World, engine: Admission
-) -> None:
+def test_expired_places_go_to_the_waitlist_without_reaper(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=60))
     lapsed, other = sold_out(engine, venue, 3, 1)
     first, second = join_waitlist(engine, venue, 4, 1)
@@ -188,9 +184,7 @@ def test_a_renewal_does_not_overtake_the_waitlist(world: World, engine: Admissio
     assert statuses(world, venue, [first, again]) == ["active", "waiting"]
 
 
-def test_the_answer_to_a_shrunk_waiting_cart_shows_its_promotion(
-    world: World, engine: Admission
-) -> None:
+def test_shrinking_a_waiting_cart_shows_its_promotion(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 2)
     hold = waiting(engine, venue.fill("basket", {"a": ("standing", 4)}))
@@ -199,9 +193,7 @@ def test_the_answer_to_a_shrunk_waiting_cart_shows_its_promotion(
     assert world.hold(venue, hold.id) == served
 
 
-def test_the_answer_to_a_waiting_cart_with_other_items_shows_its_promotion(
-    world: World, engine: Admission
-) -> None:
+def test_changing_a_waiting_cart_shows_its_promotion(world: World, engine: Admission) -> None:
     venue = two_kinds(world)
     placed(engine, venue.place(("member", 1), holder=STRANGER))
     hold = waiting(engine, venue.fill("basket", {"a": ("member", 1)}))

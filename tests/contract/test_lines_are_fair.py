@@ -152,16 +152,14 @@ def follow(world: World, engine: Admission, taken: Steps) -> None:
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 @examples(150)
 @given(taken=steps)
-def test_a_strict_waitlist_behaves_like_a_list(
-    world: World, engine: Admission, taken: Steps
-) -> None:
+def test_a_strict_waitlist_is_like_a_list(world: World, engine: Admission, taken: Steps) -> None:
     follow(world, engine, taken)
 
 
 @pytest.mark.parametrize("world", ["postgres"], indirect=True)
 @examples(15)
 @given(taken=steps)
-def test_a_strict_waitlist_behaves_like_a_list_in_the_database(
+def test_a_strict_waitlist_is_like_a_list_in_the_database(
     world: World, engine: Admission, taken: Steps
 ) -> None:
     follow(world, engine, taken)

@@ -87,9 +87,7 @@ def test_two_organizations_can_use_the_same_payment_reference(
         converted(engine, venue.pay_once(hold))
 
 
-def test_a_payment_accepted_without_single_use_counts_as_used(
-    world: World, engine: Admission
-) -> None:
+def test_a_payment_accepted_before_counts_as_used(world: World, engine: Admission) -> None:
     """Single use refuses a payment that has paid for anything; without it nothing is checked."""
     venue = a_venue(world)
     first, second, third = some_holds(engine, venue, 3)

@@ -79,9 +79,7 @@ def test_one_item_leaves_another_the_block_it_needs(world: World, engine: Admiss
     assert venue.names_of(hold) == ["X B 1", "Y A 1"]
 
 
-def test_the_accessible_seat_goes_to_the_item_that_asks_for_it(
-    world: World, engine: Admission
-) -> None:
+def test_accessible_seats_go_to_the_item_that_asks(world: World, engine: Admission) -> None:
     hall = Hall(
         {"Stalls": {"A": 4}},
         {"adult": (), "wheelchair": ()},

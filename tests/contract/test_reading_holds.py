@@ -70,9 +70,7 @@ def listed(
         page = reader.holds(venue.organization_id, only, PageRequest(size, page.next), order)
 
 
-def test_holds_are_listed_by_holder_and_reference(
-    reader: HoldReader, venue: Venue, place: Place
-) -> None:
+def test_listing_by_holder_and_reference(reader: HoldReader, venue: Venue, place: Place) -> None:
     first, second = place(ANN), place(BOB)
     assert listed(reader, venue, HoldFilter(user_id="ann")) == [first.id]
     assert listed(reader, venue, HoldFilter(user_id="bob", email=ANN.email)) == []

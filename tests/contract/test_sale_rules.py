@@ -129,9 +129,7 @@ def test_a_policy_can_limit_a_holder_to_one_live_hold_per_session(
     placed(engine, venue.seats("Stalls A 4"))
 
 
-def test_concurrent_requests_get_one_live_hold_under_that_policy(
-    world: World, engine: Admission
-) -> None:
+def test_concurrent_requests_share_the_one_live_hold(world: World, engine: Admission) -> None:
     venue = theatre(world, one_active_hold=True)
     by_user = Holder(user_id="user-1")
     won = []

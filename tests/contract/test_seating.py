@@ -95,9 +95,7 @@ def test_seats_across_an_aisle_are_not_adjacent(world: World, engine: Admission)
     assert not placed(engine, other.seats("Stalls A 3", "Stalls A 4")).is_adjacent
 
 
-def test_a_hold_gets_all_its_seats_and_general_admission_or_none(
-    world: World, engine: Admission
-) -> None:
+def test_seats_and_general_admission_are_all_or_nothing(world: World, engine: Admission) -> None:
     venue = theatre(world)
     seats = venue.these("Stalls A 1", "Stalls A 2")
     refusal = refused(engine, venue.place(seats, ("standing", 11)))
@@ -240,8 +238,8 @@ def test_a_released_or_expired_hold_frees_its_seats(world: World, engine: Admiss
     seats = world.seats(venue)
     assert seats["Stalls A 1"] == seats["Stalls A 2"] == SeatSeen("available", None, 3)
     a1, a2 = venue.seat_ids("Stalls A 1", "Stalls A 2")
-    told = [(fact.type, fact.seat_id) for fact in world.facts(venue) if fact.seat_id is not None]
-    assert told == [
+    facts = [(fact.type, fact.seat_id) for fact in world.facts(venue) if fact.seat_id is not None]
+    assert facts == [
         ("seat.held", a1),
         ("seat.released", a1),
         ("seat.held", a2),
@@ -249,9 +247,7 @@ def test_a_released_or_expired_hold_frees_its_seats(world: World, engine: Admiss
     ]
 
 
-def test_a_seat_can_change_holders_several_times_in_one_burst(
-    world: World, engine: Admission
-) -> None:
+def test_a_seat_can_change_holders_within_one_burst(world: World, engine: Admission) -> None:
     """In arrival order, as if they came one by one."""
     venue = theatre(world)
     first = placed(engine, venue.seats("Stalls A 1"))

@@ -92,9 +92,7 @@ def test_only_the_first_of_a_queue_has_a_claim_on_shared_places(
     assert statuses(world, venue, [first, second, late]) == ["active", "active", "active"]
 
 
-def test_a_cart_cannot_grow_past_the_waitlist_but_can_shrink(
-    world: World, engine: Admission
-) -> None:
+def test_a_cart_can_shrink_but_not_overtake_by_growing(world: World, engine: Admission) -> None:
     venue = club(world)
     hold = placed(engine, venue.fill("basket", {"a": ("standing", 3)}))
     first = wait_for(engine, venue, "standing", 2)

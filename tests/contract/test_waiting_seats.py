@@ -92,9 +92,7 @@ def test_a_party_waiting_for_adjacent_seats_gets_only_adjacent_ones(
     assert seats_of(world, venue, pair) == {"Stalls A 3", "Stalls A 4"}
 
 
-def test_a_party_waiting_for_one_block_leaves_other_blocks_to_others(
-    world: World, engine: Admission
-) -> None:
+def test_waiting_for_one_block_leaves_others_on_sale(world: World, engine: Admission) -> None:
     venue = theatre(world)
     taken = all_taken(engine, venue)
     pair = wait_for(engine, venue, 2, block="Stalls")
@@ -107,9 +105,7 @@ def test_a_party_waiting_for_one_block_leaves_other_blocks_to_others(
     assert seats_of(world, venue, pair) == {"Stalls A 1", "Stalls A 3"}
 
 
-def test_a_party_that_needs_an_accessible_seat_waits_for_one(
-    world: World, engine: Admission
-) -> None:
+def test_a_party_can_wait_for_an_accessible_seat(world: World, engine: Admission) -> None:
     venue = theatre(world)
     taken = all_taken(engine, venue)
     hold = wait_for(engine, venue, 1, accessible=1)
@@ -179,9 +175,7 @@ def test_expiring_a_hold_gives_its_seats_to_the_waitlist(world: World, engine: A
     assert seats_of(world, venue, first) | seats_of(world, venue, second) == {*STALLS, *BALCONY}
 
 
-def test_a_party_can_wait_for_seats_and_standing_tickets_together(
-    world: World, engine: Admission
-) -> None:
+def test_a_party_can_wait_for_seats_and_standing_tickets(world: World, engine: Admission) -> None:
     venue = theatre(world)
     taken = all_taken(engine, venue)
     both = waiting(engine, venue.place(("seat", 1), ("standing", 2)))
@@ -245,9 +239,7 @@ def test_a_party_whose_seats_were_just_sold_holds_nobody_up(
     assert isinstance(found, Placed)
 
 
-def test_smaller_parties_overtake_one_that_cannot_be_seated(
-    world: World, engine: Admission
-) -> None:
+def test_small_parties_overtake_one_that_cannot_be_seated(world: World, engine: Admission) -> None:
     venue = theatre(world, policy=replace(POLICY, waiting_passes_max=1))
     taken = all_taken(engine, venue)
     large, *small = (wait_for(engine, venue, size, person=size) for size in (4, 1, 2))

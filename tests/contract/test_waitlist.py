@@ -134,9 +134,7 @@ def test_a_release_promotes_the_first_party_at_once(world: World, engine: Admiss
     assert world.is_settled(venue)
 
 
-def test_freed_places_go_to_the_waitlist_whatever_frees_them(
-    world: World, engine: Admission
-) -> None:
+def test_freed_places_always_go_to_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=1000), total=6)
     lapsing = placed(engine, venue.place(("standing", 1), holder=STRANGER))
     world.let_pass(venue, 900)
@@ -188,9 +186,7 @@ def test_an_abandoned_waitlist_is_settled(world: World, engine: Admission) -> No
     assert world.is_settled(venue), "the promoter would never stop"
 
 
-def test_places_of_an_expired_promotion_go_to_the_next_party(
-    world: World, engine: Admission
-) -> None:
+def test_an_expired_promotion_goes_to_the_next_party(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
     first, second = join_waitlist(engine, venue, 4, 4)
@@ -200,9 +196,7 @@ def test_places_of_an_expired_promotion_go_to_the_next_party(
     assert statuses(world, venue, [first, second]) == ["expired", "active"]
 
 
-def test_released_and_expired_waiting_holds_leave_the_waitlist(
-    world: World, engine: Admission
-) -> None:
+def test_released_and_expired_holds_leave_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
     sold_out(engine, venue, 3)
     placed(engine, venue.fill("held", {"a": ("standing", 1)}, holder=STRANGER))
@@ -262,9 +256,7 @@ def test_the_waitlist_is_cancelled_when_the_sale_is_over(
     assert world.is_settled(venue)
 
 
-def test_a_waiting_hold_cannot_be_extended_checked_out_or_paid(
-    world: World, engine: Admission
-) -> None:
+def test_waiting_holds_cannot_be_extended_or_paid(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
     hold = waiting(engine, venue.place(("standing", 1)))
@@ -290,9 +282,7 @@ def test_the_maximum_lifetime_counts_from_the_promotion(world: World, engine: Ad
     assert after.expires_at == before.expires_at + timedelta(seconds=100)
 
 
-def test_a_repeated_request_keeps_its_place_on_the_waitlist(
-    world: World, engine: Admission
-) -> None:
+def test_a_repeated_request_keeps_its_waitlist_place(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
     hold_id, key = HoldId(a_person(7).key), venue.key()

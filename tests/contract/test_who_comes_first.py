@@ -115,9 +115,7 @@ class TestClaimsOfTheFirstParty:
         ask(engine, venue.release(toy.id))
         assert statuses(world, venue, [hungry, bored]) == ["active", "active"]
 
-    def test_late_payments_of_one_order_are_checked_together(
-        self, world: World, engine: Admission
-    ) -> None:
+    def test_late_payments_are_checked_together(self, world: World, engine: Admission) -> None:
         policy = replace(POLICY, ttl_seconds=60, late_payment_seconds=400)
         venue = world.build(
             Plan({"floor": 4, "vips": 1}, {"guest": ("floor",), "vip": ("floor", "vips")}, policy)

@@ -91,8 +91,10 @@ def test_a_server_killed_during_checkout_starts_one_checkout(
     assert_repeated(lost, again, third, point)
     assert buyer.versions() == {2}, "extended once"
     assert buyer.seen("SELECT count(*) FROM checkout WHERE organization_id = %s") == [(1,)]
-    told = {fact: count for fact, count in buyer.facts().items() if fact[0] == "hold.extended"}
-    assert told == {("hold.extended", hold_id, 2): 1 for hold_id in buyer.hold_ids}
+    extensions = {
+        fact: count for fact, count in buyer.facts().items() if fact[0] == "hold.extended"
+    }
+    assert extensions == {("hold.extended", hold_id, 2): 1 for hold_id in buyer.hold_ids}
     assert_sound(buyer.url)
 
 

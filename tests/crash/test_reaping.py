@@ -52,11 +52,11 @@ def test_a_reaper_continues_after_one_was_killed(
     while reaper.run_once().found:
         pass
     database.close()
-    told = rows(
+    counts = rows(
         fresh_world.url,
         "SELECT hold_id, count(*) FROM outbox WHERE type = 'hold.expired' GROUP BY 1",
     )
-    assert dict(told) == {hold.id: 1 for hold in ended}
+    assert dict(counts) == {hold.id: 1 for hold in ended}
     assert fresh_world.holds(venue)[live.id].status == "active"
     assert fresh_world.pool(venue.pools["floor"]).held == 3
     assert {seat.status for seat in fresh_world.seats(venue).values()} == {"available"}

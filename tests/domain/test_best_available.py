@@ -192,9 +192,7 @@ def test_accessible_seats_are_given_if_capacity_excludes_all_others() -> None:
         ("... ..", "A1", ["A0", "A2"]),
     ],
 )
-def test_single_seats_that_a_selection_leaves_are_found(
-    row: str, picked: str, left: list[str]
-) -> None:
+def test_single_seats_left_by_a_selection(row: str, picked: str, left: list[str]) -> None:
     hall = room(row)
     mask = sum(1 << int(name[1:]) for name in picked.split())
     bits = orphans(hall.free.masks[0], mask)

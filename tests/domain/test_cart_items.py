@@ -62,8 +62,8 @@ def test_an_item_keeps_its_lines_and_asks_for_the_rest(
     reduced: list[tuple[str, int, int]],
     parts: list[tuple[str, Ask]],
 ) -> None:
-    said = [CartAsk(item_id, ask) for item_id, ask in asks.items()]
-    found = difference([OLD, NEW, OTHER], said, NOW)
+    asked = [CartAsk(item_id, ask) for item_id, ask in asks.items()]
+    found = difference([OLD, NEW, OTHER], asked, NOW)
     assert found.kept == kept
     assert [
         (each.item.id, each.quantity, each.unit_price_minor) for each in found.reduced if each.item
@@ -75,11 +75,11 @@ def test_an_item_keeps_its_lines_and_asks_for_the_rest(
 
 def test_named_seats_stay_with_the_cart_whichever_item_names_them() -> None:
     lines = [seat_line("a", 0), seat_line("a", 1), seat_line("b", 2)]
-    said = [
+    asked = [
         CartAsk("b", SeatAsk((SEATS[1], SEATS[2], SEATS[3]))),
         CartAsk("a", SeatAsk((SEATS[0],))),
     ]
-    found = difference(lines, said, NOW)
+    found = difference(lines, asked, NOW)
     assert found.kept == [lines[2], lines[0]]
     assert found.reduced == [replace(lines[1], item=CartItem("b", NOW))]
     assert found.parts == [(SeatAsk((SEATS[3],)), CartItem("b", NOW))]

@@ -76,9 +76,7 @@ def test_an_empty_range_is_an_error(first: str, last: str) -> None:
         (Numbering.ODD_EVEN, 1, "1"),
     ],
 )
-def test_seats_are_numbered_from_left_to_right(
-    numbering: Numbering, count: int, numbers: str
-) -> None:
+def test_seats_are_numbered_left_to_right(numbering: Numbering, count: int, numbers: str) -> None:
     seats = placed(BlockLayout("Stalls", ("A",), count, numbering))
     assert [seat.number for seat in seats] == numbers.split()
     assert [seat.position for seat in seats] == list(range(1, count + 1))

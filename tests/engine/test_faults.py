@@ -240,7 +240,7 @@ def test_stopping_answers_queued_commands_and_accepts_no_new_ones(
     assert codes(b.submit(1)) == {RefusalCode.SERVICE_UNAVAILABLE}
 
 
-def test_stopping_takes_bounded_time_and_leaves_no_future_pending(
+def test_stopping_is_bounded_and_leaves_no_future_pending(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench(drain_seconds=0.2, group_max=1)

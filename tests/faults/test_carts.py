@@ -67,9 +67,7 @@ def test_a_promotion_cut_around_commit_happens_once(far: tuple[Arena, Proxy], fa
 
 
 @pytest.mark.parametrize("fault", AROUND_COMMIT)
-def test_a_promoter_run_cut_around_commit_is_resolved(
-    far: tuple[Arena, Proxy], fault: Fault
-) -> None:
+def test_a_promoter_cut_around_commit_is_resolved(far: tuple[Arena, Proxy], fault: Fault) -> None:
     arena, proxy = far
     sale = sold_out(arena.world, arena.engine, 1)
     waiters = [sale.join() for _ in range(5)]

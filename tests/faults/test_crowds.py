@@ -149,9 +149,7 @@ def test_a_flood_from_one_organization_leaves_space_for_another(
     assert_sound(fresh_database_url)
 
 
-def test_a_client_that_disconnects_cancels_nothing(
-    platform: Platform, server: RunningServer
-) -> None:
+def test_a_disconnecting_client_cancels_nothing(platform: Platform, server: RunningServer) -> None:
     sale = platform.on_sale(10)
     address = urlsplit(server.base_url)
     body = json.dumps(platform.hold_body(sale)).encode()

@@ -46,9 +46,7 @@ def assert_sells(server: RunningServer) -> None:
     server.wait_for("/readyz")
 
 
-def test_a_full_disk_under_the_log_does_not_stop_the_sale(
-    database_url: str, tmp_path: Path
-) -> None:
+def test_a_full_log_disk_does_not_stop_the_sale(database_url: str, tmp_path: Path) -> None:
     with (
         Path("/dev/full").open("wb") as full,
         serving(database_url, full, tmp_path / "log") as server,

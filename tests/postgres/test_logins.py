@@ -188,9 +188,7 @@ def test_nothing_younger_than_a_day_is_ever_pruned(url: str, kept_seconds: int) 
         owner.execute(age, [-23])
 
 
-def test_a_server_refuses_a_login_that_bypasses_row_level_security(
-    url: str, databases: DatabaseFactory
-) -> None:
+def test_a_server_refuses_an_unsafe_login(url: str, databases: DatabaseFactory) -> None:
     superuser = databases.postgres.superuser_url.rpartition("/")[0] + "/" + url.rpartition("/")[2]
     bypassing = f"bypassing_{uuid4().hex[:8]}"
     with psycopg.connect(superuser, autocommit=True) as connection:

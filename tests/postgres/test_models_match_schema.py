@@ -134,24 +134,24 @@ def test_operators_can_only_read(owner: psycopg.Connection[Any]) -> None:
 
 
 def test_migrating_again_changes_nothing(database_url: str) -> None:
-    said: list[str] = []
+    report: list[str] = []
     with psycopg.connect(database_url, autocommit=True) as connection:
         before = connection.execute("SELECT id, name FROM django_migrations").fetchall()
         for _ in range(2):
-            migrate(Settings(database_url=database_url), report=said.append)
+            migrate(Settings(database_url=database_url), report=report.append)
         after = connection.execute("SELECT id, name FROM django_migrations").fetchall()
     assert after == before
-    assert said == ["The database is up to date."] * 2
+    assert report == ["The database is up to date."] * 2
 
 
 def test_only_one_process_migrates_at_a_time(database_url: str) -> None:
-    said: list[str] = []
+    report: list[str] = []
     with psycopg.connect(database_url, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [database._MIGRATION_LOCK])
         with pytest.raises(MigrationBusy):
-            migrate(Settings(database_url=database_url), report=said.append, wait_seconds=0.3)
-    assert said == ["Another process is migrating the database; waiting for it."]
-    migrate(Settings(database_url=database_url), report=said.append, wait_seconds=5)
+            migrate(Settings(database_url=database_url), report=report.append, wait_seconds=0.3)
+    assert report == ["Another process is migrating the database; waiting for it."]
+    migrate(Settings(database_url=database_url), report=report.append, wait_seconds=5)
 
 
 def test_migrating_needs_a_database() -> None:
@@ -169,7 +169,7 @@ def test_migrating_back_leaves_nothing_behind(fresh_database_url: str) -> None:
         assert connection.execute(OUR_TABLES).fetchall() == []
         left = "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
         assert connection.execute(left).fetchone() == (0,)
-    said: list[str] = []
-    migrate(Settings(database_url=fresh_database_url), report=said.append)
+    report: list[str] = []
+    migrate(Settings(database_url=fresh_database_url), report=report.append)
     count = len(list(Path(migrations.__file__).parent.glob("0*.py")))
-    assert said == [f"Applying {count} database migrations.", "The database is up to date."]
+    assert report == [f"Applying {count} database migrations.", "The database is up to date."]

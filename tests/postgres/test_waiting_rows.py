@@ -134,9 +134,7 @@ def test_a_waitlist_locked_elsewhere_is_skipped(rounds: Rounds) -> None:
 
 
 @pytest.mark.parametrize("holder", [BUYER, USER])
-def test_all_active_and_waiting_holds_of_a_person_are_counted(
-    rounds: Rounds, holder: Holder
-) -> None:
+def test_active_and_waiting_holds_of_a_person_are_counted(rounds: Rounds, holder: Holder) -> None:
     """Together with other people's, and even if somebody is listed twice."""
     with rounds.round() as only:
         mine = [only.place(holder=holder, since=only.now) for _ in range(50)]

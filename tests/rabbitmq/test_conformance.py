@@ -178,9 +178,7 @@ class TestKilledConsumers:
             handling.wait_for(message)
         assert handling.got == [message]
 
-    def test_a_message_that_kills_every_consumer_becomes_a_dead_letter(
-        self, broker: BrokerUnderTest
-    ) -> None:
+    def test_a_message_that_kills_consumers_is_dead_lettered(self, broker: BrokerUnderTest) -> None:
         poison, harmless = new_message(body=b"poison"), new_message()
         broker.address.publish([poison])
         for _ in range(DELIVERIES_MAX):
@@ -197,9 +195,7 @@ class TestKilledConsumers:
 
 @pytest.mark.usefixtures("quick")
 class TestFailingHandlers:
-    def test_a_message_is_redelivered_after_its_handler_raised(
-        self, broker: BrokerUnderTest
-    ) -> None:
+    def test_a_message_is_redelivered_after_an_exception(self, broker: BrokerUnderTest) -> None:
         first, second = new_message(), new_message()
         handling = Handling([ValueError("no"), OSError("no")])
         with running(broker.address.consumer(), handling):
@@ -209,9 +205,7 @@ class TestFailingHandlers:
         assert handling.ids.count(first.id) == 3
         assert broker.address.dead_letters().peek(10) == []
 
-    def test_a_message_that_always_raises_becomes_a_dead_letter(
-        self, broker: BrokerUnderTest
-    ) -> None:
+    def test_a_message_that_always_raises_is_dead_lettered(self, broker: BrokerUnderTest) -> None:
         poison, harmless = new_message(), new_message()
         handling = Handling([ValueError("no")] * DELIVERIES_MAX)
         with running(broker.address.consumer(), handling):
@@ -224,9 +218,7 @@ class TestFailingHandlers:
         assert letter.message == poison
         assert (letter.queue, letter.reason) == (NOTIFICATIONS.queue, TOO_OFTEN)
 
-    def test_a_message_refused_by_its_handler_becomes_a_dead_letter_at_once(
-        self, broker: BrokerUnderTest
-    ) -> None:
+    def test_a_refused_message_is_dead_lettered_at_once(self, broker: BrokerUnderTest) -> None:
         refused, harmless = new_message(), new_message()
         handling = Handling([Dead("not wanted")])
         with running(broker.address.consumer(), handling):

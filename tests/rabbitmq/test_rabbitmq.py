@@ -79,7 +79,7 @@ def test_a_publisher_reconnects_after_a_long_idle_time(
     assert rabbit_alone.address.published() == [first, second]
 
 
-def test_a_message_without_an_id_is_identified_by_its_content(
+def test_a_message_without_an_id_is_known_by_its_content(
     rabbit_alone: BrokerUnderTest,
 ) -> None:
     handling = Handling([Dead("not wanted")])

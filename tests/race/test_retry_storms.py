@@ -48,7 +48,7 @@ class Scene:
     def placing(self) -> Send:
         return lambda key: self.venue.place(("standing", 2), key=key)
 
-    def joining_the_line(self) -> Send:
+    def joining_the_waitlist(self) -> Send:
         placed(self.engine, self.venue.place(("rare", 1)))
         return lambda key: self.venue.place(("rare", 1), key=key)
 
@@ -88,7 +88,7 @@ class Scene:
 # The facts of each request, once.
 EFFECTS: dict[Callable[[Scene], Send], list[str]] = {
     Scene.placing: ["hold.created"],
-    Scene.joining_the_line: ["hold.waiting"],
+    Scene.joining_the_waitlist: ["hold.waiting"],
     Scene.releasing_to_the_next: ["hold.cancelled", "hold.promoted"],
     Scene.filling: ["hold.created"],
     Scene.changing: ["hold.changed"],

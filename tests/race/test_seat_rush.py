@@ -72,7 +72,7 @@ def test_control_without_the_seat_lock_it_is_given_twice(
         crowd.close()
 
 
-def test_overlapping_picks_get_all_their_seats_or_none(
+def test_overlapping_picks_are_all_or_nothing(
     rushed_server: RunningServer, theatre: Platform
 ) -> None:
     """Three seats each, overlapping, named in both orders."""

@@ -74,7 +74,7 @@ def test_two_tabs_get_as_many_best_seats_as_one_of_them_wants(
     assert_sound(world.url)
 
 
-def test_a_cart_filled_and_emptied_at_once_ends_up_one_or_the_other(
+def test_a_cart_filled_and_emptied_at_once_is_one_or_the_other(
     two_engines: TwoEngines,
 ) -> None:
     world, engines = two_engines

@@ -109,7 +109,7 @@ def test_nobody_waits_while_a_place_is_free(two_engines: TwoEngines) -> None:
     assert_sound(world.url)
 
 
-def test_nobody_waits_while_seats_are_free_unless_the_promoter_will_run(
+def test_nobody_waits_while_seats_are_free_without_the_promoter(
     two_engines: TwoEngines,
 ) -> None:
     """Seats are read before the waitlist is locked, and again after. A command that then lacks a

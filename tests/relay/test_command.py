@@ -94,9 +94,9 @@ def test_log_entries_contain_no_host_name(
     log = tmp_path / "log"
     unheard = {**of_broker(rabbit_alone), "HOLDFAST_FACTS_QUEUE": "none"}
     with running(stage, log, **unheard):
-        wait_until(lambda: "relay.unroutable" in log.read_text(), "it is told")
+        wait_until(lambda: "relay.unroutable" in log.read_text(), "it is logged")
     with running(stage, log, AMQP_URL="amqp://guest:secret@127.0.0.1:1/"):
-        wait_until(lambda: "relay.failed" in log.read_text(), "it is told")
+        wait_until(lambda: "relay.failed" in log.read_text(), "it is logged")
     text = log.read_text()
     assert '"types":["hold.created"]' in text
     assert "ConnectionRefusedError" in text
@@ -122,7 +122,7 @@ def test_after_a_restore_it_asks_for_a_migration_and_continues_after_it(
     assert "`holdfast migrate`" in asked.stderr
     log = tmp_path / "log"
     with running(stage, log, **of_broker(rabbit_alone)):
-        wait_until(lambda: "relay.stands_still" in log.read_text(), "it is told")
+        wait_until(lambda: "relay.stands_still" in log.read_text(), "it is logged")
         assert "run holdfast migrate" in log.read_text()
         migrated(stage.url)
         stage.wait_until_relayed()

@@ -14,9 +14,7 @@ PROCESS_SECONDS_MAX = 60
 
 
 @pytest.mark.parametrize("step", Step, ids=lambda step: step.value)
-def test_a_relay_killed_at_any_step_loses_nothing(
-    stage: Stage, broker: BrokerUnderTest, step: Step
-) -> None:
+def test_a_killed_relay_loses_nothing(stage: Stage, broker: BrokerUnderTest, step: Step) -> None:
     stage.place_and_release(100)
     process = multiprocessing.get_context("spawn").Process(
         target=relay_and_die, args=(stage.url, broker.address, step)

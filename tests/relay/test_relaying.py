@@ -37,9 +37,7 @@ def test_everything_arrives_once_and_in_order(stage: Stage, broker: BrokerUnderT
     stage.assert_arrived(broker.address.published(), once=True)
 
 
-def test_facts_of_several_batches_arrive_once_and_in_order(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_batches_arrive_in_order(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relaying, "BATCH", 5)
     stage.place_and_release(100)
     published = Listed([])
@@ -172,9 +170,7 @@ def test_the_relay_waits_for_an_unavailable_database() -> None:
     assert relaying.Relay(nowhere, Listed([])).tend() == AFTER_STORE_ERROR_SECONDS
 
 
-def test_a_consumer_that_deduplicates_by_id_acts_once(
-    stage: Stage, broker: BrokerUnderTest
-) -> None:
+def test_a_consumer_that_tracks_ids_acts_once(stage: Stage, broker: BrokerUnderTest) -> None:
     """Relayed twice because the cursors are lost, and delivered in any order to concurrent
     consumers."""
     stage.place_and_release(50)

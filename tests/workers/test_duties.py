@@ -225,9 +225,7 @@ class TestSweep:
         assert swept == Swept(HOLDS_PER_RUN + 1, 2 * (HOLDS_PER_RUN + 1))
         assert progress == [Swept(HOLDS_PER_RUN, 2 * HOLDS_PER_RUN)]
 
-    def test_it_gives_up_on_holds_that_cannot_be_expired(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_gives_up_on_stuck_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sweeping, "PAUSE_SECONDS", 0.0)
         engine = StubEngine(refuses=True)
         swept = sweep(Reaper(StubHousekeeping(due(1, 1, 1)), engine))
