@@ -1,5 +1,5 @@
-"""One private PostgreSQL, RabbitMQ and Valkey for each worker of a run, one server, and a platform
-per test."""
+"""One private PostgreSQL, RabbitMQ and Valkey per pytest worker, one server, and a platform per
+test."""
 
 import os
 import shutil
@@ -25,12 +25,12 @@ from tests.support.stalls import pytest_runtest_protocol, pytest_terminal_summar
 
 __all__ = ["pytest_runtest_protocol", "pytest_terminal_summary"]
 
-# What the shell of the person who runs the tests has set must not lead them astray.
+# Variables of the developer's shell must not affect the tests.
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
     del os.environ[variable]
 configure_logs(Settings(holdfast_log_format="console"))
 os.environ.pop("DATABASE_URL", None)
-# The tests look at the rows as their owner; servers and commands do not (`own_environment`).
+# Tests read rows as their owner; servers and commands do not (`own_environment`).
 os.environ["PGOPTIONS"] = "-c holdfast.owner=on"
 os.environ.pop("REDIS_URL", None)
 os.environ.pop("AMQP_URL", None)
@@ -39,13 +39,13 @@ scratch.use_memory()
 
 @pytest.fixture(scope="session")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseFactory]:
-    # Nothing here outlives the run, and the tests kill processes, never the operating system: what
-    # a killed one wrote is in the kernel's hands, so waiting for the disk would prove nothing.
+    # Nothing here outlives the run, and tests kill processes, never the operating system. The
+    # kernel keeps what a killed process wrote, so syncing to disk would prove nothing.
     settings = {"max_connections": "200", "fsync": "off", "full_page_writes": "off"}
     directory = tmp_path_factory.mktemp("postgres")
     with EmbeddedPostgres(directory, settings=settings) as postgres:
         yield DatabaseFactory(postgres)
-    # A failed run keeps its directories to be looked at, and this one would fill the memory.
+    # A failed run keeps its directories, and this one would fill the memory.
     shutil.rmtree(directory)
 
 
@@ -57,7 +57,7 @@ def database_url(databases: DatabaseFactory) -> str:
 
 @pytest.fixture
 def fresh_database_url(databases: DatabaseFactory) -> str:
-    """A migrated database of this test's own."""
+    """A migrated database for this test alone."""
     return databases.fresh()
 
 
@@ -80,7 +80,7 @@ def fresh_engine(fresh_world: PostgresWorld) -> Iterator[Admission]:
 def rabbit(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RabbitBroker]:
-    """One private RabbitMQ for the whole run; each test takes a `new_vhost()` of it."""
+    """One private RabbitMQ for the whole run; each test takes a `new_vhost()`."""
     debian.announce(request.config, "Starting RabbitMQ, fetched where it is missing ...")
     installation = find_rabbit()
     if installation is None:
@@ -95,14 +95,14 @@ def rabbit(
 
 @pytest.fixture(scope="session")
 def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedValkey]:
-    """One private Valkey for the whole run; a test that needs it empty empties it."""
+    """One private Valkey for the whole run; a test that needs it empty flushes it."""
     with EmbeddedValkey(tmp_path_factory.mktemp("valkey")) as valkey:
         yield valkey
 
 
 @pytest.fixture(params=["rabbitmq", "valkey"])
 def broker(request: pytest.FixtureRequest) -> BrokerUnderTest:
-    """One that no other test uses, of each kind."""
+    """A broker that no other test uses, of each kind."""
     fixture = "rabbit_alone" if request.param == "rabbitmq" else "valkey_alone"
     under_test = request.getfixturevalue(fixture)
     assert isinstance(under_test, BrokerUnderTest)
@@ -123,7 +123,7 @@ def valkey_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerUnd
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No long pauses between two attempts."""
+    """Shorten the pauses between attempts."""
     monkeypatch.setattr(deliveries, "PAUSE_SECONDS_MAX", 0.05)
 
 
@@ -142,7 +142,7 @@ def platform(server: RunningServer) -> Platform:
 def make_server(
     tmp_path: Path,
 ) -> Iterator[Callable[..., RunningServer]]:
-    """Servers of this test's own, to be broken."""
+    """A function that makes servers for this test alone, to be broken."""
     made: list[RunningServer] = []
 
     def make(database_url: str, **environment: str) -> RunningServer:

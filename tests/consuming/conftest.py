@@ -1,4 +1,4 @@
-"""A shop on a database that no reaper visits, and a mail server."""
+"""A shop on a database without a reaper, and a mail server."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A real mail server on a port of 127.0.0.1. It keeps what it gets."""
+"""A real mail server on a port of 127.0.0.1 that keeps its mails."""
 
 import base64
 import socketserver
@@ -16,7 +16,8 @@ from tests.support.servers import free_port
 
 @dataclass(frozen=True)
 class Received:
-    """A mail, the address on its envelope, who had logged in, and whether nobody listened."""
+    """A mail, its envelope address, the user logged in, and whether the connection was
+    encrypted."""
 
     to: str
     mail: EmailMessage
@@ -30,8 +31,8 @@ class Received:
 
 @dataclass
 class MailServer:
-    """`refusals` says which recipients it refuses, and with which code; `data_refusals`, whose
-    mails it refuses once it has read them. What is larger than `size_max` it does not read."""
+    """`refusals` maps recipients to refusal codes; `data_refusals` does so after the mail was read.
+    Mails larger than `size_max` are not read."""
 
     port: int = field(default_factory=free_port)
     tls: ssl.SSLContext | None = None

@@ -1,4 +1,5 @@
-"""A venue on sale, buyers who pay elsewhere, and what another service tells us of it."""
+"""A venue on sale, buyers who pay elsewhere, and the messages of the service that takes the
+payments."""
 
 import json
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ def a_buyer() -> Holder:
 
 @dataclass
 class Shop:
-    """`room` is the engine on whose threads the test itself acts."""
+    """`room` is the engine that the test itself uses."""
 
     world: PostgresWorld
     room: EngineRoom
@@ -71,7 +72,7 @@ class Shop:
         return outcome.hold
 
     def confirmed(self, *holds: Hold, event_id: UUID | None = None, **payload: Any) -> Message:
-        """What the service sends that took the payment."""
+        """The message of the service that took the payment."""
         named = {} if "checkout_id" in payload else {"hold_ids": [str(hold.id) for hold in holds]}
         organization_id = holds[0].organization_id if holds else self.venue.organization_id
         return order_confirmed(
@@ -90,7 +91,7 @@ class Shop:
         return self.world.hold(venue or self.venue, hold_id).status.value
 
     def facts(self, wanted: str, count: int = 1) -> list[Message]:
-        """Our own of this type, as they travel, as soon as there are so many."""
+        """Our facts of this type as messages, once there are that many."""
         wait_until(lambda: len(self._facts(wanted)) >= count, f"{count} of {wanted}")
         return self._facts(wanted)
 
@@ -101,7 +102,7 @@ class Shop:
 
     @contextmanager
     def consuming(self, broker: BrokerAddress, **settings: Any) -> Iterator[None]:
-        """The consumers of a process, with an engine of their own."""
+        """Run the consumers of a process, with their own engine."""
         settings["amqp_url" if broker.kind == "rabbitmq" else "redis_url"] = broker.url
         configured = Settings(database_url=self.world.url, **settings)
         room = EngineRoom(configured)
@@ -118,7 +119,7 @@ class Shop:
 
 
 def elsewhere(url: str) -> str:
-    """The same address, at a port where nobody answers."""
+    """The same URL with a port where nobody answers."""
     address = urlsplit(url)
     netloc = address.netloc.replace(f":{address.port}", f":{free_port()}")
     return address._replace(netloc=netloc).geturl()

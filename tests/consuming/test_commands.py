@@ -1,4 +1,4 @@
-"""`holdfast consume` and `holdfast dead-letters`, as real processes on a real RabbitMQ."""
+"""`holdfast consume` and `holdfast dead-letters` as real processes on a real RabbitMQ."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from holdfast.ports.facts.log import Message
 from tests.consuming.mail_server import MailServer
 from tests.consuming.shop import Shop
 from tests.consuming.test_notices import address_of, bought
-from tests.consuming.test_orders import put_aside, receipts
+from tests.consuming.test_orders import dead_letter_ids, receipts
 from tests.support.auditing import assert_sound
 from tests.support.brokers import BrokerUnderTest
 from tests.support.patience import wait_until
@@ -26,7 +26,7 @@ WAIT_SECONDS_MAX = 60.0
 
 @dataclass
 class Commands:
-    """The program, on one database, one broker and one mail server."""
+    """The program on one database, one broker and one mail server."""
 
     environment: dict[str, str]
     log: Path
@@ -34,7 +34,7 @@ class Commands:
     _started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def consume(self, die: str | None = None) -> subprocess.Popen[bytes]:
-        """With `die`, only to that point of its work."""
+        """Start the consumers; with `die`, they run only to that point."""
         mortal = {} if die is None else {"DIE": die, "PYTHONPATH": str(DYING)}
         with self.log.open("ab") as output:
             process = subprocess.Popen(
@@ -56,7 +56,7 @@ class Commands:
             timeout=WAIT_SECONDS_MAX,
         )
 
-    def said(self, *arguments: str) -> str:
+    def output_of(self, *arguments: str) -> str:
         done = self.run(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -88,7 +88,7 @@ def commands(
 
 
 @pytest.mark.parametrize("die", ["before the order", "after the order"])
-def test_killed_over_an_order_there_is_one_effect(
+def test_a_consumer_killed_during_an_order_makes_one_order(
     shop: Shop, rabbit_alone: BrokerUnderTest, commands: Commands, die: str
 ) -> None:
     hold, last = shop.hold(), shop.hold()
@@ -104,30 +104,30 @@ def test_killed_over_an_order_there_is_one_effect(
     assert len(shop.world.orders(shop.venue)) == 2
     assert first_order in {None, shop.order_of(hold)}
     assert message.id in receipts(shop)
-    assert put_aside(rabbit_alone) == []
+    assert dead_letter_ids(rabbit_alone) == []
     assert_sound(shop.world.url)
 
 
 @pytest.mark.parametrize(
     ("die", "mails"), [("before the mail", 1), ("after the mail", 2), ("after the receipt", 1)]
 )
-def test_killed_over_a_mail_it_is_told_and_never_as_two(
+def test_a_consumer_killed_during_a_mail_sends_it_with_one_message_id(
     shop: Shop, rabbit_alone: BrokerUnderTest, commands: Commands, die: str, mails: int
 ) -> None:
-    """Nothing can be sent and written down in one step: killed just between the two, the mail
-    comes again, and is seen to be the same."""
+    """Sending and recording cannot be atomic: killed between the two, the mail is sent again with
+    the same Message-ID."""
     hold, last = shop.hold(), shop.hold()
     rabbit_alone.address.publish(bought(shop, hold))
     assert commands.consume(die).wait(WAIT_SECONDS_MAX) == -signal.SIGKILL
     rabbit_alone.address.publish(bought(shop, hold, last)[1:])
     commands.consume()
-    wait_until(lambda: bool(commands.mail_server.to(address_of(last))), "both are told")
-    told = commands.mail_server.to(address_of(hold))
-    assert len(told) == mails
-    assert len({each.mail["Message-ID"] for each in told}) == 1
+    wait_until(lambda: bool(commands.mail_server.to(address_of(last))), "both mails are sent")
+    mails_sent = commands.mail_server.to(address_of(hold))
+    assert len(mails_sent) == mails
+    assert len({each.mail["Message-ID"] for each in mails_sent}) == 1
 
 
-def test_a_signal_ends_it_in_order(
+def test_a_signal_stops_it_gracefully(
     shop: Shop, rabbit_alone: BrokerUnderTest, commands: Commands
 ) -> None:
     hold = shop.hold()
@@ -139,7 +139,7 @@ def test_a_signal_ends_it_in_order(
     assert commands.log.read_text().count('"event":"consumers.started"') == 1
 
 
-def test_a_broker_that_was_away_is_found_again(
+def test_consumers_reconnect_after_a_broker_outage(
     shop: Shop, rabbit_alone: BrokerUnderTest, commands: Commands
 ) -> None:
     before, after = shop.hold(), shop.hold()
@@ -153,10 +153,10 @@ def test_a_broker_that_was_away_is_found_again(
 
 
 class TestDeadLetters:
-    def test_none(self, commands: Commands) -> None:
-        assert commands.said("dead-letters") == "0 dead letter(s)\n"
+    def test_an_empty_list_is_shown(self, commands: Commands) -> None:
+        assert commands.output_of("dead-letters") == "0 dead letter(s)\n"
 
-    def test_they_are_shown_without_addresses_and_sent_again(
+    def test_dead_letters_are_shown_without_addresses_and_replayed(
         self, shop: Shop, rabbit_alone: BrokerUnderTest, commands: Commands
     ) -> None:
         hold = shop.hold()
@@ -165,8 +165,8 @@ class TestDeadLetters:
         for message in (late, poison):
             rabbit_alone.address.send_to_us(message)
         consumer = commands.consume()
-        wait_until(lambda: len(put_aside(rabbit_alone)) == 2, "both are put aside")
-        shown = commands.said("dead-letters")
+        wait_until(lambda: len(dead_letter_ids(rabbit_alone)) == 2, "both are dead letters")
+        shown = commands.output_of("dead-letters")
         assert f"id      {late.id}" in shown
         assert f"id      {poison.id}" in shown
         assert "queue   holdfast.orders" in shown
@@ -175,20 +175,19 @@ class TestDeadLetters:
         assert "b***@example.com" in shown
         assert "buyer@example.com" not in shown
         assert shown.endswith("2 dead letter(s)\n")
-        # An operator puts things right: here, by turning the clock back.
+        # An operator solves the problem: here, by turning back the clock.
         consumer.terminate()
         consumer.wait(WAIT_SECONDS_MAX)
         shop.world.let_pass(shop.venue, -601)
-        assert commands.said("dead-letters", "--replay", str(late.id)).startswith(
-            "1 dead letter(s) replayed"
-        )
+        replayed = "1 dead letter(s) replayed"
+        assert commands.output_of("dead-letters", "--replay", str(late.id)).startswith(replayed)
         commands.consume()
         wait_until(lambda: shop.order_of(hold) is not None, "the order is there")
-        assert put_aside(rabbit_alone) == [poison.id]
-        assert commands.said("dead-letters", "--replay").startswith("1 dead letter(s) replayed")
-        wait_until(lambda: put_aside(rabbit_alone) == [poison.id], "it is refused again")
+        assert dead_letter_ids(rabbit_alone) == [poison.id]
+        assert commands.output_of("dead-letters", "--replay").startswith(replayed)
+        wait_until(lambda: dead_letter_ids(rabbit_alone) == [poison.id], "it is refused again")
 
-    def test_one_that_is_not_there(self, commands: Commands) -> None:
+    def test_replaying_an_unknown_message_fails(self, commands: Commands) -> None:
         done = commands.run("dead-letters", "--replay", str(uuid4()))
         assert (done.returncode, done.stdout) == (1, "")
         assert "no such dead letter" in done.stderr
@@ -204,7 +203,7 @@ class TestDeadLetters:
             (("consume",), {"HOLDFAST_MAIL_FROM": "nobody"}, 1, "HOLDFAST_MAIL_FROM"),
         ],
     )
-    def test_what_is_wrong_is_said_in_one_line(
+    def test_errors_are_reported_in_one_line(
         self,
         commands: Commands,
         arguments: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""One effect per message."""
+"""Each message has one effect."""
 
 import threading
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def inbox(database_url: str) -> Iterator[PostgresInbox]:
 
 @dataclass
 class Effect:
-    """Waits until it may end, and counts how often it happened."""
+    """Blocks until it may end, and counts its calls."""
 
     may_end: threading.Event = field(default_factory=threading.Event)
     begun: threading.Event = field(default_factory=threading.Event)
@@ -44,21 +44,21 @@ def a_message() -> tuple[OrganizationId, Receipt]:
     return OrganizationId(uuid4()), Receipt("notifications", uuid4())
 
 
-def test_a_message_that_comes_again_is_left_alone(inbox: PostgresInbox) -> None:
+def test_a_repeated_message_has_no_effect(inbox: PostgresInbox) -> None:
     message, done = a_message(), []
     assert inbox.once(*message, lambda: done.append(1))
     assert not inbox.once(*message, lambda: done.append(2))
     assert done == [1]
 
 
-def test_each_consumer_and_each_organization_has_its_own(inbox: PostgresInbox) -> None:
+def test_receipts_are_per_consumer_and_organization(inbox: PostgresInbox) -> None:
     organization_id, receipt = a_message()
     assert inbox.once(organization_id, receipt, lambda: None)
     assert inbox.once(organization_id, Receipt("others", receipt.event_id), lambda: None)
     assert inbox.once(OrganizationId(uuid4()), receipt, lambda: None)
 
 
-def test_an_effect_that_fails_leaves_no_receipt(inbox: PostgresInbox) -> None:
+def test_a_failed_effect_leaves_no_receipt(inbox: PostgresInbox) -> None:
     message, done = a_message(), []
     with pytest.raises(ZeroDivisionError):
         inbox.once(*message, lambda: done.append(1 // 0))
@@ -101,8 +101,8 @@ def test_a_duplicate_takes_over_when_the_first_fails(
     assert done == [1]
 
 
-def test_facts_are_not_held_back_by_a_slow_effect(inbox: PostgresInbox, database_url: str) -> None:
-    """A fact is read when every transaction that may come before it has ended."""
+def test_a_slow_effect_does_not_delay_facts(inbox: PostgresInbox, database_url: str) -> None:
+    """A fact is readable only after all earlier transactions have ended."""
     effect = Effect()
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(inbox.once, *a_message(), effect)
@@ -126,4 +126,4 @@ def _wait_for_a_waiting_lock(database_url: str) -> None:
         if waiting:
             return
         pending.wait(0.02)
-    raise AssertionError("nobody waits")
+    raise AssertionError("no lock is waited for")

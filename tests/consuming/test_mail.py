@@ -1,4 +1,4 @@
-"""Mails as they leave: what a stranger's words cannot do to them, and whom the password is told."""
+"""Outgoing mails: untrusted text cannot break them, and only a known server gets the password."""
 
 import io
 import ssl
@@ -30,7 +30,7 @@ def notifier(server: MailServer, *, login: str = "", host: str = "127.0.0.1") ->
 
 
 class TestMails:
-    def test_a_mail_arrives_as_it_was_written(self, mail_server: MailServer) -> None:
+    def test_a_mail_arrives_unchanged(self, mail_server: MailServer) -> None:
         notice = a_notice("Ein Stück für Zoë", "Größe: 2 ☂\n.\n..end\n")
         notifier(mail_server).send(notice)
         (got,) = mail_server.received
@@ -42,7 +42,7 @@ class TestMails:
         assert got.mail["Auto-Submitted"] == "auto-generated"
         assert got.mail["Date"] is not None
 
-    def test_its_id_is_the_same_at_every_try(self, mail_server: MailServer) -> None:
+    def test_every_attempt_has_the_same_message_id(self, mail_server: MailServer) -> None:
         notice = a_notice()
         notifier(mail_server).send(notice)
         notifier(mail_server).send(notice)
@@ -50,7 +50,7 @@ class TestMails:
         assert ids == {f"<{notice.id}@shop.example>"}
 
     @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\v", "\u2028"])
-    def test_no_name_adds_a_header(self, mail_server: MailServer, end: str) -> None:
+    def test_line_breaks_in_subjects_add_no_header(self, mail_server: MailServer, end: str) -> None:
         notifier(mail_server).send(a_notice(f"Concert{end}Bcc: everybody@example.com{end}{end}Hi"))
         (got,) = mail_server.received
         assert got.mail["Bcc"] is None
@@ -59,12 +59,12 @@ class TestMails:
 
 
 class TestTrouble:
-    def test_nobody_there(self, mail_server: MailServer) -> None:
+    def test_an_unreachable_server_raises_notice_failed(self, mail_server: MailServer) -> None:
         mail_server.stop()
         with pytest.raises(NoticeFailed):
             notifier(mail_server).send(a_notice())
 
-    def test_a_server_that_says_nothing_is_waited_for_in_bounded_time(
+    def test_a_silent_server_times_out(
         self, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(smtp, "ANSWER_SECONDS_MAX", 0.2)
@@ -73,7 +73,7 @@ class TestTrouble:
             notifier(mail_server).send(a_notice())
 
     @pytest.mark.parametrize("greeting", [b"421 too busy", b"554 no service", b"hello"])
-    def test_a_server_that_serves_nobody(self, mail_server: MailServer, greeting: bytes) -> None:
+    def test_a_bad_greeting_is_a_failure(self, mail_server: MailServer, greeting: bytes) -> None:
         mail_server.greeting = greeting
         with pytest.raises(NoticeFailed):
             notifier(mail_server).send(a_notice())
@@ -82,7 +82,7 @@ class TestTrouble:
         ("code", "error"), [(550, NoticeRefused), (450, NoticeDeferred), (421, NoticeDeferred)]
     )
     @pytest.mark.parametrize("when", ["RCPT", "DATA"])
-    def test_a_mail_is_refused(
+    def test_refusal_codes_are_permanent_or_temporary(
         self, mail_server: MailServer, when: str, code: int, error: type[Exception]
     ) -> None:
         refusals = mail_server.refusals if when == "RCPT" else mail_server.data_refusals
@@ -91,7 +91,7 @@ class TestTrouble:
             notifier(mail_server).send(a_notice())
         assert str(refused.value) == f"the mail server said {code}"
 
-    def test_a_mail_is_too_large(self, mail_server: MailServer) -> None:
+    def test_a_mail_that_is_too_large_is_refused(self, mail_server: MailServer) -> None:
         mail_server.size_max = 1_000
         with pytest.raises(NoticeRefused, match="the mail server said 552"):
             notifier(mail_server).send(a_notice(text="long " * 1_000))
@@ -99,7 +99,7 @@ class TestTrouble:
         assert len(mail_server.received) == 1
 
     @pytest.mark.parametrize("last_words", [b"421 too late", None])
-    def test_what_the_server_has_taken_is_sent(
+    def test_a_failed_quit_does_not_fail_an_accepted_mail(
         self, mail_server: MailServer, last_words: bytes | None
     ) -> None:
         mail_server.answer_to_quit = last_words
@@ -110,7 +110,7 @@ class TestTrouble:
 class TestEncryption:
     @pytest.fixture
     def certificate(self, tmp_path: Path) -> Path:
-        """Of localhost, signed by itself."""
+        """A self-signed certificate for localhost."""
         file = tmp_path / "server.pem"
         command = (
             f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout {file} -out {file}.crt"
@@ -127,7 +127,7 @@ class TestEncryption:
         with MailServer(tls=context) as server:
             yield server
 
-    def test_who_is_known_gets_the_password(
+    def test_a_trusted_server_gets_the_password(
         self, encrypting: MailServer, certificate: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -135,7 +135,7 @@ class TestEncryption:
         (got,) = encrypting.received
         assert (got.user, got.is_encrypted) == ("shop@example.com", True)
 
-    def test_a_stranger_gets_nothing(self, encrypting: MailServer) -> None:
+    def test_an_untrusted_server_gets_nothing(self, encrypting: MailServer) -> None:
         with pytest.raises(NoticeFailed):
             notifier(encrypting, login="shop:pass@", host="localhost").send(a_notice())
         assert encrypting.received == []
@@ -146,7 +146,7 @@ class TestEncryption:
         assert mail_server.received == []
 
 
-def test_the_terminal_shows_no_address() -> None:
+def test_the_console_notifier_masks_addresses() -> None:
     stream = io.StringIO()
     ConsoleNotifier(stream).send(a_notice("Your tickets for Concert", "Code: ABC\n"))
     assert "Your tickets for Concert" in stream.getvalue()

@@ -1,4 +1,5 @@
-"""Buyers are told of a confirmed order and of a hold about to end: once, and only what is true."""
+"""Buyers are notified of a confirmed order, a hold about to expire and a promotion: once, and only
+if still true."""
 
 import random
 import re
@@ -32,7 +33,9 @@ TTL_SECONDS, WARNING_SECONDS = 600, 60
 COPIES = 3
 
 
-def telling(shop: Shop, broker: BrokerUnderTest, mail: MailServer) -> AbstractContextManager[None]:
+def notifying(
+    shop: Shop, broker: BrokerUnderTest, mail: MailServer
+) -> AbstractContextManager[None]:
     return shop.consuming(broker.address, holdfast_notifier="smtp", holdfast_smtp_url=mail.url)
 
 
@@ -42,7 +45,7 @@ def address_of(hold: Hold) -> str:
 
 
 def bought(shop: Shop, *holds: Hold) -> list[Message]:
-    """The facts of as many orders."""
+    """Convert each hold; the facts of the orders."""
     for hold in holds:
         shop.do(shop.venue.convert(hold.id, purchase=a_purchase()))
     return shop.facts("order.confirmed", len(holds))
@@ -54,43 +57,43 @@ def warned(shop: Shop, *holds: Hold, seconds_left: int = WARNING_SECONDS - 1) ->
     return shop.facts("hold.expiring", len(holds))
 
 
-def told_after(
+def mails_after(
     shop: Shop, broker: BrokerUnderTest, mail: MailServer, facts: list[Message]
 ) -> list[Received]:
-    """All mails, once these facts and one more behind them were taken in."""
+    """All mails sent once these facts, and a last one after them, were consumed."""
     last = shop.hold()
     broker.address.publish(facts)
     (*_, last_fact) = bought(shop, last)
     broker.address.publish([last_fact])
-    with telling(shop, broker, mail):
-        wait_until(lambda: bool(mail.to(address_of(last))), "the last one is told")
+    with notifying(shop, broker, mail):
+        wait_until(lambda: bool(mail.to(address_of(last))), "the last mail is sent")
     return [each for each in mail.received if each.to != address_of(last)]
 
 
 class TestConfirmation:
-    def test_it_says_what_was_bought(
+    def test_it_lists_the_order(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         hold = shop.hold_seats("Stalls A 1", "Stalls A 2")
-        (told,) = told_after(shop, broker, mail_server, bought(shop, hold))
+        (mail,) = mails_after(shop, broker, mail_server, bought(shop, hold))
         order = shop.order_of(hold)
         assert order is not None
-        assert told.to == address_of(hold)
-        assert hold.reference in told.text
-        assert str(order.id) in told.text
+        assert mail.to == address_of(hold)
+        assert hold.reference in mail.text
+        assert str(order.id) in mail.text
         for ticket in order.tickets:
             assert ticket.seat is not None
-            assert f"row A, seat {ticket.seat.number}" in told.text
-            assert ticket.code in told.text
-        assert f"Total: {order.total.minor / 100:.2f} EUR" in told.text
+            assert f"row A, seat {ticket.seat.number}" in mail.text
+            assert ticket.code in mail.text
+        assert f"Total: {order.total.minor / 100:.2f} EUR" in mail.text
 
-    def test_a_buyer_without_an_address_is_told_nothing(
+    def test_a_buyer_without_an_email_gets_no_mail(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         hold = shop.hold(holder=Holder(user_id=f"user-{uuid4()}"))
-        assert told_after(shop, broker, mail_server, bought(shop, hold)) == []
+        assert mails_after(shop, broker, mail_server, bought(shop, hold)) == []
 
-    def test_duplicated_and_shuffled_facts_are_told_once(
+    def test_duplicated_and_shuffled_facts_send_one_mail_each(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         holds = [shop.hold(1) for _ in range(8)]
@@ -98,29 +101,31 @@ class TestConfirmation:
         random.Random(7).shuffle(facts)
         broker.address.publish(facts)
         everybody = {address_of(hold) for hold in holds}
-        with telling(shop, broker, mail_server), telling(shop, broker, mail_server):
-            wait_until(lambda: {each.to for each in mail_server.received} == everybody, "all told")
-        told_after(shop, broker, mail_server, [])
+        with notifying(shop, broker, mail_server), notifying(shop, broker, mail_server):
+            wait_until(
+                lambda: {each.to for each in mail_server.received} == everybody, "all are notified"
+            )
+        mails_after(shop, broker, mail_server, [])
         times = Counter(each.to for each in mail_server.received)
         assert {address: times[address] for address in everybody} == dict.fromkeys(everybody, 1)
 
 
 class TestWarning:
-    def test_it_says_when_the_hold_ends(
+    def test_it_says_when_the_hold_expires(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         hold = shop.hold_seats("Stalls A 1")
         facts = warned(shop, hold)
-        (told,) = told_after(shop, broker, mail_server, facts)
+        (mail,) = mails_after(shop, broker, mail_server, facts)
         ends_at = shop.world.hold(shop.venue, hold.id).expires_at
-        assert told.to == address_of(hold)
-        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
-        assert re.search(r"Please pay within \d+ seconds?", told.text)
-        assert hold.reference in told.text
-        assert "row A, seat 1" in told.text
+        assert mail.to == address_of(hold)
+        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in mail.text
+        assert re.search(r"Please pay within \d+ seconds?", mail.text)
+        assert hold.reference in mail.text
+        assert "row A, seat 1" in mail.text
 
     @pytest.mark.parametrize("meanwhile", ["extended", "released", "paid", "lapsed"])
-    def test_whoever_need_not_hurry_is_not_told_to(
+    def test_an_outdated_warning_is_not_sent(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer, meanwhile: str
     ) -> None:
         hold = shop.hold()
@@ -134,18 +139,18 @@ class TestWarning:
                 shop.do(shop.venue.convert(hold.id, purchase=a_purchase()))
             case "lapsed":
                 shop.world.let_pass(shop.venue, WARNING_SECONDS)
-        assert told_after(shop, broker, mail_server, facts) == []
+        assert mails_after(shop, broker, mail_server, facts) == []
 
-    def test_whoever_cannot_make_it_any_more_is_not_told_to_hurry(
+    def test_a_warning_too_late_to_help_is_not_sent(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         facts = warned(shop, shop.hold(), seconds_left=WARNED_SECONDS_MIN - 1)
-        assert told_after(shop, broker, mail_server, facts) == []
+        assert mails_after(shop, broker, mail_server, facts) == []
 
 
 class TestPromotion:
     def promoted(self, shop: Shop) -> tuple[Hold, list[Message]]:
-        """Somebody who waited, and the fact that the places are there."""
+        """A promoted hold and its fact."""
         shop.venue = shop.build(waitlist=True)
         held = shop.hold(1_000)
         outcome = shop.do(shop.venue.place(("standing", 2), holder=a_buyer()))
@@ -153,18 +158,18 @@ class TestPromotion:
         shop.do(shop.venue.release(held.id))
         return outcome.hold, shop.facts("hold.promoted")
 
-    def test_it_says_until_when_the_places_are_kept(
+    def test_it_says_when_the_promotion_expires(
         self, shop: Shop, rabbit_alone: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         hold, facts = self.promoted(shop)
-        (told,) = told_after(shop, rabbit_alone, mail_server, facts)
+        (mail,) = mails_after(shop, rabbit_alone, mail_server, facts)
         ends_at = shop.world.hold(shop.venue, hold.id).expires_at
-        assert told.to == address_of(hold)
-        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
-        assert hold.reference in told.text
+        assert mail.to == address_of(hold)
+        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in mail.text
+        assert hold.reference in mail.text
 
     @pytest.mark.parametrize("meanwhile", ["released", "paid", "lapsed"])
-    def test_whoever_has_them_no_more_is_told_nothing(
+    def test_an_outdated_promotion_is_not_sent(
         self, shop: Shop, mail_server: MailServer, meanwhile: str
     ) -> None:
         hold, (fact,) = self.promoted(shop)
@@ -181,41 +186,41 @@ class TestPromotion:
 
 
 class TestTrouble:
-    def test_a_mail_server_that_was_away_gets_every_mail_once(
+    def test_every_mail_is_sent_once_after_a_mail_server_outage(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         holds = [shop.hold(1) for _ in range(5)]
         first, *others = bought(shop, *holds)
         mail_server.stop()
-        with telling(shop, broker, mail_server):
+        with notifying(shop, broker, mail_server):
             broker.address.publish([first])
             broker.address.publish(others)
             mail_server.start()
-            wait_until(lambda: len(mail_server.received) >= len(holds), "all are told")
+            wait_until(lambda: len(mail_server.received) >= len(holds), "all are notified")
         assert sorted(each.to for each in mail_server.received) == sorted(map(address_of, holds))
 
-    def test_a_broker_that_was_away_is_found_again(
+    def test_consumers_reconnect_after_a_broker_outage(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         before, after = shop.hold(1), shop.hold(1)
         facts = bought(shop, before, after)
-        with telling(shop, broker, mail_server):
+        with notifying(shop, broker, mail_server):
             broker.address.publish(facts[:1])
-            wait_until(lambda: len(mail_server.received) == 1, "the first is told")
+            wait_until(lambda: len(mail_server.received) == 1, "the first mail is sent")
             broker.server.kill()
             broker.server.start()
             broker.address.publish(facts[1:])
-            wait_until(lambda: len(mail_server.received) == len(facts), "the second is told")
+            wait_until(lambda: len(mail_server.received) == len(facts), "the second mail is sent")
         assert {each.to for each in mail_server.received} == {address_of(before), address_of(after)}
 
-    def test_an_address_that_nobody_has_stops_nobody_else(
+    def test_an_unknown_address_stops_no_other_mail(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         nobody, somebody = shop.hold(holder=a_buyer()), shop.hold()
         mail_server.refusals[address_of(nobody)] = 550
         (fact, other) = bought(shop, nobody, somebody)
-        told = told_after(shop, broker, mail_server, [fact, other])
-        assert [each.to for each in told] == [address_of(somebody)]
+        mail = mails_after(shop, broker, mail_server, [fact, other])
+        assert [each.to for each in mail] == [address_of(somebody)]
         (letter,) = broker.address.dead_letters().peek(10)
         assert letter.message.id == fact.id
         assert letter.reason == "notice refused: the mail server said 550"
@@ -229,7 +234,7 @@ class TestTrouble:
         ],
     )
     @pytest.mark.usefixtures("quick")
-    def test_a_mail_that_is_not_taken_stops_nobody_else(
+    def test_a_rejected_mail_stops_no_other_mail(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer, when: str, reason: str
     ) -> None:
         nobody, somebody = shop.hold(100), shop.hold(1)
@@ -241,27 +246,27 @@ class TestTrouble:
             case "DATA":
                 mail_server.data_refusals[address_of(nobody)] = 451
         (fact, other) = bought(shop, nobody, somebody)
-        with telling(shop, broker, mail_server):
+        with notifying(shop, broker, mail_server):
             broker.address.publish([fact, other])
-            wait_until(lambda: bool(mail_server.to(address_of(somebody))), "the other is told")
+            wait_until(lambda: bool(mail_server.to(address_of(somebody))), "the other mail is sent")
             dead_letters = broker.address.dead_letters()
-            wait_until(lambda: len(dead_letters.peek(10)) == 1, "it is put aside")
+            wait_until(lambda: len(dead_letters.peek(10)) == 1, "it is a dead letter")
         (letter,) = dead_letters.peek(10)
         assert (letter.message.id, letter.reason) == (fact.id, reason)
         assert mail_server.to(address_of(nobody)) == []
 
-    def test_what_is_no_fact_of_ours_is_put_aside(
+    def test_a_malformed_fact_becomes_a_dead_letter(
         self, shop: Shop, broker: BrokerUnderTest, mail_server: MailServer
     ) -> None:
         nobodys = Message(uuid4(), "order.confirmed", b'{"event_type": "order.confirmed"}', {})
-        assert told_after(shop, broker, mail_server, [nobodys]) == []
+        assert mails_after(shop, broker, mail_server, [nobodys]) == []
         (letter,) = broker.address.dead_letters().peek(10)
         assert letter.message.id == nobodys.id
         assert letter.reason.startswith("malformed message: ")
 
 
 @pytest.mark.parametrize("kind", ["order.confirmed", "hold.expiring"])
-def test_without_a_database_a_notice_waits(shop: Shop, mail_server: MailServer, kind: str) -> None:
+def test_without_a_database_it_retries(shop: Shop, mail_server: MailServer, kind: str) -> None:
     hold = shop.hold()
     (fact,) = bought(shop, hold) if kind == "order.confirmed" else warned(shop, hold)
     with sender_on(elsewhere(shop.world.url), mail_server) as sender:
@@ -287,7 +292,7 @@ def sender_on(url: str, mail: MailServer) -> Iterator[NoticeSender]:
         database.close()
 
 
-def test_where_no_notices_are_wanted_the_queue_is_emptied_all_the_same(
+def test_the_queue_is_drained_when_notices_are_disabled(
     shop: Shop, rabbit_alone: BrokerUnderTest, mail_server: MailServer
 ) -> None:
     hold = shop.hold()

@@ -1,4 +1,4 @@
-"""Orders that another service has confirmed."""
+"""Orders confirmed by another service."""
 
 import random
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ COPIES = 3
 
 
 def refused_codes(shop: Shop) -> list[tuple[str, str]]:
-    """Action and code of what was refused to the orders, by the audit."""
+    """Action and code of refused orders in the audit."""
     found = rows(
         shop.world.url,
         "SELECT action, new ->> 'error' FROM audit"
@@ -48,7 +48,7 @@ def receipts(shop: Shop) -> list[UUID]:
     return [event_id for (event_id,) in found]
 
 
-def put_aside(broker: BrokerUnderTest) -> list[UUID]:
+def dead_letter_ids(broker: BrokerUnderTest) -> list[UUID]:
     return [letter.message.id for letter in broker.address.dead_letters().peek(100)]
 
 
@@ -56,8 +56,8 @@ def reasons(broker: BrokerUnderTest) -> list[str]:
     return [letter.reason for letter in broker.address.dead_letters().peek(100)]
 
 
-class TestTakingOrders:
-    def test_a_checkout_becomes_the_order_that_the_other_service_names(
+class TestAcceptedOrders:
+    def test_a_checkout_becomes_an_order_with_the_given_id(
         self, shop: Shop, broker: BrokerUnderTest
     ) -> None:
         holds = [shop.hold(2), shop.hold_seats("Stalls A 1", "Stalls A 2")]
@@ -77,7 +77,7 @@ class TestTakingOrders:
         assert {shop.status(hold.id) for hold in (first, second)} == {"converted"}
         assert shop.status(holds[1].id) == "active"
 
-    def test_holds_can_be_named_and_the_organization_be_in_the_payload(
+    def test_the_payload_can_name_holds_and_the_organization(
         self, shop: Shop, broker: BrokerUnderTest
     ) -> None:
         hold = shop.hold_seats("Stalls A 1", "Stalls A 2")
@@ -106,7 +106,7 @@ class TestTakingOrders:
             broker.address.send_to_us(message)
         with shop.consuming(broker.address), shop.consuming(broker.address):
             wait_until(lambda: len(shop.world.orders(shop.venue)) == len(holds), "all are done")
-        # What is left of the copies comes before this one.
+        # Remaining copies are consumed before this message.
         last = shop.hold(1)
         broker.address.send_to_us(shop.confirmed(last))
         with shop.consuming(broker.address):
@@ -114,19 +114,19 @@ class TestTakingOrders:
         assert len(shop.world.orders(shop.venue)) == len(holds) + 1
         assert {message.id for message in messages} < set(receipts(shop))
         assert shop.world.pool(shop.venue.pools["floor"]).sold == len(holds) + 1
-        assert put_aside(broker) == []
+        assert dead_letter_ids(broker) == []
 
 
-class TestRefusingOrders:
+class TestRefusedOrders:
     @pytest.fixture
     def refused(self, shop: Shop, broker: BrokerUnderTest) -> Any:
-        """Sends a message that is to be refused, and waits until it is put aside. What the audit
-        knows of it, people are told too."""
+        """Send a message that must be refused, and wait until it is a dead letter. Its reason
+        matches the audit."""
 
         def send(message: Message) -> list[tuple[str, str]]:
             with shop.consuming(broker.address):
                 broker.address.send_to_us(message)
-                wait_until(lambda: message.id in put_aside(broker), "it is put aside")
+                wait_until(lambda: message.id in dead_letter_ids(broker), "it is a dead letter")
             codes = refused_codes(shop)
             (reason,) = reasons(broker)
             assert all(reason.startswith(f"{code}: ") for _, code in codes)
@@ -134,18 +134,20 @@ class TestRefusingOrders:
 
         return send
 
-    def test_a_lapsed_hold(self, shop: Shop, refused: Any) -> None:
+    def test_an_expired_hold_is_refused(self, shop: Shop, refused: Any) -> None:
         hold = shop.hold()
         shop.world.let_pass(shop.venue, 601)
         assert refused(shop.confirmed(hold)) == [("hold.convert_failed", "hold_expired")]
         assert shop.world.orders(shop.venue) == {}
         assert receipts(shop) == []
 
-    def test_an_unknown_checkout(self, shop: Shop, broker: BrokerUnderTest, refused: Any) -> None:
+    def test_an_unknown_checkout_is_refused(
+        self, shop: Shop, broker: BrokerUnderTest, refused: Any
+    ) -> None:
         assert refused(shop.confirmed(checkout_id=str(uuid4()))) == []
         assert reasons(broker) == ["checkout_not_found: Checkout not found"]
 
-    def test_another_organizations_hold(self, shop: Shop, refused: Any) -> None:
+    def test_a_hold_of_another_organization_is_refused(self, shop: Shop, refused: Any) -> None:
         other = shop.build()
         hold = shop.hold(venue=other)
         message = order_confirmed(
@@ -155,27 +157,27 @@ class TestRefusingOrders:
         assert refused(message) == [("hold.convert_failed", "hold_not_found")]
         assert shop.status(hold.id, other) == "active"
 
-    def test_a_second_payment_is_for_people_to_give_back(self, shop: Shop, refused: Any) -> None:
+    def test_a_second_payment_is_refused(self, shop: Shop, refused: Any) -> None:
         hold = shop.hold()
         shop.do(shop.venue.convert(hold.id, purchase=a_purchase(payment_reference="pay-1")))
         codes = refused(shop.confirmed(hold, payment_reference="pay-2"))
         assert codes == [("hold.convert_failed", RefusalCode.ALREADY_PAID.value)]
         assert len(shop.world.orders(shop.venue)) == 1
 
-    def test_another_order_under_the_id_of_one_that_was_taken(
+    def test_another_order_under_a_used_message_id_is_refused(
         self, shop: Shop, refused: Any
     ) -> None:
         first, second, event_id = shop.hold(), shop.hold(), uuid4()
         taken = shop.confirmed(first, event_id=event_id)
         with taker_on(shop.world.url) as taker:
             assert taker.handle(taken) is Handled.DONE
-            # The same in other words is the same.
+            # Other whitespace is the same message.
             assert taker.handle(replace(taken, body=taken.body + b" ")) is Handled.DONE
         codes = refused(shop.confirmed(first, second, event_id=event_id))
         assert codes == [("hold.convert_failed", "idempotency_key_reused")]
         assert shop.status(second.id) == "active"
 
-    def test_another_payment_under_the_id_of_one_that_was_taken(
+    def test_another_payment_under_a_used_message_id_is_refused(
         self, shop: Shop, refused: Any
     ) -> None:
         hold, event_id = shop.hold(), uuid4()
@@ -184,7 +186,7 @@ class TestRefusingOrders:
         codes = refused(shop.confirmed(hold, event_id=event_id, payment_reference="pay-2"))
         assert codes == [("hold.convert_failed", "already_paid")]
 
-    def test_more_tickets_than_an_order_may_have(self, shop: Shop, refused: Any) -> None:
+    def test_an_order_with_too_many_tickets_is_refused(self, shop: Shop, refused: Any) -> None:
         buyer, half = a_buyer(), TICKETS_PER_ORDER_MAX // 2 + 1
         shop.venue = shop.world.build(Plan({"floor": 2 * half}, {"standing": ("floor",)}))
         holds = [shop.hold(half, holder=buyer) for _ in range(2)]
@@ -192,14 +194,14 @@ class TestRefusingOrders:
         assert codes == [("hold.convert_failed", "too_many_tickets")]
         assert {shop.status(hold.id) for hold in holds} == {"active"}
 
-    def test_a_message_that_nobody_understands(self, broker: BrokerUnderTest, refused: Any) -> None:
+    def test_a_malformed_message_is_refused(self, broker: BrokerUnderTest, refused: Any) -> None:
         assert refused(Message(uuid4(), "order.confirmed", b'{"event_id": 1}', {})) == []
         assert reasons(broker) == [
             "malformed message: Expected `uuid`, got `int` - at `$.event_id`"
         ]
 
 
-def test_the_same_payment_told_by_two_ways_is_one_order(
+def test_a_payment_reported_by_api_and_message_makes_one_order(
     shop: Shop, rabbit_alone: BrokerUnderTest
 ) -> None:
     hold, next_one = shop.hold(), shop.hold()
@@ -209,10 +211,10 @@ def test_the_same_payment_told_by_two_ways_is_one_order(
         rabbit_alone.address.send_to_us(shop.confirmed(next_one))
         wait_until(lambda: shop.order_of(next_one) is not None, "both are done")
     assert len(shop.world.orders(shop.venue)) == 2
-    assert put_aside(rabbit_alone) == []
+    assert dead_letter_ids(rabbit_alone) == []
 
 
-def test_a_late_payment_that_is_told_twice_is_one_order(
+def test_a_late_payment_delivered_twice_makes_one_order(
     shop: Shop, rabbit_alone: BrokerUnderTest
 ) -> None:
     shop.venue = shop.build(late_payment_seconds=900)
@@ -223,21 +225,23 @@ def test_a_late_payment_that_is_told_twice_is_one_order(
         rabbit_alone.address.send_to_us(message)
         rabbit_alone.address.send_to_us(message)
         rabbit_alone.address.send_to_us(shop.confirmed(hold, payment_reference="another"))
-        wait_until(lambda: len(put_aside(rabbit_alone)) == 1, "the second payment is put aside")
+        wait_until(
+            lambda: len(dead_letter_ids(rabbit_alone)) == 1, "the second payment is a dead letter"
+        )
     (order,) = shop.world.orders(shop.venue).values()
     assert order.payment_reference == "pay-1"
     assert refused_codes(shop) == [("hold.convert_failed", "already_paid")]
 
 
 @pytest.mark.usefixtures("quick")
-def test_an_order_id_that_is_taken_is_tried_a_few_times_and_put_aside(
+def test_a_used_order_id_is_retried_then_becomes_a_dead_letter(
     shop: Shop, rabbit_alone: BrokerUnderTest
 ) -> None:
     first, second, order_id = shop.hold(), shop.hold(), str(uuid4())
     with shop.consuming(rabbit_alone.address):
         rabbit_alone.address.send_to_us(shop.confirmed(first, order_id=order_id))
         rabbit_alone.address.send_to_us(shop.confirmed(second, order_id=order_id))
-        wait_until(lambda: len(put_aside(rabbit_alone)) == 1, "the second is put aside")
+        wait_until(lambda: len(dead_letter_ids(rabbit_alone)) == 1, "the second is a dead letter")
     (letter,) = rabbit_alone.address.dead_letters().peek(10)
     assert letter.reason == TOO_OFTEN
     assert shop.status(first.id) == "converted"
@@ -245,7 +249,7 @@ def test_an_order_id_that_is_taken_is_tried_a_few_times_and_put_aside(
 
 
 @pytest.mark.parametrize("by_checkout", [True, False])
-def test_without_a_database_a_message_waits(shop: Shop, by_checkout: bool) -> None:
+def test_a_message_is_retried_without_a_database(shop: Shop, by_checkout: bool) -> None:
     hold = shop.hold()
     named: dict[str, Any] = {"checkout_id": shop.check_out(hold)} if by_checkout else {}
     message = shop.confirmed(hold, **named)
@@ -303,12 +307,12 @@ GOOD: dict[str, Any] = {"hold_ids": [HOLD], "payment_reference": "pay-1"}
         ),
     ],
 )
-def test_a_malformed_message_is_not_an_order(body: bytes) -> None:
+def test_a_malformed_message_is_rejected(body: bytes) -> None:
     with pytest.raises(InvalidValue):
         paid_order_of(body)
 
 
-def test_a_good_message_is_understood() -> None:
+def test_a_valid_message_is_parsed() -> None:
     paid = paid_order_of(order_confirmed(UUID(ORGANIZATION), GOOD).body)
     assert (str(paid.organization_id), [str(each) for each in paid.hold_ids]) == (
         ORGANIZATION,

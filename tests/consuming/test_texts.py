@@ -1,4 +1,4 @@
-"""What buyers read."""
+"""The texts of mails to buyers."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -70,23 +70,23 @@ SOME = Line(BALCONY, 2, 1250, ())
         (1234567, "BHD", "1234.567 BHD"),
     ],
 )
-def test_amounts_are_written_as_their_currency_is(minor: int, currency: str, text: str) -> None:
+def test_amounts_have_the_format_of_their_currency(minor: int, currency: str, text: str) -> None:
     assert written(Money(minor, currency)) == text
 
 
-def test_a_confirmation_names_everything() -> None:
+def test_a_confirmation_lists_everything() -> None:
     hold = a_hold(a_seat("7"), a_seat("8"), SOME)
     purchase = Purchase(OrderId(uuid4()), b"s" * 32, attendees=(Attendee(name="Ada"),))
     order = make_order([hold], purchase, NOW, None)
     codes = [ticket.code for ticket in order.tickets]
-    told = confirmation(
+    mail = confirmation(
         order,
         [hold.reference],
         [Admissions(OCCASION, order.tickets)],
         {STALLS: "Seat", BALCONY: "Standing"},
     )
-    assert told.subject == "Your tickets for Hamlet"
-    assert told.body == (
+    assert mail.subject == "Your tickets for Hamlet"
+    assert mail.body == (
         "Thank you, your order is confirmed.\n"
         "\n"
         "Booking reference: HF-7K2M\n"
@@ -105,15 +105,15 @@ def test_a_confirmation_names_everything() -> None:
     )
 
 
-def test_tickets_of_several_events_are_told_apart() -> None:
+def test_tickets_are_grouped_by_event() -> None:
     hold = a_hold(SOME)
     order = make_order([hold], Purchase(OrderId(uuid4()), b"s" * 32), NOW, None)
     other = replace(OCCASION, event_name="Macbeth", starts_at=None)
     parts = [Admissions(OCCASION, order.tickets[:1]), Admissions(other, order.tickets[1:])]
-    told = confirmation(order, ["HF-1", "HF-2"], parts, {})
-    assert told.subject == "Your tickets for Hamlet, Macbeth"
-    assert "Booking reference: HF-1, HF-2\n" in told.body
-    assert f"Macbeth, Friday\n\n- Ticket, 12.50 EUR, code {order.tickets[1].code}\n" in told.body
+    mail = confirmation(order, ["HF-1", "HF-2"], parts, {})
+    assert mail.subject == "Your tickets for Hamlet, Macbeth"
+    assert "Booking reference: HF-1, HF-2\n" in mail.body
+    assert f"Macbeth, Friday\n\n- Ticket, 12.50 EUR, code {order.tickets[1].code}\n" in mail.body
 
 
 @pytest.mark.parametrize(
@@ -127,19 +127,19 @@ def test_tickets_of_several_events_are_told_apart() -> None:
         (0, "0 seconds"),
     ],
 )
-def test_a_warning_says_how_long_that_is(seconds: int, left: str) -> None:
-    told = warning(a_hold(a_seat("7"), seconds=seconds), OCCASION, NOW)
-    assert told.subject == f"{left} left to pay for your ticket for Hamlet"
-    assert f"Please pay within {left}, by 16 November 2026, 19:" in told.body
+def test_a_warning_says_how_much_time_is_left(seconds: int, left: str) -> None:
+    mail = warning(a_hold(a_seat("7"), seconds=seconds), OCCASION, NOW)
+    assert mail.subject == f"{left} left to pay for your ticket for Hamlet"
+    assert f"Please pay within {left}, by 16 November 2026, 19:" in mail.body
     assert (
-        "Booking reference: HF-7K2M\nSeat: Stalls, row C, seat 7\nTotal: 45.00 EUR\n" in told.body
+        "Booking reference: HF-7K2M\nSeat: Stalls, row C, seat 7\nTotal: 45.00 EUR\n" in mail.body
     )
 
 
-def test_a_promoted_buyer_reads_what_is_ready_and_until_when_to_pay() -> None:
-    told = promotion(a_hold(a_seat("7"), a_seat("8"), seconds=599), OCCASION, NOW)
-    assert told.subject == "Your tickets for Hamlet are ready. Please pay within 10 minutes"
-    assert told.body == (
+def test_a_promotion_lists_the_tickets_and_the_deadline() -> None:
+    mail = promotion(a_hold(a_seat("7"), a_seat("8"), seconds=599), OCCASION, NOW)
+    assert mail.subject == "Your tickets for Hamlet are ready. Please pay within 10 minutes"
+    assert mail.body == (
         "Your 2 tickets for Hamlet, Friday, 04 December 2026, 19:30:00 UTC, are ready.\n"
         "Please pay within 10 minutes, by 16 November 2026, 19:09:59 UTC.\n"
         "After that they go to the next person on the waitlist.\n"

@@ -1,5 +1,5 @@
-"""What two stores that are driven with the same commands must agree on, and what must be true of
-each of them after every step."""
+"""A state machine that drives two stores with the same commands and compares them after every
+step."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.ids import HoldId, PoolId
 from holdfast.domain.policy import HoldPolicy
-from tests.contract.lines_seen import could_be_promoted, seen_lines
+from tests.contract.lines_seen import could_be_promoted, seen_queues
 from tests.contract.seen import HoldSeen
 from tests.contract.sides import Side
 from tests.contract.venues import Plan, Venue
@@ -38,13 +38,13 @@ class Agreeing(RuleBasedStateMachine):
         self.ended: dict[HoldId, str] = {}
 
     def new_id(self) -> HoldId:
-        """Holds end at whole seconds, and who ends first is evicted first, by id within a second.
-        Rising ids make that the order of arrival on both sides, whether or not a second begins
-        in between."""
+        """An id larger than all before. Holds end at whole seconds and eviction breaks ties by id,
+        so rising ids keep the order of arrival on both sides."""
         return HoldId(UUID(int=next(self.numbers)))
 
     def both(self, make: Callable[[Venue], list[Command]]) -> list[tuple[Any, ...]]:
-        """`make` builds the commands for a venue; both sides must answer alike."""
+        """Run the commands that `make` builds for each venue; both sides must give the same
+        answers."""
         first, second = (side.run(make(side.venue)) for side in self.sides)
         assert first == second, f"{first} on memory, {second} on PostgreSQL"
         return first
@@ -61,20 +61,22 @@ class Agreeing(RuleBasedStateMachine):
             assert len(counters) == 1, f"{name}: {counters}"
             held, sold = pools[0].held, pools[0].sold
             assert 0 <= held + sold <= total
-            assert sold >= self.sold[name], "what is sold stays sold"
+            assert sold >= self.sold[name], "sold places were lost"
             self.sold[name] = sold
             for side in self.sides:
                 assert side.world.lapse_units(side.venue.pools[name]) == held
 
     @invariant()
-    def seats_and_holds_are_equal_and_belong_together(self) -> None:
+    def seats_and_holds_are_equal_and_match(self) -> None:
         seats, others = (side.world.seats(side.venue) for side in self.sides)
         assert seats == others
         holds, others_holds = (self._holds_of(side) for side in self.sides)
         assert holds == others_holds
         for hold_id, (hold, _) in holds.items():
             if hold.status not in {"waiting", "active"}:
-                assert self.ended.setdefault(hold_id, hold.status) == hold.status, "one end, once"
+                assert self.ended.setdefault(hold_id, hold.status) == hold.status, (
+                    "the hold ended twice"
+                )
         assert self.ended.keys() <= holds.keys()
         taken = Counter(
             (name, hold.status, hold_id)
@@ -93,7 +95,7 @@ class Agreeing(RuleBasedStateMachine):
 
     @staticmethod
     def _holds_of(side: Side) -> dict[HoldId, tuple[HoldSeen, list[str | None]]]:
-        """With the names of the seats instead of their ids."""
+        """Seats go by name: the ids differ between stores."""
         name_of = {place.id: name for name, place in side.venue.places.items()}
         return {
             hold_id: (
@@ -104,8 +106,8 @@ class Agreeing(RuleBasedStateMachine):
         }
 
     @invariant()
-    def counters_are_what_the_lines_say_and_a_cart_has_one_live_hold(self) -> None:
-        """On one side: that the other is like it is looked at elsewhere."""
+    def counters_match_the_holds_and_a_cart_has_one_live_hold(self) -> None:
+        """Check one side only: another invariant compares the two."""
         world, venue = self.sides[0].world, self.sides[0].venue
         held: Counter[PoolId] = Counter()
         carts: Counter[str] = Counter()
@@ -119,21 +121,21 @@ class Agreeing(RuleBasedStateMachine):
         assert max(carts.values(), default=1) == 1
 
     @invariant()
-    def lines_are_equal_and_nobody_waits_whose_turn_it_is(self) -> None:
+    def queues_are_equal_and_nobody_could_be_promoted(self) -> None:
         waitlist, other = (side.waitlist() for side in self.sides)
-        lines = seen_lines(self.sides[0].venue, waitlist)
-        assert lines == seen_lines(self.sides[1].venue, other)
+        queues = seen_queues(self.sides[0].venue, waitlist)
+        assert queues == seen_queues(self.sides[1].venue, other)
         settled, also_settled = (side.world.is_settled(side.venue) for side in self.sides)
         assert settled is also_settled
         world, venue = self.sides[0].world, self.sides[0].venue
         waiting = [hold.id for hold in world.all_holds(venue) if hold.waiting is not None]
-        assert Counter(waiting) == Counter(id_ for line in lines for id_ in line.hold_ids)
-        assert all(line.waiting == len(line.hold_ids) for line in lines)
+        assert Counter(waiting) == Counter(id_ for queue in queues for id_ in queue.hold_ids)
+        assert all(queue.waiting == len(queue.hold_ids) for queue in queues)
         if waitlist and settled:
             assert not could_be_promoted(world, venue, HALL, waitlist)
 
     @invariant()
-    def orders_are_equal_and_what_was_sold(self) -> None:
+    def orders_are_equal_and_match_the_converted_holds(self) -> None:
         orders, others = (side.orders() for side in self.sides)
         assert orders == others
         holds = self.sides[0].world.holds(self.sides[0].venue)
@@ -154,20 +156,20 @@ class Agreeing(RuleBasedStateMachine):
         assert audit.total() == len(facts) - orders, "the audit has a row for each other fact"
 
     @invariant()
-    def each_hold_is_told_of_in_the_order_of_its_versions(self) -> None:
+    def facts_of_a_hold_follow_its_versions(self) -> None:
         for side in self.sides:
-            told: dict[HoldId | None, list[int]] = {}
+            versions: dict[HoldId | None, list[int]] = {}
             for fact in side.world.facts(side.venue):
                 if fact.seat_id is None and fact.type != "order.confirmed":
-                    told.setdefault(fact.hold_id, []).append(fact.version)
+                    versions.setdefault(fact.hold_id, []).append(fact.version)
             holds = side.world.holds(side.venue)
-            assert told == {
+            assert versions == {
                 hold_id: list(range(1, hold.version + 1)) for hold_id, hold in holds.items()
             }
 
     @staticmethod
     def _named(side: Side, seen: list[Any]) -> "Counter[tuple[Any, ...]]":
-        """The seat comes last, in both kinds of rows."""
+        """Count the rows with the seat id, their last column, replaced by its name."""
         name_of = {place.id: name for name, place in side.venue.places.items()}
         return Counter((*row[:-1], row[-1] and name_of[row[-1]]) for row in seen)
 

@@ -1,4 +1,4 @@
-"""Ask the engine, and say what kind of answer is expected."""
+"""Submit a command and assert the kind of its outcome."""
 
 from holdfast.domain.carts.empty_cart import EmptyCart
 from holdfast.domain.group.command import Command
@@ -39,7 +39,7 @@ def answer(engine: Admission, command: Command) -> Answer:
 
 
 def in_one_group(store: Store, *commands: Command) -> list[Outcome | None]:
-    """By an engine of their own, which begins when all of them are there."""
+    """Run the commands as one group: the engine starts after all are submitted."""
     engine = Admission(store, Limits(deadline_seconds=PATIENCE_SECONDS))
     futures = [engine.submit(command, render_plainly) for command in commands]
     engine.start()
@@ -66,7 +66,7 @@ def waiting(engine: Admission, command: Command) -> Hold:
 
 
 def changed(engine: Admission, command: Command) -> Hold:
-    """The cart's hold, which is not as it was."""
+    """The cart's hold after a command that changed it."""
     outcome = ask(engine, command)
     assert isinstance(outcome, CartChanged), outcome
     assert not outcome.is_repeat
@@ -74,7 +74,7 @@ def changed(engine: Admission, command: Command) -> Hold:
 
 
 def unchanged(engine: Admission, command: Command) -> Hold:
-    """The cart's hold, which was so already."""
+    """The cart's hold after a command that changed nothing."""
     outcome = ask(engine, command)
     assert isinstance(outcome, CartChanged), outcome
     assert outcome.is_repeat

@@ -13,7 +13,7 @@ from tests.support.patience import PATIENCE_SECONDS
 
 @pytest.fixture(scope="package")
 def database_url(databases: DatabaseFactory) -> str:
-    """Where no server's reaper comes by: it would warn and expire before the test does."""
+    """A database without a server: its reaper would expire holds before the test does."""
     return databases.fresh()
 
 

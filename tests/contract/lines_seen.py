@@ -1,5 +1,4 @@
-"""Who waits in a venue, on every store alike, and whose turn it would be: told again in the
-simplest way, to check what the engine does."""
+"""A simple model of the waitlist, to check whom the engine promotes."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,21 +13,21 @@ from tests.contract.seen import World
 from tests.contract.venues import Hall, Venue
 
 
-class LineSeen(NamedTuple):
-    """By the names of what they want, so that two stores can be compared."""
+class QueueSeen(NamedTuple):
+    """A queue by the names of what it waits for: ids differ between stores."""
 
     wants: frozenset[str]
     waiting: int
     passes: int
     served: int
-    hold_ids: tuple[HoldId, ...]  # in their order
+    hold_ids: tuple[HoldId, ...]  # in queue order
 
 
-def seen_lines(venue: Venue, waitlist: Waitlist | None) -> set[LineSeen]:
+def seen_queues(venue: Venue, waitlist: Waitlist | None) -> set[QueueSeen]:
     names: dict[UUID, str] = {id_: f"pool {name}" for name, id_ in venue.pools.items()}
     names.update((id_, f"block {name}") for name, id_ in venue.blocks.items())
     return {
-        LineSeen(
+        QueueSeen(
             frozenset(names[want] for want in line.wants),
             line.waiting,
             line.passes,
@@ -40,18 +39,19 @@ def seen_lines(venue: Venue, waitlist: Waitlist | None) -> set[LineSeen]:
 
 
 def could_be_promoted(world: World, venue: Venue, hall: Hall, waitlist: Waitlist) -> list[HoldId]:
-    """Those for whom all is there and before whom nobody comes. Must be nobody."""
+    """Holds the engine should have promoted: first in their queue, with everything free."""
     now = world.now()
     return [
         line.first[0].id
         for line in waitlist.lines.values()
-        if _is_foremost(line, waitlist.lines.values(), now)
-        and _is_all_there(world, venue, hall, line.first[0])
+        if _is_first(line, waitlist.lines.values(), now)
+        and _has_enough_free(world, venue, hall, line.first[0])
     ]
 
 
-def _is_foremost(line: WaitingLine, lines: Iterable[WaitingLine], now: datetime) -> bool:
-    """It is the first of all who want any of the same, and its time is not up."""
+def _is_first(line: WaitingLine, lines: Iterable[WaitingLine], now: datetime) -> bool:
+    """Whether its first hold comes before all others that want any of the same, and has not
+    expired."""
     place = place_of(line.first[0])
     sharing = [each for each in lines if each.wants & line.wants]
     return not line.first[0].is_lapsed(now) and all(
@@ -59,8 +59,9 @@ def _is_foremost(line: WaitingLine, lines: Iterable[WaitingLine], now: datetime)
     )
 
 
-def _is_all_there(world: World, venue: Venue, hall: Hall, hold: Hold) -> bool:
-    """As far as a simple count can tell: who wants seats of a special kind is left out."""
+def _has_enough_free(world: World, venue: Venue, hall: Hall, hold: Hold) -> bool:
+    """Whether a simple count finds enough. Special wishes (together, accessible, several) count as
+    no."""
     units = units_by_pool(hold)
     if any(world.pool(pool_id).free < count for pool_id, count in units.items()):
         return False

@@ -1,4 +1,4 @@
-"""What the people behind a venue do to its catalogue, on each store in its own way."""
+"""Catalog changes by the organizer, implemented for each store."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,17 +20,15 @@ class Manager(Protocol):
     def set_status(self, venue: Venue, status: EventStatus) -> None: ...
 
     def end_sale(self, venue: Venue) -> None:
-        """A second ago."""
+        """Set the end of the sale to a second ago."""
         ...
 
     def set_policy(self, venue: Venue, policy: HoldPolicy) -> None: ...
 
-    def set_type_policy(self, venue: Venue, ticket_type: str, policy: HoldPolicy) -> None:
-        """Of that type only."""
-        ...
+    def set_type_policy(self, venue: Venue, ticket_type: str, policy: HoldPolicy) -> None: ...
 
     def sell_nowhere(self, venue: Venue, ticket_type: str) -> None:
-        """No block sells that type any more. Blocks that say nothing of types sell all."""
+        """Remove the type from all blocks. A block that lists no types sells all."""
         ...
 
     def set_price(self, venue: Venue, ticket_type: str, minor: int) -> None: ...

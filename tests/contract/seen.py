@@ -1,4 +1,4 @@
-"""What the tests look at in a world, on every store alike."""
+"""The view of a store that tests read, the same for every store."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -39,8 +39,8 @@ class SeatSeen(NamedTuple):
 
 
 class HoldSeen(NamedTuple):
-    """Times are counted from when the hold got its places, or was made, so that two stores can be
-    compared."""
+    """Times are relative to when the hold became active, or was created: stores are not asked at
+    the same instant."""
 
     status: str
     version: int
@@ -89,7 +89,7 @@ class World(Manager, Protocol):
     ) -> Venue: ...
 
     def build(self, plan: Plan, beside: Venue | None = None) -> Venue:
-        """`beside`: in the same organization as that one."""
+        """With `beside`, build it in the organization of that venue."""
         ...
 
     def let_pass(self, venue: Venue, seconds: int) -> None: ...
@@ -97,7 +97,7 @@ class World(Manager, Protocol):
     def pool(self, pool_id: PoolId) -> Pool: ...
 
     def lapse(self, pool_id: PoolId) -> dict[datetime, int]:
-        """The units that lapse at each second."""
+        """The units that expire at each second."""
         ...
 
     def lapse_units(self, pool_id: PoolId) -> int: ...
@@ -111,17 +111,17 @@ class World(Manager, Protocol):
     def holds(self, venue: Venue) -> dict[HoldId, HoldSeen]: ...
 
     def position(self, hold: Hold) -> int | None:
-        """In its line; None when it does not wait."""
+        """The hold's queue position, None unless it is waiting."""
         ...
 
     def is_settled(self, venue: Venue) -> bool:
-        """Nobody is left who could be promoted and was not looked at."""
+        """Whether no promotion is pending."""
         ...
 
     def all_holds(self, venue: Venue) -> list[Hold]: ...
 
     def now(self) -> datetime:
-        """By the clock of its store."""
+        """The time by the store's clock."""
         ...
 
     def checkout(self, venue: Venue, checkout_id: CheckoutId) -> Checkout | None: ...
@@ -133,7 +133,7 @@ class World(Manager, Protocol):
     def facts(self, venue: Venue) -> list[FactSeen]: ...
 
     def payloads(self, venue: Venue) -> list[tuple[str, dict[str, Any]]]:
-        """Of the facts: the type and what it says."""
+        """The type and payload of each fact."""
         ...
 
     def audit(self, venue: Venue) -> list[AuditSeen]: ...

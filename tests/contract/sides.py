@@ -1,4 +1,4 @@
-"""One store with its engine and venue, as one of two sides that must behave alike."""
+"""A store with its engine and venue: one of two sides that must behave alike."""
 
 import threading
 from collections.abc import Iterator
@@ -38,14 +38,14 @@ from tests.contract.seen import World, seen_hold
 from tests.contract.venues import Plan, Venue
 from tests.contract.wishes import STEP_SECONDS
 
-# Slow machines may take their time: that is not what is compared.
+# Long, so slow machines do not fail the comparison.
 PATIENCE_SECONDS = 60
 
 
 @dataclass
 class Gate:
-    """Keeps an engine from its next group until it is opened. What arrives meanwhile is one group
-    then, however slow either side is: which seats are found depends on who is found seats with."""
+    """Holds an engine back until opened, so all commands submitted meanwhile form one group. Seats
+    found depend on the group they are found in."""
 
     store: Store
     entered: threading.Event = field(default_factory=threading.Event)
@@ -64,7 +64,7 @@ class _GatedConnection:
     inner: StoreConnection
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        """Patient always: nobody is to be sent elsewhere until the seats have been read."""
+        """Always patient, so nobody is refused before the seats are read."""
         self.gate.entered.set()
         assert self.gate.is_open.wait(PATIENCE_SECONDS)
         return self.inner.survey(needs, is_patient=True)
@@ -82,7 +82,7 @@ class _GatedConnection:
 
 
 class OrderShown(NamedTuple):
-    """An order, but for the moment and the ids of its venue."""
+    """An order without its time and the ids of its venue."""
 
     hold_ids: tuple[HoldId, ...]
     holder: Holder
@@ -104,7 +104,7 @@ class Side:
         self._names = {str(place.id): name for name, place in self.venue.places.items()}
 
     def run(self, commands: list[Command]) -> list[tuple[Any, ...]]:
-        """All of them in one group, in this order."""
+        """Run the commands in this order as one group."""
         self._gate.is_open.clear()
         self._gate.entered.clear()
         plug = self._engine.submit(self._bystander.expire(HoldId(uuid4())))
@@ -129,7 +129,7 @@ class Side:
         return repr(self._shown(Answer(outcome))).encode()
 
     def _shown(self, answer: Answer) -> tuple[Any, ...]:
-        """What two stores must agree on: everything but the moments and the ids of their venues."""
+        """The parts that two stores must agree on: no times, no ids of their venues."""
         match answer.outcome:
             case Placed() | Waiting() | CartChanged() | CartEmptied() | Promoted() as outcome:
                 return self._shown_of_cart(outcome)
@@ -177,7 +177,7 @@ class Side:
         return (hold.id, hold.status, hold.version, lines, seats)
 
     def waitlist(self) -> Waitlist | None:
-        """Who waits, as the look ahead sees it."""
+        """The waitlist as the survey sees it."""
         key = (self.venue.organization_id, self.venue.session_id)
         survey = self._looking.survey(Needs(waitlists=frozenset({key})))
         return survey.waitlists.get(key)
@@ -203,7 +203,7 @@ class Side:
         return OrderShown(order.hold_ids, order.holder, order.total, order.checkout_id, tickets)
 
     def _translated(self, value: Any, key: str = "") -> Any:
-        """Seats by name; seconds roughly, since the sides are not asked in the same instant."""
+        """Seats by name, and seconds rounded: the sides are not asked at the same instant."""
         if isinstance(value, dict):
             return {
                 name: self._translated(each, name)

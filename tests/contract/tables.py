@@ -1,4 +1,4 @@
-"""A venue as rows of PostgreSQL."""
+"""Insert a venue as rows of PostgreSQL."""
 
 from dataclasses import astuple
 from uuid import uuid4

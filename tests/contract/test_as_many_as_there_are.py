@@ -1,4 +1,5 @@
-"""Where fewer would do: as many as there are, and never fewer than that. On every store alike."""
+"""Partial fulfilment (`at_least`): a hold gets as many as are available, never fewer than its
+minimum. Runs on every store."""
 
 from uuid import uuid4
 
@@ -30,9 +31,7 @@ def rows_of(venue: Venue, hold: Hold) -> set[str]:
     return {name.split()[1] for name in venue.names_of(hold)}
 
 
-def test_what_is_given_up_counts_for_what_comes_in_its_place(
-    world: World, engine: Admission
-) -> None:
+def test_places_a_cart_gives_up_count_as_available_to_it(world: World, engine: Admission) -> None:
     venue = club(world, total=3)
     placed(engine, venue.fill("basket", {"a": ("standing", 2)}))
     after = changed(engine, venue.fill("basket", {"a": venue.some("guest", 3, at_least=1)}))
@@ -40,7 +39,7 @@ def test_what_is_given_up_counts_for_what_comes_in_its_place(
     assert world.pool(venue.pools["floor"]).held == 3
 
 
-def test_what_others_hold_does_not_count(world: World, engine: Admission) -> None:
+def test_places_held_by_others_do_not_count_as_available(world: World, engine: Admission) -> None:
     venue = club(world)
     placed(engine, venue.place(("standing", 1), holder=STRANGER))
     placed(engine, venue.fill("basket", {"a": ("standing", 2)}))
@@ -48,7 +47,7 @@ def test_what_others_hold_does_not_count(world: World, engine: Admission) -> Non
     assert after.quantity == 3
 
 
-def test_each_gets_its_least_before_anyone_gets_more(world: World, engine: Admission) -> None:
+def test_every_item_gets_its_minimum_before_any_gets_more(world: World, engine: Admission) -> None:
     venue = club(world, total=5)
     wish = {
         "a": venue.some("standing", 4, at_least=1),
@@ -63,7 +62,9 @@ def test_each_gets_its_least_before_anyone_gets_more(world: World, engine: Admis
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
 
 
-def test_what_seats_need_of_a_pool_is_not_given_to_others(world: World, engine: Admission) -> None:
+def test_standing_tickets_leave_units_for_seats_of_the_hold(
+    world: World, engine: Admission
+) -> None:
     types = {"standing": ("house",)}
     hall = Hall({"Stalls": {"A": 4}}, {"seat": ("house",)})
     venue = world.build(Plan({"house": 8}, types, hall=hall))
@@ -76,17 +77,17 @@ def test_what_seats_need_of_a_pool_is_not_given_to_others(world: World, engine: 
         venue.some("seat", 3, at_least=1), venue.some("standing", 6, at_least=1), holder=STRANGER
     )
     hold = placed(engine, found)
-    assert [line.quantity for line in hold.lines] == [1, 4], "there was one seat only"
+    assert [line.quantity for line in hold.lines] == [1, 4], "only one seat was free"
 
 
-def test_side_by_side_as_many_as_a_row_has(world: World, engine: Admission) -> None:
+def test_seats_together_are_as_many_as_one_row_has(world: World, engine: Admission) -> None:
     venue = rows_of_three(world)
     hold = placed(engine, venue.place(venue.some("seat", 4, together=True, at_least=1)))
     assert len(hold.seats) == 3
     assert len(rows_of(venue, hold)) == 1
 
 
-def test_side_by_side_is_never_fewer_than_asked_for(world: World, engine: Admission) -> None:
+def test_seats_together_are_refused_below_the_minimum(world: World, engine: Admission) -> None:
     venue = rows_of_three(world)
     refusal = refused(engine, venue.place(venue.some("seat", 5, together=True, at_least=4)))
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
@@ -94,8 +95,8 @@ def test_side_by_side_is_never_fewer_than_asked_for(world: World, engine: Admiss
     assert not held_seats(world, venue)
 
 
-def test_a_hold_that_is_asked_for_again_is_the_same(world: World, engine: Admission) -> None:
-    """Under the same id: the answer to the first call was lost."""
+def test_a_repeated_partial_request_returns_the_same_hold(world: World, engine: Admission) -> None:
+    """Same hold id: the first answer was lost."""
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 3}}, {"seat": ()})))
     command = venue.place(venue.some("seat", 4, at_least=2), hold_id=HoldId(uuid4()))
     hold = placed(engine, command)
@@ -105,9 +106,7 @@ def test_a_hold_that_is_asked_for_again_is_the_same(world: World, engine: Admiss
     assert (again.hold, again.is_repeat) == (hold, True)
 
 
-def test_what_one_has_too_little_of_the_other_does_not_lose(
-    world: World, engine: Admission
-) -> None:
+def test_a_shortage_of_one_type_does_not_reduce_another(world: World, engine: Admission) -> None:
     hall = Hall(
         {"Stalls": {"A": 4}, "Balcony": {"B": 2}},
         {"seat": (), "view": ()},
@@ -129,7 +128,7 @@ def test_what_one_has_too_little_of_the_other_does_not_lose(
         ([(3, 2), (3, 2)], None),
     ],
 )
-def test_of_too_few_seats_each_gets_its_least_and_the_first_more(
+def test_scarce_seats_meet_every_minimum_then_go_to_the_first(
     world: World, engine: Admission, asked: list[tuple[int, int | None]], found: list[int] | None
 ) -> None:
     types = ["first", "second", "third"][: len(asked)]
@@ -147,7 +146,7 @@ def test_of_too_few_seats_each_gets_its_least_and_the_first_more(
 
 
 @pytest.mark.parametrize(("least", "found"), [(1, {"Stalls A 4"}), (2, None)])
-def test_fewer_need_fewer_accessible_seats(
+def test_a_partial_hold_needs_fewer_accessible_seats(
     world: World, engine: Admission, least: int, found: set[str] | None
 ) -> None:
     hall = Hall({"Stalls": {"A": 4}}, {"seat": ()}, accessible=frozenset({"Stalls A 4"}))
@@ -161,7 +160,7 @@ def test_fewer_need_fewer_accessible_seats(
     assert unchanged(engine, command) == hold
 
 
-def test_who_waits_for_fewer_waits_for_fewer_accessible_seats(
+def test_a_party_waiting_for_its_minimum_waits_for_fewer_accessible_seats(
     world: World, engine: Admission
 ) -> None:
     accessible = frozenset({"Stalls A 3", "Stalls A 4"})
@@ -175,10 +174,10 @@ def test_who_waits_for_fewer_waits_for_fewer_accessible_seats(
 
 
 @pytest.mark.parametrize("seats", [2, 3, 4, 5])
-def test_a_hold_of_several_asks_that_is_asked_for_again_is_the_same(
+def test_a_repeated_request_for_several_items_returns_the_same_hold(
     world: World, engine: Admission, seats: int
 ) -> None:
-    """Nobody remembers how many of the seats each ask has got."""
+    """The hold does not record how many seats each item got."""
     plan = Plan(
         {"floor": 2}, {"standing": ("floor",)}, hall=Hall({"S": {"A": seats}}, {"seat": ()})
     )
@@ -199,8 +198,8 @@ def test_a_hold_of_several_asks_that_is_asked_for_again_is_the_same(
         assert refusal.code is RefusalCode.IDEMPOTENCY_KEY_REUSED
 
 
-def test_an_id_is_of_one_hold_though_fewer_would_do(world: World, engine: Admission) -> None:
-    """Three seats are held: that is no answer to who needs four at least."""
+def test_a_repeated_id_with_a_higher_minimum_is_refused(world: World, engine: Admission) -> None:
+    """The hold has three seats; the second request needs at least four."""
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 3}}, {"seat": ()})))
     hold_id = HoldId(uuid4())
     placed(engine, venue.place(venue.some("seat", 4, at_least=2), hold_id=hold_id))
@@ -208,7 +207,7 @@ def test_an_id_is_of_one_hold_though_fewer_would_do(world: World, engine: Admiss
     assert len(held_seats(world, venue)) == 3
 
 
-def test_who_waits_waits_for_the_least_that_would_do(world: World, engine: Admission) -> None:
+def test_a_party_waits_for_its_minimum(world: World, engine: Admission) -> None:
     venue = club(world, POLICY)
     placed(engine, venue.place(("standing", 1), holder=STRANGER))
     three = placed(engine, venue.place(("standing", 3), holder=STRANGER))
@@ -218,7 +217,7 @@ def test_who_waits_waits_for_the_least_that_would_do(world: World, engine: Admis
     assert world.holds(venue)[hold.id].status == "active"
 
 
-def test_who_was_promoted_with_the_least_may_ask_for_the_rest(
+def test_a_party_promoted_with_its_minimum_can_ask_for_the_rest(
     world: World, engine: Admission
 ) -> None:
     venue = club(world, POLICY)

@@ -1,4 +1,4 @@
-"""Seats that are found for people: what the engine promises, whatever store it stands on."""
+"""Best available seats, on every store."""
 
 import time
 from concurrent.futures import Future
@@ -26,7 +26,7 @@ def theatre(world: World, hall: Hall = HALL) -> Venue:
 
 
 def capped(world: World, capacity: int, **more: dict[str, int]) -> Venue:
-    """Six seats in the stalls, and fewer people allowed on them."""
+    """Six seats in the stalls, with a capacity below that."""
     return theatre(world, Hall({"Stalls": {"A": 6}, **more}, SEATED, {"Stalls": capacity}))
 
 
@@ -38,7 +38,7 @@ def seats_of(venue: Venue, futures: list[Future[Answer]]) -> list[list[str] | No
     ]
 
 
-def test_so_many_of_a_seated_type_are_the_best_side_by_side(
+def test_a_quantity_of_a_seated_type_gets_the_best_adjacent_seats(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -49,14 +49,14 @@ def test_so_many_of_a_seated_type_are_the_best_side_by_side(
     assert {line.ticket_type_id for line in hold.lines} == {venue.ticket_types["seat"]}
 
 
-def test_callers_of_one_burst_get_seats_of_their_own(world: World, engine: Admission) -> None:
+def test_concurrent_callers_get_different_seats(world: World, engine: Admission) -> None:
     venue = theatre(world)
     found = seats_of(venue, [engine.submit(venue.place(("seat", 2))) for _ in range(8)])
     names = [name for seats in found if seats for name in seats]
-    assert sorted(names) == sorted(venue.places), "every seat once"
+    assert sorted(names) == sorted(venue.places), "a seat was given twice"
 
 
-def test_those_for_whom_nothing_is_left_are_told_so(world: World, engine: Admission) -> None:
+def test_callers_who_find_no_seats_are_refused(world: World, engine: Admission) -> None:
     venue = theatre(world)
     outcomes = [
         future.result(60).outcome
@@ -75,7 +75,7 @@ def test_those_for_whom_nothing_is_left_are_told_so(world: World, engine: Admiss
     assert refusal.details["available_quantity"] == 0
 
 
-def test_seats_apart_say_so(world: World, engine: Admission) -> None:
+def test_separated_seats_are_not_reported_as_adjacent(world: World, engine: Admission) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 2, "B": 2}}, SEATED))
     assert placed(engine, venue.place(("seat", 3))).is_adjacent is False
 
@@ -89,7 +89,7 @@ def test_two_adults_and_two_children_sit_together(world: World, engine: Admissio
     assert types == [adult, adult, child, child]
 
 
-def test_named_and_found_seats_and_general_admission_in_one_hold(
+def test_one_hold_can_mix_named_seats_best_seats_and_general_admission(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -100,7 +100,7 @@ def test_named_and_found_seats_and_general_admission_in_one_hold(
     assert sum(seat.status == "held" for seat in world.seats(venue).values()) == 3
 
 
-def test_only_in_the_block_that_was_asked_for(world: World, engine: Admission) -> None:
+def test_best_seats_come_from_the_requested_block_only(world: World, engine: Admission) -> None:
     venue = theatre(world)
     in_balcony = venue.place(venue.some("seat", 3, block="Balcony"))
     assert {name.split()[0] for name in venue.names_of(placed(engine, in_balcony))} == {"Balcony"}
@@ -116,8 +116,8 @@ def test_only_in_the_block_that_was_asked_for(world: World, engine: Admission) -
     assert refused(engine, venue.place(nowhere)).code is RefusalCode.INVALID_BLOCK
 
 
-def test_an_ask_for_one_block_is_met_before_one_for_any(world: World, engine: Admission) -> None:
-    """Whoever may sit anywhere does not take the last seats of those who may not."""
+def test_items_for_one_block_are_served_before_others(world: World, engine: Admission) -> None:
+    """The party that can sit anywhere leaves the block's last seats to the one that cannot."""
     venue = theatre(world, Hall({"Stalls": {"A": 2}, "Balcony": {"B": 2}}, SEATED))
     both = venue.place(venue.some("child", 2), venue.some("seat", 2, block="Stalls"))
     assert venue.names_of(placed(engine, both)) == [
@@ -128,7 +128,7 @@ def test_an_ask_for_one_block_is_met_before_one_for_any(world: World, engine: Ad
     ]
 
 
-def test_accessible_places_are_for_those_who_ask(world: World, engine: Admission) -> None:
+def test_accessible_seats_go_only_to_buyers_who_ask(world: World, engine: Admission) -> None:
     hall = Hall(
         {"Stalls": {"A": 6, "B": 4}},
         SEATED,
@@ -148,7 +148,7 @@ def test_accessible_places_are_for_those_who_ask(world: World, engine: Admission
     assert none.details == {"requested_quantity": 1, "available_quantity": 0}
 
 
-def test_lapsed_seats_are_found_and_their_holds_ended(world: World, engine: Admission) -> None:
+def test_seats_of_an_expired_hold_are_found_and_it_ends(world: World, engine: Admission) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
     old = placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 3)))
     refused(engine, venue.place(("seat", 2)))
@@ -159,7 +159,7 @@ def test_lapsed_seats_are_found_and_their_holds_ended(world: World, engine: Admi
     assert {seat.hold_id for seat in world.seats(venue).values()} == {new.id}
 
 
-def test_seats_that_a_burst_frees_are_found_in_the_same_burst(
+def test_seats_freed_in_a_burst_are_found_in_the_same_burst(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
@@ -189,7 +189,7 @@ def test_blocked_and_sold_seats_are_never_found(world: World, engine: Admission)
     assert venue.names_of(placed(engine, venue.place(("seat", 2)))) == ["Stalls A 1", "Stalls A 4"]
 
 
-def test_a_block_keeps_its_capacity(world: World, engine: Admission) -> None:
+def test_a_block_never_exceeds_its_capacity(world: World, engine: Admission) -> None:
     venue = capped(world, 4)
     first = placed(engine, venue.seats("Stalls A 1", "Stalls A 2", "Stalls A 3"))
     refusal = refused(engine, venue.seats("Stalls A 4", "Stalls A 5", holder=STRANGER))
@@ -206,7 +206,7 @@ def test_a_block_keeps_its_capacity(world: World, engine: Admission) -> None:
     assert refused(engine, venue.seats("Stalls A 5")).code is RefusalCode.BLOCK_AT_CAPACITY
 
 
-def test_capacity_that_lapsed_is_given_to_the_next(world: World, engine: Admission) -> None:
+def test_capacity_of_expired_holds_goes_to_the_next_buyer(world: World, engine: Admission) -> None:
     venue = capped(world, 2)
     old = placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
     world.let_pass(venue, 601)
@@ -215,7 +215,7 @@ def test_capacity_that_lapsed_is_given_to_the_next(world: World, engine: Admissi
     assert world.pool(venue.pools["Stalls capacity"]).held == 1
 
 
-def test_the_search_goes_on_where_a_block_is_full(world: World, engine: Admission) -> None:
+def test_the_search_continues_beyond_a_full_block(world: World, engine: Admission) -> None:
     venue = capped(world, 3, Balcony={"B": 6})
     found = seats_of(venue, [engine.submit(venue.place(("seat", 2))) for _ in range(4)])
     blocks = [sorted({name.split()[0] for name in seats}) for seats in found if seats]
@@ -223,12 +223,12 @@ def test_the_search_goes_on_where_a_block_is_full(world: World, engine: Admissio
     last = placed(engine, venue.place(("seat", 1)))
     assert venue.names_of(last)[0].startswith("Stalls")
     refusal = refused(engine, venue.place(("seat", 1)))
-    assert refusal.code is RefusalCode.NO_AVAILABLE_SEATS, "nobody asked for the block"
+    assert refusal.code is RefusalCode.NO_AVAILABLE_SEATS, "the request named no block"
     refusal = refused(engine, venue.place(venue.some("seat", 1, block="Stalls")))
     assert refusal.code is RefusalCode.BLOCK_AT_CAPACITY
 
 
-def test_what_a_hold_names_counts_against_the_capacity_of_what_is_found_for_it(
+def test_named_seats_count_against_the_capacity_left_for_best_seats(
     world: World, engine: Admission
 ) -> None:
     venue = capped(world, 2, Balcony={"B": 4})
@@ -240,7 +240,7 @@ def test_what_a_hold_names_counts_against_the_capacity_of_what_is_found_for_it(
 
 
 @pytest.mark.alone
-def test_too_many_named_seats_are_refused_though_others_would_be_found(
+def test_named_seats_over_capacity_are_refused_though_other_seats_are_free(
     world: World, engine: Admission
 ) -> None:
     venue = capped(world, 1, Balcony={"B": 4})
@@ -250,7 +250,7 @@ def test_too_many_named_seats_are_refused_though_others_would_be_found(
     assert time.monotonic() - started < 2
 
 
-def test_taken_seats_come_with_the_next_best_offer_where_it_is_wanted(
+def test_a_refusal_for_taken_seats_offers_an_alternative_on_request(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -272,7 +272,7 @@ def test_taken_seats_come_with_the_next_best_offer_where_it_is_wanted(
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
 
 
-def test_where_nothing_else_is_left_there_is_no_offer(world: World, engine: Admission) -> None:
+def test_a_refusal_offers_no_alternative_when_none_is_left(world: World, engine: Admission) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
     wanted = venue.seats("Stalls A 1", "Stalls A 2", wants_alternative=True)
@@ -280,7 +280,7 @@ def test_where_nothing_else_is_left_there_is_no_offer(world: World, engine: Admi
 
 
 @pytest.mark.alone
-def test_seats_that_a_stranger_locked_are_passed_over_at_once(
+def test_the_search_skips_seats_locked_elsewhere_without_waiting(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -288,7 +288,7 @@ def test_seats_that_a_stranger_locked_are_passed_over_at_once(
     with world.seats_locked_by_a_stranger(venue, "Stalls A 3", "Stalls A 4"):
         started = time.monotonic()
         holds = [placed(engine, venue.place(("seat", 2))) for _ in range(3)]
-        # Waiting for the stranger would have taken a lock timeout each.
+        # Waiting for the lock would take a lock timeout each.
         assert time.monotonic() - started < 0.75
     names = [name for hold in holds for name in venue.names_of(hold)]
     assert len(set(names)) == 6
@@ -296,7 +296,7 @@ def test_seats_that_a_stranger_locked_are_passed_over_at_once(
 
 
 @pytest.mark.alone
-def test_a_seat_that_a_stranger_locked_delays_only_those_who_name_it(
+def test_a_seat_locked_elsewhere_delays_only_buyers_who_name_it(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -315,7 +315,7 @@ def test_a_seat_that_a_stranger_locked_delays_only_those_who_name_it(
 
 
 @pytest.mark.parametrize("is_taken", [False, True])
-def test_none_left_is_said_only_after_waiting_for_what_is_merely_locked(
+def test_sold_out_is_reported_only_after_waiting_for_locked_seats(
     world: World, engine: Admission, is_taken: bool
 ) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 2}}, SEATED))
@@ -334,9 +334,7 @@ def test_none_left_is_said_only_after_waiting_for_what_is_merely_locked(
 
 
 @pytest.mark.alone
-def test_a_request_that_is_sent_twice_at_once_finds_seats_once(
-    world: World, engine: Admission
-) -> None:
+def test_a_request_sent_twice_at_once_gets_seats_once(world: World, engine: Admission) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
     command = venue.place(("seat", 2), hold_id=HoldId(uuid4()))
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Operators take seats out of the sale and put them back, on every store alike."""
+"""Operators block seats and unblock them, on every store."""
 
 from collections import Counter
 from dataclasses import replace
@@ -27,7 +27,7 @@ def blocked(engine: Admission, command: BlockSeats) -> SeatsBlocked:
     return outcome
 
 
-def test_a_free_seat_is_blocked_and_put_back(world: World, engine: Admission) -> None:
+def test_a_free_seat_can_be_blocked_and_unblocked(world: World, engine: Admission) -> None:
     venue = theatre(world)
     done = blocked(engine, venue.block("Stalls A 1", "Stalls A 2", reason="camera"))
     assert [seat.id for seat in done.changed] == list(venue.seat_ids("Stalls A 1", "Stalls A 2"))
@@ -80,7 +80,7 @@ def test_blocking_a_held_seat_ends_its_hold(world: World, engine: Admission) -> 
     assert refusal.code is RefusalCode.INVALID_HOLD_STATE
 
 
-def test_a_lapsed_hold_on_a_blocked_seat_has_expired(world: World, engine: Admission) -> None:
+def test_blocking_a_seat_expires_the_lapsed_hold_on_it(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
     world.let_pass(venue, 601)
@@ -101,7 +101,7 @@ def test_blocking_several_seats_ends_each_of_their_holds_once(
     assert {world.seats(venue)[name].status for name in names} == {"blocked"}
 
 
-def test_a_sold_seat_that_was_blocked_is_sold_again_after_it(
+def test_a_blocked_sold_seat_is_sold_again_after_unblocking(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -132,9 +132,7 @@ def test_blocking_twice_changes_nothing(world: World, engine: Admission) -> None
     ]
 
 
-def test_blocking_and_holding_in_one_burst_go_in_their_order(
-    world: World, engine: Admission
-) -> None:
+def test_block_and_hold_commands_of_one_burst_run_in_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     commands: list[Command] = [
         venue.seats("Stalls A 1"),
@@ -151,7 +149,7 @@ def test_blocking_and_holding_in_one_burst_go_in_their_order(
     assert world.holds(venue)[held.hold.id].status == "cancelled"
 
 
-def test_seats_that_are_not_there_block_nothing(world: World, engine: Admission) -> None:
+def test_unknown_seats_fail_the_whole_block_command(world: World, engine: Admission) -> None:
     venue, other = theatre(world), theatre(world)
     command = venue.block("Stalls A 1")
     mixed = replace(command, seat_ids=(*command.seat_ids, *other.seat_ids("Stalls A 1")))
@@ -163,10 +161,10 @@ def test_seats_that_are_not_there_block_nothing(world: World, engine: Admission)
         assert world.facts(each) == []
 
 
-def test_a_block_with_less_capacity_than_seats_may_have_all_of_them_blocked(
+def test_all_seats_of_a_block_can_be_blocked_whatever_its_capacity(
     world: World, engine: Admission
 ) -> None:
-    """Blocking takes a seat out of the sale; it is no use of the capacity."""
+    """A blocked seat does not use capacity."""
     venue = theatre(world)
     blocked(engine, venue.block(*venue.places))
     assert world.pool(venue.pools["Stalls capacity"]).free == 4

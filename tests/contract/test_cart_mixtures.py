@@ -1,5 +1,4 @@
-"""Carts that mix things up: seats that change their item, their type, their price or their hold,
-and several changes at once. On every store alike."""
+"""Carts whose seats change item, ticket type, price or hold, on every store."""
 
 from dataclasses import replace
 
@@ -38,9 +37,7 @@ def club(world: World, policy: HoldPolicy, total: int = 10) -> Venue:
     return world.build(Plan({"floor": total}, types, policy))
 
 
-def test_a_seat_that_one_item_names_is_not_another_items_too(
-    world: World, engine: Admission
-) -> None:
+def test_a_seat_named_by_one_item_leaves_the_other_item(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"best": ("adult", 1)}))
     (name,) = venue.names_of(hold)
@@ -53,7 +50,7 @@ def test_a_seat_that_one_item_names_is_not_another_items_too(
     assert (len(held_seats(world, venue)), after.total.minor) == (2, 9000)
 
 
-def test_a_cart_whose_seats_changed_their_item_is_paid_for(world: World, engine: Admission) -> None:
+def test_a_cart_whose_seats_moved_between_items_converts(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"best": ("adult", 1)}))
     (name,) = venue.names_of(hold)
@@ -63,7 +60,7 @@ def test_a_cart_whose_seats_changed_their_item_is_paid_for(world: World, engine:
     assert world.seats(venue)[name].status == "sold"
 
 
-def test_holds_that_end_together_with_such_a_cart_end_all(world: World, engine: Admission) -> None:
+def test_a_cart_whose_seats_moved_expires_with_others(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"best": ("adult", 1)}))
     (name,) = venue.names_of(hold)
@@ -75,7 +72,7 @@ def test_holds_that_end_together_with_such_a_cart_end_all(world: World, engine: 
     assert not held_seats(world, venue)
 
 
-def test_a_seat_may_change_its_ticket_type(world: World, engine: Admission) -> None:
+def test_a_held_seat_can_change_its_ticket_type(world: World, engine: Admission) -> None:
     venue = theatre(world)
     world.set_price(venue, "child", 2000)
     name = "Stalls A 2"
@@ -88,9 +85,7 @@ def test_a_seat_may_change_its_ticket_type(world: World, engine: Admission) -> N
     assert world.hold(venue, hold.id) == after
 
 
-def test_a_seat_may_change_the_price_that_the_platform_names(
-    world: World, engine: Admission
-) -> None:
+def test_a_held_seat_can_change_its_custom_price(world: World, engine: Admission) -> None:
     venue = theatre(world)
     name = "Stalls A 2"
     placed(engine, venue.fill("basket", {"a": venue.these(name, ticket_type="adult")}))
@@ -100,7 +95,7 @@ def test_a_seat_may_change_the_price_that_the_platform_names(
     assert world.seats(venue)[name].hold_id == after.id
 
 
-def test_a_late_payment_takes_nothing_from_the_cart_that_was_renewed(
+def test_a_late_payment_takes_nothing_from_the_renewed_cart(
     world: World, engine: Admission
 ) -> None:
     venue = club(world, HoldPolicy(ttl_seconds=60, late_payment_seconds=600))
@@ -116,7 +111,7 @@ def test_a_late_payment_takes_nothing_from_the_cart_that_was_renewed(
     assert (pool.held, pool.sold) == (0, 1)
 
 
-def test_what_was_paid_late_is_no_cart(world: World, engine: Admission) -> None:
+def test_a_hold_revived_by_late_payment_has_no_cart(world: World, engine: Admission) -> None:
     venue = club(world, HoldPolicy(ttl_seconds=60, late_payment_seconds=600))
     lapsed = placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
     world.let_pass(venue, 61)
@@ -126,7 +121,7 @@ def test_what_was_paid_late_is_no_cart(world: World, engine: Admission) -> None:
     assert (revived.status, revived.cart) == (HoldStatus.CONVERTED, None)
 
 
-def test_who_may_have_one_hold_only_adds_no_such_thing_to_a_cart_beside_another(
+def test_a_cart_cannot_add_a_one_hold_only_type_while_another_hold_is_active(
     world: World, engine: Admission
 ) -> None:
     venue = club(world, HoldPolicy())
@@ -139,7 +134,7 @@ def test_who_may_have_one_hold_only_adds_no_such_thing_to_a_cart_beside_another(
     assert world.hold(venue, hold.id) == hold
 
 
-def test_a_cart_is_not_in_the_way_of_itself(world: World, engine: Admission) -> None:
+def test_a_cart_is_not_its_own_other_active_hold(world: World, engine: Admission) -> None:
     venue = club(world, HoldPolicy(one_active_hold=True))
     placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
     after = changed(engine, venue.fill("basket", {"a": ("standing", 2), "b": ("guest", 1)}))
@@ -147,7 +142,7 @@ def test_a_cart_is_not_in_the_way_of_itself(world: World, engine: Admission) -> 
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["a new cart", "a cart that has something"])
-def test_seats_of_a_hold_beside_the_cart_are_taken_over(
+def test_a_cart_takes_over_seats_of_the_same_holders_other_hold(
     world: World, engine: Admission, is_new: bool
 ) -> None:
     venue = theatre(world)
@@ -164,7 +159,7 @@ def test_seats_of_a_hold_beside_the_cart_are_taken_over(
 
 
 @pytest.mark.parametrize("more", ["a seat", "a standing place"])
-def test_a_hold_that_has_more_than_the_cart_asks_for_is_not_taken_over(
+def test_a_cart_does_not_take_over_part_of_a_hold(
     world: World, engine: Admission, more: str
 ) -> None:
     venue = theatre(world)
@@ -176,7 +171,7 @@ def test_a_hold_that_has_more_than_the_cart_asks_for_is_not_taken_over(
     assert live_holds(world, venue) == [beside]
 
 
-def test_the_seats_of_another_cart_are_not_taken_over(world: World, engine: Admission) -> None:
+def test_a_cart_does_not_take_over_seats_of_another_cart(world: World, engine: Admission) -> None:
     venue = theatre(world)
     other = placed(engine, venue.fill("other", {"a": venue.these("Stalls A 1")}))
     refusal = refused(engine, venue.fill("basket", {"a": venue.these("Stalls A 1")}))
@@ -184,7 +179,7 @@ def test_the_seats_of_another_cart_are_not_taken_over(world: World, engine: Admi
     assert live_holds(world, venue) == [other]
 
 
-def test_the_seats_of_another_person_are_not_taken_over(world: World, engine: Admission) -> None:
+def test_a_cart_does_not_take_over_seats_of_another_person(world: World, engine: Admission) -> None:
     venue = theatre(world)
     theirs = placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
     refusal = refused(engine, venue.fill("basket", {"a": venue.these("Stalls A 1")}))
@@ -192,7 +187,7 @@ def test_the_seats_of_another_person_are_not_taken_over(world: World, engine: Ad
     assert live_holds(world, venue) == [theirs]
 
 
-def test_a_hold_that_is_no_cart_takes_nothing_over(world: World, engine: Admission) -> None:
+def test_a_hold_without_a_cart_takes_over_no_seats(world: World, engine: Admission) -> None:
     venue = theatre(world)
     beside = placed(engine, venue.seats("Stalls A 1"))
     refusal = refused(engine, venue.seats("Stalls A 1", "Stalls A 2"))
@@ -200,7 +195,7 @@ def test_a_hold_that_is_no_cart_takes_nothing_over(world: World, engine: Admissi
     assert live_holds(world, venue) == [beside]
 
 
-def test_a_cart_that_is_emptied_waits_and_takes_its_seat_again_in_one_group(
+def test_one_group_can_empty_a_cart_let_it_wait_and_give_it_its_seat_again(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, HoldPolicy(waitlist=True))
@@ -221,7 +216,7 @@ def test_a_cart_that_is_emptied_waits_and_takes_its_seat_again_in_one_group(
     assert world.seats(venue)["Stalls A 1"] == SeatSeen("held", last.hold.id, 4)
 
 
-def test_a_cart_that_waits_is_made_smaller_though_nobody_may_have_so_many_any_more(
+def test_a_waiting_cart_can_shrink_to_a_quantity_above_a_lowered_maximum(
     world: World, engine: Admission
 ) -> None:
     policy = HoldPolicy(waitlist=True)

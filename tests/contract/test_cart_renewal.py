@@ -1,4 +1,4 @@
-"""A cart whose time ran out is renewed: a new hold of the same, with fresh time, if it is there."""
+"""Renewing an expired cart: a new hold for the same items, if they are available."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def items_of(hold: Hold) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("is_reaped", [False, True])
-def test_a_cart_is_renewed_after_its_end(world: World, engine: Admission, is_reaped: bool) -> None:
+def test_an_expired_cart_can_be_renewed(world: World, engine: Admission, is_reaped: bool) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", ITEMS))
     world.let_pass(venue, 601)
@@ -53,7 +53,7 @@ def test_a_cart_is_renewed_after_its_end(world: World, engine: Admission, is_rea
     ]
 
 
-def test_a_cart_is_filled_after_its_end_in_a_new_hold(world: World, engine: Admission) -> None:
+def test_filling_an_expired_cart_creates_a_new_hold(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"a": ("standing", 8)}))
     world.let_pass(venue, 601)
@@ -63,10 +63,10 @@ def test_a_cart_is_filled_after_its_end_in_a_new_hold(world: World, engine: Admi
     assert world.pool(venue.pools["floor"]).held == 9
 
 
-def test_renewing_twice_keeps_the_first_renewal(world: World, engine: Admission) -> None:
+def test_renewing_twice_returns_the_first_renewal(world: World, engine: Admission) -> None:
     venue = theatre(world)
     live = placed(engine, venue.fill("basket", ITEMS))
-    assert unchanged(engine, venue.renew("basket")) == live, "its time has not run out"
+    assert unchanged(engine, venue.renew("basket")) == live, "it has not expired"
     world.let_pass(venue, 601)
     key = venue.key()
     first = answer(engine, venue.renew("basket", key=key))
@@ -77,9 +77,7 @@ def test_renewing_twice_keeps_the_first_renewal(world: World, engine: Admission)
     assert world.pool(venue.pools["floor"]).held == 5
 
 
-def test_there_is_nothing_to_renew_of_a_cart_that_was_paid_emptied_or_never_filled(
-    world: World, engine: Admission
-) -> None:
+def test_a_paid_emptied_or_unknown_cart_cannot_be_renewed(world: World, engine: Admission) -> None:
     venue = theatre(world)
     paid = placed(engine, venue.fill("paid", ITEMS))
     converted(engine, venue.convert(paid.id))
@@ -91,7 +89,7 @@ def test_there_is_nothing_to_renew_of_a_cart_that_was_paid_emptied_or_never_fill
 
 
 @pytest.mark.parametrize("is_reaped", [False, True])
-def test_a_renewal_that_finds_too_few_is_refused_and_the_cart_has_no_hold(
+def test_a_renewal_that_finds_too_few_is_refused_and_leaves_no_hold(
     world: World, engine: Admission, is_reaped: bool
 ) -> None:
     venue = theatre(world)
@@ -108,7 +106,7 @@ def test_a_renewal_that_finds_too_few_is_refused_and_the_cart_has_no_hold(
     placed(engine, venue.fill("basket", {"a": ("standing", 4)}))
 
 
-def test_a_renewed_cart_pays_the_price_of_today(world: World, engine: Admission) -> None:
+def test_a_renewed_cart_gets_the_current_price(world: World, engine: Admission) -> None:
     venue = theatre(world)
     placed(engine, venue.fill("basket", {"a": ("standing", 2)}))
     world.set_price(venue, "standing", 6000)
@@ -119,7 +117,7 @@ def test_a_renewed_cart_pays_the_price_of_today(world: World, engine: Admission)
 
 
 @pytest.mark.parametrize("is_best_available", [False, True])
-def test_a_renewal_asks_for_the_very_seats_again(
+def test_a_renewal_asks_for_the_same_seats(
     world: World, engine: Admission, is_best_available: bool
 ) -> None:
     venue = theatre(world)
@@ -135,14 +133,14 @@ def test_a_renewal_asks_for_the_very_seats_again(
     assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
 
 
-def test_a_renewal_waits_where_the_policy_says_so(world: World, engine: Admission) -> None:
+def test_a_renewal_can_join_the_waitlist(world: World, engine: Admission) -> None:
     venue = theatre(world, HoldPolicy(waitlist=True))
     hold = placed(engine, venue.fill("basket", {"a": ("standing", 10)}))
     first = waiting(engine, venue.place(("standing", 4), holder=STRANGER))
     world.let_pass(venue, 601)
     new = waiting(engine, venue.renew("basket"))
     assert world.hold(venue, hold.id).status is HoldStatus.EXPIRED
-    assert world.hold(venue, first.id).status is HoldStatus.ACTIVE, "who waited comes first"
+    assert world.hold(venue, first.id).status is HoldStatus.ACTIVE, "the waitlist comes first"
     assert (new.cart, items_of(new), world.position(new)) == ("basket", {"a": 10}, 1)
     ask(engine, venue.release(first.id))
     active = world.hold(venue, new.id)
@@ -150,7 +148,7 @@ def test_a_renewal_waits_where_the_policy_says_so(world: World, engine: Admissio
     assert unchanged(engine, venue.renew("basket")) == active
 
 
-def test_a_cart_whose_place_in_line_ran_out_is_renewed_with_another(
+def test_a_cart_that_expired_on_the_waitlist_renews_to_the_end_of_it(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, HoldPolicy(3600, waitlist=True, waiting_seconds=300))

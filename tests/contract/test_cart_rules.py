@@ -1,4 +1,4 @@
-"""Whose cart it is, what ends its hold, and what its rows tell: on every store alike."""
+"""Cart ownership, cart endings, and their facts and audit rows, on every store."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -29,7 +29,7 @@ from tests.contract.worlds import PostgresWorld
 from tests.support.patience import PATIENT
 
 
-def test_the_cart_of_another_person_is_left_alone(world: World, engine: Admission) -> None:
+def test_nobody_can_change_the_cart_of_another_person(world: World, engine: Admission) -> None:
     venue = hall(world)
     hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
     for command in (
@@ -47,9 +47,7 @@ def test_the_cart_of_another_person_is_left_alone(world: World, engine: Admissio
     placed(engine, venue.fill("basket", {"a": ("adult", 3)}, holder=STRANGER))
 
 
-def test_an_address_that_is_told_later_is_the_one_to_write_to(
-    world: World, engine: Admission
-) -> None:
+def test_an_email_given_later_replaces_the_holders_email(world: World, engine: Admission) -> None:
     venue = hall(world)
     first, second = EmailAddress("first@example.com"), EmailAddress("second@example.com")
     items = {"a": ("adult", 2)}
@@ -60,7 +58,7 @@ def test_an_address_that_is_told_later_is_the_one_to_write_to(
     )
     assert world.hold(venue, hold.id) == named
     assert held(world, venue) == (2, 2, 0)
-    # Who does not say it again has not taken it back; only another one counts.
+    # Leaving the address out keeps it; only a different one replaces it.
     assert unchanged(engine, venue.fill("basket", items, holder=Holder(user_id="u1"))) == named
     assert unchanged(engine, venue.fill("basket", items, holder=Holder(first, "u1"))) == named
     more = venue.fill("basket", {"a": ("adult", 3)}, holder=Holder(second, "u1"))
@@ -68,15 +66,15 @@ def test_an_address_that_is_told_later_is_the_one_to_write_to(
     assert world.hold(venue, hold.id).holder == Holder(second, "u1")
 
 
-def test_who_waits_or_renews_may_tell_another_address_too(world: World, engine: Admission) -> None:
+def test_a_waiting_or_renewed_cart_accepts_a_new_email(world: World, engine: Admission) -> None:
     policy = HoldPolicy(waitlist=True, ttl_seconds=60)
     venue = world.build(Plan({"floor": 1}, {"standing": ("floor",)}, policy))
     items = {"a": ("standing", 1)}
     user, named = Holder(user_id="u1"), Holder(EmailAddress("me@example.com"), "u1")
     taken = placed(engine, venue.place(("standing", 1), holder=STRANGER))
     hold = waiting(engine, venue.fill("basket", items, holder=user))
-    told = waiting(engine, venue.fill("basket", items, holder=named))
-    assert (told.id, told.holder, told.waiting) == (hold.id, named, hold.waiting)
+    updated = waiting(engine, venue.fill("basket", items, holder=named))
+    assert (updated.id, updated.holder, updated.waiting) == (hold.id, named, hold.waiting)
     ask(engine, venue.release(taken.id))
     assert world.hold(venue, hold.id).holder == named
     world.let_pass(venue, 62)
@@ -85,7 +83,7 @@ def test_who_waits_or_renews_may_tell_another_address_too(world: World, engine: 
     assert world.hold(venue, renewed.id).holder == other
 
 
-def test_a_cart_is_of_one_session_at_a_time(world: World, engine: Admission) -> None:
+def test_a_cart_belongs_to_one_session_at_a_time(world: World, engine: Admission) -> None:
     venue = hall(world)
     other = world.build(Plan({"floor": 5}, {"standing": ("floor",)}), beside=venue)
     hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
@@ -97,7 +95,7 @@ def test_a_cart_is_of_one_session_at_a_time(world: World, engine: Admission) -> 
     placed(engine, other.fill("basket", {"a": ("standing", 1)}))
 
 
-def test_who_may_have_one_hold_may_take_a_seat_instead_of_waiting(
+def test_a_waiting_cart_can_take_a_seat_instead_under_the_one_hold_rule(
     world: World, engine: Admission
 ) -> None:
     policy = HoldPolicy(waitlist=True, one_active_hold=True)
@@ -112,16 +110,14 @@ def test_who_may_have_one_hold_may_take_a_seat_instead_of_waiting(
     assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
 
 
-def test_two_carts_of_one_name_in_two_organizations_are_two(
-    world: World, engine: Admission
-) -> None:
+def test_two_organizations_can_use_the_same_cart_id(world: World, engine: Admission) -> None:
     one, other = hall(world), hall(world)
     placed(engine, one.fill("basket", {"a": ("adult", 2)}))
     placed(engine, other.fill("basket", {"a": ("adult", 3)}, holder=STRANGER))
     assert (held(world, one)[0], held(world, other)[0]) == (2, 3)
 
 
-def test_an_empty_cart_lets_go_of_its_hold_and_emptying_it_twice_is_no_error(
+def test_emptying_a_cart_releases_its_hold_and_can_be_repeated(
     world: World, engine: Admission
 ) -> None:
     venue = hall(world)
@@ -139,7 +135,9 @@ def test_an_empty_cart_lets_go_of_its_hold_and_emptying_it_twice_is_no_error(
 
 
 @pytest.mark.parametrize("by", ["the end of the sale", "a cancelled event"])
-def test_less_is_always_possible_and_more_is_not(world: World, engine: Admission, by: str) -> None:
+def test_a_cart_can_shrink_after_the_sale_but_not_grow(
+    world: World, engine: Admission, by: str
+) -> None:
     venue = hall(world)
     hold = placed(engine, venue.fill("basket", {"a": ("adult", 3), "b": ("child", 1)}))
     if by == "the end of the sale":
@@ -158,7 +156,7 @@ def test_less_is_always_possible_and_more_is_not(world: World, engine: Admission
     assert contents(after) == [("a", 1, 4500)]
 
 
-def test_a_cart_that_changed_in_checkout_is_not_paid_for_with_the_old_total(
+def test_a_cart_changed_during_checkout_refuses_the_old_total(
     world: World, engine: Admission
 ) -> None:
     venue = hall(world)
@@ -176,10 +174,10 @@ def test_a_cart_that_changed_in_checkout_is_not_paid_for_with_the_old_total(
     assert len(order.tickets) == 3
     assert world.pool(venue.pools["house"]).sold == 3
     new = placed(engine, venue.fill("basket", {"a": ("adult", 1)}))
-    assert new.id != hold.id, "what is paid is no longer the cart's"
+    assert new.id != hold.id, "a converted hold leaves its cart"
 
 
-def test_a_hold_of_a_cart_is_released_like_any_other(world: World, engine: Admission) -> None:
+def test_the_hold_of_a_cart_can_be_released_like_any_other(world: World, engine: Admission) -> None:
     venue = hall(world)
     hold = placed(engine, venue.fill("basket", {"a": ("adult", 2)}))
     ask(engine, venue.release(hold.id))
@@ -187,7 +185,7 @@ def test_a_hold_of_a_cart_is_released_like_any_other(world: World, engine: Admis
     assert placed(engine, venue.fill("basket", {"a": ("adult", 2)})).id != hold.id
 
 
-def test_the_rows_tell_what_a_cart_had_and_with_which_call(database_url: str) -> None:
+def test_audit_rows_show_what_a_cart_had_and_the_call_that_changed_it(database_url: str) -> None:
     world = PostgresWorld(database_url)
     venue = hall(world)
     engine = Admission(world.store, PATIENT)

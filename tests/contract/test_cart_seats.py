@@ -1,4 +1,5 @@
-"""Carts with seats: what is given up is free at once, what comes is found or refused as a whole."""
+"""Carts with seats: seats given up are free at once, and a change succeeds as a whole or not at
+all."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -31,9 +32,7 @@ def held_seats(world: World, venue: Venue) -> set[str]:
     return {name for name, seat in world.seats(venue).items() if seat.status == "held"}
 
 
-def test_seats_that_stay_are_not_touched_and_the_others_change_hands(
-    world: World, engine: Admission
-) -> None:
+def test_a_change_keeps_common_seats_and_swaps_the_others(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"a": venue.these("Stalls A 1", "Stalls A 2")}))
     facts, audit = len(world.facts(venue)), len(world.audit(venue))
@@ -41,7 +40,7 @@ def test_seats_that_stay_are_not_touched_and_the_others_change_hands(
     assert venue.names_of(after) == ["Stalls A 2", "Stalls A 3"]
     assert held_seats(world, venue) == {"Stalls A 2", "Stalls A 3"}
     seats = world.seats(venue)
-    assert seats["Stalls A 2"] == SeatSeen("held", hold.id, 2), "nothing happened to it"
+    assert seats["Stalls A 2"] == SeatSeen("held", hold.id, 2), "it was not touched"
     assert seats["Stalls A 3"] == SeatSeen("held", hold.id, 2)
     assert world.held_until(venue)["Stalls A 3"] == hold.expires_at
     given, got = venue.seat_ids("Stalls A 1", "Stalls A 3")
@@ -59,7 +58,7 @@ def test_seats_that_stay_are_not_touched_and_the_others_change_hands(
     assert world.pool(venue.pools["Stalls capacity"]).held == 3
 
 
-def test_a_seat_may_go_from_one_item_to_another(world: World, engine: Admission) -> None:
+def test_a_seat_can_move_from_one_item_to_another(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(
         engine,
@@ -81,7 +80,7 @@ def test_a_seat_may_go_from_one_item_to_another(world: World, engine: Admission)
     assert world.hold(venue, hold.id) == after
 
 
-def test_best_seats_grow_and_shrink(world: World, engine: Admission) -> None:
+def test_an_item_of_best_seats_can_grow_and_shrink(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"a": ("seat", 2)}))
     first = venue.names_of(hold)
@@ -96,7 +95,7 @@ def test_best_seats_grow_and_shrink(world: World, engine: Admission) -> None:
     assert unchanged(engine, venue.fill("basket", {"a": ("seat", 1)})) == less
 
 
-def test_best_seats_stay_when_the_item_grows_within_its_block(
+def test_an_item_keeps_its_seats_when_it_grows_within_its_block(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -111,7 +110,7 @@ def test_best_seats_stay_when_the_item_grows_within_its_block(
     assert len(held_seats(world, venue)) == 2
 
 
-def test_accessible_places_are_counted_once(world: World, engine: Admission) -> None:
+def test_accessible_seats_are_counted_once(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.fill("basket", {"a": venue.some("seat", 2, accessible=1)}))
     assert "Stalls A 1" in venue.names_of(hold)
@@ -124,7 +123,7 @@ def row_with_accessible(world: World, *accessible: str, pools: Mapping[str, int]
     return world.build(Plan(pools, {}, hall=hall))
 
 
-def test_of_fewer_seats_the_accessible_one_stays(world: World, engine: Admission) -> None:
+def test_a_shrinking_item_keeps_its_accessible_seat(world: World, engine: Admission) -> None:
     venue = row_with_accessible(world, "S A 4", pools={})
     placed(engine, venue.fill("basket", {"a": venue.some("seat", 3, accessible=1)}))
     wish = venue.fill("basket", {"a": venue.some("seat", 1, accessible=1)})
@@ -135,7 +134,7 @@ def test_of_fewer_seats_the_accessible_one_stays(world: World, engine: Admission
 
 
 @pytest.mark.parametrize(("place", "together"), [(3, False), (4, True), (2, False)])
-def test_where_a_pool_has_fewer_the_accessible_seat_stays(
+def test_an_item_limited_by_a_pool_keeps_its_accessible_seat(
     world: World, engine: Admission, place: int, together: bool
 ) -> None:
     venue = row_with_accessible(world, f"S A {place}", pools={"few": 2})
@@ -146,14 +145,14 @@ def test_where_a_pool_has_fewer_the_accessible_seat_stays(
     assert hold.is_adjacent
 
 
-def test_where_a_pool_has_fewer_both_accessible_seats_stay(world: World, engine: Admission) -> None:
+def test_an_item_limited_by_a_pool_keeps_two_accessible(world: World, engine: Admission) -> None:
     venue = row_with_accessible(world, "S A 1", "S A 4", pools={"few": 3})
     wish = venue.some("seat", 4, accessible=2, at_least=1)
     hold = placed(engine, venue.place(wish))
     assert venue.names_of(hold) == ["S A 1", "S A 2", "S A 4"]
 
 
-def test_an_item_that_asks_for_an_accessible_seat_gets_one_in_place_of_another(
+def test_an_item_swaps_a_seat_for_an_accessible_one_on_request(
     world: World, engine: Admission
 ) -> None:
     venue = row_with_accessible(world, "S A 3", pools={})
@@ -172,7 +171,7 @@ def test_an_item_that_asks_for_an_accessible_seat_gets_one_in_place_of_another(
 
 
 @pytest.mark.parametrize("least", [None, 1])
-def test_an_item_that_grows_gets_the_accessible_seat_that_it_asks_for(
+def test_a_growing_item_gets_the_accessible_seat_it_asks_for(
     world: World, engine: Admission, least: int | None
 ) -> None:
     venue = row_with_accessible(world, "S A 3", pools={})
@@ -196,14 +195,14 @@ def test_an_item_that_grows_gets_the_accessible_seat_that_it_asks_for(
     ],
 )
 @pytest.mark.parametrize("rows", [1, 2])
-def test_another_price_or_type_is_no_other_seat(
+def test_changing_price_or_type_keeps_the_seats(
     world: World,
     engine: Admission,
     before: dict[str, int],
     after: dict[str, tuple[str, int, int | None]],
     rows: int,
 ) -> None:
-    """Whether there are others or not."""
+    """Whether or not other seats are free."""
     hall = Hall(
         {"S": dict.fromkeys("AB"[:rows], 2)}, {"seat": (), "child": ()}, capacities={"S": 2}
     )
@@ -244,7 +243,7 @@ def test_each_item_keeps_its_own_seats(world: World, engine: Admission) -> None:
     assert len(held_seats(world, venue)) == 4
 
 
-def test_seats_that_are_not_side_by_side_are_given_up_for_others_that_are(
+def test_separated_seats_are_swapped_for_adjacent_ones_on_request(
     world: World, engine: Admission
 ) -> None:
     venue = world.build(Plan({}, {}, hall=Hall({"S": {"A": 1, "B": 1, "C": 2}}, {"seat": ()})))
@@ -259,7 +258,7 @@ def test_seats_that_are_not_side_by_side_are_given_up_for_others_that_are(
 
 
 @pytest.mark.parametrize("least", [None, 1])
-def test_an_item_of_another_type_that_needs_an_accessible_seat_gets_one(
+def test_an_item_that_changes_type_and_needs_an_accessible_seat_gets_one(
     world: World, engine: Admission, least: int | None
 ) -> None:
     hall = Hall({"S": {"A": 4}}, {"seat": (), "child": ()}, accessible=frozenset({"S A 1"}))
@@ -276,7 +275,7 @@ def test_an_item_of_another_type_that_needs_an_accessible_seat_gets_one(
     assert len(names & set(venue.names_of(hold))) == 2
 
 
-def test_seats_and_standing_places_change_together_or_not_at_all(
+def test_seats_and_standing_tickets_change_together_or_not_at_all(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -309,10 +308,10 @@ def test_seats_and_standing_places_change_together_or_not_at_all(
     ("ticket_type", "least", "found"),
     [("seat", 2, 4), ("seat", 4, 4), ("seat", 5, None), ("junior", 1, 3), ("junior", 4, None)],
 )
-def test_as_many_seats_as_there_are(
+def test_a_cart_gets_as_many_seats_as_are_available(
     world: World, engine: Admission, ticket_type: str, least: int, found: int | None
 ) -> None:
-    """Four seats are left, and three tickets for young people."""
+    """Four seats and three youth tickets are left."""
     hall = Hall({"Stalls": {"A": 6}}, {"seat": (), "junior": ("youth",)})
     venue = world.build(Plan({"youth": 3}, {}, hall=hall))
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
@@ -327,7 +326,7 @@ def test_as_many_seats_as_there_are(
     assert len(held_seats(world, venue)) == 2 + found
 
 
-def test_an_item_grows_by_as_many_seats_as_there_are(world: World, engine: Admission) -> None:
+def test_an_item_grows_by_as_many_seats_as_are_available(world: World, engine: Admission) -> None:
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 6}}, {"seat": ()})))
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))
     placed(engine, venue.fill("basket", {"a": ("seat", 2)}))
@@ -336,4 +335,4 @@ def test_an_item_grows_by_as_many_seats_as_there_are(world: World, engine: Admis
     refused(engine, venue.fill("basket", {"a": venue.some("seat", 6, at_least=5)}))
     assert world.hold(venue, more.id) == more
     wish = venue.fill("basket", {"a": venue.some("seat", 6, at_least=4)})
-    assert unchanged(engine, wish) == more, "what it has will do"
+    assert unchanged(engine, wish) == more, "its current seats suffice"

@@ -1,4 +1,4 @@
-"""A cart has at most one live hold, and that is what the cart says: on every store alike."""
+"""A cart has at most one live hold, which matches the cart's items. Runs on every store."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def hall(world: World, total: int = 10) -> Venue:
 
 
 def held(world: World, venue: Venue) -> tuple[int, int, int]:
-    """Of the house, by adults, by children."""
+    """Units held in the house, by adults and by children."""
     adults, children, house = (
         world.pool(venue.pools[name]).held for name in ("adults", "children", "house")
     )
@@ -37,7 +37,7 @@ def held(world: World, venue: Venue) -> tuple[int, int, int]:
 
 
 def contents(hold: Hold) -> list[tuple[str, int, int]]:
-    """Item, quantity and price of each line."""
+    """The item, quantity and price of each line."""
     return [
         (line.item.id if line.item else "", line.quantity, line.unit_price_minor)
         for line in hold.lines
@@ -49,7 +49,7 @@ def live_holds(world: World, venue: Venue) -> list[Hold]:
     return [world.hold(venue, id_) for id_ in ids]
 
 
-def test_a_cart_gets_a_hold_of_all_that_it_says(world: World, engine: Admission) -> None:
+def test_a_cart_gets_a_hold_for_all_its_items(world: World, engine: Admission) -> None:
     venue = hall(world)
     command = venue.fill("basket", {"a": ("adult", 2), "b": ("child", 1)})
     hold = placed(engine, command)
@@ -60,7 +60,7 @@ def test_a_cart_gets_a_hold_of_all_that_it_says(world: World, engine: Admission)
     assert held(world, venue) == (3, 2, 1)
 
 
-def test_quantities_that_change_quickly_leave_one_hold_of_the_last(
+def test_rapid_quantity_changes_leave_one_hold_with_the_last_quantity(
     world: World, engine: Admission
 ) -> None:
     venue = hall(world)
@@ -101,15 +101,15 @@ def test_a_cart_changes_its_hold_in_place(
         hold.expires_at,
         hold.warn_at,
         hold.held_at,
-    ), "the clock is not set back by a change"
-    said = sorted((item, quantity) for item, quantity, _ in contents(after))
-    assert said == sorted((item, quantity) for item, (_, quantity) in items.items())
+    ), "a change does not restart the timer"
+    found = sorted((item, quantity) for item, quantity, _ in contents(after))
+    assert found == sorted((item, quantity) for item, (_, quantity) in items.items())
     assert world.hold(venue, hold.id) == after
     assert held(world, venue) == units
     assert live_holds(world, venue) == [after]
 
 
-def test_lines_that_stay_keep_their_order_whatever_the_cart_says_first(
+def test_kept_lines_keep_their_order_whatever_the_order_of_items(
     world: World, engine: Admission
 ) -> None:
     venue = hall(world)
@@ -120,9 +120,7 @@ def test_lines_that_stay_keep_their_order_whatever_the_cart_says_first(
     assert world.hold(venue, hold.id) == after
 
 
-def test_a_full_house_does_not_keep_a_cart_from_changing_what_it_has(
-    world: World, engine: Admission
-) -> None:
+def test_a_cart_can_exchange_its_own_places_when_sold_out(world: World, engine: Admission) -> None:
     venue = hall(world, total=5)
     placed(engine, venue.fill("basket", {"a": ("adult", 5)}))
     after = changed(engine, venue.fill("basket", {"a": ("adult", 2), "b": ("child", 3)}))
@@ -141,7 +139,7 @@ def test_a_full_house_does_not_keep_a_cart_from_changing_what_it_has(
         ({"a": ("adult", 4), "b": ("adult", 5)}, RefusalCode.QUANTITY_ABOVE_MAXIMUM),
     ],
 )
-def test_a_change_that_is_refused_leaves_everything_as_it_was(
+def test_a_refused_change_leaves_the_cart_unchanged(
     world: World, engine: Admission, items: dict[str, tuple[str, int]], code: RefusalCode
 ) -> None:
     venue = hall(world)
@@ -156,7 +154,7 @@ def test_a_change_that_is_refused_leaves_everything_as_it_was(
     assert held(world, venue) == (10, 3, 7)
 
 
-def test_the_same_cart_again_changes_nothing(world: World, engine: Admission) -> None:
+def test_sending_the_same_cart_again_changes_nothing(world: World, engine: Admission) -> None:
     venue = hall(world)
     items = {"a": ("adult", 2), "b": ("child", 1)}
     hold = placed(engine, venue.fill("basket", items))
@@ -181,7 +179,7 @@ def test_a_cart_sent_again_with_its_key_gets_the_first_answer(
     assert contents(hold) == [("a", 3, 4500)], "the retry had no second effect"
 
 
-def test_what_stays_keeps_its_price_and_the_newest_is_given_up_first(
+def test_kept_units_keep_their_price_and_the_newest_are_dropped_first(
     world: World, engine: Admission
 ) -> None:
     venue = hall(world)
@@ -200,33 +198,33 @@ def test_what_stays_keeps_its_price_and_the_newest_is_given_up_first(
     assert contents(least) == [("a", 1, 4500)]
     world.set_price(venue, "adult", 4500)
     joined = changed(engine, venue.fill("basket", {"a": ("adult", 2)}))
-    assert contents(joined) == [("a", 2, 4500)], "what costs the same is one line"
+    assert contents(joined) == [("a", 2, 4500)], "units of the same price share a line"
 
 
-def test_a_price_that_the_platform_names_is_what_it_says(world: World, engine: Admission) -> None:
+def test_a_custom_price_replaces_the_catalog_price(world: World, engine: Admission) -> None:
     venue = hall(world)
     placed(engine, venue.fill("basket", {"a": venue.some("adult", 2, price=1000)}))
     same = unchanged(engine, venue.fill("basket", {"a": ("adult", 2)}))
-    assert contents(same) == [("a", 2, 1000)], "who names none leaves it as it was"
+    assert contents(same) == [("a", 2, 1000)], "without a custom price nothing changes"
     after = changed(engine, venue.fill("basket", {"a": venue.some("adult", 2, price=900)}))
     assert contents(after) == [("a", 2, 900)]
 
 
-def test_as_many_as_there_are(world: World, engine: Admission) -> None:
+def test_a_cart_gets_as_many_as_are_available(world: World, engine: Admission) -> None:
     venue = hall(world)
     placed(engine, venue.place(("adult", 7), holder=STRANGER))
     wish = {"a": venue.some("adult", 5, at_least=2)}
     hold = placed(engine, venue.fill("basket", wish))
     assert contents(hold) == [("a", 3, 4500)]
     facts = world.facts(venue)
-    assert unchanged(engine, venue.fill("basket", wish)) == hold, "there are no more of them"
+    assert unchanged(engine, venue.fill("basket", wish)) == hold, "no more are available"
     assert world.facts(venue) == facts
     refusal = refused(engine, venue.fill("basket", {"a": venue.some("adult", 5, at_least=4)}))
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
     assert world.hold(venue, hold.id) == hold
 
 
-def test_as_many_as_there_are_is_never_nothing(world: World, engine: Admission) -> None:
+def test_a_cart_that_would_get_nothing_is_refused(world: World, engine: Admission) -> None:
     venue = hall(world)
     placed(engine, venue.place(("adult", 8), holder=STRANGER))
     placed(engine, venue.place(("child", 2), holder=STRANGER))
@@ -235,7 +233,7 @@ def test_as_many_as_there_are_is_never_nothing(world: World, engine: Admission) 
     assert all(hold.holder == STRANGER for hold in live_holds(world, venue))
 
 
-def test_a_change_is_told_and_audited_once_with_what_changed(
+def test_a_change_leaves_one_fact_and_one_audit_row_with_the_difference(
     world: World, engine: Admission
 ) -> None:
     venue = hall(world)

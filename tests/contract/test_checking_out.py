@@ -1,4 +1,4 @@
-"""Going to pay: all holds of a checkout are extended once, or none, on every store alike."""
+"""Starting a checkout extends all its holds once, or none. Runs on every store."""
 
 from datetime import timedelta
 from types import ModuleType
@@ -28,14 +28,12 @@ def theatre(world: World, policy: HoldPolicy | None = None, beside: Venue | None
 
 
 def two_holds(engine: Admission, venue: Venue) -> tuple[Hold, Hold]:
-    """A seat, and two places to stand."""
+    """A hold of a seat and a hold of two standing tickets."""
     seat = placed(engine, venue.seats("Stalls A 1"))
     return seat, placed(engine, venue.place(("standing", 2)))
 
 
-def test_every_hold_of_a_checkout_is_extended_by_its_policy(
-    world: World, engine: Admission
-) -> None:
+def test_checkout_extends_every_hold_by_its_policy(world: World, engine: Admission) -> None:
     venue = theatre(world)
     seat, standing = two_holds(engine, venue)
     checkout = started(engine, venue.check_out(seat.id, standing.id))
@@ -52,7 +50,7 @@ def test_every_hold_of_a_checkout_is_extended_by_its_policy(
     assert kept.hold_ids == (seat.id, standing.id)
 
 
-def test_a_checkout_tells_of_each_hold_once(world: World, engine: Admission) -> None:
+def test_a_checkout_publishes_one_fact_per_hold(world: World, engine: Admission) -> None:
     venue = theatre(world)
     seat, standing = two_holds(engine, venue)
     facts, audit = len(world.facts(venue)), len(world.audit(venue))
@@ -67,7 +65,7 @@ def test_a_checkout_tells_of_each_hold_once(world: World, engine: Admission) -> 
     ]
 
 
-def test_a_second_click_finds_the_same_checkout_and_changes_nothing(
+def test_a_repeated_checkout_returns_the_first_and_changes_nothing(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -81,7 +79,7 @@ def test_a_second_click_finds_the_same_checkout_and_changes_nothing(
     assert world.facts(venue) == facts
 
 
-def test_both_clicks_of_one_group_get_one_checkout(world: World, engine: Admission) -> None:
+def test_two_clicks_in_one_group_share_one_checkout(world: World, engine: Admission) -> None:
     venue = theatre(world)
     seat, standing = two_holds(engine, venue)
     command = venue.check_out(seat.id, standing.id)
@@ -90,9 +88,7 @@ def test_both_clicks_of_one_group_get_one_checkout(world: World, engine: Admissi
     assert {world.holds(venue)[hold.id].version for hold in (seat, standing)} == {2}
 
 
-def test_going_to_pay_for_other_holds_extends_none_a_second_time(
-    world: World, engine: Admission
-) -> None:
+def test_a_checkout_with_more_holds_extends_no_hold_twice(world: World, engine: Admission) -> None:
     venue = theatre(world)
     seat, standing = two_holds(engine, venue)
     alone = started(engine, venue.check_out(seat.id))
@@ -120,7 +116,7 @@ def test_going_to_pay_for_other_holds_extends_none_a_second_time(
         (HoldPolicy(600, lifetime_max_seconds=600), 0),
     ],
 )
-def test_the_extension_is_what_the_policy_leaves_and_never_less_than_nothing(
+def test_checkout_extends_only_as_far_as_the_policy_allows(
     world: World, engine: Admission, policy: HoldPolicy, seconds: int
 ) -> None:
     venue = theatre(world, policy)
@@ -133,7 +129,7 @@ def test_the_extension_is_what_the_policy_leaves_and_never_less_than_nothing(
     assert fact.type == ("hold.extended" if seconds else "hold.changed")
 
 
-def test_who_extended_before_gets_no_more_than_the_longest_life(
+def test_an_extended_hold_never_exceeds_its_maximum_lifetime_in_checkout(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -143,7 +139,7 @@ def test_who_extended_before_gets_no_more_than_the_longest_life(
     assert after.expires_at == hold.expires_at + timedelta(seconds=600)
 
 
-def test_a_checkout_that_finds_a_hold_lapsed_leaves_the_others_alone(
+def test_a_checkout_with_an_expired_hold_leaves_the_others_unchanged(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -161,7 +157,7 @@ def test_a_checkout_that_finds_a_hold_lapsed_leaves_the_others_alone(
     assert world.checkout(venue, command.checkout_id) is None
 
 
-def test_what_has_ended_otherwise_is_not_paid_for(world: World, engine: Admission) -> None:
+def test_ended_holds_cannot_be_checked_out(world: World, engine: Admission) -> None:
     venue = theatre(world)
     seat, standing = two_holds(engine, venue)
     ask(engine, venue.release(standing.id))
@@ -172,7 +168,7 @@ def test_what_has_ended_otherwise_is_not_paid_for(world: World, engine: Admissio
     assert refusal.details == {"current_status": "converted"}
 
 
-def test_a_strangers_hold_among_ones_own_is_not_found(world: World, engine: Admission) -> None:
+def test_a_checkout_with_another_persons_hold_is_not_found(world: World, engine: Admission) -> None:
     venue = theatre(world)
     mine, _ = two_holds(engine, venue)
     theirs = placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
@@ -185,9 +181,7 @@ def test_a_strangers_hold_among_ones_own_is_not_found(world: World, engine: Admi
     assert world.holds(venue)[mine.id].version == 1
 
 
-def test_two_sessions_are_paid_together_and_two_currencies_apart(
-    world: World, engine: Admission
-) -> None:
+def test_a_checkout_can_span_sessions_but_not_currencies(world: World, engine: Admission) -> None:
     venue = theatre(world)
     evening = theatre(world, beside=venue)
     abroad = world.build(
@@ -210,12 +204,12 @@ def test_one_key_starts_one_checkout(world: World, engine: Admission) -> None:
     assert again.body == first.body
 
 
-def test_a_checkout_of_nothing_is_refused(world: World, engine: Admission) -> None:
+def test_a_checkout_without_holds_is_refused(world: World, engine: Admission) -> None:
     venue = theatre(world)
     assert refused(engine, venue.check_out()).code is RefusalCode.EMPTY_CART
 
 
-def test_a_checkout_has_so_many_holds_and_each_of_them_once() -> None:
+def test_a_checkout_has_a_maximum_of_distinct_holds() -> None:
     venue = empty_venue(Plan({}, {}))
     hold_id = HoldId(uuid4())
     many = [HoldId(uuid4()) for _ in range(HOLDS_PER_CHECKOUT_MAX + 1)]
@@ -233,13 +227,13 @@ PLANNING = (start_checkout, convert_holds)
 
 
 @pytest.mark.parametrize("modules", [(extension,), PLANNING], ids=["decided", "planned"])
-def test_what_no_order_could_have_is_refused_before_anybody_pays(
+def test_a_checkout_too_large_for_an_order_is_refused(
     world: World,
     engine: Admission,
     monkeypatch: pytest.MonkeyPatch,
     modules: tuple[ModuleType, ...],
 ) -> None:
-    """It is noticed when it is planned; should that look have been wrong, when it is decided."""
+    """Planning refuses it; if its survey was stale, the decision does."""
     venue = theatre(world)
     holds = [placed(engine, venue.seats(seat)) for seat in ("Stalls A 1", "Stalls A 3")]
     ids = [hold.id for hold in holds]
@@ -252,7 +246,7 @@ def test_what_no_order_could_have_is_refused_before_anybody_pays(
     assert [world.hold(venue, hold.id) for hold in holds] == holds
 
 
-def test_an_order_may_have_as_many_seats_as_the_limit_says(
+def test_an_order_can_have_as_many_seats_as_the_limit(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     venue = theatre(world)

@@ -1,4 +1,4 @@
-"""Paid holds become an order, whole or not at all, on every store alike."""
+"""Paid holds become one order, as a whole or not at all. Runs on every store."""
 
 from collections import Counter
 from dataclasses import replace
@@ -56,9 +56,7 @@ def test_a_paid_hold_becomes_an_order_with_a_ticket_for_each_unit(
     )
 
 
-def test_what_is_paid_for_is_sold_everywhere_and_never_lapses(
-    world: World, engine: Admission
-) -> None:
+def test_a_converted_hold_is_sold_and_never_expires(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.place(venue.these("Stalls A 1"), ("standing", 2)))
     converted(engine, venue.convert(hold.id))
@@ -78,7 +76,7 @@ def test_what_is_paid_for_is_sold_everywhere_and_never_lapses(
     assert refusal.code is RefusalCode.BLOCK_AT_CAPACITY
 
 
-def test_a_conversion_is_told_of_the_hold_its_seats_and_then_the_order(
+def test_a_conversion_publishes_the_hold_then_its_seats_then_the_order(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -123,13 +121,13 @@ def test_several_holds_of_several_sessions_become_one_order(
     assert world.orders(venue) == {order.id: order}
 
 
-def test_codes_are_long_distinct_and_follow_from_nothing_that_is_told(
+def test_ticket_codes_are_long_distinct_and_not_derivable_from_public_data(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
     holds = [placed(engine, venue.place(("standing", 5))) for _ in range(2)]
     purchases = [a_purchase(), a_purchase()]
-    # The same order id with another secret has other codes, so the id does not give them away.
+    # The same order id with another secret gives other codes: the id does not reveal them.
     other = replace(purchases[1], order_id=purchases[0].order_id)
     orders = [
         converted(engine, venue.convert(hold.id, purchase=purchase)).order
@@ -146,7 +144,7 @@ def test_codes_are_long_distinct_and_follow_from_nothing_that_is_told(
     assert not {ticket.code for ticket in again.tickets} & {t.code for t in orders[0].tickets}
 
 
-def test_attendees_go_with_the_tickets_in_their_order(world: World, engine: Admission) -> None:
+def test_attendees_are_assigned_to_tickets_in_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.place(("standing", 3)))
     ada = Attendee("Ada", EmailAddress("ada@example.com"))
@@ -156,7 +154,7 @@ def test_attendees_go_with_the_tickets_in_their_order(world: World, engine: Admi
     assert world.orders(venue) == {order.id: order}
 
 
-def test_fewer_attendees_than_tickets_will_do_and_more_will_not(
+def test_an_order_accepts_fewer_attendees_than_tickets_but_not_more(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -169,9 +167,7 @@ def test_fewer_attendees_than_tickets_will_do_and_more_will_not(
     assert [ticket.attendee for ticket in order.tickets] == [ada, None]
 
 
-def test_one_lapsed_hold_among_others_and_nothing_is_converted(
-    world: World, engine: Admission
-) -> None:
+def test_one_expired_hold_prevents_the_whole_conversion(world: World, engine: Admission) -> None:
     venue = theatre(world)
     lapsed = placed(engine, venue.place(("standing", 2)))
     world.let_pass(venue, 300)
@@ -187,7 +183,7 @@ def test_one_lapsed_hold_among_others_and_nothing_is_converted(
     assert world.pool(venue.pools["floor"]).sold == 0
 
 
-def test_who_pays_twice_is_told_of_the_first_order(world: World, engine: Admission) -> None:
+def test_paying_twice_returns_the_first_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     holds = [placed(engine, venue.place(("standing", 1))) for _ in range(2)]
     ids = [hold.id for hold in holds]
@@ -201,20 +197,18 @@ def test_who_pays_twice_is_told_of_the_first_order(world: World, engine: Admissi
     assert list(world.orders(venue)) == [order.id]
 
 
-def test_two_payments_of_one_group_make_one_order(world: World, engine: Admission) -> None:
+def test_two_payments_in_one_group_make_one_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 1"))
     futures = [engine.submit(venue.convert(hold.id)) for _ in range(10)]
     outcomes = [future.result(60).outcome for future in futures]
     (made,) = [outcome.order.id for outcome in outcomes if isinstance(outcome, Converted)]
-    told = [outcome.order_id for outcome in outcomes if isinstance(outcome, AlreadyConverted)]
-    assert told == [made] * 9
+    repeated = [outcome.order_id for outcome in outcomes if isinstance(outcome, AlreadyConverted)]
+    assert repeated == [made] * 9
     assert list(world.orders(venue)) == [made]
 
 
-def test_a_hold_that_another_order_has_is_not_paid_for_again(
-    world: World, engine: Admission
-) -> None:
+def test_a_hold_of_another_order_cannot_be_converted_again(world: World, engine: Admission) -> None:
     venue = theatre(world)
     holds = [placed(engine, venue.place(("standing", 1))) for _ in range(3)]
     for hold in holds[:2]:
@@ -236,7 +230,7 @@ def test_one_key_makes_one_order_and_repeats_its_answer(world: World, engine: Ad
     assert len(world.orders(venue)) == 1
 
 
-def test_what_was_let_go_is_not_paid_for(world: World, engine: Admission) -> None:
+def test_a_released_hold_cannot_be_converted(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.place(("standing", 1)))
     ask(engine, venue.release(hold.id))
@@ -245,7 +239,7 @@ def test_what_was_let_go_is_not_paid_for(world: World, engine: Admission) -> Non
     assert refusal.details == {"current_status": "cancelled"}
 
 
-def test_what_is_paid_for_is_not_let_go(world: World, engine: Admission) -> None:
+def test_a_converted_hold_cannot_be_released(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.place(("standing", 1)))
     converted(engine, venue.convert(hold.id))
@@ -254,7 +248,7 @@ def test_what_is_paid_for_is_not_let_go(world: World, engine: Admission) -> None
     assert world.pool(venue.pools["floor"]).sold == 1
 
 
-def test_a_strangers_hold_is_not_found_nor_another_organizations(
+def test_holds_of_other_people_and_organizations_are_not_found(
     world: World, engine: Admission
 ) -> None:
     venue, other = theatre(world), theatre(world)
@@ -267,7 +261,7 @@ def test_a_strangers_hold_is_not_found_nor_another_organizations(
         assert refused(engine, command).code is RefusalCode.HOLD_NOT_FOUND
     converted(engine, venue.convert(hold.id, holder=BUYER))
     refusal = refused(engine, venue.convert(hold.id, holder=STRANGER))
-    assert refusal.code is RefusalCode.HOLD_NOT_FOUND, "nor is a stranger told of the order"
+    assert refusal.code is RefusalCode.HOLD_NOT_FOUND, "another person does not learn of the order"
 
 
 @pytest.mark.parametrize("mixed", ["holders", "currencies"])
@@ -286,7 +280,7 @@ def test_one_order_has_one_holder_and_one_currency(
     assert world.orders(venue) == {}
 
 
-def test_one_order_has_only_so_many_tickets(world: World, engine: Admission) -> None:
+def test_an_order_has_a_maximum_number_of_tickets(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 30_000}, {"adult": ("floor",), "child": ("floor",)})
     half = TICKETS_PER_ORDER_MAX // 2
     refusal = refused(engine, venue.place(("adult", half), ("child", half + 1)))
@@ -302,7 +296,7 @@ def test_one_order_has_only_so_many_tickets(world: World, engine: Admission) -> 
     assert len({ticket.code for ticket in order.tickets}) == TICKETS_PER_ORDER_MAX
 
 
-def test_nothing_is_sold_of_a_cancelled_event(world: World, engine: Admission) -> None:
+def test_holds_of_a_cancelled_event_cannot_be_converted(world: World, engine: Admission) -> None:
     venue = theatre(world)
     paid, unpaid = (placed(engine, venue.place(("standing", 1))) for _ in range(2))
     order = converted(engine, venue.convert(paid.id)).order

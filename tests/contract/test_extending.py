@@ -1,4 +1,4 @@
-"""Making a hold last longer, and warning its holder before the end, on every store alike."""
+"""Extending holds and warning holders before the end, on every store."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -24,11 +24,11 @@ def theatre(world: World, policy: HoldPolicy | None = None) -> Venue:
 
 
 def a_hold(engine: Admission, venue: Venue) -> Hold:
-    """Two seats and three places to stand."""
+    """A hold of two seats and three standing tickets."""
     return placed(engine, venue.place(venue.these("Stalls A 1", "Stalls A 2"), ("standing", 3)))
 
 
-def test_a_holder_makes_a_hold_last_longer(world: World, engine: Admission) -> None:
+def test_a_holder_can_extend_a_hold(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     after = extended(engine, venue.extend(hold.id, 120))
@@ -37,7 +37,7 @@ def test_a_holder_makes_a_hold_last_longer(world: World, engine: Admission) -> N
     assert world.hold(venue, hold.id) == after
 
 
-def test_the_places_are_kept_until_the_new_end(world: World, engine: Admission) -> None:
+def test_an_extended_hold_keeps_its_places_to_the_end(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     after = extended(engine, venue.extend(hold.id, 120))
@@ -49,9 +49,7 @@ def test_the_places_are_kept_until_the_new_end(world: World, engine: Admission) 
     assert until["Stalls A 3"] is None
 
 
-def test_an_extended_hold_is_not_taken_over_at_its_first_end(
-    world: World, engine: Admission
-) -> None:
+def test_an_extended_hold_survives_its_first_expiry_time(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     extended(engine, venue.extend(hold.id, 120))
@@ -63,7 +61,7 @@ def test_an_extended_hold_is_not_taken_over_at_its_first_end(
     placed(engine, venue.place(("standing", 10), holder=STRANGER))
 
 
-def test_an_extension_is_told_and_audited_once(world: World, engine: Admission) -> None:
+def test_an_extension_leaves_one_fact_and_one_audit_row(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     facts, audit = len(world.facts(venue)), len(world.audit(venue))
@@ -74,7 +72,7 @@ def test_an_extension_is_told_and_audited_once(world: World, engine: Admission) 
     ]
 
 
-def test_two_extensions_of_one_group_add_up(world: World, engine: Admission) -> None:
+def test_two_extensions_in_one_group_add_up(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     futures = [engine.submit(venue.extend(hold.id, seconds)) for seconds in (60, 30)]
@@ -85,7 +83,7 @@ def test_two_extensions_of_one_group_add_up(world: World, engine: Admission) -> 
     assert world.lapse(venue.pools["floor"]) == {after.expires_at: 3}
 
 
-def test_a_stranger_and_an_unknown_id_get_the_same_answer(world: World, engine: Admission) -> None:
+def test_holds_of_others_look_like_unknown_holds(world: World, engine: Admission) -> None:
     venue, other = theatre(world), theatre(world)
     hold = a_hold(engine, venue)
     answers = [
@@ -99,9 +97,7 @@ def test_a_stranger_and_an_unknown_id_get_the_same_answer(world: World, engine: 
     assert world.hold(venue, hold.id) == hold
 
 
-def test_a_holder_extends_up_to_the_longest_life_and_no_further(
-    world: World, engine: Admission
-) -> None:
+def test_a_holder_can_extend_up_to_the_maximum_lifetime(world: World, engine: Admission) -> None:
     venue = theatre(world, HoldPolicy(600, lifetime_max_seconds=700))
     hold = a_hold(engine, venue)
     after = extended(engine, venue.extend(hold.id, 500))
@@ -112,7 +108,7 @@ def test_a_holder_extends_up_to_the_longest_life_and_no_further(
     assert world.hold(venue, hold.id) == after
 
 
-def test_a_longest_life_that_is_over_already_makes_no_hold_shorter(
+def test_a_maximum_lifetime_already_exceeded_shortens_no_hold(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, HoldPolicy(600))
@@ -123,7 +119,7 @@ def test_a_longest_life_that_is_over_already_makes_no_hold_shorter(
     assert world.hold(venue, hold.id) == hold
 
 
-def test_an_operator_goes_beyond_the_policy(world: World, engine: Admission) -> None:
+def test_an_operator_can_extend_beyond_the_policy(world: World, engine: Admission) -> None:
     venue = theatre(world, HoldPolicy(600, lifetime_max_seconds=600))
     hold = a_hold(engine, venue)
     refused(engine, venue.extend(hold.id, 3600))
@@ -132,7 +128,9 @@ def test_an_operator_goes_beyond_the_policy(world: World, engine: Admission) -> 
 
 
 @pytest.mark.parametrize("is_operator", [False, True])
-def test_nobody_extends_what_has_lapsed(world: World, engine: Admission, is_operator: bool) -> None:
+def test_expired_holds_cannot_be_extended(
+    world: World, engine: Admission, is_operator: bool
+) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -142,7 +140,7 @@ def test_nobody_extends_what_has_lapsed(world: World, engine: Admission, is_oper
     assert refused(engine, command).code is RefusalCode.HOLD_EXPIRED
 
 
-def test_nobody_extends_what_has_ended(world: World, engine: Admission) -> None:
+def test_an_ended_hold_cannot_be_extended(world: World, engine: Admission) -> None:
     venue = theatre(world)
     released, paid = (placed(engine, venue.place(("standing", 1))) for _ in range(2))
     ask(engine, venue.release(released.id))
@@ -168,7 +166,7 @@ def test_a_holder_is_warned_once_before_the_end(world: World, engine: Admission)
     venue = theatre(world)
     hold = a_hold(engine, venue)
     assert hold.warn_at == hold.expires_at - timedelta(seconds=60)
-    assert warned(engine, venue.warn(hold.id)) == (), "it is too early"
+    assert warned(engine, venue.warn(hold.id)) == (), "too early"
     world.let_pass(venue, 545)
     facts, audit = len(world.facts(venue)), len(world.audit(venue))
     assert warned(engine, venue.warn(hold.id, HoldId(uuid4()))) == (hold.id,)
@@ -181,7 +179,7 @@ def test_a_holder_is_warned_once_before_the_end(world: World, engine: Admission)
     assert world.seats(venue)["Stalls A 1"].version == 2, "nothing changes for the seat"
 
 
-def test_an_extension_is_warned_of_anew(world: World, engine: Admission) -> None:
+def test_a_holder_is_warned_again_after_an_extension(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 545)
@@ -193,7 +191,7 @@ def test_an_extension_is_warned_of_anew(world: World, engine: Admission) -> None
     assert warned(engine, venue.warn(hold.id)) == (hold.id,)
 
 
-def test_nobody_is_warned_after_the_end(world: World, engine: Admission) -> None:
+def test_an_expired_hold_gets_no_warning(world: World, engine: Admission) -> None:
     venue = theatre(world)
     lapsed = a_hold(engine, venue)
     released = placed(engine, venue.place(("standing", 1)))
@@ -205,7 +203,7 @@ def test_nobody_is_warned_after_the_end(world: World, engine: Admission) -> None
 @pytest.mark.parametrize(
     "policy", [HoldPolicy(600, warning_seconds=0), HoldPolicy(60, warning_seconds=61)]
 )
-def test_nobody_is_warned_where_the_policy_leaves_no_time_for_it(
+def test_a_hold_too_short_for_a_warning_gets_none(
     world: World, engine: Admission, policy: HoldPolicy
 ) -> None:
     venue = theatre(world, policy)
@@ -216,7 +214,7 @@ def test_nobody_is_warned_where_the_policy_leaves_no_time_for_it(
     assert warned(engine, venue.warn(hold.id)) == ()
 
 
-def test_a_warning_waits_for_no_pool_and_no_seat(world: World, engine: Admission) -> None:
+def test_a_warning_needs_no_pool_or_seat_lock(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 545)

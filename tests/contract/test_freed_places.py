@@ -1,5 +1,5 @@
-"""What the facts say of freed places: a consumer that counts along never oversells. On every store
-alike."""
+"""The freed places that facts report: a consumer that counts along never oversells. Runs on every
+store."""
 
 from typing import Any
 
@@ -21,17 +21,17 @@ def club(world: World) -> Venue:
 
 
 def last_payload(world: World, venue: Venue, hold: Hold) -> tuple[str, dict[str, Any]]:
-    """Of the hold itself, not of its seats."""
-    told = [
+    """The payload of the hold's last fact, not of its seats'."""
+    payloads = [
         (type_, payload)
         for type_, payload in world.payloads(venue)
         if payload["hold_id"] == str(hold.id) and type_.startswith("hold.")
     ]
-    return told[-1]
+    return payloads[-1]
 
 
 def held_by_the_facts(world: World, venue: Venue) -> int:
-    """As an inventory counts that takes what is created and releases what has ended."""
+    """Count like an inventory that adds created holds and subtracts ended ones."""
     held = 0
     for type_, payload in world.payloads(venue):
         match type_:
@@ -43,7 +43,7 @@ def held_by_the_facts(world: World, venue: Venue) -> int:
 
 
 @pytest.mark.parametrize("ended_by", ["its holder", "time"])
-def test_a_party_that_only_waited_frees_nothing(
+def test_a_party_that_was_never_promoted_frees_nothing(
     world: World, engine: Admission, ended_by: str
 ) -> None:
     venue = club(world)
@@ -63,9 +63,7 @@ def test_a_party_that_only_waited_frees_nothing(
 
 
 @pytest.mark.parametrize("ended_by", ["its holder", "time"])
-def test_a_hold_that_was_promoted_frees_what_it_has(
-    world: World, engine: Admission, ended_by: str
-) -> None:
+def test_a_promoted_hold_frees_its_places(world: World, engine: Admission, ended_by: str) -> None:
     venue = club(world)
     held = placed(engine, venue.place(("standing", 4), holder=STRANGER))
     party = waiting(engine, venue.place(("standing", 3)))
@@ -81,7 +79,7 @@ def test_a_hold_that_was_promoted_frees_what_it_has(
     assert held_by_the_facts(world, venue) == 0
 
 
-def test_a_cart_says_how_many_places_each_change_frees(world: World, engine: Admission) -> None:
+def test_each_cart_change_reports_the_places_it_frees(world: World, engine: Admission) -> None:
     venue = club(world)
 
     def freed_by(*names: str, standing: int) -> tuple[int, int]:
@@ -98,9 +96,7 @@ def test_a_cart_says_how_many_places_each_change_frees(world: World, engine: Adm
     emptied(engine, venue.empty("basket"))
 
 
-def test_a_cart_that_waits_frees_nothing_when_it_asks_for_less(
-    world: World, engine: Admission
-) -> None:
+def test_a_waiting_cart_that_shrinks_frees_nothing(world: World, engine: Admission) -> None:
     venue = club(world)
     placed(engine, venue.place(("standing", 4), holder=STRANGER))
     waiting(engine, venue.fill("basket", {"a": ("standing", 3)}))
@@ -110,7 +106,7 @@ def test_a_cart_that_waits_frees_nothing_when_it_asks_for_less(
     assert payload["freed_quantity"] == 0
 
 
-def test_a_freed_seat_says_why_and_when(world: World, engine: Admission) -> None:
+def test_the_fact_of_a_freed_seat_has_reason_and_time(world: World, engine: Admission) -> None:
     venue = club(world)
     holds = [placed(engine, venue.seats(f"Stalls A {number}")) for number in (1, 3)]
     basket = placed(engine, venue.fill("basket", {"a": venue.these("Stalls A 5")}))

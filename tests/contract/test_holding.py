@@ -1,4 +1,4 @@
-"""What the engine promises, whatever store it stands on."""
+"""General admission holds, on every store."""
 
 import time
 from concurrent.futures import wait
@@ -28,7 +28,7 @@ def test_a_hold_takes_its_places_and_locks_its_price(world: World, engine: Admis
     assert world.pool(venue.pools["floor"]).held == 3
 
 
-def test_a_hold_lasts_for_its_policy_rounded_up_to_a_second(
+def test_a_hold_lasts_as_its_policy_says_rounded_up_to_a_second(
     world: World, engine: Admission
 ) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)}, ttl_seconds=300)
@@ -37,7 +37,7 @@ def test_a_hold_lasts_for_its_policy_rounded_up_to_a_second(
     assert timedelta(seconds=300) <= hold.expires_at - hold.created_at < timedelta(seconds=301)
 
 
-def test_what_is_not_there_is_refused_with_the_count(world: World, engine: Admission) -> None:
+def test_a_shortage_is_refused_with_the_available_quantity(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     placed(engine, venue.place(("standing", 9)))
     refusal = refused(engine, venue.place(("standing", 5)))
@@ -47,7 +47,7 @@ def test_what_is_not_there_is_refused_with_the_count(world: World, engine: Admis
     assert world.pool(venue.pools["floor"]).held == 9
 
 
-def test_several_lines_are_held_all_or_none(world: World, engine: Admission) -> None:
+def test_a_hold_gets_all_its_lines_or_none(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10, "balcony": 1}, {"standing": ("floor",), "box": ("balcony",)})
     refusal = refused(engine, venue.place(("standing", 2), ("box", 2)))
     assert refusal.details == {"available_quantity": 1}
@@ -109,7 +109,7 @@ def test_unknown_sessions_and_ticket_types_are_refused(world: World, engine: Adm
     assert refused(engine, mixed).code is RefusalCode.INVALID_TICKET_TYPE
 
 
-def test_a_released_hold_gives_its_places_back_once(world: World, engine: Admission) -> None:
+def test_a_released_hold_frees_its_places_once(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     hold = placed(engine, venue.place(("standing", 3)))
     released = ask(engine, venue.release(hold.id))
@@ -130,7 +130,7 @@ def test_an_unknown_or_foreign_hold_is_not_found(world: World, engine: Admission
     assert world.pool(venue.pools["floor"]).held == 3
 
 
-def test_a_lapsed_hold_blocks_nobody_though_no_reaper_came(world: World, engine: Admission) -> None:
+def test_an_expired_hold_blocks_nobody_without_the_reaper(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     lapsed = placed(engine, venue.place(("standing", 10)))
     refused(engine, venue.place(("standing", 1)))
@@ -145,9 +145,7 @@ def test_a_lapsed_hold_blocks_nobody_though_no_reaper_came(world: World, engine:
     ]
 
 
-def test_only_as_many_lapsed_holds_are_expired_as_are_needed(
-    world: World, engine: Admission
-) -> None:
+def test_only_as_many_lapsed_holds_expire_as_are_needed(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     oldest = placed(engine, venue.place(("standing", 4)))
     world.let_pass(venue, 5)
@@ -159,7 +157,7 @@ def test_only_as_many_lapsed_holds_are_expired_as_are_needed(
     assert world.pool(venue.pools["floor"]).held == 8
 
 
-def test_what_lapsed_counts_as_available_in_a_refusal(world: World, engine: Admission) -> None:
+def test_a_refusal_counts_lapsed_places_as_available(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     placed(engine, venue.place(("standing", 4)))
     world.let_pass(venue, 700)
@@ -167,9 +165,7 @@ def test_what_lapsed_counts_as_available_in_a_refusal(world: World, engine: Admi
     assert refusal.details == {"available_quantity": 10}
 
 
-def test_a_hold_larger_than_one_round_of_evictions_gets_through(
-    world: World, engine: Admission
-) -> None:
+def test_a_hold_can_need_more_than_one_round_of_evictions(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 200}, {"standing": ("floor",)})
     for outcome in [engine.submit(venue.place(("standing", 1))) for _ in range(200)]:
         assert isinstance(outcome.result(60).outcome, Placed)
@@ -178,14 +174,14 @@ def test_a_hold_larger_than_one_round_of_evictions_gets_through(
     assert world.pool(venue.pools["floor"]).held == 200
 
 
-def test_a_lapsed_hold_cannot_be_released(world: World, engine: Admission) -> None:
+def test_an_expired_hold_cannot_be_released(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     hold = placed(engine, venue.place(("standing", 4)))
     world.let_pass(venue, 601)
     assert refused(engine, venue.release(hold.id)).code is RefusalCode.HOLD_EXPIRED
 
 
-def test_expiring_leaves_live_holds_alone(world: World, engine: Admission) -> None:
+def test_expiring_does_not_touch_live_holds(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     lapsed = placed(engine, venue.place(("standing", 2)))
     world.let_pass(venue, 400)
@@ -238,7 +234,7 @@ def test_a_repeated_key_gets_the_first_answer_byte_for_byte(
     assert len(world.facts(venue)) == 2
 
 
-def test_a_key_with_another_request_is_refused(world: World, engine: Admission) -> None:
+def test_a_key_reused_for_another_request_is_refused(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     key = venue.key()
     placed(engine, venue.place(("standing", 2), key=key))
@@ -248,7 +244,7 @@ def test_a_key_with_another_request_is_refused(world: World, engine: Admission) 
     assert world.pool(venue.pools["floor"]).held == 2
 
 
-def test_a_refusal_that_may_pass_is_not_kept_for_its_key(world: World, engine: Admission) -> None:
+def test_a_temporary_refusal_is_not_stored_for_its_key(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 2}, {"standing": ("floor",)})
     key = venue.key()
     hold = placed(engine, venue.place(("standing", 2)))
@@ -257,7 +253,7 @@ def test_a_refusal_that_may_pass_is_not_kept_for_its_key(world: World, engine: A
     placed(engine, venue.place(("standing", 1), key=key))
 
 
-def test_a_refusal_that_is_final_is_kept_for_its_key(world: World, engine: Admission) -> None:
+def test_a_final_refusal_is_stored_for_its_key(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 2}, {"standing": ("floor",)})
     key = venue.key()
     first = answer(engine, venue.release(HoldId(uuid4()), key=key))
@@ -266,7 +262,7 @@ def test_a_refusal_that_is_final_is_kept_for_its_key(world: World, engine: Admis
     assert second.body == first.body
 
 
-def test_one_key_many_times_at_once_has_one_effect(world: World, engine: Admission) -> None:
+def test_concurrent_requests_with_one_key_have_one_effect(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     command = venue.place(("standing", 2), key=venue.key())
     futures = [engine.submit(command, render_plainly) for _ in range(20)]
@@ -276,7 +272,7 @@ def test_one_key_many_times_at_once_has_one_effect(world: World, engine: Admissi
     assert world.pool(venue.pools["floor"]).held == 2
 
 
-def test_an_id_that_the_client_chose_is_used_once(world: World, engine: Admission) -> None:
+def test_a_hold_id_chosen_by_the_client_is_used_once(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     hold_id = HoldId(uuid4())
     first = ask(engine, venue.place(("standing", 2), hold_id=hold_id))
@@ -293,9 +289,7 @@ def test_an_id_that_the_client_chose_is_used_once(world: World, engine: Admissio
     assert world.pool(venue.pools["floor"]).held == 2
 
 
-def test_an_id_that_comes_again_with_another_price_is_another_request(
-    world: World, engine: Admission
-) -> None:
+def test_a_repeated_hold_id_with_another_price_is_refused(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     command = venue.place(("standing", 2), hold_id=HoldId(uuid4()))
     ask_at = [replace(command.asks[0], unit_price_minor=price) for price in (100, 5, 100)]
@@ -307,7 +301,7 @@ def test_an_id_that_comes_again_with_another_price_is_another_request(
     assert again.is_repeat
 
 
-def test_two_organizations_may_choose_the_same_id(world: World, engine: Admission) -> None:
+def test_two_organizations_can_choose_the_same_hold_id(world: World, engine: Admission) -> None:
     one = world.venue({"floor": 10}, {"standing": ("floor",)})
     other = world.venue({"floor": 10}, {"standing": ("floor",)})
     hold_id = HoldId(uuid4())
@@ -318,7 +312,7 @@ def test_two_organizations_may_choose_the_same_id(world: World, engine: Admissio
     assert world.pool(other.pools["floor"]).held == 2
 
 
-def test_a_pool_that_a_stranger_locked_delays_only_those_who_need_it(
+def test_a_pool_locked_elsewhere_delays_only_commands_that_need_it(
     world: World, engine: Admission
 ) -> None:
     venue = world.venue({"floor": 10, "box": 10}, {"standing": ("floor",), "seat": ("box",)})
@@ -330,7 +324,7 @@ def test_a_pool_that_a_stranger_locked_delays_only_those_who_need_it(
     assert isinstance(waiting.result(60).outcome, Placed)
 
 
-def test_a_repeated_request_whose_first_is_stuck_is_told_so(
+def test_a_repeat_of_a_request_still_in_progress_is_refused(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.engine.group.SAME_KEY_WAIT_SECONDS", 0.3)
@@ -348,25 +342,23 @@ def test_a_repeated_request_whose_first_is_stuck_is_told_so(
 
 
 @pytest.mark.alone
-def test_who_waits_for_one_pool_keeps_no_other_from_its_buyers(
+def test_a_command_blocked_on_one_pool_does_not_block_other_pools(
     world: World, engine: Admission
 ) -> None:
-    """One buyer wants two pools, and a stranger sits on one of them. The other one sells on."""
+    """A buyer wants two pools, one of them locked elsewhere. The other keeps selling."""
     venue = world.venue({"x": 100, "z": 100}, {"both": ("x", "z"), "one": ("x",)})
     with world.locked_by_a_stranger(venue, venue.pools["z"]):
         greedy = engine.submit(venue.place(("both", 1)))
         started = time.monotonic()
         for _ in range(20):
             placed(engine, venue.place(("one", 1)))
-        # Held hostage, each of them would have waited for a lock timeout of a quarter of a second.
+        # With the pool locked, each buyer would wait a lock timeout of a quarter second.
         assert time.monotonic() - started < 3
         assert not greedy.done()
     assert isinstance(greedy.result(60).outcome, Placed)
 
 
-def test_whoever_waits_for_a_locked_pool_is_served_in_order(
-    world: World, engine: Admission
-) -> None:
+def test_commands_blocked_on_a_pool_run_in_order(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 3}, {"standing": ("floor",)})
     with world.locked_by_a_stranger(venue, venue.pools["floor"]):
         futures = []
@@ -378,7 +370,7 @@ def test_whoever_waits_for_a_locked_pool_is_served_in_order(
 
 
 @pytest.mark.parametrize("size", [1, 7, 128, 500])
-def test_a_burst_of_any_size_is_answered_whole(world: World, engine: Admission, size: int) -> None:
+def test_large_bursts_are_answered_completely(world: World, engine: Admission, size: int) -> None:
     venue = world.venue({"floor": size - 1 or 1}, {"standing": ("floor",)})
     futures = [engine.submit(venue.place(("standing", 1))) for _ in range(size)]
     won = sum(isinstance(future.result(60).outcome, Placed) for future in futures)

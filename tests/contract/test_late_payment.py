@@ -1,5 +1,5 @@
-"""A payment that comes after the end of its hold: by policy it still gets its places, where nobody
-else has them, on every store alike."""
+"""A payment after its hold expired: if the policy allows, it still gets its places while they are
+free. Runs on every store."""
 
 from datetime import timedelta
 
@@ -25,12 +25,12 @@ def theatre(world: World, policy: HoldPolicy = LATE, places: int = 10) -> Venue:
 
 
 def a_hold(engine: Admission, venue: Venue) -> Hold:
-    """A seat and two places to stand."""
+    """A hold of a seat and two standing tickets."""
     return placed(engine, venue.place(venue.these("Stalls A 1"), ("standing", 2)))
 
 
 def assert_gone(world: World, engine: Admission, venue: Venue, hold: Hold) -> None:
-    """The payment is refused, and nothing comes of it."""
+    """Check that the payment is refused without effect."""
     orders, facts = world.orders(venue), world.facts(venue)
     refusal = refused(engine, venue.convert(hold.id))
     assert refusal.code is RefusalCode.HOLD_EXPIRED
@@ -40,7 +40,7 @@ def assert_gone(world: World, engine: Admission, venue: Venue, hold: Hold) -> No
 
 
 @pytest.mark.parametrize("is_reaped", [False, True])
-def test_a_late_payment_gets_its_places_where_they_are_free(
+def test_a_late_payment_gets_its_places_if_they_are_free(
     world: World, engine: Admission, is_reaped: bool
 ) -> None:
     venue = theatre(world)
@@ -58,14 +58,14 @@ def test_a_late_payment_gets_its_places_where_they_are_free(
     assert done.order.hold_ids == (paid.id,)
     assert world.orders(venue) == {done.order.id: done.order}
     assert world.hold(venue, paid.id) == paid
-    assert world.holds(venue)[hold.id].status == "expired", "what has ended stays so"
+    assert world.holds(venue)[hold.id].status == "expired", "the old hold stays expired"
     assert world.seats(venue)["Stalls A 1"] == SeatSeen("sold", paid.id, 6)
     for name, units in (("floor", 2), ("Stalls capacity", 1)):
         pool = world.pool(venue.pools[name])
         assert (pool.held, pool.sold, world.lapse_units(pool.id)) == (0, units, 0)
 
 
-def test_a_late_payment_tells_first_of_the_end_then_of_the_new_hold(
+def test_a_late_payment_publishes_the_expiry_before_the_new_hold(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -93,7 +93,7 @@ def test_a_late_payment_tells_first_of_the_end_then_of_the_new_hold(
     ]
 
 
-def test_a_late_payment_that_is_told_twice_makes_one_order(world: World, engine: Admission) -> None:
+def test_a_late_payment_reported_twice_makes_one_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -106,7 +106,7 @@ def test_a_late_payment_that_is_told_twice_makes_one_order(world: World, engine:
     assert list(world.orders(venue)) == [order.id]
 
 
-def test_both_tellings_of_one_group_make_one_order(world: World, engine: Admission) -> None:
+def test_two_late_payments_in_one_group_make_one_order(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -119,7 +119,7 @@ def test_both_tellings_of_one_group_make_one_order(world: World, engine: Admissi
     assert len(world.orders(venue)) == 1
 
 
-def test_no_policy_for_it_and_a_late_payment_is_refused(world: World, engine: Admission) -> None:
+def test_a_late_payment_is_refused_without_a_policy(world: World, engine: Admission) -> None:
     venue = theatre(world, HoldPolicy(600))
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -128,7 +128,7 @@ def test_no_policy_for_it_and_a_late_payment_is_refused(world: World, engine: Ad
     assert_gone(world, engine, venue, hold)
 
 
-def test_a_payment_may_be_late_only_for_so_long(world: World, engine: Admission) -> None:
+def test_a_payment_that_is_too_late_is_refused(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold, other = a_hold(engine, venue), placed(engine, venue.place(("standing", 1)))
     world.let_pass(venue, 600 + 290)
@@ -137,7 +137,7 @@ def test_a_payment_may_be_late_only_for_so_long(world: World, engine: Admission)
     assert_gone(world, engine, venue, hold)
 
 
-def test_a_seat_that_somebody_has_meanwhile_stays_theirs(world: World, engine: Admission) -> None:
+def test_a_late_payment_takes_no_seat_from_its_new_holder(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -147,7 +147,7 @@ def test_a_seat_that_somebody_has_meanwhile_stays_theirs(world: World, engine: A
     assert_gone(world, engine, venue, hold)
 
 
-def test_a_seat_that_is_blocked_is_not_sold_late(world: World, engine: Admission) -> None:
+def test_a_late_payment_gets_no_blocked_seat(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)
@@ -157,7 +157,7 @@ def test_a_seat_that_is_blocked_is_not_sold_late(world: World, engine: Admission
     converted(engine, venue.convert(hold.id))
 
 
-def test_a_seat_whose_next_hold_lapsed_too_goes_to_who_pays(
+def test_a_late_payment_gets_a_seat_whose_next_hold_expired_too(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, HoldPolicy(600, late_payment_seconds=3000))
@@ -176,7 +176,7 @@ def test_a_seat_whose_next_hold_lapsed_too_goes_to_who_pays(
     assert (pool.held, pool.sold, world.lapse_units(pool.id)) == (0, 2, 0)
 
 
-def test_a_full_pool_has_no_room_for_a_late_payment(world: World, engine: Admission) -> None:
+def test_a_late_payment_is_refused_when_the_pool_is_full(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.place(("standing", 4)))
     world.let_pass(venue, 601)
@@ -186,7 +186,7 @@ def test_a_full_pool_has_no_room_for_a_late_payment(world: World, engine: Admiss
     converted(engine, venue.convert(hold.id))
 
 
-def test_lapsed_holds_of_others_make_room_for_a_late_payment(
+def test_expired_holds_of_others_make_room_for_a_late_payment(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, HoldPolicy(600, late_payment_seconds=3000))
@@ -202,7 +202,7 @@ def test_lapsed_holds_of_others_make_room_for_a_late_payment(
     assert (pool.held, pool.sold) == (6, 4)
 
 
-def test_a_late_payment_larger_than_one_round_of_evictions_gets_through(
+def test_a_late_payment_can_need_more_than_one_round_of_evictions(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, HoldPolicy(600, late_payment_seconds=3000), places=200)
@@ -230,7 +230,7 @@ def test_two_late_holds_that_had_the_same_seat_cannot_both_have_it(
     assert_gone(world, engine, venue, first)
 
 
-def test_a_late_and_a_timely_hold_are_paid_together(world: World, engine: Admission) -> None:
+def test_an_expired_and_a_live_hold_can_be_paid_together(world: World, engine: Admission) -> None:
     venue = theatre(world)
     late = placed(engine, venue.seats("Stalls A 1"))
     world.let_pass(venue, 500)
@@ -247,7 +247,7 @@ def test_a_late_and_a_timely_hold_are_paid_together(world: World, engine: Admiss
     assert isinstance(outcome, AlreadyConverted)
 
 
-def test_one_late_hold_whose_place_is_gone_and_nothing_is_sold(
+def test_one_expired_hold_without_a_free_place_prevents_the_whole_sale(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -257,10 +257,10 @@ def test_one_late_hold_whose_place_is_gone_and_nothing_is_sold(
     refusal = refused(engine, venue.convert(*(hold.id for hold in late)))
     assert refusal.code is RefusalCode.HOLD_EXPIRED
     assert world.orders(venue) == {}
-    assert world.holds(venue)[late[0].id].status == "active", "not even its end is written down"
+    assert world.holds(venue)[late[0].id].status == "active", "not even its expiry is recorded"
 
 
-def test_who_let_go_of_a_hold_cannot_pay_late(world: World, engine: Admission) -> None:
+def test_a_released_hold_cannot_be_paid_late(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = a_hold(engine, venue)
     ask(engine, venue.release(hold.id))
@@ -269,8 +269,8 @@ def test_who_let_go_of_a_hold_cannot_pay_late(world: World, engine: Admission) -
     assert refusal.code is RefusalCode.INVALID_HOLD_STATE
 
 
-def test_the_stand_in_never_shows_as_live(world: World, engine: Admission) -> None:
-    """It is made and converted at one moment."""
+def test_the_replacement_hold_never_shows_as_live(world: World, engine: Admission) -> None:
+    """It is created and converted at the same moment."""
     venue = theatre(world)
     hold = a_hold(engine, venue)
     world.let_pass(venue, 601)

@@ -1,5 +1,5 @@
-"""A line for one thing does not stop the sale of another, and whom nothing can serve holds nobody
-up: on every store alike."""
+"""A queue for one thing does not stop the sale of another, and a party that nothing can serve holds
+nobody up. Runs on every store."""
 
 from dataclasses import replace
 
@@ -26,9 +26,9 @@ from tests.contract.asking import (
 from tests.contract.seen import World
 from tests.contract.test_waitlist import (
     POLICY,
-    a_line,
     a_person,
     club,
+    join_waitlist,
     sold_out,
     statuses,
 )
@@ -36,7 +36,7 @@ from tests.contract.venues import STRANGER, Hall, Plan, Venue
 
 
 def two_kinds(world: World) -> Venue:
-    """Few for members, many for guests, and one house for all of them."""
+    """One place for members, many for guests, one capacity for both."""
     return world.build(
         Plan(
             {"members": 1, "guests": 100, "house": 200},
@@ -51,15 +51,15 @@ def theatre(world: World, hall: Hall, policy: HoldPolicy = POLICY) -> Venue:
 
 
 def taken(engine: Admission, venue: Venue, *names: str) -> list[Hold]:
-    """Each seat in a hold of its own."""
+    """Hold each seat in a hold of its own."""
     return [placed(engine, venue.seats(name, holder=STRANGER)) for name in names]
 
 
 @pytest.mark.parametrize("change", ["extended", "on the way to pay", "paid"])
-def test_a_line_for_one_thing_does_not_stop_another_when_a_hold_is(
+def test_a_queue_for_one_type_does_not_stop_the_sale_of_another_when_a_hold_is(
     world: World, engine: Admission, change: str
 ) -> None:
-    """Nothing is freed by any of that, so that it is nobody's turn."""
+    """None of these changes frees a place, so nobody is promoted."""
     venue = two_kinds(world)
     placed(engine, venue.place(("member", 1), holder=STRANGER))
     first = waiting(engine, venue.place(("member", 1), holder=a_person(1)))
@@ -76,10 +76,8 @@ def test_a_line_for_one_thing_does_not_stop_another_when_a_hold_is(
     assert statuses(world, venue, [first]) == ["waiting"]
 
 
-def test_seats_are_found_beside_a_block_that_has_its_capacity(
-    world: World, engine: Admission
-) -> None:
-    """Whoever waits for a seat anywhere is served from the other block."""
+def test_a_waiting_party_gets_seats_outside_a_full_block(world: World, engine: Admission) -> None:
+    """The party that waits for any seats is served from the other block."""
     hall = Hall({"Stalls": {"A": 4}, "Balcony": {"C": 3}}, {"seat": ()}, {"Stalls": 2})
     venue = theatre(world, hall)
     taken(engine, venue, "Stalls A 1", "Stalls A 2")
@@ -93,12 +91,10 @@ def test_seats_are_found_beside_a_block_that_has_its_capacity(
     assert world.is_settled(venue)
 
 
-def test_a_party_that_became_larger_than_the_house_is_passed_over(
-    world: World, engine: Admission
-) -> None:
+def test_a_party_larger_than_a_reduced_capacity_is_skipped(world: World, engine: Admission) -> None:
     venue = club(world)
     _, held = sold_out(engine, venue, 2, 2)
-    large, small = a_line(engine, venue, 4, 1)
+    large, small = join_waitlist(engine, venue, 4, 1)
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [large, small]) == ["waiting", "waiting"]
     world.set_total(venue, "floor", 3)
@@ -107,18 +103,18 @@ def test_a_party_that_became_larger_than_the_house_is_passed_over(
     assert world.is_settled(venue)
 
 
-def test_a_party_that_became_larger_than_the_house_stops_no_newcomer(
+def test_a_party_larger_than_a_reduced_capacity_stops_no_newcomer(
     world: World, engine: Admission
 ) -> None:
     venue = club(world)
     sold_out(engine, venue, 2)
-    (large,) = a_line(engine, venue, 4)
+    (large,) = join_waitlist(engine, venue, 4)
     world.set_total(venue, "floor", 3)
     placed(engine, venue.place(("standing", 1)))
     assert statuses(world, venue, [large]) == ["waiting"]
 
 
-def test_who_waits_for_what_no_block_sells_any_more_is_passed_over(
+def test_a_party_waiting_for_a_type_no_block_sells_is_skipped(
     world: World, engine: Admission
 ) -> None:
     hall = Hall(
@@ -140,7 +136,7 @@ def taken_as(engine: Admission, venue: Venue, ticket_type: str, count: int) -> l
     return [placed(engine, venue.place((ticket_type, 1), holder=STRANGER)) for _ in range(count)]
 
 
-def test_what_is_sold_is_waited_for_until_there_is_more(world: World, engine: Admission) -> None:
+def test_parties_can_wait_for_capacity_to_grow(world: World, engine: Admission) -> None:
     venue = club(world)
     for each in sold_out(engine, venue, 2, 2):
         converted(engine, venue.convert(each.id))
@@ -148,28 +144,28 @@ def test_what_is_sold_is_waited_for_until_there_is_more(world: World, engine: Ad
     second = waiting(engine, venue.place(("standing", 1)))
     refusal = refused(engine, venue.place(("standing", 5)))
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
-    assert world.is_settled(venue), "the promoter would come for ever"
+    assert world.is_settled(venue), "the promoter would never stop"
     world.set_total(venue, "floor", 8)
     promoted(engine, venue.promote())
     assert statuses(world, venue, [first, second]) == ["active", "active"]
 
 
-def test_a_party_for_which_too_much_was_sold_meanwhile_is_passed_over(
+def test_a_party_too_large_for_the_unsold_places_is_skipped(
     world: World, engine: Admission
 ) -> None:
     venue = club(world)
     paid, held = sold_out(engine, venue, 2, 2)
-    large, small = a_line(engine, venue, 3, 1)
+    large, small = join_waitlist(engine, venue, 3, 1)
     converted(engine, venue.convert(paid.id))
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [large, small]) == ["waiting", "active"]
     placed(engine, venue.place(("standing", 1)))
 
 
-def test_lapsed_places_go_to_the_line_without_a_reaper(world: World, engine: Admission) -> None:
+def test_expired_places_go_to_the_waitlist_without_reaper(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=60))
     lapsed, other = sold_out(engine, venue, 3, 1)
-    first, second = a_line(engine, venue, 4, 1)
+    first, second = join_waitlist(engine, venue, 4, 1)
     world.let_pass(venue, 120)
     promoted(engine, venue.promote())
     assert statuses(world, venue, [lapsed, other]) == ["expired", "expired"]
@@ -178,17 +174,17 @@ def test_lapsed_places_go_to_the_line_without_a_reaper(world: World, engine: Adm
     assert world.lapse_units(venue.pools["floor"]) == world.pool(venue.pools["floor"]).held
 
 
-def test_a_renewal_does_not_overtake_who_waited_meanwhile(world: World, engine: Admission) -> None:
+def test_a_renewal_does_not_overtake_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=60), total=1)
     placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
-    (first,) = a_line(engine, venue, 1)
+    (first,) = join_waitlist(engine, venue, 1)
     world.let_pass(venue, 61)
     again = waiting(engine, venue.renew("basket"))
     promoted(engine, venue.promote())
     assert statuses(world, venue, [first, again]) == ["active", "waiting"]
 
 
-def test_a_cart_that_asks_for_less_is_told_that_it_has_it(world: World, engine: Admission) -> None:
+def test_shrinking_a_waiting_cart_shows_its_promotion(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 2)
     hold = waiting(engine, venue.fill("basket", {"a": ("standing", 4)}))
@@ -197,9 +193,7 @@ def test_a_cart_that_asks_for_less_is_told_that_it_has_it(world: World, engine: 
     assert world.hold(venue, hold.id) == served
 
 
-def test_a_cart_that_asks_for_something_else_is_told_that_it_has_it(
-    world: World, engine: Admission
-) -> None:
+def test_changing_a_waiting_cart_shows_its_promotion(world: World, engine: Admission) -> None:
     venue = two_kinds(world)
     placed(engine, venue.place(("member", 1), holder=STRANGER))
     hold = waiting(engine, venue.fill("basket", {"a": ("member", 1)}))
@@ -209,7 +203,7 @@ def test_a_cart_that_asks_for_something_else_is_told_that_it_has_it(
     assert unchanged(engine, command) == served
 
 
-def test_the_answer_that_is_kept_for_a_key_says_so_too(world: World, engine: Admission) -> None:
+def test_the_answer_stored_for_a_key_shows_the_promotion(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 2)
     waiting(engine, venue.fill("basket", {"a": ("standing", 4)}))
@@ -222,10 +216,10 @@ def test_the_answer_that_is_kept_for_a_key_says_so_too(world: World, engine: Adm
 
 
 @pytest.mark.parametrize("kind", ["a hold", "a cart"])
-def test_a_newcomer_is_seated_where_nobody_waits(
+def test_a_newcomer_gets_a_seat_where_nobody_waits(
     world: World, engine: Admission, kind: str
 ) -> None:
-    """One seat of the stalls is free, and the first in line needs two there."""
+    """One seat in the stalls is free, and the first party waits for two there."""
     venue = theatre(world, Hall({"Stalls": {"A": 3}, "Balcony": {"C": 3}}, {"seat": ()}))
     stalls, *_ = taken(engine, venue, "Stalls A 1", "Stalls A 2", "Stalls A 3")
     wish = venue.some("seat", 2, block="Stalls")
@@ -240,13 +234,13 @@ def test_a_newcomer_is_seated_where_nobody_waits(
     assert statuses(world, venue, [pair]) == ["waiting"]
 
 
-def test_a_late_payment_does_not_overtake_the_line(world: World, engine: Admission) -> None:
+def test_a_late_payment_does_not_overtake_the_waitlist(world: World, engine: Admission) -> None:
     policy = replace(POLICY, ttl_seconds=60, late_payment_seconds=600)
     venue = club(world, policy)
     (late,) = sold_out(engine, venue, 2)
     world.let_pass(venue, 50)
     sold_out(engine, venue, 2)
-    (first,) = a_line(engine, venue, 4)
+    (first,) = join_waitlist(engine, venue, 4)
     world.let_pass(venue, 15)
     ask(engine, venue.expire(late.id))
     refusal = refused(engine, venue.convert(late.id))
@@ -262,7 +256,7 @@ def test_a_late_payment_for_two_sessions_does_not_overtake_the_waitlist_of_one(
     quiet = club(world, policy)
     busy = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, policy), beside=quiet)
     ids = [sold_out(engine, venue, 2)[0].id for venue in (quiet, busy)]
-    (first,) = a_line(engine, busy, 1)
+    (first,) = join_waitlist(engine, busy, 1)
     world.let_pass(busy, 61)
     for in_this_order in (ids, ids[::-1]):
         refusal = refused(engine, quiet.convert(*in_this_order))
@@ -271,7 +265,7 @@ def test_a_late_payment_for_two_sessions_does_not_overtake_the_waitlist_of_one(
     assert statuses(world, busy, [first]) == ["waiting"]
 
 
-def test_a_late_payment_that_leaves_the_line_what_it_needs_is_taken(
+def test_a_late_payment_that_takes_nothing_from_the_waitlist_is_accepted(
     world: World, engine: Admission
 ) -> None:
     venue = two_kinds(world)
@@ -284,10 +278,10 @@ def test_a_late_payment_that_leaves_the_line_what_it_needs_is_taken(
     assert statuses(world, venue, [first]) == ["waiting"]
 
 
-def test_the_strictest_policy_of_a_line_says_how_often_it_is_passed(
+def test_the_strictest_policy_of_a_queue_limits_its_overtakes(
     world: World, engine: Admission
 ) -> None:
-    """Both types are of one line; those of the one may be passed, those of the other may not."""
+    """Both types share a queue: one may be overtaken, the other may not."""
     policy = replace(POLICY, waiting_passes_max=5)
     types = {"standing": ("floor",), "guest": ("floor",)}
     venue = world.build(Plan({"floor": 5}, types, policy))
@@ -301,10 +295,10 @@ def test_the_strictest_policy_of_a_line_says_how_often_it_is_passed(
 
 
 @pytest.mark.parametrize("passes", [0, 1])
-def test_who_waits_for_a_seat_and_more_leaves_the_other_seats_to_others(
+def test_a_party_waiting_for_a_seat_and_more_leaves_spare_seats_to_others(
     world: World, engine: Admission, passes: int
 ) -> None:
-    """There are seats enough for the first in line, who waits for a place on the floor."""
+    """Enough seats are free for the first party, which also waits for a standing ticket."""
     hall = Hall({"Stalls": {"A": 3, "B": 3}}, {"seat": ()})
     venue = theatre(world, hall, replace(POLICY, waiting_passes_max=passes))
     placed(engine, venue.place(("standing", 1), holder=STRANGER))

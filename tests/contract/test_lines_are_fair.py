@@ -1,6 +1,5 @@
-"""Strict lines against an oracle that is nothing but a list: after every step the same people hold
-places, and the same wait, in the same order. Where smaller parties may pass: nobody is passed more
-often than that."""
+"""Compare a strict waitlist with a plain list: after every step the same parties hold places and
+wait in the same order. With overtaking allowed, check its limit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,54 +26,55 @@ POLICY = HoldPolicy(LASTS_SECONDS, waitlist=True, waiting_seconds=86_400, waitin
 
 @dataclass
 class Oracle:
-    """One pool. Parties go by number; a party has so many places, or waits for so many."""
+    """One pool. A numbered party holds places or waits for them."""
 
     held: dict[int, int] = field(default_factory=dict)
-    line: list[tuple[int, int]] = field(default_factory=list)
+    waitlist: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def free(self) -> int:
         return TOTAL - sum(self.held.values())
 
     def come(self, party: int, size: int) -> None:
-        if size <= self.free and not self.line:
+        if size <= self.free and not self.waitlist:
             self.held[party] = size
         elif size <= TOTAL:
-            self.line.append((party, size))
+            self.waitlist.append((party, size))
 
     def go(self, *parties: int) -> None:
         for party in parties:
             self.held.pop(party, None)
-        self.line = [each for each in self.line if each[0] not in parties]
+        self.waitlist = [each for each in self.waitlist if each[0] not in parties]
         self._serve()
 
     def change(self, party: int, size: int) -> None:
-        """Less always; more where nobody waits; who waits for more goes to the end."""
+        """Shrinking always works, growing only while nobody waits; growing on the waitlist goes to
+        its end."""
         if party in self.held:
             more = size - self.held[party]
-            if more <= 0 or (more <= self.free and not self.line):
+            if more <= 0 or (more <= self.free and not self.waitlist):
                 self.held[party] = size
-        elif party in dict(self.line):
+        elif party in dict(self.waitlist):
             if size > TOTAL:
                 return
-            if size <= dict(self.line)[party]:
-                self.line = [(each, size if each == party else n) for each, n in self.line]
+            if size <= dict(self.waitlist)[party]:
+                self.waitlist = [(each, size if each == party else n) for each, n in self.waitlist]
             else:
-                self.line = [each for each in self.line if each[0] != party]
-                self.line.append((party, size))
+                self.waitlist = [each for each in self.waitlist if each[0] != party]
+                self.waitlist.append((party, size))
         else:
             self.come(party, size)
         self._serve()
 
     def _serve(self) -> None:
-        while self.line and self.line[0][1] <= self.free:
-            party, size = self.line.pop(0)
+        while self.waitlist and self.waitlist[0][1] <= self.free:
+            party, size = self.waitlist.pop(0)
             self.held[party] = size
 
 
 @dataclass
 class Crowd:
-    """The same on a store. Every party has a cart of its own."""
+    """The same parties on a store, each with its own cart."""
 
     world: World
     engine: Admission
@@ -144,7 +144,7 @@ def follow(world: World, engine: Admission, taken: Steps) -> None:
             lapsing = tuple(oracle.held)
             crowd.lapse(*lapsing)
             oracle.go(*lapsing)
-        assert crowd.seen() == (oracle.held, oracle.line)
+        assert crowd.seen() == (oracle.held, oracle.waitlist)
         assert world.pool(venue.pools["floor"]).held == TOTAL - oracle.free
     assert world.is_settled(venue)
 
@@ -152,14 +152,14 @@ def follow(world: World, engine: Admission, taken: Steps) -> None:
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 @examples(150)
 @given(taken=steps)
-def test_a_strict_line_is_a_list(world: World, engine: Admission, taken: Steps) -> None:
+def test_a_strict_waitlist_is_like_a_list(world: World, engine: Admission, taken: Steps) -> None:
     follow(world, engine, taken)
 
 
 @pytest.mark.parametrize("world", ["postgres"], indirect=True)
 @examples(15)
 @given(taken=steps)
-def test_a_strict_line_is_a_list_in_the_database_too(
+def test_a_strict_waitlist_is_like_a_list_in_the_database(
     world: World, engine: Admission, taken: Steps
 ) -> None:
     follow(world, engine, taken)
@@ -169,7 +169,7 @@ def test_a_strict_line_is_a_list_in_the_database_too(
 @pytest.mark.parametrize("allowed", [1, 2])
 @examples(75)
 @given(sizes=st.lists(st.integers(1, TOTAL), min_size=5, max_size=15), data=st.data())
-def test_nobody_is_passed_more_often_than_allowed(
+def test_nobody_is_overtaken_more_often_than_allowed(
     world: World, engine: Admission, allowed: int, sizes: list[int], data: st.DataObject
 ) -> None:
     policy = HoldPolicy(3600, waitlist=True, waiting_passes_max=allowed)
@@ -179,7 +179,7 @@ def test_nobody_is_passed_more_often_than_allowed(
     served: set[HoldId] = set()
 
     def look() -> None:
-        """Who has places now and came after somebody who still waits has passed that one."""
+        """Count an overtake for each party still waiting when a later one gets places."""
         holds = {id_: world.hold(venue, id_) for id_ in order}
         waiting = [id_ for id_ in order if holds[id_].status is HoldStatus.WAITING]
         for id_ in order:

@@ -1,5 +1,5 @@
-"""Seats that somebody else has locked, or keeps taking: buyers get other seats or a clear no, soon,
-and never a 503."""
+"""Seats locked elsewhere, or always taken first by others: buyers soon get other seats or a clear
+refusal, never a 503."""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ SOON_SECONDS = 60
 
 @pytest.fixture
 def patient_engine(world: World) -> Iterator[Admission]:
-    """Its deadline ends no wait in these tests."""
+    """An engine whose deadline ends no wait in these tests."""
     engine = Admission(world.store, Limits(deadline_seconds=600))
     engine.start()
     yield engine
@@ -67,9 +67,7 @@ def test_a_locked_seat_is_refused_soon_and_the_others_are_sold_at_once(
     placed(patient_engine, venue.seats(LOCKED))
 
 
-def test_best_available_finds_seats_beside_a_locked_one(
-    world: World, patient_engine: Admission
-) -> None:
+def test_best_available_skips_a_locked_seat(world: World, patient_engine: Admission) -> None:
     venue = hall_of(world, 4)
     with world.seats_locked_by_a_stranger(venue, LOCKED):
         hold = placed(patient_engine, venue.place(("seat", 3)))
@@ -79,15 +77,15 @@ def test_best_available_finds_seats_beside_a_locked_one(
     placed(patient_engine, venue.place(("seat", 1), holder=STRANGER))
 
 
-def test_a_seat_that_somebody_waits_for_is_not_reported_as_sold(
+def test_a_seat_with_a_lock_queue_is_not_reported_as_sold(
     world: World, patient_engine: Admission
 ) -> None:
-    """The plan leaves the last seat to the first of the group, which finds it locked. Whether that
-    seat can be had is open for the second one too."""
+    """The plan gives the last seat to the first command, which finds it locked; whether the second
+    can have it is still open."""
     venue = hall_of(world, 2)
     placed(patient_engine, venue.place(("seat", 1), holder=STRANGER))
     (last,) = (name for name, seat in world.seats(venue).items() if seat.status == "available")
-    runner = GroupRunner(world.store.connect(), [], line_for_seats)
+    runner = GroupRunner(world.store.connect(), [], queue_for_seats)
     named, found = (
         Pending(command, None, time.monotonic() + 600, lambda _: None)
         for command in (venue.seats(last), venue.place(("seat", 1)))
@@ -97,12 +95,12 @@ def test_a_seat_that_somebody_waits_for_is_not_reported_as_sold(
     assert result.again == [found]
 
 
-def line_for_seats(_: OrganizationId, footprint: Footprint) -> Resource | None:
-    """As if each seat that a command names had a line."""
+def queue_for_seats(_: OrganizationId, footprint: Footprint) -> Resource | None:
+    """Report a lock queue for each seat that a command names."""
     return next(iter(footprint.required_of(ResourceKind.SEAT)), None)
 
 
-def test_a_seat_left_to_somebody_who_finds_it_locked_is_not_reported_as_sold(
+def test_a_locked_seat_proposed_to_another_command_is_not_reported_as_sold(
     world: World,
 ) -> None:
     venue = hall_of(world, 1)
@@ -117,7 +115,7 @@ def test_a_seat_left_to_somebody_who_finds_it_locked_is_not_reported_as_sold(
     assert codes == 2 * [RefusalCode.LOCK_NOT_AVAILABLE]
 
 
-def test_what_was_paid_for_waits_longer_than_a_buyer_who_can_choose(
+def test_a_conversion_waits_longer_for_a_lock_than_a_new_hold(
     world: World, patient_engine: Admission
 ) -> None:
     venue = hall_of(world, 2)
@@ -129,10 +127,10 @@ def test_what_was_paid_for_waits_longer_than_a_buyer_who_can_choose(
     assert isinstance(paying.result(SOON_SECONDS).outcome, Converted)
 
 
-def test_a_seat_that_is_wrongly_shown_as_free_sends_nobody_in_circles(
+def test_a_seat_wrongly_cached_as_free_causes_no_endless_retries(
     database_url: str,
 ) -> None:
-    """The owner has changed the row behind our back, so the map does not follow."""
+    """The row was changed without updating the map."""
     world = PostgresWorld(database_url)
     venue = hall_of(world, 4)
     engine = Admission(world.store, Limits(deadline_seconds=600))
@@ -155,8 +153,8 @@ def test_a_seat_that_is_wrongly_shown_as_free_sends_nobody_in_circles(
 
 @dataclass
 class Rival:
-    """Another engine, which takes the only free seat before each group locks it, and frees another
-    one instead."""
+    """Another engine that takes the only free seat before each group locks it, and frees
+    another."""
 
     store: Store
     venue: Venue
@@ -210,9 +208,9 @@ def rival(world: World) -> Iterator[Rival]:
     rival.stop()
 
 
-def test_who_is_always_too_late_is_told_so_and_holds_nobody_up(rival: Rival) -> None:
-    """The one free seat is proposed to the first of the group: the others need not wait until it is
-    known whether the first gets it in the end."""
+def test_a_command_that_always_loses_its_seat_is_refused_and_delays_nobody(rival: Rival) -> None:
+    """The one free seat is proposed to the first command only, so the others are refused without
+    waiting for it."""
     engine = Admission(rival, Limits(deadline_seconds=600))
     answers = [engine.submit(rival.venue.place(("seat", 1))) for _ in range(5)]
     engine.start()

@@ -1,4 +1,4 @@
-"""Where people wait for many things, in a line for each: on every store alike."""
+"""Many waitlist queues in one session, on every store."""
 
 import pytest
 
@@ -13,14 +13,14 @@ from tests.contract.venues import STRANGER, Hall, Plan, Venue
 
 
 def many_blocks(world: World, engine: Admission, blocks: int, seats: int) -> tuple[Venue, Hold]:
-    """All seats are taken, by one hold."""
+    """A hall with all its seats taken by one hold."""
     hall = Hall({f"Block {number}": {"A": seats} for number in range(blocks)}, {"seat": ()})
     venue = world.build(Plan({}, {}, POLICY, hall))
     return venue, placed(engine, venue.seats(*venue.places, holder=STRANGER))
 
 
 def wait_in_each(engine: Admission, venue: Venue, parties: int) -> list[Hold]:
-    """So many people in each block, all of them different."""
+    """Let this many different people wait for each block."""
     wishes = [venue.some("seat", 1, block=block) for block in venue.blocks] * parties
     commands = [venue.place(wish, holder=a_person(number)) for number, wish in enumerate(wishes)]
     return [waiting(engine, command) for command in commands]
@@ -36,7 +36,7 @@ def look_ahead(world: World, venue: Venue) -> Waitlist:
 
 
 @pytest.mark.parametrize(("lines", "parties", "seen"), [(1, 8, 8), (20, 4, 3), (40, 2, 1)])
-def test_of_many_lines_only_a_few_parties_each_are_read(
+def test_only_a_few_parties_of_each_queue_are_read(
     world: World, engine: Admission, lines: int, parties: int, seen: int
 ) -> None:
     venue, _ = many_blocks(world, engine, lines, 1)
@@ -47,8 +47,8 @@ def test_of_many_lines_only_a_few_parties_each_are_read(
     assert lines * seen <= LOOK_AHEAD
 
 
-def test_each_of_many_lines_is_served_to_its_end(world: World, engine: Admission) -> None:
-    """Only the first of each line is read at a time."""
+def test_every_queue_is_served_to_its_end(world: World, engine: Admission) -> None:
+    """Only the first hold of each queue is read at a time."""
     venue, hold = many_blocks(world, engine, 40, 2)
     line = wait_in_each(engine, venue, 2)
     ask(engine, venue.release(hold.id))
@@ -56,5 +56,5 @@ def test_each_of_many_lines_is_served_to_its_end(world: World, engine: Admission
     while not world.is_settled(venue):
         promoted(engine, venue.promote())
         runs += 1
-        assert runs < 10, "it never ends"
+        assert runs < 10, "the promoter never finished"
     assert set(statuses(world, venue, line)) == {"active"}

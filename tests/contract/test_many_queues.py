@@ -1,4 +1,4 @@
-"""Many different queues in one session: what a release costs, and how many there may be."""
+"""Many waitlist queues in one session: the cost of a release, and the maximum number."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,14 +24,14 @@ def a_person(name: str) -> Holder:
 
 
 def with_queues(world: World, count: int, policy: HoldPolicy = POLICY) -> Venue:
-    """Everything draws from the venue, and each ticket type from a quota of its own beside it."""
+    """All types draw from the venue's pool, each also from its own quota."""
     quotas = {f"quota {number}": 100 for number in range(count)}
     types = {f"type {number}": ("venue", f"quota {number}") for number in range(count)}
     return world.build(Plan({"venue": HELD, **quotas}, {"any": ("venue",), **types}, policy))
 
 
 def fill_queues(engine: Admission, venue: Venue, count: int) -> None:
-    """A party of three comes first, and one of one for each type behind it."""
+    """Queue a party of three first, then a party of one for each type."""
     asking.waiting(engine, venue.place(("any", HELD), holder=a_person("first")))
     for number in range(count - 1):
         wish = venue.place((f"type {number}", 1), holder=a_person(f"party {number}"))
@@ -40,7 +40,7 @@ def fill_queues(engine: Admission, venue: Venue, count: int) -> None:
 
 @dataclass
 class Counted:
-    """How often somebody was looked at."""
+    """Counts how often a party is examined."""
 
     monkeypatch: pytest.MonkeyPatch
     checks: int = 0
@@ -61,10 +61,10 @@ class Counted:
 
 @pytest.mark.parametrize("world", ["memory"], indirect=True)
 @pytest.mark.parametrize("passes", [0, 1], ids=["strict", "overtaking allowed"])
-def test_a_release_looks_once_at_each_queue(
+def test_a_release_examines_each_queue_once(
     world: World, engine: Admission, passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first party keeps its claim on what is freed, so nobody is served in the strict case."""
+    """In the strict case the first party keeps its claim on freed places, so nobody is served."""
     checks = {}
     policy = replace(POLICY, waiting_passes_max=passes)
     for count in (10, 20, 40):
@@ -82,7 +82,7 @@ def test_a_release_looks_once_at_each_queue(
     assert all(count <= checks[count] <= count + 1 for count in checks), checks
 
 
-def test_a_session_has_so_many_queues_and_no_more(
+def test_a_session_has_a_maximum_number_of_queues(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queues, "QUEUES_MAX", 3)

@@ -1,4 +1,4 @@
-"""A payment that is for single use makes one order, on every store alike."""
+"""A single-use payment makes one order, on every store."""
 
 from collections import Counter
 from dataclasses import replace
@@ -21,7 +21,7 @@ def some_holds(engine: Admission, venue: Venue, count: int) -> list[HoldId]:
     return [placed(engine, venue.place(("standing", 1))).id for _ in range(count)]
 
 
-def test_it_pays_for_no_second_order(world: World, engine: Admission) -> None:
+def test_a_single_use_payment_makes_no_second_order(world: World, engine: Admission) -> None:
     venue = a_venue(world)
     elsewhere = a_venue(world, beside=venue)
     first, second = some_holds(engine, venue, 2)
@@ -41,7 +41,7 @@ def test_it_pays_for_no_second_order(world: World, engine: Admission) -> None:
     converted(engine, venue.pay_once(second, third, reference="pay-2"))
 
 
-def test_told_again_it_leads_to_its_own_order(world: World, engine: Admission) -> None:
+def test_a_repeated_payment_returns_its_own_order(world: World, engine: Admission) -> None:
     venue = a_venue(world)
     ids = some_holds(engine, venue, 2)
     order = converted(engine, venue.pay_once(*ids)).order
@@ -57,16 +57,16 @@ def test_the_commands_of_one_group_see_each_others_orders(world: World, engine: 
     futures = [engine.submit(venue.pay_once(hold)) for hold in holds]
     outcomes = [future.result(60).outcome for future in futures]
     (made,) = [outcome.order for outcome in outcomes if isinstance(outcome, Converted)]
-    told = Counter(
+    refusals = Counter(
         (outcome.code, outcome.details["order_id"])
         for outcome in outcomes
         if isinstance(outcome, Refusal)
     )
-    assert told == {(RefusalCode.PAYMENT_ALREADY_USED, str(made.id)): 9}
+    assert refusals == {(RefusalCode.PAYMENT_ALREADY_USED, str(made.id)): 9}
     assert list(world.orders(venue)) == [made.id]
 
 
-def test_a_late_payment_is_used_up_too(world: World, engine: Admission) -> None:
+def test_a_late_payment_can_be_used_once(world: World, engine: Admission) -> None:
     venue = world.build(
         Plan({"floor": 100}, {"standing": ("floor",)}, HoldPolicy(600, late_payment_seconds=60))
     )
@@ -79,7 +79,7 @@ def test_a_late_payment_is_used_up_too(world: World, engine: Admission) -> None:
     assert outcome.order_id == order.id
 
 
-def test_another_organizations_payment_may_have_the_same_reference(
+def test_two_organizations_can_use_the_same_payment_reference(
     world: World, engine: Admission
 ) -> None:
     for venue in (a_venue(world), a_venue(world)):
@@ -87,9 +87,8 @@ def test_another_organizations_payment_may_have_the_same_reference(
         converted(engine, venue.pay_once(hold))
 
 
-def test_a_payment_that_was_believed_before_is_used_up(world: World, engine: Admission) -> None:
-    """Who asks for single use is refused whatever the payment has paid for; who does not is not
-    asked."""
+def test_a_payment_accepted_before_counts_as_used(world: World, engine: Admission) -> None:
+    """Single use refuses a payment that has paid for anything; without it nothing is checked."""
     venue = a_venue(world)
     first, second, third = some_holds(engine, venue, 3)
     for hold in (first, second):
@@ -100,7 +99,7 @@ def test_a_payment_that_was_believed_before_is_used_up(world: World, engine: Adm
     assert refusal.details["order_id"] in [str(order_id) for order_id in world.orders(venue)]
 
 
-def test_what_costs_nothing_uses_no_payment_up(world: World, engine: Admission) -> None:
+def test_a_free_order_does_not_use_up_its_payment(world: World, engine: Admission) -> None:
     venue = a_venue(world)
     free = [
         placed(engine, venue.place(replace(venue.some("standing", 1), unit_price_minor=0))).id
@@ -112,7 +111,7 @@ def test_what_costs_nothing_uses_no_payment_up(world: World, engine: Admission) 
     assert len(world.orders(venue)) == 4
 
 
-def test_the_refusal_is_repeated_to_its_key(world: World, engine: Admission) -> None:
+def test_the_refusal_is_replayed_for_its_key(world: World, engine: Admission) -> None:
     venue = a_venue(world)
     first, second = some_holds(engine, venue, 2)
     converted(engine, venue.pay_once(first))

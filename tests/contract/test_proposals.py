@@ -1,5 +1,5 @@
-"""Seats that are found for several asks, in crowded groups and in halls with limits: nobody gets
-less than was asked for, and nobody is refused what there is."""
+"""Best seats for several items, crowded groups and limited halls: nobody gets less than requested
+or is refused free seats."""
 
 import threading
 import time
@@ -29,13 +29,13 @@ PLAN = Plan({"quota": 0}, {}, hall=HALL)
 
 @pytest.fixture
 def side(world: World) -> Iterator[Side]:
-    """A burst is one group here."""
+    """Commands run together form one group."""
     side = Side(world, PLAN)
     yield side
     side.close()
 
 
-def test_two_requests_with_one_id_each_get_what_they_asked_for(side: Side) -> None:
+def test_a_request_is_not_given_the_seats_proposed_to_another_with_its_id(side: Side) -> None:
     hold_id = HoldId(uuid4())
     first = side.venue.place(("child", 2), hold_id=hold_id)
     second = side.venue.place(("seat", 3), hold_id=hold_id, holder=STRANGER)
@@ -45,8 +45,8 @@ def test_two_requests_with_one_id_each_get_what_they_asked_for(side: Side) -> No
     assert len(side.placed[hold_id].seats) == 3
 
 
-def test_seats_left_to_somebody_who_is_refused_go_to_the_next(side: Side) -> None:
-    """All twelve were found for the first, which has no quota."""
+def test_seats_proposed_to_a_refused_command_go_to_the_next(side: Side) -> None:
+    """All twelve seats are proposed to the first command, which has no quota."""
     first = side.venue.place(("child", 12))
     second = side.venue.place(("seat", 12), holder=STRANGER)
     refusal, outcome = side.run([first, second])
@@ -54,7 +54,7 @@ def test_seats_left_to_somebody_who_is_refused_go_to_the_next(side: Side) -> Non
     assert outcome[0] == "placed"
 
 
-def test_a_quota_of_one_type_is_no_limit_of_the_block(world: World, engine: Admission) -> None:
+def test_the_quota_of_one_type_does_not_limit_a_block(world: World, engine: Admission) -> None:
     hall = Hall(
         {"X": {"A": 5}, "Y": {"B": 1}},
         {"few": ("quota",), "many": ()},
@@ -65,8 +65,9 @@ def test_a_quota_of_one_type_is_no_limit_of_the_block(world: World, engine: Admi
         assert len(placed(engine, venue.place(*asks)).seats) == 3
 
 
-def test_one_ask_leaves_the_other_the_block_that_it_needs(world: World, engine: Admission) -> None:
-    """Two sets of blocks that cross: whoever goes first takes the only seat of the other."""
+def test_one_item_leaves_another_the_block_it_needs(world: World, engine: Admission) -> None:
+    """Two overlapping sets of blocks: served greedily, the first item takes the second's only
+    seat."""
     hall = Hall(
         {"Y": {"A": 1}, "X": {"B": 1}, "Z": {"C": 1}},
         {"a": (), "b": ()},
@@ -78,7 +79,7 @@ def test_one_ask_leaves_the_other_the_block_that_it_needs(world: World, engine: 
     assert venue.names_of(hold) == ["X B 1", "Y A 1"]
 
 
-def test_who_asked_for_the_accessible_place_gets_it(world: World, engine: Admission) -> None:
+def test_accessible_seats_go_to_the_item_that_asks(world: World, engine: Admission) -> None:
     hall = Hall(
         {"Stalls": {"A": 4}},
         {"adult": (), "wheelchair": ()},
@@ -93,8 +94,8 @@ def test_who_asked_for_the_accessible_place_gets_it(world: World, engine: Admiss
     assert refusal.message == "Not enough accessible seats available. Requested: 1, Available: 0"
 
 
-def test_only_who_asks_for_it_has_to_sit_together(world: World, engine: Admission) -> None:
-    """All of them together where that can be, and else those who have to."""
+def test_only_items_that_require_it_must_sit_together(world: World, engine: Admission) -> None:
+    """All sit together if possible; otherwise only the item that requires it."""
     hall = Hall({"Stalls": {"A": 2, "B": 2, "C": 4}}, {"seat": (), "child": ()})
     venue = world.build(Plan({}, {}, hall=hall))
     asks = (("seat", 2), venue.some("child", 2, together=True))
@@ -106,9 +107,7 @@ def test_only_who_asks_for_it_has_to_sit_together(world: World, engine: Admissio
     assert len({seat.row for seat in children}) == 1
 
 
-def test_two_parties_that_sit_together_need_not_sit_beside_each_other(
-    world: World, engine: Admission
-) -> None:
+def test_two_items_that_each_sit_together_can_sit_apart(world: World, engine: Admission) -> None:
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 2, "B": 3}}, {"seat": ()})))
     two, three = (venue.some("seat", count, together=True) for count in (2, 3))
     refusal = refused(engine, venue.place(two, venue.some("seat", 4, together=True)))
@@ -117,7 +116,7 @@ def test_two_parties_that_sit_together_need_not_sit_beside_each_other(
     assert [name.split()[1] for name in venue.names_of(hold)] == ["A", "A", "B", "B", "B"]
 
 
-def test_who_has_to_sit_together_and_cannot_is_told_how_many_could(
+def test_a_refusal_of_adjacent_seats_says_how_many_could_sit_together(
     world: World, engine: Admission
 ) -> None:
     hall = Hall({"Stalls": {"A": 4}, "Balcony": {"B": 3}}, {"seat": ()}, capacities={"Stalls": 2})
@@ -129,14 +128,14 @@ def test_who_has_to_sit_together_and_cannot_is_told_how_many_could(
     )
 
 
-def test_a_shortage_counts_all_that_was_asked_for(world: World, engine: Admission) -> None:
+def test_a_shortage_counts_the_seats_of_all_items(world: World, engine: Admission) -> None:
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 5}}, {"seat": (), "child": ()})))
     refusal = refused(engine, venue.place(("seat", 4), ("child", 4)))
     assert refusal.details == {"requested_quantity": 8, "available_quantity": 5}
 
 
-def test_a_capacity_that_came_free_meanwhile_counts(world: World, engine: Admission) -> None:
-    """The buyer learns that X is full, and waits for the only seat of Y. Then X has room again."""
+def test_capacity_freed_while_a_command_waits_is_used(world: World, engine: Admission) -> None:
+    """The buyer finds X full and waits for the lock on Y's only seat. Then X has capacity again."""
     hall = Hall({"X": {"A": 2}, "Y": {"B": 1}}, {"seat": ()}, capacities={"X": 1})
     venue = world.build(Plan({}, {}, hall=hall))
     first = placed(engine, venue.seats("X A 1", holder=STRANGER))
@@ -148,7 +147,7 @@ def test_a_capacity_that_came_free_meanwhile_counts(world: World, engine: Admiss
     assert isinstance(outcome, Placed), outcome
 
 
-def test_blocking_does_not_free_half_the_hall_at_once(
+def test_blocking_frees_a_limited_number_of_seats_at_once(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(block_seats, "SEATS_FREED_BY_ONE_MAX", 5)
@@ -164,7 +163,7 @@ def test_blocking_does_not_free_half_the_hall_at_once(
     assert {seat.status for seat in world.seats(venue).values()} == {"blocked"}
 
 
-def test_taking_a_seat_does_not_end_holds_of_half_the_hall(
+def test_taking_a_seat_frees_a_limited_number_of_other_seats(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place_hold, "SEATS_FREED_BY_ONE_MAX", 3)
@@ -177,7 +176,7 @@ def test_taking_a_seat_does_not_end_holds_of_half_the_hall(
     placed(engine, venue.seats(wanted))
 
 
-def test_holds_expire_so_many_seats_at_a_time(
+def test_expiring_frees_a_limited_number_of_seats_at_a_time(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "SEATS_FREED_AT_ONCE_MAX", 4)
@@ -193,7 +192,7 @@ def test_holds_expire_so_many_seats_at_a_time(
     assert counts == [2, 2, 1]
 
 
-def test_reading_a_large_hall_for_the_first_time_keeps_nobody_else_waiting(
+def test_loading_a_seat_map_delays_no_other_command(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = PostgresWorld(database_url)

@@ -1,4 +1,4 @@
-"""Reading holds: the same answers from every store."""
+"""Reading holds gives the same answers on every store."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -59,7 +59,7 @@ def listed(
     order: HoldOrder = HoldOrder.NEWEST,
     size: int = 100,
 ) -> list[HoldId]:
-    """All of them, page by page."""
+    """Read all pages."""
     ids: list[HoldId] = []
     page = reader.holds(venue.organization_id, only, PageRequest(size), order)
     while True:
@@ -70,7 +70,7 @@ def listed(
         page = reader.holds(venue.organization_id, only, PageRequest(size, page.next), order)
 
 
-def test_by_holder_and_reference(reader: HoldReader, venue: Venue, place: Place) -> None:
+def test_listing_by_holder_and_reference(reader: HoldReader, venue: Venue, place: Place) -> None:
     first, second = place(ANN), place(BOB)
     assert listed(reader, venue, HoldFilter(user_id="ann")) == [first.id]
     assert listed(reader, venue, HoldFilter(user_id="bob", email=ANN.email)) == []
@@ -78,7 +78,7 @@ def test_by_holder_and_reference(reader: HoldReader, venue: Venue, place: Place)
     assert listed(reader, venue, HoldFilter()) == [second.id, first.id]
 
 
-def test_lapsed_and_live_in_both_orders(
+def test_expired_and_live_holds_are_listed_in_both_orders(
     world: World, reader: HoldReader, venue: Venue, place: Place, engine: Admission
 ) -> None:
     lapsed = [place(ANN).id for _ in range(3)]
@@ -95,7 +95,7 @@ def test_lapsed_and_live_in_both_orders(
     assert listed(reader, venue, active, HoldOrder.EXPIRY) == by_expiry
 
 
-def test_what_ends_next_comes_first(
+def test_holds_are_listed_by_expiry_time(
     world: World, reader: HoldReader, venue: Venue, place: Place
 ) -> None:
     ids = []
@@ -126,10 +126,10 @@ def test_statistics(
     assert (foreign.active, foreign.lapsed) == (0, 0)
 
 
-def test_statistics_tell_seats_from_tickets(
+def test_statistics_count_seats_and_tickets_separately(
     world: World, reader: HoldReader, engine: Admission
 ) -> None:
-    """Seats of holds that have lapsed, or were let go, are nobody's."""
+    """Seats of expired and released holds are not counted."""
     hall = Hall({"Stalls": {"A": 9}}, {"seat": ()})
     venue = world.build(Plan({"floor": 9}, {"standing": ("floor",)}, hall=hall))
 

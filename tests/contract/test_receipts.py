@@ -1,4 +1,4 @@
-"""A message that is taken in has one effect, however often it comes, on every store alike."""
+"""A message has one effect, however often it is delivered. Runs on every store."""
 
 from uuid import UUID, uuid4
 
@@ -13,7 +13,7 @@ from tests.contract.venues import Venue
 
 
 def message(venue: Venue, event_id: UUID, consumer: str = "orders") -> IdempotencyKey:
-    """The key of a message: its digest is the message's id, as every consumer of it would say."""
+    """The key of a message: its digest is the message id, the same for every consumer."""
     return IdempotencyKey(venue.organization_id, event_id, b"", Receipt(consumer, event_id))
 
 
@@ -22,7 +22,7 @@ def venue(world: World) -> Venue:
     return world.venue({"floor": 10}, {"standing": ("floor",)})
 
 
-def test_a_message_that_comes_twice_has_one_effect(
+def test_a_message_delivered_twice_has_one_effect(
     world: World, engine: Admission, venue: Venue
 ) -> None:
     hold = placed(engine, venue.place(("standing", 2)))
@@ -34,10 +34,10 @@ def test_a_message_that_comes_twice_has_one_effect(
     assert world.facts(venue) == facts
 
 
-def test_a_message_says_nothing_of_another_command_under_its_id(
+def test_a_repeated_message_with_another_command_is_ignored(
     world: World, engine: Admission, venue: Venue
 ) -> None:
-    """The receipt counts, whatever the repeated message asks for."""
+    """The receipt decides, whatever the repeated message contains."""
     hold, other = (placed(engine, venue.place(("standing", 1))) for _ in range(2))
     event_id = uuid4()
     ask(engine, venue.convert(hold.id, key=message(venue, event_id)))
@@ -46,7 +46,7 @@ def test_a_message_says_nothing_of_another_command_under_its_id(
     assert world.holds(venue)[other.id].status == "active"
 
 
-def test_both_copies_of_one_group_have_one_effect(
+def test_copies_of_a_message_in_one_group_have_one_effect(
     world: World, engine: Admission, venue: Venue
 ) -> None:
     event_id = uuid4()
@@ -56,9 +56,7 @@ def test_both_copies_of_one_group_have_one_effect(
     assert world.pool(venue.pools["floor"]).held == 2
 
 
-def test_each_consumer_takes_it_in_for_itself(
-    world: World, engine: Admission, venue: Venue
-) -> None:
+def test_each_consumer_keeps_its_own_receipt(world: World, engine: Admission, venue: Venue) -> None:
     hold = placed(engine, venue.place(("standing", 1)))
     event_id = uuid4()
     for consumer, is_replay in (("a", False), ("b", False), ("a", True), ("b", True)):
@@ -67,7 +65,7 @@ def test_each_consumer_takes_it_in_for_itself(
     assert world.holds(venue)[hold.id].version == 3
 
 
-def test_each_organization_takes_it_in_for_itself(
+def test_each_organization_keeps_its_own_receipt(
     world: World, engine: Admission, venue: Venue
 ) -> None:
     other = world.venue({"floor": 10}, {"standing": ("floor",)})
@@ -78,7 +76,7 @@ def test_each_organization_takes_it_in_for_itself(
 
 
 def test_a_refusal_leaves_no_receipt(world: World, engine: Admission, venue: Venue) -> None:
-    """The message comes again, or goes where somebody looks at it: it had no effect."""
+    """The message had no effect: it is retried or dead-lettered."""
     hold = placed(engine, venue.place(("standing", 10)))
     event_id = uuid4()
     key = message(venue, event_id)
@@ -88,11 +86,11 @@ def test_a_refusal_leaves_no_receipt(world: World, engine: Admission, venue: Ven
     world.let_pass(venue, 601)
     for _ in range(2):
         refusal = refused(engine, venue.convert(hold.id, key=key))
-        assert refusal.code is RefusalCode.HOLD_EXPIRED, "final ones leave none either"
+        assert refusal.code is RefusalCode.HOLD_EXPIRED, "final refusals leave no receipt either"
     assert not answer(engine, venue.place(("standing", 1), key=key)).is_replay
 
 
-def test_what_was_done_before_by_another_way_is_receipted_too(
+def test_a_message_whose_work_was_already_done_gets_a_receipt(
     world: World, engine: Admission, venue: Venue
 ) -> None:
     hold = placed(engine, venue.place(("standing", 1)))

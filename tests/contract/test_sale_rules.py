@@ -1,5 +1,5 @@
-"""What an event and a policy allow: when there is a sale, one hold at a time, no seat left alone.
-On every store alike."""
+"""Rules of events and policies: sale periods, one active hold, no single free seats. Runs on every
+store."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -47,7 +47,7 @@ NOW = datetime.now(UTC)
         (SaleTerms(EventStatus.LIVE, NOW - timedelta(hours=1), NOW + timedelta(hours=1)), None),
     ],
 )
-def test_nothing_is_held_of_what_is_not_on_sale(
+def test_an_event_that_is_not_on_sale_refuses_holds(
     world: World, engine: Admission, sale: SaleTerms, code: RefusalCode | None
 ) -> None:
     venue = world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=HALL, sale=sale))
@@ -64,7 +64,7 @@ def test_nothing_is_held_of_what_is_not_on_sale(
         (EventStatus.ARCHIVED, RefusalCode.EVENT_NOT_AVAILABLE),
     ],
 )
-def test_no_way_to_a_sale_stays_open_once_the_event_is_over(
+def test_a_cancelled_or_archived_event_refuses_every_command_that_could_sell(
     world: World, engine: Admission, status: EventStatus, code: RefusalCode
 ) -> None:
     venue = theatre(world)
@@ -87,12 +87,10 @@ def test_no_way_to_a_sale_stays_open_once_the_event_is_over(
     assert codes == dict.fromkeys(ways, code)
     assert world.hold(venue, hold.id) == hold, "nobody was given more time to pay"
     assert world.hold(venue, cart.id) == kept
-    assert isinstance(ask(engine, venue.release(hold.id)), Released), "giving up is always possible"
+    assert isinstance(ask(engine, venue.release(hold.id)), Released), "a release is always possible"
 
 
-def test_what_was_held_in_time_is_paid_for_after_the_end_of_the_sale(
-    world: World, engine: Admission
-) -> None:
+def test_a_hold_made_in_time_can_be_paid_after_the_sale(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 1"))
     world.end_sale(venue)
@@ -101,7 +99,7 @@ def test_what_was_held_in_time_is_paid_for_after_the_end_of_the_sale(
     assert len(converted(engine, venue.convert(hold.id)).order.tickets) == 1
 
 
-def test_a_checkout_that_was_answered_is_answered_alike_after_the_event_was_cancelled(
+def test_a_checkout_is_replayed_for_its_key_after_the_event_was_cancelled(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -113,7 +111,7 @@ def test_a_checkout_that_was_answered_is_answered_alike_after_the_event_was_canc
     assert (again.body, again.is_replay) == (first.body, True)
 
 
-def test_one_live_hold_per_session_where_the_policy_says_so(
+def test_a_policy_can_limit_a_holder_to_one_live_hold_per_session(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, one_active_hold=True)
@@ -123,7 +121,7 @@ def test_one_live_hold_per_session_where_the_policy_says_so(
         assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS
         assert refusal.details["hold_id"] == str(first.id)
         assert refusal.details["expires_in"] in range(590, 601)
-    assert placed(engine, venue.seats("Stalls A 1")).id == first.id, "one's own seat is no error"
+    assert placed(engine, venue.seats("Stalls A 1")).id == first.id, "your own seat is not refused"
     placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
     ask(engine, venue.release(first.id))
     placed(engine, venue.seats("Stalls A 3"))
@@ -131,7 +129,7 @@ def test_one_live_hold_per_session_where_the_policy_says_so(
     placed(engine, venue.seats("Stalls A 4"))
 
 
-def test_one_live_hold_also_when_two_are_asked_for_at_once(world: World, engine: Admission) -> None:
+def test_concurrent_requests_share_the_one_live_hold(world: World, engine: Admission) -> None:
     venue = theatre(world, one_active_hold=True)
     by_user = Holder(user_id="user-1")
     won = []
@@ -156,12 +154,12 @@ def test_one_live_hold_also_when_two_are_asked_for_at_once(world: World, engine:
         ((), "A5", ("A6",)),
         ((), "A1 A3", ("A2",)),
         ((), "A1 A2", ()),
-        (("A1", "A2", "A3"), "A4 A5", ()),  # three are free: one is left whatever is done
+        (("A1", "A2", "A3"), "A4 A5", ()),  # three are free, so one is always left
         (("A1", "A2", "A3"), "A5", ("A4", "A6")),
         (("A3",), "A1", ()),
     ],
 )
-def test_selections_that_leave_one_seat_alone_may_be_refused(
+def test_a_policy_can_refuse_selections_that_leave_a_single_seat(
     world: World, engine: Admission, taken: tuple[str, ...], names: str, left: tuple[str, ...]
 ) -> None:
     def full(name: str) -> str:
@@ -181,11 +179,11 @@ def test_selections_that_leave_one_seat_alone_may_be_refused(
     placed(engine, venue.place(("standing", 1)))
 
 
-def test_without_that_policy_a_seat_may_be_left_alone(world: World, engine: Admission) -> None:
+def test_a_single_seat_may_be_left_without_that_policy(world: World, engine: Admission) -> None:
     placed(engine, theatre(world).seats("Stalls A 2"))
 
 
-def test_a_lapsed_neighbour_counts_as_free_when_orphans_are_refused(
+def test_a_seat_with_an_expired_hold_counts_as_free_in_the_single_seat_check(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, refuse_orphans=True)

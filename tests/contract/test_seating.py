@@ -1,4 +1,4 @@
-"""Seats that people pick by name: what the engine promises of them, whatever store it stands on."""
+"""Holding seats by name, on every store."""
 
 import time
 from collections import Counter
@@ -28,7 +28,7 @@ def theatre(world: World) -> Venue:
     return world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=HALL))
 
 
-def test_a_hold_of_seats_names_them_and_takes_them(world: World, engine: Admission) -> None:
+def test_a_hold_of_seats_lists_and_takes_them(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 3", "Stalls A 2"))
     assert [(seat.block_name, seat.row, seat.number) for seat in hold.seats] == [
@@ -51,14 +51,14 @@ def test_a_hold_of_seats_names_them_and_takes_them(world: World, engine: Admissi
         (("Stalls A 2", "Balcony C 3"), False),
     ],
 )
-def test_adjacent_says_the_truth(
+def test_adjacency_is_reported_correctly(
     world: World, engine: Admission, names: tuple[str, ...], is_adjacent: bool
 ) -> None:
     venue = theatre(world)
     assert placed(engine, venue.seats(*names)).is_adjacent is is_adjacent
 
 
-def test_only_who_leaves_the_choice_to_us_costs_a_look_at_the_whole_hall(world: World) -> None:
+def test_only_a_request_for_best_seats_reads_the_whole_hall(world: World) -> None:
     venue = theatre(world)
     connection = world.store.connect()
 
@@ -72,7 +72,7 @@ def test_only_who_leaves_the_choice_to_us_costs_a_look_at_the_whole_hall(world: 
     connection.close()
 
 
-def test_a_lapsed_hold_gives_back_its_places_once(world: World, engine: Admission) -> None:
+def test_an_expired_hold_frees_its_places_once(world: World, engine: Admission) -> None:
     venue = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, hall=HALL))
     both = venue.place(venue.these("Stalls A 1"), ("standing", 1), holder=STRANGER)
     older = placed(engine, both)
@@ -95,7 +95,7 @@ def test_seats_across_an_aisle_are_not_adjacent(world: World, engine: Admission)
     assert not placed(engine, other.seats("Stalls A 3", "Stalls A 4")).is_adjacent
 
 
-def test_seats_and_general_admission_are_held_all_or_none(world: World, engine: Admission) -> None:
+def test_seats_and_general_admission_are_all_or_nothing(world: World, engine: Admission) -> None:
     venue = theatre(world)
     seats = venue.these("Stalls A 1", "Stalls A 2")
     refusal = refused(engine, venue.place(seats, ("standing", 11)))
@@ -110,7 +110,7 @@ def test_seats_and_general_admission_are_held_all_or_none(world: World, engine: 
     assert world.pool(venue.pools["floor"]).held == 2
 
 
-def test_every_contested_seat_is_named_and_for_how_long_but_never_by_whom(
+def test_a_refusal_lists_contested_seats_and_times_but_no_holder(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -135,7 +135,7 @@ def test_every_contested_seat_is_named_and_for_how_long_but_never_by_whom(
     assert Counter(seat.status for seat in world.seats(venue).values())["held"] == 3
 
 
-def test_sold_and_blocked_seats_say_what_they_are(world: World, engine: Admission) -> None:
+def test_a_refusal_distinguishes_sold_and_blocked_seats(world: World, engine: Admission) -> None:
     venue = theatre(world)
     world.sell(placed(engine, venue.seats("Stalls A 1", holder=STRANGER)))
     ask(engine, venue.block("Stalls A 2"))
@@ -146,10 +146,10 @@ def test_sold_and_blocked_seats_say_what_they_are(world: World, engine: Admissio
     mine = placed(engine, venue.seats("Stalls B 1"))
     world.sell(mine)
     refusal = refused(engine, venue.seats("Stalls B 1"))
-    assert refusal.details["current_status"] == "sold", "bought is bought, also for the buyer"
+    assert refusal.details["current_status"] == "sold", "sold, even to the same buyer"
 
 
-def test_asking_again_for_ones_own_seats_is_no_error(world: World, engine: Admission) -> None:
+def test_requesting_your_own_seats_again_returns_your_hold(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 1", "Stalls A 2", "Stalls A 3"))
     upper = Holder(EmailAddress("BUYER@example.com"))
@@ -166,7 +166,7 @@ def test_asking_again_for_ones_own_seats_is_no_error(world: World, engine: Admis
     assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
 
 
-def test_ones_own_lapsed_seat_is_held_anew(world: World, engine: Admission) -> None:
+def test_your_own_expired_seat_can_be_held_again(world: World, engine: Admission) -> None:
     venue = theatre(world)
     old = placed(engine, venue.seats("Stalls A 1"))
     world.let_pass(venue, 601)
@@ -175,7 +175,7 @@ def test_ones_own_lapsed_seat_is_held_anew(world: World, engine: Admission) -> N
     assert world.holds(venue)[old.id].status == "expired"
 
 
-def test_many_clicks_of_one_person_at_once_are_one_hold(world: World, engine: Admission) -> None:
+def test_concurrent_clicks_of_one_person_make_one_hold(world: World, engine: Admission) -> None:
     venue = theatre(world)
     futures = [engine.submit(venue.seats("Stalls A 1")) for _ in range(20)]
     outcomes = [future.result(60).outcome for future in futures]
@@ -185,7 +185,7 @@ def test_many_clicks_of_one_person_at_once_are_one_hold(world: World, engine: Ad
     assert list(world.holds(venue)) == list(holds)
 
 
-def test_a_seat_that_lapsed_is_taken_over_with_all_that_its_hold_had(
+def test_taking_a_seat_of_an_expired_hold_frees_everything_else_it_had(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -220,7 +220,7 @@ def test_a_seat_that_lapsed_is_taken_over_with_all_that_its_hold_had(
     ]
 
 
-def test_two_lapsed_holds_make_room_for_one(world: World, engine: Admission) -> None:
+def test_two_expired_holds_make_room_for_one(world: World, engine: Admission) -> None:
     venue = theatre(world)
     old = [placed(engine, venue.seats(f"Stalls A {n}", f"Stalls B {n}")) for n in (1, 2)]
     world.let_pass(venue, 601)
@@ -238,8 +238,8 @@ def test_a_released_or_expired_hold_frees_its_seats(world: World, engine: Admiss
     seats = world.seats(venue)
     assert seats["Stalls A 1"] == seats["Stalls A 2"] == SeatSeen("available", None, 3)
     a1, a2 = venue.seat_ids("Stalls A 1", "Stalls A 2")
-    told = [(fact.type, fact.seat_id) for fact in world.facts(venue) if fact.seat_id is not None]
-    assert told == [
+    facts = [(fact.type, fact.seat_id) for fact in world.facts(venue) if fact.seat_id is not None]
+    assert facts == [
         ("seat.held", a1),
         ("seat.released", a1),
         ("seat.held", a2),
@@ -247,8 +247,8 @@ def test_a_released_or_expired_hold_frees_its_seats(world: World, engine: Admiss
     ]
 
 
-def test_a_seat_goes_from_hand_to_hand_within_one_burst(world: World, engine: Admission) -> None:
-    """In arrival order, as if they had come one by one."""
+def test_a_seat_can_change_holders_within_one_burst(world: World, engine: Admission) -> None:
+    """In arrival order, as if they came one by one."""
     venue = theatre(world)
     first = placed(engine, venue.seats("Stalls A 1"))
     second = venue.seats("Stalls A 1", holder=STRANGER)
@@ -269,7 +269,7 @@ def test_a_seat_goes_from_hand_to_hand_within_one_burst(world: World, engine: Ad
     assert again.hold.id == second.hold_id
 
 
-def test_overlapping_selections_of_one_burst_are_whole_or_nothing(
+def test_overlapping_selections_in_one_burst_get_all_their_seats_or_none(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -283,7 +283,7 @@ def test_overlapping_selections_of_one_burst_are_whole_or_nothing(
     assert all(seat.status == "held" for name, seat in world.seats(venue).items() if " A " in name)
 
 
-def test_seats_of_another_session_or_organization_do_not_exist_here(
+def test_seats_of_another_session_or_organization_are_not_found(
     world: World, engine: Admission
 ) -> None:
     venue, other = theatre(world), theatre(world)
@@ -294,7 +294,7 @@ def test_seats_of_another_session_or_organization_do_not_exist_here(
     assert set(world.seats(venue).values()) == {SeatSeen("available")}
 
 
-def test_a_seat_is_sold_as_what_its_block_sells(world: World, engine: Admission) -> None:
+def test_a_seat_is_sold_only_as_a_type_its_block_sells(world: World, engine: Admission) -> None:
     hall = Hall(HALL.blocks, HALL.seated, sold_in={"Balcony": ("child",)})
     venue = world.build(Plan({"floor": 10}, {"standing": ("floor",)}, hall=hall))
     child, seat = venue.ticket_types["child"], venue.ticket_types["seat"]
@@ -307,7 +307,7 @@ def test_a_seat_is_sold_as_what_its_block_sells(world: World, engine: Admission)
     assert placed(engine, cheap).lines[0].unit_price_minor == 1
 
 
-def test_a_seated_ticket_type_may_have_a_quota(world: World, engine: Admission) -> None:
+def test_a_seated_ticket_type_can_have_a_quota(world: World, engine: Admission) -> None:
     hall = Hall({"Stalls": {"A": 6}}, {"seat": (), "child": ("children",)})
     venue = world.build(Plan({"children": 3}, {}, hall=hall))
     children = [venue.these(f"Stalls A {n}", ticket_type="child") for n in (1, 2, 3, 4)]
@@ -323,9 +323,7 @@ def test_a_seated_ticket_type_may_have_a_quota(world: World, engine: Admission) 
     assert world.seats(venue)["Stalls A 3"] == SeatSeen("available", None, 3)
 
 
-def test_an_id_that_comes_again_with_other_seats_is_another_request(
-    world: World, engine: Admission
-) -> None:
+def test_a_repeated_hold_id_with_other_seats_is_refused(world: World, engine: Admission) -> None:
     venue = theatre(world)
     hold_id = HoldId(uuid4())
     first = placed(engine, venue.seats("Stalls A 1", hold_id=hold_id))
@@ -365,7 +363,7 @@ def _facts_of(hold: Hold, version: int, of_hold: str, of_seat: str) -> list[tupl
     ]
 
 
-def test_own_seats_among_others_are_told_as_ones_own(world: World, engine: Admission) -> None:
+def test_a_refusal_names_your_own_hold_among_the_seats(world: World, engine: Admission) -> None:
     venue = theatre(world)
     mine = placed(engine, venue.seats("Stalls A 1"))
     refusal = refused(engine, venue.seats("Stalls A 1", "Stalls A 2"))
@@ -376,7 +374,7 @@ def test_own_seats_among_others_are_told_as_ones_own(world: World, engine: Admis
     assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
 
 
-def test_a_user_is_the_same_person_whatever_address_comes_along(
+def test_a_user_id_identifies_the_holder_whatever_the_email(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -389,7 +387,7 @@ def test_a_user_is_the_same_person_whatever_address_comes_along(
     assert refusal.code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
 
 
-def test_ones_own_seat_is_no_error_after_the_sale_has_ended(
+def test_requesting_your_own_seat_works_after_the_sale_has_ended(
     world: World, engine: Admission
 ) -> None:
     sale = SaleTerms(ends_at=datetime.now(UTC) + timedelta(seconds=2))
@@ -402,7 +400,7 @@ def test_ones_own_seat_is_no_error_after_the_sale_has_ended(
 
 
 @pytest.mark.parametrize("what", ["fewer", "type", "price", "id"])
-def test_asking_for_something_else_is_not_answered_with_what_one_has(
+def test_a_different_request_for_your_own_seats_is_refused(
     world: World, engine: Admission, what: str
 ) -> None:
     venue = theatre(world)
@@ -419,7 +417,7 @@ def test_asking_for_something_else_is_not_answered_with_what_one_has(
     assert refusal.details["hold_id"] == str(mine.id)
 
 
-def test_ones_own_seats_are_not_among_the_contested(world: World, engine: Admission) -> None:
+def test_your_own_seats_are_not_listed_as_contested(world: World, engine: Admission) -> None:
     venue = theatre(world)
     placed(engine, venue.seats("Stalls A 1"))
     placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
@@ -429,7 +427,7 @@ def test_ones_own_seats_are_not_among_the_contested(world: World, engine: Admiss
     assert [seat["seat_number"] for seat in contested if isinstance(seat, dict)] == ["2"]
 
 
-def test_an_alternative_keeps_to_the_capacity_of_its_block(world: World, engine: Admission) -> None:
+def test_an_alternative_respects_block_capacity(world: World, engine: Admission) -> None:
     hall = Hall({"Front": {"A": 5}, "Back": {"B": 3}}, {"seat": ()}, capacities={"Front": 1})
     venue = world.build(Plan({}, {}, hall=hall))
     placed(engine, venue.seats("Front A 1"))

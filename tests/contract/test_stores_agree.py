@@ -1,5 +1,5 @@
-"""The stores run the very same decisions: driven with the same commands, they give the same
-answers and end in the same state. A Hypothesis state machine looks for the commands."""
+"""Driven with the same commands, both stores give the same answers and end in the same state. A
+Hypothesis state machine finds the commands."""
 
 from uuid import UUID, uuid4
 
@@ -30,7 +30,7 @@ carts = st.sampled_from(CARTS)
 
 class StoresAgree(Agreeing):
     holds: Bundle[HoldId] = Bundle("holds")
-    taken: Bundle[HoldId] = Bundle("taken")  # holds that were surely placed, of one person
+    taken: Bundle[HoldId] = Bundle("taken")  # one person's holds that were placed for certain
     keys: Bundle[tuple[UUID, Wish]] = Bundle("keys")
     cart_keys: Bundle[tuple[UUID, str, Wish]] = Bundle("cart_keys")
     any_hold = st.one_of(taken, taken, holds)
@@ -89,7 +89,7 @@ class StoresAgree(Agreeing):
 
     @rule(target=holds, cart=carts, sizes=st.lists(st.integers(1, 6), min_size=1, max_size=3))
     def change_the_quantity_of_a_cart(self, cart: str, sizes: list[int]) -> HoldId:
-        """Quickly, one after the other."""
+        """One quantity after the other."""
         hold_id = self.new_id()
         self.both(
             lambda venue: [
@@ -216,7 +216,7 @@ class StoresAgree(Agreeing):
 
     @rule(target=holds, wish=wishes, other=wishes, is_reaped=st.booleans())
     def pay_late(self, wish: Wish, other: Wish, is_reaped: bool) -> HoldId:
-        """Somebody else may have the places by then."""
+        """The places may be taken by then."""
         late, next_id, purchase = self.new_id(), self.new_id(), a_purchase()
         self.both(lambda venue: [wish.place(venue, late)])
         self.pass_time(7)
@@ -267,7 +267,7 @@ def _key(venue: Venue, digest: UUID, wish: Wish) -> IdempotencyKey:
     return IdempotencyKey(venue.organization_id, digest, wish.fingerprint)
 
 
-@pytest.mark.timeout(1800)  # to make an example of a failure small takes minutes
+@pytest.mark.timeout(1800)  # shrinking a failure takes minutes
 @pytest.mark.parametrize("examples", [6, pytest.param(40, marks=pytest.mark.long)])
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_memory_and_postgresql_give_the_same_answers(

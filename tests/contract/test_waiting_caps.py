@@ -1,4 +1,4 @@
-"""How often a person may wait, and for how much, on every store alike."""
+"""Limits on how often a person may wait, and for how many places. Runs on every store."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from tests.contract.test_waitlist import POLICY, a_person, club, sold_out, statu
 from tests.contract.venues import STRANGER
 
 
-def test_nobody_waits_in_too_many_places(world: World, engine: Admission) -> None:
+def test_a_person_can_wait_in_a_limited_number_of_places(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, waiting_places_max=2))
     sold_out(engine, venue, 4)
     first = waiting(engine, venue.place(("standing", 1)))
@@ -22,7 +22,7 @@ def test_nobody_waits_in_too_many_places(world: World, engine: Admission) -> Non
     waiting(engine, venue.place(("standing", 1)))
 
 
-def test_two_places_of_one_group_are_counted_one_after_the_other(
+def test_places_joined_in_one_group_count_towards_the_limit(
     world: World, engine: Admission
 ) -> None:
     venue = club(world, replace(POLICY, waiting_places_max=1))
@@ -32,7 +32,7 @@ def test_two_places_of_one_group_are_counted_one_after_the_other(
     assert outcomes == ["Waiting", "Refusal", "Refusal"]
 
 
-def test_who_may_have_one_hold_only_has_it_in_the_line_too(world: World, engine: Admission) -> None:
+def test_the_one_hold_limit_includes_waiting_holds(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, one_active_hold=True))
     (held,) = sold_out(engine, venue, 4)
     waits = waiting(engine, venue.place(("standing", 1)))
@@ -46,10 +46,10 @@ def test_who_may_have_one_hold_only_has_it_in_the_line_too(world: World, engine:
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [waits]) == ["active"]
     refusal = refused(engine, venue.place(("standing", 1)))
-    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS, "it has its places now"
+    assert refusal.code is RefusalCode.ACTIVE_HOLD_EXISTS, "it has been promoted"
 
 
-def test_a_party_that_is_larger_than_the_house_is_refused(world: World, engine: Admission) -> None:
+def test_a_party_larger_than_the_capacity_is_refused(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 1)
     refusal = refused(engine, venue.place(("standing", 5)))

@@ -1,5 +1,5 @@
-"""Nobody who comes later takes what an earlier one needs, and a line for one thing does not stop
-the sale of another."""
+"""Newcomers do not take what earlier parties wait for, and a queue for one thing does not stop the
+sale of another."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
 from tests.contract.asking import ask, changed, placed, promoted, refused, unchanged, waiting
 from tests.contract.seen import World
-from tests.contract.test_waitlist import POLICY, a_line, a_person, club, sold_out, statuses
+from tests.contract.test_waitlist import POLICY, a_person, club, join_waitlist, sold_out, statuses
 from tests.contract.venues import STRANGER, Plan, Venue
 
 
 def house(world: World, total: int = 6, policy: HoldPolicy = POLICY) -> Venue:
-    """Adults and children share the house; parking is apart."""
+    """Adults, children and guests share one capacity; parking is separate."""
     return world.build(
         Plan(
             {"house": total, "adults": 4, "children": 4, "lot": 2},
@@ -41,7 +41,7 @@ def wait_for(
     return waiting(engine, venue.place((ticket_type, quantity), holder=a_person(person)))
 
 
-def test_a_newcomer_does_not_overtake_the_line_though_there_is_room(
+def test_a_newcomer_does_not_overtake_the_waitlist_though_places_are_free(
     world: World, engine: Admission
 ) -> None:
     venue = club(world)
@@ -54,7 +54,7 @@ def test_a_newcomer_does_not_overtake_the_line_though_there_is_room(
     assert statuses(world, venue, [large, small]) == ["active", "waiting"]
 
 
-def test_a_newcomer_of_another_type_does_not_take_the_shared_places(
+def test_a_newcomer_for_another_type_does_not_take_shared_places(
     world: World, engine: Admission
 ) -> None:
     venue = house(world)
@@ -68,7 +68,7 @@ def test_a_newcomer_of_another_type_does_not_take_the_shared_places(
     assert world.pool(venue.pools["house"]).held == 6
 
 
-def test_another_pool_is_sold_as_ever(world: World, engine: Admission) -> None:
+def test_a_queue_does_not_stop_the_sale_of_another_pool(world: World, engine: Admission) -> None:
     venue = house(world)
     hold_of(engine, venue, "guest", 6)
     wait_for(engine, venue, "adult", 1)
@@ -76,11 +76,11 @@ def test_another_pool_is_sold_as_ever(world: World, engine: Admission) -> None:
     placed(engine, venue.fill("basket", {"a": ("parking", 1)}))
 
 
-def test_the_first_of_a_line_keeps_its_claim_on_what_is_shared_and_no_more(
+def test_only_the_first_of_a_queue_has_a_claim_on_shared_places(
     world: World, engine: Admission
 ) -> None:
-    """No adults are left, and four of the house are. Two of those are the claim of the first who
-    waits for adults; the second has none yet, so two may still be sold to others."""
+    """No adult tickets are left, and four places in the house. The first party waiting for adults
+    claims two; the second has no claim yet, so two may still be sold."""
     venue = house(world, total=10)
     adults = hold_of(engine, venue, "adult", 4)
     hold_of(engine, venue, "child", 2)
@@ -92,7 +92,7 @@ def test_the_first_of_a_line_keeps_its_claim_on_what_is_shared_and_no_more(
     assert statuses(world, venue, [first, second, late]) == ["active", "active", "active"]
 
 
-def test_more_for_a_cart_has_to_queue_and_less_never_does(world: World, engine: Admission) -> None:
+def test_a_cart_can_shrink_but_not_overtake_by_growing(world: World, engine: Admission) -> None:
     venue = club(world)
     hold = placed(engine, venue.fill("basket", {"a": ("standing", 3)}))
     first = wait_for(engine, venue, "standing", 2)
@@ -104,13 +104,13 @@ def test_more_for_a_cart_has_to_queue_and_less_never_does(world: World, engine: 
 
 
 @pytest.mark.parametrize("passes", [0, 1, 3])
-def test_a_party_is_passed_so_often_and_no_more(
+def test_a_party_is_overtaken_a_limited_number_of_times(
     world: World, engine: Admission, passes: int
 ) -> None:
     venue = club(world, replace(POLICY, waiting_passes_max=passes))
     sold_out(engine, venue, 3)
     (held,) = sold_out(engine, venue, 1)
-    large, *small = a_line(engine, venue, 4, 1, 1, 1, 1, 1)
+    large, *small = join_waitlist(engine, venue, 4, 1, 1, 1, 1, 1)
     for passed in small[:passes]:
         ask(engine, venue.release(held.id))
         assert statuses(world, venue, [large, passed]) == ["waiting", "active"]
@@ -122,7 +122,7 @@ def test_a_party_is_passed_so_often_and_no_more(
     assert statuses(world, venue, [newcomer]) == ["waiting"]
 
 
-def test_newcomers_pass_too_and_are_counted(world: World, engine: Admission) -> None:
+def test_overtaking_newcomers_count_towards_the_limit(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, waiting_passes_max=2))
     held, _ = sold_out(engine, venue, 2, 1)
     large = wait_for(engine, venue, "standing", 4)
@@ -134,7 +134,7 @@ def test_newcomers_pass_too_and_are_counted(world: World, engine: Admission) -> 
     assert statuses(world, venue, [large, *late]) == ["waiting", "active", "active"]
 
 
-def test_who_joins_later_is_not_charged_with_earlier_passes(
+def test_earlier_overtakes_do_not_count_for_parties_that_join_later(
     world: World, engine: Admission
 ) -> None:
     venue = club(world, replace(POLICY, waiting_passes_max=1))
@@ -149,25 +149,25 @@ def test_who_joins_later_is_not_charged_with_earlier_passes(
     assert statuses(world, venue, [second]) == ["waiting"]
 
 
-def test_those_behind_pass_though_only_the_first_was_looked_at(
+def test_later_parties_can_overtake_though_only_the_first_was_read(
     world: World, engine: Admission
 ) -> None:
-    """A newcomer ends a lapsed hold for its place, and sees no more of the line than its first."""
+    """The newcomer expires a lapsed hold, and reads only the first party of the queue."""
     policy = replace(POLICY, waiting_passes_max=5, ttl_seconds=1000)
     venue = house(world, total=4, policy=policy)
     hold_of(engine, venue, "child", 2)
     world.let_pass(venue, 900)
     hold_of(engine, venue, "adult", 2)
-    line = [wait_for(engine, venue, "guest", 4, 1), wait_for(engine, venue, "guest", 1, 2)]
+    queue = [wait_for(engine, venue, "guest", 4, 1), wait_for(engine, venue, "guest", 1, 2)]
     world.let_pass(venue, 101)
     placed(engine, venue.place(("child", 1), holder=a_person(3)))
-    if statuses(world, venue, line[1:]) == ["waiting"]:
+    if statuses(world, venue, queue[1:]) == ["waiting"]:
         assert not world.is_settled(venue), "somebody could be promoted"
         promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["waiting", "active"]
+    assert statuses(world, venue, queue) == ["waiting", "active"]
 
 
-def test_a_cart_that_waits_for_less_keeps_its_place(world: World, engine: Admission) -> None:
+def test_a_waiting_cart_that_shrinks_keeps_its_position(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
     hold = waiting(engine, venue.fill("basket", {"a": ("standing", 3), "b": ("standing", 1)}))
@@ -185,7 +185,7 @@ def test_a_cart_that_waits_for_less_keeps_its_place(world: World, engine: Admiss
     assert unchanged(engine, venue.fill("basket", {"a": ("standing", 2)})).version == 3
 
 
-def test_a_cart_that_waits_for_more_or_other_things_goes_to_the_end(
+def test_a_waiting_cart_that_grows_or_changes_type_goes_to_the_end(
     world: World, engine: Admission
 ) -> None:
     venue = house(world)
@@ -199,13 +199,13 @@ def test_a_cart_that_waits_for_more_or_other_things_goes_to_the_end(
     moved = waiting(engine, venue.fill("basket", {"a": ("child", 1)}))
     assert [world.position(each) for each in (other, third, moved)] == [1, 2, 3]
     refusal = refused(engine, venue.fill("basket", {"a": ("adult", 5)}))
-    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY, "no house is so large"
+    assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY, "above the capacity"
     assert world.hold(venue, hold.id) == moved
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [other, third, moved]) == ["active"] * 3
 
 
-def test_a_cart_that_asks_for_little_enough_is_served_at_once(
+def test_a_waiting_cart_that_shrinks_enough_is_served_at_once(
     world: World, engine: Admission
 ) -> None:
     venue = club(world)
@@ -215,7 +215,7 @@ def test_a_cart_that_asks_for_little_enough_is_served_at_once(
     assert world.hold(venue, hold.id).status is HoldStatus.ACTIVE
 
 
-def test_as_many_as_there_are_leaves_the_first_in_line_what_it_needs(
+def test_a_partial_hold_leaves_the_first_in_the_waitlist_what_it_needs(
     world: World, engine: Admission
 ) -> None:
     venue = house(world)

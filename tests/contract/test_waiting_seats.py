@@ -1,5 +1,5 @@
-"""Waiting for seats: the best that come free, side by side if so asked; who names very seats never
-waits, and never takes what the first in line needs."""
+"""Waiting for best seats, adjacent if requested. A request for named seats never waits, and never
+takes what the first party needs."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def theatre(world: World, hall: Hall = HALL, policy: HoldPolicy = POLICY) -> Ven
 
 
 def all_taken(engine: Admission, venue: Venue) -> dict[str, Hold]:
-    """Each seat in a hold of its own."""
+    """Hold each seat in a hold of its own."""
     return {name: placed(engine, venue.seats(name, holder=STRANGER)) for name in venue.places}
 
 
@@ -59,7 +59,7 @@ def seats_of(world: World, venue: Venue, hold: Hold) -> set[str]:
     return names
 
 
-def test_who_waits_for_seats_gets_them_when_there_are_enough(
+def test_a_party_waiting_for_seats_gets_them_when_enough_are_free(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -77,7 +77,7 @@ def test_who_waits_for_seats_gets_them_when_there_are_enough(
     assert world.is_settled(venue)
 
 
-def test_who_waits_for_seats_side_by_side_gets_none_that_are_not(
+def test_a_party_waiting_for_adjacent_seats_gets_only_adjacent_ones(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -92,7 +92,7 @@ def test_who_waits_for_seats_side_by_side_gets_none_that_are_not(
     assert seats_of(world, venue, pair) == {"Stalls A 3", "Stalls A 4"}
 
 
-def test_who_waits_for_a_block_leaves_the_others_to_others(world: World, engine: Admission) -> None:
+def test_waiting_for_one_block_leaves_others_on_sale(world: World, engine: Admission) -> None:
     venue = theatre(world)
     taken = all_taken(engine, venue)
     pair = wait_for(engine, venue, 2, block="Stalls")
@@ -105,7 +105,7 @@ def test_who_waits_for_a_block_leaves_the_others_to_others(world: World, engine:
     assert seats_of(world, venue, pair) == {"Stalls A 1", "Stalls A 3"}
 
 
-def test_who_needs_an_accessible_place_waits_for_one(world: World, engine: Admission) -> None:
+def test_a_party_can_wait_for_an_accessible_seat(world: World, engine: Admission) -> None:
     venue = theatre(world)
     taken = all_taken(engine, venue)
     hold = wait_for(engine, venue, 1, accessible=1)
@@ -115,7 +115,7 @@ def test_who_needs_an_accessible_place_waits_for_one(world: World, engine: Admis
     assert seats_of(world, venue, hold) == {"Stalls A 1"}
 
 
-def test_a_promoted_seat_costs_what_its_block_asks_or_what_the_platform_said(
+def test_a_promoted_seat_has_its_blocks_price_or_the_custom_price(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
@@ -127,7 +127,7 @@ def test_a_promoted_seat_costs_what_its_block_asks_or_what_the_platform_said(
     assert [world.hold(venue, hold.id).total.minor for hold in (usual, special)] == [4500, 1234]
 
 
-def test_a_party_that_waits_for_a_block_sees_the_price_of_that_block(
+def test_a_party_waiting_for_a_block_sees_that_blocks_price(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world, replace(HALL, sold_in={"Balcony": ("seat",)}))
@@ -145,7 +145,7 @@ def test_a_party_that_waits_for_a_block_sees_the_price_of_that_block(
     assert [party.total.minor for party in parties] == [4500, 9900, 1234]
 
 
-def test_who_names_very_seats_never_waits(world: World, engine: Admission) -> None:
+def test_a_request_for_named_seats_never_waits(world: World, engine: Admission) -> None:
     venue = theatre(world)
     all_taken(engine, venue)
     for command in (
@@ -156,7 +156,7 @@ def test_who_names_very_seats_never_waits(world: World, engine: Admission) -> No
         assert refused(engine, command).code is RefusalCode.SEAT_HELD_BY_ANOTHER_USER
 
 
-def test_a_seat_that_is_unblocked_goes_to_the_line(world: World, engine: Admission) -> None:
+def test_an_unblocked_seat_goes_to_the_waitlist(world: World, engine: Admission) -> None:
     venue = theatre(world)
     ask(engine, venue.block("Stalls A 1", "Stalls A 2"))
     placed(engine, venue.seats(*STALLS[2:], *BALCONY, holder=STRANGER))
@@ -166,9 +166,7 @@ def test_a_seat_that_is_unblocked_goes_to_the_line(world: World, engine: Admissi
     placed(engine, venue.place(("seat", 1)))
 
 
-def test_seats_of_a_lapsed_hold_go_to_the_line_with_the_reaper(
-    world: World, engine: Admission
-) -> None:
+def test_expiring_a_hold_gives_its_seats_to_the_waitlist(world: World, engine: Admission) -> None:
     venue = theatre(world)
     lapsing = placed(engine, venue.seats(*STALLS, *BALCONY, holder=STRANGER))
     first, second = wait_for(engine, venue, 3, together=True), wait_for(engine, venue, 4, person=2)
@@ -177,7 +175,7 @@ def test_seats_of_a_lapsed_hold_go_to_the_line_with_the_reaper(
     assert seats_of(world, venue, first) | seats_of(world, venue, second) == {*STALLS, *BALCONY}
 
 
-def test_seats_and_standing_places_are_waited_for_together(world: World, engine: Admission) -> None:
+def test_a_party_can_wait_for_seats_and_standing_tickets(world: World, engine: Admission) -> None:
     venue = theatre(world)
     taken = all_taken(engine, venue)
     both = waiting(engine, venue.place(("seat", 1), ("standing", 2)))
@@ -190,21 +188,19 @@ def test_seats_and_standing_places_are_waited_for_together(world: World, engine:
     assert statuses(world, venue, [later]) == ["waiting"]
 
 
-def test_a_block_with_a_capacity_promotes_no_more_than_that(
-    world: World, engine: Admission
-) -> None:
+def test_promotions_respect_block_capacity(world: World, engine: Admission) -> None:
     hall = replace(HALL, capacities={"Stalls": 2})
     venue = theatre(world, hall)
     first = placed(engine, venue.seats("Stalls A 1", holder=STRANGER))
     second = placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
     placed(engine, venue.seats(*BALCONY, holder=STRANGER))
-    line = [wait_for(engine, venue, 1, person=person) for person in (1, 2)]
+    queue = [wait_for(engine, venue, 1, person=person) for person in (1, 2)]
     ask(engine, venue.release(first.id))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["active", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "waiting"]
     ask(engine, venue.release(second.id))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["active", "active"]
+    assert statuses(world, venue, queue) == ["active", "active"]
     assert world.pool(venue.pools["Stalls capacity"]).held == 2
 
 
@@ -229,10 +225,10 @@ def test_a_party_that_the_hall_can_never_seat_is_refused(world: World, engine: A
         waiting(engine, venue.place(enough, holder=a_person(person)))
 
 
-def test_a_party_whose_seats_were_sold_just_before_holds_nobody_up(
+def test_a_party_whose_seats_were_just_sold_holds_nobody_up(
     world: World, engine: Admission
 ) -> None:
-    """In the same group, when the cached seat map does not show it yet."""
+    """In the same group, before the cached seat map shows it."""
     venue = theatre(world)
     hold = placed(engine, venue.seats("Stalls A 2", holder=STRANGER))
     wait_for(engine, venue, 7)
@@ -243,7 +239,7 @@ def test_a_party_whose_seats_were_sold_just_before_holds_nobody_up(
     assert isinstance(found, Placed)
 
 
-def test_smaller_parties_pass_one_that_cannot_be_seated(world: World, engine: Admission) -> None:
+def test_small_parties_overtake_one_that_cannot_be_seated(world: World, engine: Admission) -> None:
     venue = theatre(world, policy=replace(POLICY, waiting_passes_max=1))
     taken = all_taken(engine, venue)
     large, *small = (wait_for(engine, venue, size, person=size) for size in (4, 1, 2))
@@ -255,8 +251,8 @@ def test_smaller_parties_pass_one_that_cannot_be_seated(world: World, engine: Ad
     assert statuses(world, venue, [large, *small]) == ["active", "active", "waiting"]
 
 
-def test_a_cart_that_waits_may_take_very_seats_instead(world: World, engine: Admission) -> None:
-    """What it waited for itself does not stand in its own way."""
+def test_a_waiting_cart_can_take_named_seats_instead(world: World, engine: Admission) -> None:
+    """Its own place on the waitlist does not stop it."""
     venue = theatre(world)
     taken = all_taken(engine, venue)
     wish = venue.some("seat", 2, together=True)
@@ -270,7 +266,7 @@ def test_a_cart_that_waits_may_take_very_seats_instead(world: World, engine: Adm
     assert world.is_settled(venue)
 
 
-def test_a_cart_that_waits_may_take_what_is_left_before_those_behind_it(
+def test_a_waiting_cart_can_take_free_places_before_those_behind_it(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)

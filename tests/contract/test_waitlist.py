@@ -1,5 +1,4 @@
-"""Who finds nothing left waits in line, where the policy says so: joining, leaving, and being
-promoted when something is free, on every store alike."""
+"""Joining the waitlist, leaving it, and being promoted when places are free, on every store."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -41,11 +40,11 @@ def a_person(number: int) -> Holder:
 
 
 def sold_out(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
-    """The places are held by parties of these sizes."""
+    """Hold all places in parties of these sizes."""
     return [placed(engine, venue.place(("standing", size), holder=STRANGER)) for size in parties]
 
 
-def a_line(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
+def join_waitlist(engine: Admission, venue: Venue, *parties: int) -> list[Hold]:
     return [
         waiting(engine, venue.place(("standing", size), holder=a_person(number)))
         for number, size in enumerate(parties)
@@ -57,7 +56,7 @@ def statuses(world: World, venue: Venue, holds: list[Hold]) -> list[str]:
     return [seen[hold.id].status for hold in holds]
 
 
-def test_who_finds_nothing_left_gets_a_place_in_the_line(world: World, engine: Admission) -> None:
+def test_a_buyer_who_finds_nothing_left_joins_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
     outcome = ask(engine, venue.place(("standing", 2)))
@@ -68,19 +67,19 @@ def test_who_finds_nothing_left_gets_a_place_in_the_line(world: World, engine: A
     assert hold.expires_at == rounded_up(outcome.at) + timedelta(days=1)
     assert world.hold(venue, hold.id) == hold
     assert world.position(hold) == 1
-    assert world.pool(venue.pools["floor"]).held == 4, "nothing is held for who waits"
+    assert world.pool(venue.pools["floor"]).held == 4, "a waiting hold occupies no places"
     assert world.facts(venue)[-1] == ("hold.waiting", hold.id, 1, None)
     assert world.audit(venue)[-1] == ("hold.waiting", hold.id, "test", None, "waiting", None)
 
 
-def test_without_the_policy_nobody_waits(world: World, engine: Admission) -> None:
+def test_nobody_waits_unless_the_policy_allows_it(world: World, engine: Admission) -> None:
     venue = club(world, HoldPolicy())
     sold_out(engine, venue, 4)
     refusal = refused(engine, venue.place(("standing", 1)))
     assert refusal.code is RefusalCode.INSUFFICIENT_INVENTORY
 
 
-def test_of_two_who_want_the_last_place_one_has_it_and_one_waits(
+def test_of_two_buyers_for_the_last_place_one_gets_it_and_one_waits(
     world: World, engine: Admission
 ) -> None:
     venue = club(world, total=1)
@@ -91,7 +90,7 @@ def test_of_two_who_want_the_last_place_one_has_it_and_one_waits(
     assert outcomes == ["Placed", "Waiting"]
 
 
-def test_a_line_has_an_order_and_everybody_a_position(world: World, engine: Admission) -> None:
+def test_every_waiting_party_has_a_position(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
     outcomes = [
@@ -103,19 +102,19 @@ def test_a_line_has_an_order_and_everybody_a_position(world: World, engine: Admi
     assert [world.position(hold) for hold in holds] == [None, 1, 2]
 
 
-def test_the_first_in_line_is_promoted_by_the_release_itself(
-    world: World, engine: Admission
-) -> None:
+def test_a_release_promotes_the_first_party_at_once(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
-    first, second, third = a_line(engine, venue, 3, 1, 1)
+    first, second, third = join_waitlist(engine, venue, 3, 1, 1)
     world.let_pass(venue, 100)
     facts = len(world.facts(venue))
     ask(engine, venue.release(held.id))
     assert statuses(world, venue, [first, second, third]) == ["active", "active", "waiting"]
     after = world.hold(venue, first.id)
     assert after.held_at is not None
-    assert after.expires_at == rounded_up(after.held_at) + timedelta(seconds=600), "fresh time"
+    assert after.expires_at == rounded_up(after.held_at) + timedelta(seconds=600), (
+        "the time to pay starts at the promotion"
+    )
     assert after.warn_at == after.expires_at - timedelta(seconds=60)
     assert (after.version, after.created_at < after.held_at, after.waiting) == (2, True, None)
     assert world.facts(venue)[facts:] == [
@@ -135,73 +134,73 @@ def test_the_first_in_line_is_promoted_by_the_release_itself(
     assert world.is_settled(venue)
 
 
-def test_places_go_to_the_line_whatever_frees_them(world: World, engine: Admission) -> None:
+def test_freed_places_always_go_to_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=1000), total=6)
     lapsing = placed(engine, venue.place(("standing", 1), holder=STRANGER))
     world.let_pass(venue, 900)
     placed(engine, venue.fill("smaller", {"a": ("standing", 2)}, holder=STRANGER))
     placed(engine, venue.fill("emptied", {"a": ("standing", 3)}, holder=STRANGER))
-    line = a_line(engine, venue, 1, 1, 3, 1)
+    queue = join_waitlist(engine, venue, 1, 1, 3, 1)
     world.let_pass(venue, 101)
-    assert statuses(world, venue, line[:1]) == ["waiting"], "the reaper makes it timely"
+    assert statuses(world, venue, queue[:1]) == ["waiting"], "only the reaper expires it in time"
     ask(engine, venue.expire(lapsing.id))
-    assert statuses(world, venue, line) == ["active", "waiting", "waiting", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "waiting", "waiting", "waiting"]
     changed(engine, venue.fill("smaller", {"a": ("standing", 1)}, holder=STRANGER))
-    assert statuses(world, venue, line) == ["active", "active", "waiting", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "active", "waiting", "waiting"]
     emptied(engine, venue.empty("emptied"))
-    assert statuses(world, venue, line) == ["active", "active", "active", "waiting"]
+    assert statuses(world, venue, queue) == ["active", "active", "active", "waiting"]
     world.set_total(venue, "floor", 7)
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["active"] * 4
+    assert statuses(world, venue, queue) == ["active"] * 4
 
 
-def test_so_many_are_promoted_at_once_and_the_rest_by_the_promoter(
+def test_one_command_promotes_a_limited_number_and_the_promoter_the_rest(
     world: World, engine: Admission
 ) -> None:
     many = PROMOTIONS_MAX + 5
     venue = club(world, total=many)
     (held,) = sold_out(engine, venue, many)
-    line = a_line(engine, venue, *[1] * (many + 1))
+    queue = join_waitlist(engine, venue, *[1] * (many + 1))
     ask(engine, venue.release(held.id))
-    assert statuses(world, venue, line).count("active") == PROMOTIONS_MAX
-    assert statuses(world, venue, line)[:PROMOTIONS_MAX] == ["active"] * PROMOTIONS_MAX
+    assert statuses(world, venue, queue).count("active") == PROMOTIONS_MAX
+    assert statuses(world, venue, queue)[:PROMOTIONS_MAX] == ["active"] * PROMOTIONS_MAX
     assert not world.is_settled(venue)
     newcomer = waiting(engine, venue.place(("standing", 1)))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, [*line, newcomer]) == ["active"] * many + ["waiting"] * 2
+    assert statuses(world, venue, [*queue, newcomer]) == ["active"] * many + ["waiting"] * 2
     assert world.is_settled(venue)
 
 
-def test_a_line_that_everybody_leaves_is_settled(world: World, engine: Admission) -> None:
+def test_an_abandoned_waitlist_is_settled(world: World, engine: Admission) -> None:
     many = PROMOTIONS_MAX + 1
     venue = club(world, total=many)
     (held,) = sold_out(engine, venue, many)
-    line = a_line(engine, venue, *[1] * many)
+    queue = join_waitlist(engine, venue, *[1] * many)
     ask(engine, venue.release(held.id))
     assert not world.is_settled(venue)
-    last = line[-1]
+    last = queue[-1]
     futures = [engine.submit(command) for command in (venue.release(last.id), venue.promote())]
     for future in futures:
         future.result(60)
     promoted(engine, venue.promote())
-    assert world.is_settled(venue), "the promoter would come for ever"
+    assert world.is_settled(venue), "the promoter would never stop"
 
 
-def test_a_promotion_that_lapses_goes_to_the_next(world: World, engine: Admission) -> None:
+def test_an_expired_promotion_goes_to_the_next_party(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
-    first, second = a_line(engine, venue, 4, 4)
+    first, second = join_waitlist(engine, venue, 4, 4)
     ask(engine, venue.release(held.id))
     world.let_pass(venue, 601)
     ask(engine, venue.expire(first.id))
     assert statuses(world, venue, [first, second]) == ["expired", "active"]
 
 
-def test_leaving_the_line_and_being_too_late_in_it(world: World, engine: Admission) -> None:
+def test_released_and_expired_holds_leave_the_waitlist(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
     sold_out(engine, venue, 3)
     placed(engine, venue.fill("held", {"a": ("standing", 1)}, holder=STRANGER))
-    left, lapsed = a_line(engine, venue, 1, 1)
+    left, lapsed = join_waitlist(engine, venue, 1, 1)
     cart = waiting(engine, venue.fill("basket", {"a": ("standing", 1)}))
     ask(engine, venue.release(left.id))
     assert emptied(engine, venue.empty("basket")) == world.hold(venue, cart.id)
@@ -218,10 +217,10 @@ def test_leaving_the_line_and_being_too_late_in_it(world: World, engine: Admissi
     assert world.hold(venue, lapsed.id).held_at is None
 
 
-def test_the_reaper_ends_a_place_in_the_line_like_any_hold(world: World, engine: Admission) -> None:
+def test_the_reaper_expires_waiting_holds(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3600, waiting_seconds=300))
     sold_out(engine, venue, 3)
-    large, small = a_line(engine, venue, 4, 1)
+    large, small = join_waitlist(engine, venue, 4, 1)
     world.let_pass(venue, 200)
     assert statuses(world, venue, [large, small]) == ["waiting", "waiting"]
     late = waiting(engine, venue.place(("standing", 1)))
@@ -230,34 +229,34 @@ def test_the_reaper_ends_a_place_in_the_line_like_any_hold(world: World, engine:
     assert statuses(world, venue, [large, small, late]) == ["expired", "expired", "active"]
 
 
-def test_a_place_in_the_line_lasts_no_longer_than_the_sale(world: World, engine: Admission) -> None:
+def test_a_waiting_hold_lasts_no_longer_than_the_sale(world: World, engine: Admission) -> None:
     end = world.now() + timedelta(hours=1)
     plan = Plan({"floor": 1}, {"standing": ("floor",)}, POLICY)
     ending = world.build(replace(plan, sale=replace(plan.sale, ends_at=end)))
     sold_out(engine, ending, 1)
-    assert a_line(engine, ending, 1)[0].expires_at == rounded_up(end)
+    assert join_waitlist(engine, ending, 1)[0].expires_at == rounded_up(end)
 
 
 @pytest.mark.parametrize("by", ["the end of the sale", "a cancelled event"])
-def test_when_nothing_is_sold_any_more_the_line_ends(
+def test_the_waitlist_is_cancelled_when_the_sale_is_over(
     world: World, engine: Admission, by: str
 ) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
-    line = a_line(engine, venue, 4, 1)
+    queue = join_waitlist(engine, venue, 4, 1)
     if by == "the end of the sale":
         world.end_sale(venue)
     else:
         world.set_status(venue, EventStatus.CANCELLED)
     facts = len(world.facts(venue))
     promoted(engine, venue.promote())
-    assert statuses(world, venue, line) == ["cancelled", "cancelled"]
-    assert world.facts(venue)[facts:] == [("hold.cancelled", hold.id, 2, None) for hold in line]
+    assert statuses(world, venue, queue) == ["cancelled", "cancelled"]
+    assert world.facts(venue)[facts:] == [("hold.cancelled", hold.id, 2, None) for hold in queue]
     assert {row.actor for row in world.audit(venue)[-2:]} == {"waitlist"}
     assert world.is_settled(venue)
 
 
-def test_what_waits_cannot_be_extended_checked_out_or_paid(world: World, engine: Admission) -> None:
+def test_waiting_holds_cannot_be_extended_or_paid(world: World, engine: Admission) -> None:
     venue = club(world)
     sold_out(engine, venue, 4)
     hold = waiting(engine, venue.place(("standing", 1)))
@@ -272,7 +271,7 @@ def test_what_waits_cannot_be_extended_checked_out_or_paid(world: World, engine:
     assert world.hold(venue, hold.id) == hold
 
 
-def test_the_longest_life_counts_from_the_promotion(world: World, engine: Admission) -> None:
+def test_the_maximum_lifetime_counts_from_the_promotion(world: World, engine: Admission) -> None:
     venue = club(world, replace(POLICY, ttl_seconds=3000, lifetime_max_seconds=3100))
     (held,) = sold_out(engine, venue, 4)
     hold = waiting(engine, venue.place(("standing", 1)))
@@ -283,7 +282,7 @@ def test_the_longest_life_counts_from_the_promotion(world: World, engine: Admiss
     assert after.expires_at == before.expires_at + timedelta(seconds=100)
 
 
-def test_the_same_request_again_waits_in_the_same_place(world: World, engine: Admission) -> None:
+def test_a_repeated_request_keeps_its_waitlist_place(world: World, engine: Admission) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
     hold_id, key = HoldId(a_person(7).key), venue.key()
@@ -300,17 +299,17 @@ def test_the_same_request_again_waits_in_the_same_place(world: World, engine: Ad
     assert world.pool(venue.pools["floor"]).held == 3
 
 
-def test_who_waits_when_the_policy_is_switched_off_is_served_and_nobody_joins(
+def test_disabling_the_waitlist_serves_those_waiting_and_admits_nobody(
     world: World, engine: Admission
 ) -> None:
     venue = club(world)
     (held,) = sold_out(engine, venue, 4)
-    line = a_line(engine, venue, 3, 1)
+    queue = join_waitlist(engine, venue, 3, 1)
     world.set_policy(venue, replace(POLICY, waitlist=False))
     refusal = refused(engine, venue.place(("standing", 1)))
     assert refusal.code in {RefusalCode.INSUFFICIENT_INVENTORY, RefusalCode.OTHERS_ARE_WAITING}
     ask(engine, venue.release(held.id))
-    assert statuses(world, venue, line) == ["active", "active"]
+    assert statuses(world, venue, queue) == ["active", "active"]
     refused(engine, venue.place(("standing", 1)))
-    ask(engine, venue.release(line[0].id))
+    ask(engine, venue.release(queue[0].id))
     placed(engine, venue.place(("standing", 1)))

@@ -1,5 +1,5 @@
-"""What the first in line needs is left to them, all of it; who can never be served holds nobody up.
-On every store alike."""
+"""Everything the first party needs is reserved for it; a party that can never be served holds
+nobody up. Runs on every store."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def stalls(
     capacity: int | None = None,
     pools: dict[str, int] | None = None,
 ) -> Venue:
-    """Seats, and one meal for a child."""
+    """A venue of seats and one child's meal."""
     capacities = {} if capacity is None else {"Stalls": capacity}
     hall = Hall({"Stalls": {"A": seats}}, {"seat": (), "junior": ()}, capacities)
     meals = pools or {"meals": 1}
@@ -49,8 +49,8 @@ def meal_eaten(engine: Admission, venue: Venue, name: str = "meal") -> Hold:
     return placed(engine, venue.place((name, 1), holder=STRANGER))
 
 
-class TestWhoCannotBeServed:
-    def test_a_party_for_whom_too_few_seats_are_unsold(
+class TestPartiesThatCannotBeServed:
+    def test_a_party_larger_than_the_unsold_seats_is_skipped(
         self, world: World, engine: Admission
     ) -> None:
         venue = stalls(world)
@@ -63,10 +63,10 @@ class TestWhoCannotBeServed:
         assert statuses(world, venue, [three, one]) == ["waiting", "active"]
         placed(engine, venue.place(venue.some("seat", 1), holder=STRANGER))
 
-    def test_a_party_that_needs_more_of_another_pool_than_is_unsold(
+    def test_a_party_larger_than_the_unsold_units_of_another_pool_is_skipped(
         self, world: World, engine: Admission
     ) -> None:
-        """Guests need nothing of it, and nobody has looked at it for them."""
+        """Guests do not need that pool, so their command does not read it."""
         venue = house_of_families(world)
         bought = placed(engine, venue.place(("child", 1), holder=STRANGER))
         family = waiting(engine, venue.place(("child", 2), holder=a_person(1)))
@@ -74,7 +74,7 @@ class TestWhoCannotBeServed:
         placed(engine, venue.place(("guest", 4), holder=a_person(2)))
         assert statuses(world, venue, [family]) == ["waiting"]
 
-    def test_the_control_one_that_may_still_be_served_keeps_its_claim(
+    def test_a_party_that_can_still_be_served_keeps_its_claim(
         self, world: World, engine: Admission
     ) -> None:
         venue = house_of_families(world)
@@ -85,8 +85,8 @@ class TestWhoCannotBeServed:
         assert statuses(world, venue, [family]) == ["active"]
 
 
-class TestTheClaimOfTheFirst:
-    def test_a_block_is_left_as_much_capacity_as_the_first_needs(
+class TestClaimsOfTheFirstParty:
+    def test_the_block_capacity_the_first_party_needs_is_reserved(
         self, world: World, engine: Admission
     ) -> None:
         venue = stalls(world, seats=6, capacity=4)
@@ -99,7 +99,7 @@ class TestTheClaimOfTheFirst:
         ask(engine, venue.release(meal.id))
         assert statuses(world, venue, [first]) == ["active"]
 
-    def test_each_of_several_firsts_is_left_seats_of_their_own(
+    def test_the_first_party_of_each_queue_has_its_own_seats_reserved(
         self, world: World, engine: Admission
     ) -> None:
         venue = stalls(world, pools={"meals": 1, "toys": 1})
@@ -115,7 +115,7 @@ class TestTheClaimOfTheFirst:
         ask(engine, venue.release(toy.id))
         assert statuses(world, venue, [hungry, bored]) == ["active", "active"]
 
-    def test_late_payments_are_looked_at_together(self, world: World, engine: Admission) -> None:
+    def test_late_payments_are_checked_together(self, world: World, engine: Admission) -> None:
         policy = replace(POLICY, ttl_seconds=60, late_payment_seconds=400)
         venue = world.build(
             Plan({"floor": 4, "vips": 1}, {"guest": ("floor",), "vip": ("floor", "vips")}, policy)
@@ -130,10 +130,10 @@ class TestTheClaimOfTheFirst:
 
 
 @pytest.mark.parametrize("is_lapsed", [False, True])
-def test_what_is_only_not_locked_yet_is_not_given_to_those_behind(
+def test_places_not_locked_yet_do_not_go_to_parties_behind_the_first(
     world: World, engine: Admission, is_lapsed: bool
 ) -> None:
-    """Smaller parties may pass, but not one for whom all is there."""
+    """Smaller parties may overtake, but not a party for whom everything is free."""
     policy = replace(POLICY, waiting_passes_max=3, ttl_seconds=60)
     hall = Hall({"Stalls": {"A": 6}, "Balcony": {"C": 4}}, {"seat": ()}, {"Stalls": 2})
     venue = world.build(Plan({"floor": 4}, {"standing": ("floor",)}, policy, hall))
@@ -154,9 +154,7 @@ def test_what_is_only_not_locked_yet_is_not_given_to_those_behind(
     assert statuses(world, venue, [four, fewer]) == ["active", "waiting"]
 
 
-def test_fewer_would_do_and_may_pass_as_those_who_ask_for_so_many(
-    world: World, engine: Admission
-) -> None:
+def test_a_partial_request_can_overtake_like_a_smaller_one(world: World, engine: Admission) -> None:
     policy = replace(POLICY, waiting_passes_max=1)
     venue = world.build(Plan({"floor": 4}, {"standing": ("floor",)}, policy))
     placed(engine, venue.place(("standing", 2), holder=STRANGER))
@@ -165,8 +163,8 @@ def test_fewer_would_do_and_may_pass_as_those_who_ask_for_so_many(
     assert placed(engine, some).quantity == 2
 
 
-class TestWhatOneHasAlready:
-    def test_is_sold_as_another_type_though_others_wait_for_such_seats(
+class TestPlacesAlreadyHeld:
+    def test_they_can_change_type_though_others_wait_for_such_seats(
         self, world: World, engine: Admission
     ) -> None:
         venue = stalls(world, seats=2)
@@ -178,17 +176,17 @@ class TestWhatOneHasAlready:
         )
         assert {line.ticket_type_id for line in hold.lines} == {venue.ticket_types["junior"]}
 
-    def test_goes_into_ones_cart_though_others_wait_for_such_seats(
+    def test_they_can_move_into_the_cart_though_others_wait_for_such_seats(
         self, world: World, engine: Admission
     ) -> None:
         venue = stalls(world, seats=2)
         both = STALLS[:2]
         before = placed(engine, venue.seats(*both))
-        line = waiting(engine, venue.place(venue.some("seat", 1), holder=a_person(1)))
+        other = waiting(engine, venue.place(venue.some("seat", 1), holder=a_person(1)))
         placed(engine, venue.fill("basket", {"a": venue.these(*both)}))
-        assert statuses(world, venue, [before, line]) == ["cancelled", "waiting"]
+        assert statuses(world, venue, [before, other]) == ["cancelled", "waiting"]
 
-    def test_does_not_let_a_cart_grow_past_those_who_wait(
+    def test_they_do_not_let_a_cart_grow_past_the_waitlist(
         self, world: World, engine: Admission
     ) -> None:
         venue = stalls(world)

@@ -1,4 +1,4 @@
-"""What is on sale in a test, on every store alike: a plan, and the venue that is built from it."""
+"""A plan of the things on sale, and the venue built from it, the same for every store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,8 +47,8 @@ STRANGER = Holder(EmailAddress("stranger@example.com"))
 
 @dataclass(frozen=True)
 class Hall:
-    """Blocks of rows with so many seats, and the seated ticket types with the pools they draw from.
-    A seat goes by its name: `Stalls A 3`."""
+    """Blocks of rows with a number of seats, and the seated ticket types with their pools. A seat
+    goes by its name: `Stalls A 3`."""
 
     blocks: Mapping[str, Mapping[str, int]]
     seated: Mapping[str, tuple[str, ...]]
@@ -88,7 +88,7 @@ NO_HALL = Hall({}, {})
 
 @dataclass(frozen=True)
 class Plan:
-    """What a venue is made of, on every store alike."""
+    """The parts of a venue, the same for every store."""
 
     pools: Mapping[str, int]
     ticket_types: Mapping[str, tuple[str, ...]]
@@ -130,7 +130,7 @@ class Venue:
     def these(
         self, *names: str, ticket_type: str | None = None, price: int | None = None
     ) -> SeatAsk:
-        """These very seats."""
+        """Ask for these seats."""
         chosen = None if ticket_type is None else self.ticket_types[ticket_type]
         return SeatAsk(self.seat_ids(*names), chosen, price)
 
@@ -145,7 +145,7 @@ class Venue:
         together: bool = False,
         at_least: int | None = None,
     ) -> Ask:
-        """So many of a ticket type; of a seated one the best that are available."""
+        """Ask for a quantity of a ticket type; of a seated one, the best available seats."""
         block_id = None if block is None else self.blocks[block]
         return Ask(
             self.ticket_types[ticket_type],
@@ -309,7 +309,7 @@ class Venue:
         )
 
     def pay_once(self, *hold_ids: HoldId, reference: str = "pay-1") -> ConvertHolds:
-        """With a payment that is for single use."""
+        """Convert with a single-use payment."""
         paid = a_purchase(payment_reference=reference)
         return ConvertHolds(
             self.organization_id, hold_ids, paid, ORIGIN, is_payment_single_use=True

@@ -1,4 +1,4 @@
-"""What people ask for in the state machine, made for a venue of either store."""
+"""Requests of the state machine, independent of the store."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,8 +16,8 @@ from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder
 from tests.contract.venues import Hall, Venue
 
-# Time passes in steps of 1000 s, and holds end and are warned in between: so none is ever near its
-# end when it is looked at, however slow the machine is.
+# Time passes in steps of 1000 s, and holds end and are warned between steps, so none is close to
+# its end however slow the machine is.
 TTL_SECONDS = 6500
 STEP_SECONDS = 1000
 STALLS_CAPACITY = 6
@@ -113,7 +113,7 @@ asks = st.one_of(
 
 
 class Wish:
-    """What somebody asks for, to be put to both venues."""
+    """A request that can be made for both venues."""
 
     def __init__(self, makers: list[MakeAsk], holder: Holder, wants_alternative: bool) -> None:
         self._makers = makers
@@ -133,14 +133,15 @@ class Wish:
     def fill(
         self, venue: Venue, cart: str, hold_id: HoldId, key: IdempotencyKey | None = None
     ) -> FillCart:
-        """Items go by their place in the cart, so that another wish changes some and keeps some."""
+        """An item id is its index in the cart, so another wish changes some items and keeps
+        others."""
         asked = _without_repeats([make(venue) for make in self._makers])
         items = {f"item-{number}": ask for number, ask in enumerate(asked)}
         return venue.fill(cart, items, holder=self._holder, hold_id=hold_id, key=key)
 
 
 def _without_repeats(asked: list[Ask | SeatAsk]) -> list[Ask | SeatAsk]:
-    """A hold names a seat once."""
+    """Drop repeated seats: a hold can name a seat once."""
     seen: set[Any] = set()
     kept: list[Ask | SeatAsk] = []
     for each in asked:

@@ -1,4 +1,4 @@
-"""The same small world on every store: put something on sale, let time pass, look at the rows."""
+"""Test access to each store: put something on sale, let time pass, read the rows."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ from tests.contract.venues import ORIGIN, Plan, Venue, empty_venue
 
 
 class _World:
-    """What both worlds do in the same way."""
+    """Everything both worlds share."""
 
     store: Store
 
@@ -54,7 +54,7 @@ class _World:
         raise NotImplementedError
 
     def sell(self, hold: Hold) -> None:
-        """Convert it without an engine."""
+        """Convert the hold without an engine."""
         command = ConvertHolds(
             hold.organization_id,
             (hold.id,),
@@ -160,13 +160,13 @@ class MemoryWorld(_World, MemoryManager):
         return venue
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
     def readers(self) -> MemoryStore:
         return self.store
 
     def let_pass(self, venue: Venue, seconds: int) -> None:
-        del venue  # the clock of this store goes for all
+        del venue  # one clock for all venues
         self.offset += timedelta(seconds=seconds)
 
     def now(self) -> datetime:
@@ -262,7 +262,7 @@ class PostgresWorld(_World, PostgresManager):
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """The owner's connection, kept open: the tests look at the rows often."""
+        """The owner's connection, kept open because tests read rows often."""
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self.url, autocommit=True)
         yield self._connection
@@ -281,7 +281,7 @@ class PostgresWorld(_World, PostgresManager):
         return venue
 
     def let_pass(self, venue: Venue, seconds: int) -> None:
-        """Nobody can turn the database's clock, so what is written is made older instead."""
+        """Move all stored times back, since the database's clock cannot be changed."""
         shift = {"shift": timedelta(seconds=seconds), "organization": venue.organization_id}
         with self.connected() as connection:
             connection.execute(

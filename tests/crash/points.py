@@ -1,4 +1,4 @@
-"""Servers that die at a given point, and the points there are."""
+"""Servers that die at a given point, and the list of points."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.support.servers import RunningServer
 DYING = Path(__file__).parent / "dying"
 BEFORE_COMMIT = ("before the locks", "after the locks", "before the writes", "before COMMIT")
 AFTER_COMMIT = "after COMMIT"
-# Up to COMMIT nothing has happened yet: in the suite its last moment stands for the others.
+# Nothing has happened before COMMIT, so the quick suite tries only the last point before it.
 POINTS = (
     *(pytest.param(point, marks=pytest.mark.long) for point in BEFORE_COMMIT[:-1]),
     BEFORE_COMMIT[-1],
@@ -34,5 +34,5 @@ def dying_server(
 def await_death(server: RunningServer) -> None:
     give_up_at = time.monotonic() + DEATH_SECONDS
     while server.process is not None and server.process.poll() is None:
-        assert time.monotonic() < give_up_at, f"the server lives:\n{server.log_tail()}"
+        assert time.monotonic() < give_up_at, f"the server is still alive:\n{server.log_tail()}"
         time.sleep(0.02)

@@ -1,5 +1,5 @@
-"""kill -9 at each step of filling a cart, of renewing it, and of letting go of places that somebody
-waits for: whoever repeats their key gets the answer that they missed, and it happened once."""
+"""kill -9 at each step of filling a cart, renewing it, and releasing places that others wait for: a
+repeated key gets the missed answer, and the effect happened once."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ CART = "/api/carts/mine/hold"
 def healthy(
     databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    """The server that is there afterwards."""
+    """The server that runs afterwards."""
     log = tmp_path_factory.mktemp("healthy") / "log"
     with RunningServer(databases.fresh(), log, NO_DUTIES) as server:
         yield server
@@ -36,7 +36,7 @@ def healthy(
 
 @dataclass
 class Shop:
-    """A platform with one buyer, and the server that it asks."""
+    """A platform with one buyer and one server."""
 
     platform: Platform
     url: str
@@ -48,10 +48,10 @@ class Shop:
         crowd.close()
         return reply
 
-    def ask_in_vain(
+    def send_and_die(
         self, command: str, point: str, verb: str, path: str, body: Json | None = None
     ) -> None:
-        """Of a server that dies on it."""
+        """Send the request to a server that dies while handling it."""
         dying = dying_server(self.make_server, self.url, command, point, **NO_DUTIES).start()
         assert self.asked(dying.base_url, verb, path, body).status == 0, "it was answered"
         await_death(dying)
@@ -59,8 +59,8 @@ class Shop:
     def ask_again(
         self, status: int, was_done: bool, verb: str, path: str, body: Json | None = None
     ) -> Json:
-        """Twice: the second is the first, byte for byte, and so is the first where it was done
-        before the server died."""
+        """Repeat the request twice: the second answer equals the first, and both are replays if the
+        killed server had committed."""
         again, third = (self.asked(self.platform.base_url, verb, path, body) for _ in range(2))
         assert again.status == status, again.body
         assert again.is_replay is was_done
@@ -68,8 +68,8 @@ class Shop:
         assert (third.status, third.body) == (again.status, again.body)
         return again.json()
 
-    def write_down_ends(self) -> None:
-        """As the reaper does."""
+    def expire_holds(self) -> None:
+        """Expire holds as the reaper does."""
         engine = Admission(PostgresStore(self.url), PATIENT)
         engine.start()
         database = Database(self.url)
@@ -87,7 +87,7 @@ class Shop:
         return {"session_id": sale.session_id, "user_id": "ada", "items": [item]}
 
     def holds(self) -> list[tuple[object, ...]]:
-        """The oldest first: id, status, quantity and version."""
+        """Id, status, quantity and version, oldest first."""
         query = (
             "SELECT id::text, status, quantity, version FROM hold WHERE organization_id = %s"
             " ORDER BY created_at"
@@ -109,13 +109,13 @@ def shop(healthy: RunningServer, make_server: Callable[..., RunningServer]) -> S
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_server_killed_while_it_makes_a_cart_smaller(shop: Shop, point: str) -> None:
-    """There is somebody who waits for what it gives up."""
+def test_a_server_killed_while_shrinking_a_cart_loses_nothing(shop: Shop, point: str) -> None:
+    """Somebody waits for the places it gives up."""
     sale = shop.platform.on_sale(3, hold_policy={"waitlist": True})
     assert shop.platform.client.put(CART, json=shop.fill_body(sale, 3)).status_code == 201
     assert shop.platform.place(sale, 2).status_code == 202
     less = ("PUT", CART, shop.fill_body(sale, 1))
-    shop.ask_in_vain("FillCart", point, *less)
+    shop.send_and_die("FillCart", point, *less)
     before, after = ["active", "waiting"], ["active", "active"]
     assert [hold[1] for hold in shop.holds()] == (after if point == AFTER_COMMIT else before)
     answer = shop.ask_again(200, point == AFTER_COMMIT, *less)
@@ -127,10 +127,10 @@ def test_a_server_killed_while_it_makes_a_cart_smaller(shop: Shop, point: str) -
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_server_killed_while_it_fills_a_cart(shop: Shop, point: str) -> None:
+def test_a_server_killed_while_filling_a_cart_loses_nothing(shop: Shop, point: str) -> None:
     sale = shop.platform.on_sale(10)
     filling = ("PUT", CART, shop.fill_body(sale, 2))
-    shop.ask_in_vain("FillCart", point, *filling)
+    shop.send_and_die("FillCart", point, *filling)
     assert len(shop.holds()) == (1 if point == AFTER_COMMIT else 0)
     answer = shop.ask_again(201, point == AFTER_COMMIT, *filling)
     assert shop.holds() == [(answer["hold_id"], "active", 2, 1)]
@@ -143,18 +143,17 @@ def test_a_server_killed_while_it_fills_a_cart(shop: Shop, point: str) -> None:
     ("point", "is_end_written"),
     [(BEFORE_COMMIT[-1], True), (AFTER_COMMIT, True), (AFTER_COMMIT, False)],
 )
-def test_a_server_killed_while_it_renews_a_cart(
+def test_a_server_killed_while_renewing_a_cart_loses_nothing(
     shop: Shop, point: str, is_end_written: bool
 ) -> None:
-    """Where nobody had written down the end of the old hold, that is committed first, and the new
-    one is still to be made."""
+    """The expiry of the old hold, if not yet recorded, is committed before the new hold is made."""
     sale = shop.platform.on_sale(10)
     assert shop.platform.client.put(CART, json=shop.fill_body(sale, 2)).status_code == 201
     Owner(shop.url).let_pass(shop.platform.organization_id, AGES)
     if is_end_written:
-        shop.write_down_ends()
+        shop.expire_holds()
     renewal = ("POST", f"{CART}/renew")
-    shop.ask_in_vain("RenewCart", point, *renewal)
+    shop.send_and_die("RenewCart", point, *renewal)
     was_done = is_end_written and point == AFTER_COMMIT
     assert len(shop.holds()) == (2 if was_done else 1)
     answer = shop.ask_again(201, was_done, *renewal)
@@ -166,13 +165,13 @@ def test_a_server_killed_while_it_renews_a_cart(
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_server_killed_while_it_gives_a_freed_place_to_the_next(shop: Shop, point: str) -> None:
-    """Neither let go nor given away, or both."""
+def test_a_server_killed_while_promoting_does_all_or_nothing(shop: Shop, point: str) -> None:
+    """The place is released and given to the next, or neither."""
     sale = shop.platform.on_sale(1, hold_policy={"waitlist": True})
     held = shop.platform.place(sale).json()["hold_id"]
     next_ = shop.platform.place(sale).json()["hold_id"]
     release = ("POST", f"/api/holds/{held}/release")
-    shop.ask_in_vain("ReleaseHold", point, *release)
+    shop.send_and_die("ReleaseHold", point, *release)
     before = [(held, "active", 1, 1), (next_, "waiting", 1, 1)]
     after = [(held, "cancelled", 1, 2), (next_, "active", 1, 2)]
     assert shop.holds() == (after if point == AFTER_COMMIT else before)

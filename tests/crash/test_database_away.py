@@ -1,4 +1,4 @@
-"""PostgreSQL missing at the start or in mid-run: a clear 503, and recovery without any help."""
+"""PostgreSQL missing at the start or during a run: a clear 503, and automatic recovery."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_server_without_a_database_starts_and_waits_for_it(
     assert_sound(url)
 
 
-def test_a_database_killed_under_load_costs_nothing_but_time(
+def test_a_database_killed_under_load_loses_nothing(
     postgres: EmbeddedPostgres, make_server: Callable[..., RunningServer]
 ) -> None:
     server = make_server(postgres.url, HOLDFAST_LOG_LEVEL="error").start()
@@ -82,10 +82,10 @@ def test_a_database_killed_under_load_costs_nothing_but_time(
     assert_sound(postgres.url)
 
 
-def test_a_database_killed_in_the_middle_of_a_burst(
+def test_a_database_killed_during_a_burst_makes_one_hold_per_key(
     postgres: EmbeddedPostgres, make_server: Callable[..., RunningServer]
 ) -> None:
-    """Groups are cut off anywhere, COMMIT included. Whoever repeats a key gets one hold."""
+    """Groups are interrupted anywhere, COMMIT included. A repeated key gets one hold."""
     server = make_server(postgres.url, HOLDFAST_LOG_LEVEL="error").start()
     platform = new_platform(server.base_url, postgres.url)
     sale = platform.on_sale(5000)

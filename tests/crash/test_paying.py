@@ -1,5 +1,5 @@
-"""kill -9 at each step of going to pay and of paying: whoever repeats their key gets the answer
-that they missed, and there is one checkout, one order, one set of tickets, one fact of each."""
+"""kill -9 at each step of checkout and payment: a repeated key gets the missed answer, and there is
+one checkout, one order, one set of tickets and one fact of each."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ NO_DUTIES = {"HOLDFAST_DUTIES": "none", "HOLDFAST_LOG_LEVEL": "warning"}
 def healthy(
     databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    """The server that is there afterwards."""
+    """The server that runs afterwards."""
     log = tmp_path_factory.mktemp("healthy") / "log"
     with RunningServer(databases.fresh(), log, NO_DUTIES) as server:
         yield server
@@ -29,7 +29,7 @@ def healthy(
 
 @dataclass
 class Buyer:
-    """Two holds of one person: a seat, and two places to stand."""
+    """Two holds of one person: a seat, and two standing tickets."""
 
     platform: Platform
     url: str
@@ -67,7 +67,7 @@ def buyer(healthy: RunningServer) -> Buyer:
 
 
 def assert_repeated(lost: Reply, again: Reply, third: Reply, point: str) -> None:
-    """The first answer never came; the next is it, byte for byte, from then on."""
+    """The first answer was lost; the repeats are identical."""
     assert lost.status == 0, "it was answered"
     assert again.status in {200, 201}, again.body
     assert again.is_replay is (point == AFTER_COMMIT)
@@ -76,7 +76,7 @@ def assert_repeated(lost: Reply, again: Reply, third: Reply, point: str) -> None
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_server_killed_on_the_way_to_the_checkout(
+def test_a_server_killed_during_checkout_starts_one_checkout(
     healthy: RunningServer,
     make_server: Callable[..., RunningServer],
     buyer: Buyer,
@@ -91,13 +91,15 @@ def test_a_server_killed_on_the_way_to_the_checkout(
     assert_repeated(lost, again, third, point)
     assert buyer.versions() == {2}, "extended once"
     assert buyer.seen("SELECT count(*) FROM checkout WHERE organization_id = %s") == [(1,)]
-    told = {fact: count for fact, count in buyer.facts().items() if fact[0] == "hold.extended"}
-    assert told == {("hold.extended", hold_id, 2): 1 for hold_id in buyer.hold_ids}
+    extensions = {
+        fact: count for fact, count in buyer.facts().items() if fact[0] == "hold.extended"
+    }
+    assert extensions == {("hold.extended", hold_id, 2): 1 for hold_id in buyer.hold_ids}
     assert_sound(buyer.url)
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_server_killed_while_it_makes_the_order(
+def test_a_server_killed_during_payment_makes_one_order(
     healthy: RunningServer,
     make_server: Callable[..., RunningServer],
     buyer: Buyer,
@@ -112,7 +114,7 @@ def test_a_server_killed_while_it_makes_the_order(
     assert buyer.versions() == ({3} if point == AFTER_COMMIT else {2})
     again, third = (buyer.ask(healthy, path, body, "key-1") for _ in range(2))
     assert_repeated(lost, again, third, point)
-    # Another key, and none at all, find the same order.
+    # Another key, or none, finds the same order.
     order = again.json()
     for key in ("key-2", "key-3"):
         assert buyer.ask(healthy, path, body, key).json()["order_id"] == order["order_id"]

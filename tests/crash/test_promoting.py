@@ -1,5 +1,5 @@
-"""kill -9 at each step of a run of the promoter: nobody is half promoted, and the next run goes on
-with whoever is first."""
+"""kill -9 at each step of a promoter run: promotions happen as a whole, and the next run continues
+in order."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,15 +22,15 @@ SELECT hold_id FROM outbox WHERE type = 'hold.promoted' ORDER BY occurred_at, xi
 """
 
 
-def make_room(sale: SoldOut, places: int) -> None:
-    """By somebody who leaves the rest to the promoter."""
+def add_capacity(sale: SoldOut, places: int) -> None:
+    """Add capacity and leave the promotions to the promoter."""
     with psycopg.connect(sale.world.url) as owner:
         owner.execute("UPDATE pool SET total = total + %s", [places])
         owner.execute("UPDATE waitlist SET is_settled = false")
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_promoter_killed_at_any_point_is_followed_by_another(
+def test_a_promoter_continues_after_one_was_killed(
     fresh_world: PostgresWorld,
     fresh_engine: Admission,
     make_server: Callable[..., RunningServer],
@@ -38,10 +38,10 @@ def test_a_promoter_killed_at_any_point_is_followed_by_another(
 ) -> None:
     sale = sold_out(fresh_world, fresh_engine, 1)
     waiters = [sale.join().id for _ in range(CROWD)]
-    make_room(sale, CROWD)
+    add_capacity(sale, CROWD)
     dying = dying_server(make_server, fresh_world.url, "PromoteWaiting", point)
     with suppress(AssertionError):
-        dying.start()  # most often it is dead before it is ready
+        dying.start()  # usually it is dead before it is ready
     await_death(dying)
     done = [hold_id for (hold_id,) in rows(fresh_world.url, PROMOTED)]
     assert done == waiters[: PROMOTIONS_MAX if point == AFTER_COMMIT else 0]

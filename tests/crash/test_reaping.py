@@ -1,4 +1,4 @@
-"""kill -9 at each step of a run of the reaper: the next one goes on, and every hold ends once."""
+"""kill -9 at each step of a reaper run: the next run continues, and every hold ends once."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,13 +21,13 @@ COMMITTED = {"after COMMIT", "after the run"}
 
 
 def hold_all(fresh_engine: Admission, venue: Venue) -> list[Hold]:
-    """More than one command of the reaper expires."""
+    """Make more holds than one command of the reaper expires."""
     holds = [placed(fresh_engine, venue.seats(name)) for name in venue.places]
     return holds + [placed(fresh_engine, venue.place(("standing", 1))) for _ in range(20)]
 
 
 @pytest.mark.parametrize("point", [*POINTS, "after the look", "after the run"])
-def test_a_reaper_killed_at_any_point_is_followed_by_another(
+def test_a_reaper_continues_after_one_was_killed(
     fresh_world: PostgresWorld,
     fresh_engine: Admission,
     make_server: Callable[..., RunningServer],
@@ -39,7 +39,7 @@ def test_a_reaper_killed_at_any_point_is_followed_by_another(
     live = placed(fresh_engine, venue.place(("standing", 3)))
     dying = dying_server(make_server, fresh_world.url, "ExpireHolds", point)
     with suppress(AssertionError):
-        dying.start()  # most often it is dead before it is ready
+        dying.start()  # usually it is dead before it is ready
     await_death(dying)
     expired = "SELECT count(*) FROM hold WHERE status = 'expired'"
     ((count,),) = rows(fresh_world.url, expired)
@@ -52,11 +52,11 @@ def test_a_reaper_killed_at_any_point_is_followed_by_another(
     while reaper.run_once().found:
         pass
     database.close()
-    told = rows(
+    counts = rows(
         fresh_world.url,
         "SELECT hold_id, count(*) FROM outbox WHERE type = 'hold.expired' GROUP BY 1",
     )
-    assert dict(told) == {hold.id: 1 for hold in ended}
+    assert dict(counts) == {hold.id: 1 for hold in ended}
     assert fresh_world.holds(venue)[live.id].status == "active"
     assert fresh_world.pool(venue.pools["floor"]).held == 3
     assert {seat.status for seat in fresh_world.seats(venue).values()} == {"available"}

@@ -1,5 +1,5 @@
-"""kill -9 in the middle of a burst: nothing that was answered is lost, nothing is held twice, and
-a client that repeats its keys gets the answer that it missed."""
+"""kill -9 during a burst: no answered request is lost, nothing is held twice, and repeated keys get
+the missed answers."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ REQUESTS = 600
 @pytest.mark.parametrize(
     "at_request", [pytest.param(at, marks=pytest.mark.long) for at in (60, 400)] + [200]
 )
-def test_a_killed_server_loses_nothing_that_it_answered(
+def test_a_killed_server_loses_no_answered_request(
     make_server: Callable[..., RunningServer], fresh_database_url: str, at_request: int
 ) -> None:
     server = make_server(fresh_database_url, HOLDFAST_LOG_LEVEL="warning").start()
@@ -25,7 +25,7 @@ def test_a_killed_server_loses_nothing_that_it_answered(
     bodies = [platform.hold_body(sale) for _ in range(REQUESTS)]
 
     def send_all(kill_at: int | None = None) -> list[Reply]:
-        # Everyone connects anew: a client that was idle when the server died does not know it yet.
+        # Open new connections: an idle client does not know yet that the server died.
         crowd = Crowd(platform, 16)
 
         def send(number: int) -> Reply:
@@ -57,7 +57,7 @@ def test_a_killed_server_loses_nothing_that_it_answered(
     assert_sound(fresh_database_url)
 
 
-def test_sigterm_answers_what_it_has_taken_in(
+def test_sigterm_answers_accepted_requests(
     make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:
     server = make_server(fresh_database_url, HOLDFAST_LOG_LEVEL="warning").start()
@@ -75,11 +75,11 @@ def test_sigterm_answers_what_it_has_taken_in(
     crowd.close()
     assert server.process is not None
     assert server.process.returncode == 0
-    # Without a key, a connection that breaks before the answer may hide a hold; nothing else may.
+    # Without a key, only a broken connection may hide a hold.
     placed = {reply.json()["hold_id"] for reply in replies if reply.status == 201}
     in_database = {str(row[0]) for row in rows(fresh_database_url, "SELECT id FROM hold")}
-    assert len(placed) >= 150, "what came before the signal was answered"
+    assert len(placed) >= 150, "requests before the signal were not answered"
     assert placed <= in_database
-    # At most one request per client can have been under way when its connection was closed.
+    # At most one request per client was in flight when its connection was closed.
     assert len(in_database - placed) <= 16
     assert_sound(fresh_database_url)

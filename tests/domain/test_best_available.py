@@ -1,5 +1,4 @@
-"""Which seats people get who do not pick them: the rules by example, and against a slow, obvious
-oracle."""
+"""Best available seats: the rules by example, and against a slow, obvious oracle."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,8 +24,8 @@ class Room:
 
 
 def room(*stalls: str, balcony: Sequence[str] = ()) -> Room:
-    """Rows from the best to the last, drawn from left to right: `.` free, `x` taken, a gap is an
-    aisle; `a` accessible, `c` companion, `r` restricted view, all free."""
+    """Draw rows from best to worst, left to right: `.` free, `x` taken, a gap is an aisle; `a`
+    accessible, `c` companion, `r` restricted view, all free."""
     drawn = [(STALLS, row) for row in stalls] + [(BALCONY, row) for row in balcony]
     places = [
         SeatPlace(
@@ -54,7 +53,7 @@ def room(*stalls: str, balcony: Sequence[str] = ()) -> Room:
 
 
 def names(room: Room, spots: Sequence[Spot] | None) -> list[str] | None:
-    """`A3`: the fourth place of the first row, aisles counted."""
+    """Names like `A3`: the fourth place of the first row, aisles counted."""
     if spots is None:
         return None
     places = [room.plan.place(spot) for spot in spots]
@@ -74,41 +73,41 @@ def found(
     return names(room, best_available(room.plan, room.free, search))
 
 
-def test_the_best_row_comes_first_and_its_middle() -> None:
+def test_the_middle_of_the_best_row_comes_first() -> None:
     assert found(room("......", "......"), 2) == ["A2", "A3"]
 
 
-def test_blocks_go_by_their_rank() -> None:
+def test_blocks_are_ordered_by_rank() -> None:
     assert found(room("xx", balcony=["...."]), 2) == ["B0", "B1"]
 
 
-def test_together_without_leaving_one_alone_beats_a_better_row() -> None:
+def test_leaving_no_single_seat_beats_a_better_row() -> None:
     assert found(room("...xx", "...."), 2) == ["B0", "B1"]
 
 
-def test_a_place_that_leaves_nobody_alone_beats_the_middle() -> None:
+def test_leaving_no_single_seat_beats_the_middle() -> None:
     assert found(room("....."), 3) == ["A0", "A1", "A2"]
     assert found(room("....."), 2) == ["A0", "A1"]
 
 
-def test_together_with_one_left_alone_beats_two_rows() -> None:
+def test_sitting_together_beats_leaving_no_single_seat() -> None:
     assert found(room("...", ".x."), 2) == ["A0", "A1"]
 
 
-def test_an_exact_fill_leaves_nobody_alone() -> None:
+def test_an_exact_fill_leaves_no_single_seat() -> None:
     assert found(room("..x...x...."), 3) == ["A3", "A4", "A5"]
 
 
-def test_nobody_sits_together_across_an_aisle() -> None:
+def test_seats_across_an_aisle_are_not_together() -> None:
     assert found(room(".. ..", ".. .."), 3) == ["A0", "A1", "A3"]
     assert found(room(".. ..", ".. ..", "..."), 3) == ["C0", "C1", "C2"]
 
 
-def test_more_than_any_row_has_sit_in_rows_that_follow_each_other() -> None:
+def test_a_party_larger_than_any_row_gets_consecutive_rows() -> None:
     assert found(room("..x", "x.x", "...", "..."), 6) == ["C0", "C1", "C2", "D0", "D1", "D2"]
 
 
-def test_one_block_beats_two_though_its_rows_are_worse() -> None:
+def test_one_block_beats_two_with_better_rows() -> None:
     crowded = room("..x", balcony=[".x.", "..x"])
     assert found(crowded, 4) == ["B0", "B2", "C0", "C1"]
 
@@ -117,28 +116,28 @@ def test_blocks_are_mixed_only_when_no_block_has_enough() -> None:
     assert found(room("..", balcony=[".."]), 4) == ["A0", "A1", "B0", "B1"]
 
 
-def test_only_the_blocks_that_were_asked_for() -> None:
+def test_only_requested_blocks_are_searched() -> None:
     hall = room("....", balcony=["..."])
     assert found(hall, 3, frozenset({BALCONY})) == ["B0", "B1", "B2"]
     assert found(hall, 4, frozenset({BALCONY})) is None
 
 
-def test_a_restricted_view_comes_after_every_good_one() -> None:
+def test_restricted_views_come_last() -> None:
     assert found(room("rr..", "...."), 2) == ["A2", "A3"]
     assert found(room("rrrr", "...."), 2) == ["B0", "B1"]
     assert found(room("rrrr", "xxxx"), 2) == ["A0", "A1"]
 
 
-def test_a_restricted_view_together_beats_good_ones_apart() -> None:
+def test_restricted_views_together_beat_good_seats_apart() -> None:
     assert found(room("rrrr", ".x.x"), 2) == ["A0", "A1"]
 
 
-def test_accessible_places_are_kept_until_nothing_else_is_left() -> None:
+def test_accessible_seats_are_given_last() -> None:
     assert found(room("ac..", ".x.x"), 3) == ["A2", "A3", "B0"]
     assert found(room("ac.", "xxx"), 2) == ["A0", "A1"]
 
 
-def test_side_by_side_accessible_places_are_kept_until_no_others_are_side_by_side() -> None:
+def test_accessible_seats_complete_a_party_that_must_sit_together_last() -> None:
     assert found(room("ac.x", ".x.."), 3, is_together=True) == ["A0", "A1", "A2"]
     assert found(room("ac.x", "...."), 3, is_together=True) == ["B0", "B1", "B2"]
     assert found(room("ac.x", "...x"), 2, is_together=True) == ["B1", "B2"], "one is left alone"
@@ -147,16 +146,16 @@ def test_side_by_side_accessible_places_are_kept_until_no_others_are_side_by_sid
     assert found(room("ac x", ".x.."), 3, is_together=True) is None
 
 
-def test_who_needs_an_accessible_place_gets_it_with_the_companion_beside() -> None:
+def test_an_accessible_seat_comes_with_the_companion_seat_beside_it() -> None:
     assert found(room("......", "..ac.."), 2, accessible=1) == ["B2", "B3"]
     assert found(room("......", "a.c..."), 1, accessible=1) == ["B0"]
 
 
-def test_without_enough_accessible_places_there_are_none() -> None:
+def test_too_few_accessible_seats_find_nothing() -> None:
     assert found(room("......a"), 2, accessible=2) is None
 
 
-def test_a_block_gives_no_more_than_its_capacity_has_left() -> None:
+def test_a_block_gives_no_more_than_its_free_capacity() -> None:
     hall = room("....", balcony=["...."])
     assert found(hall, 2, limits={STALLS: 1}) == ["B0", "B1"]
     mixed = found(hall, 5, limits={STALLS: 1})
@@ -165,16 +164,16 @@ def test_a_block_gives_no_more_than_its_capacity_has_left() -> None:
     assert found(hall, 6, limits={STALLS: 1}) is None
 
 
-def test_two_sit_apart_from_the_others_only_where_there_is_capacity_for_two() -> None:
-    """Rather two and two than three and one alone; but the block may not have the two."""
+def test_a_party_splits_in_pairs_only_if_capacity_allows() -> None:
+    """Two and two beat three and one alone, if the block's capacity allows."""
     hall = room(".. ..", balcony=["..."])
     assert found(hall, 4, limits={STALLS: 2}) == ["A0", "A1", "B0", "B1"]
     assert found(hall, 4, limits={STALLS: 1}) == ["A0", "B0", "B1", "B2"]
     assert found(room("... .."), 4, limits={STALLS: 4}) == ["A0", "A1", "A4", "A5"]
 
 
-def test_accessible_places_are_given_out_where_capacity_leaves_nothing_else() -> None:
-    """The first block has seats enough, and not the capacity."""
+def test_accessible_seats_are_given_if_capacity_excludes_all_others() -> None:
+    """The first block has enough seats, but not the capacity."""
     assert found(room("......", balcony=["aaaa"]), 3, limits={STALLS: 1}) is not None
 
 
@@ -185,22 +184,22 @@ def test_accessible_places_are_given_out_where_capacity_leaves_nothing_else() ->
         ("......", "A0 A1", []),
         ("......", "A3 A4", ["A5"]),
         ("......", "A0 A2", ["A1"]),
-        ("...", "A0 A1", []),  # one longer than what is picked: one is left whatever is done
+        ("...", "A0 A1", []),  # one more than picked: one is always left
         ("...", "A0 A2", []),
         ("...", "A1", ["A0", "A2"]),
         ("x.x..", "A3 A4", []),  # A1 was alone before
-        (".. ..", "A1 A3", []),  # an aisle is an end
+        (".. ..", "A1 A3", []),  # an aisle ends a row
         ("... ..", "A1", ["A0", "A2"]),
     ],
 )
-def test_seats_that_a_selection_leaves_alone(row: str, picked: str, left: list[str]) -> None:
+def test_single_seats_left_by_a_selection(row: str, picked: str, left: list[str]) -> None:
     hall = room(row)
     mask = sum(1 << int(name[1:]) for name in picked.split())
     bits = orphans(hall.free.masks[0], mask)
     assert [f"A{bit}" for bit in bits] == left
 
 
-# The oracle: look at every choice there is.
+# The oracle tries every choice.
 
 marks = st.sampled_from("....xx  acr")
 rows = st.text(marks, min_size=1, max_size=8).filter(str.strip)
@@ -232,7 +231,7 @@ def is_free(room: Room, spot: Spot) -> bool:
 
 
 def within_limits(room: Room, search: Search, spots: Sequence[Spot]) -> int:
-    """How many of these could be taken together."""
+    """How many of these capacity allows."""
     blocks = [room.plan.rows[spot.row].block_id for spot in spots]
     return sum(
         min(blocks.count(block), search.limits.get(block, len(blocks))) for block in set(blocks)
@@ -240,8 +239,8 @@ def within_limits(room: Room, search: Search, spots: Sequence[Spot]) -> int:
 
 
 def tiers(room: Room, search: Search) -> Iterator[list[Spot]]:
-    """The seats that may be given: good ones, then all but the special ones, then, only if those
-    are too few, or too few side by side for who has to sit so, all."""
+    """The allowed seats: good ones, then all but the special ones, then all, if those are too few
+    or too few together."""
     free = free_spots(room, search)
     if search.accessible:
         yield free
@@ -264,7 +263,7 @@ def tiers(room: Room, search: Search) -> Iterator[list[Spot]]:
 def run_in(
     room: Room, search: Search, spots: Sequence[Spot], first: Spot
 ) -> tuple[Spot, ...] | None:
-    """So many of these side by side, from the first on."""
+    """This many adjacent seats, starting at the first."""
     run = tuple(Spot(first.row, first.bit + offset) for offset in range(search.quantity))
     is_there = set(run) <= set(spots) and within_limits(room, search, run) == search.quantity
     return run if is_there else None
@@ -275,7 +274,7 @@ def accessible_of(room: Room, spots: Sequence[Spot]) -> list[Spot]:
 
 
 def leaves_one_alone(room: Room, picked: Sequence[Spot]) -> bool:
-    """A free seat next to these that has no free neighbour any more."""
+    """Whether a free seat next to these has no free neighbour left."""
     for spot in picked:
         for step in (-1, 1):
             beside = Spot(spot.row, spot.bit + step)
@@ -290,7 +289,7 @@ def leaves_one_alone(room: Room, picked: Sequence[Spot]) -> bool:
 
 
 def together(room: Room, search: Search) -> tuple[Spot, ...] | None:
-    """The best of all runs of so many seats."""
+    """The best of all runs of this length."""
     candidates = []
     for tier_number, tier in enumerate(tiers(room, search)):
         for first in tier:
@@ -314,7 +313,7 @@ def together(room: Room, search: Search) -> tuple[Spot, ...] | None:
 
 
 def fewest_rows(room: Room, search: Search, tier: Sequence[Spot]) -> int | None:
-    """Over how many rows that follow each other the seats of one block must be spread."""
+    """The fewest consecutive rows that the seats of one block span."""
     spans = []
     for block in search.blocks:
         if search.limits.get(block, search.quantity) < search.quantity:
@@ -333,7 +332,7 @@ def fewest_rows(room: Room, search: Search, tier: Sequence[Spot]) -> int | None:
 
 @settings(max_examples=600, deadline=None)
 @given(rooms, searches)
-def test_it_finds_what_a_look_at_every_choice_finds(room: Room, search: Search) -> None:
+def test_the_search_agrees_with_trying_every_choice(room: Room, search: Search) -> None:
     spots = best_available(room.plan, room.free, search)
     free = free_spots(room, search)
     can_seat = within_limits(room, search, free) >= search.quantity
@@ -354,7 +353,7 @@ def test_it_finds_what_a_look_at_every_choice_finds(room: Room, search: Search) 
     tier = next(
         tier for tier in tiers(room, search) if within_limits(room, search, tier) >= search.quantity
     )
-    assert set(spots) <= set(tier), "no worse seats than need be"
+    assert set(spots) <= set(tier), "worse seats than necessary"
     span = fewest_rows(room, search, tier)
     if span is not None:
         used = [spot.row for spot in spots]
@@ -364,16 +363,14 @@ def test_it_finds_what_a_look_at_every_choice_finds(room: Room, search: Search) 
 
 @settings(max_examples=200, deadline=None)
 @given(rooms, searches)
-def test_the_count_is_what_could_be_had_one_by_one(room: Room, search: Search) -> None:
+def test_the_count_matches_taking_seats_one_by_one(room: Room, search: Search) -> None:
     expected = within_limits(room, search, free_spots(room, search))
     assert count_available(room.plan, room.free, search) == expected
 
 
 @settings(max_examples=300, deadline=None)
 @given(rooms, st.data())
-def test_a_seat_is_left_alone_only_where_another_choice_would_not(
-    room: Room, data: st.DataObject
-) -> None:
+def test_single_seats_are_reported_only_if_avoidable(room: Room, data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(room.plan.rows) - 1))
     free = [spot for spot in sorted(room.plan.spots.values()) if spot.row == number]
     free = [spot for spot in free if is_free(room, spot)]

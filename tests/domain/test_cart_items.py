@@ -1,4 +1,4 @@
-"""What a cart says against what its hold has."""
+"""The difference between a cart and its hold."""
 
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -56,14 +56,14 @@ OTHER = line("b", 1, 10, CHILD)
         ({"a": some(4, least=1)}, [OLD], [("a", 2, 20)], []),
     ],
 )
-def test_quantities(
+def test_an_item_keeps_its_lines_and_asks_for_the_rest(
     asks: dict[str, Ask],
     kept: list[Line],
     reduced: list[tuple[str, int, int]],
     parts: list[tuple[str, Ask]],
 ) -> None:
-    said = [CartAsk(item_id, ask) for item_id, ask in asks.items()]
-    found = difference([OLD, NEW, OTHER], said, NOW)
+    asked = [CartAsk(item_id, ask) for item_id, ask in asks.items()]
+    found = difference([OLD, NEW, OTHER], asked, NOW)
     assert found.kept == kept
     assert [
         (each.item.id, each.quantity, each.unit_price_minor) for each in found.reduced if each.item
@@ -73,13 +73,13 @@ def test_quantities(
     assert all(item is not None and item.group_id == NOW for item in new)
 
 
-def test_seats_stay_with_the_cart_whichever_item_names_them() -> None:
+def test_named_seats_stay_with_the_cart_whichever_item_names_them() -> None:
     lines = [seat_line("a", 0), seat_line("a", 1), seat_line("b", 2)]
-    said = [
+    asked = [
         CartAsk("b", SeatAsk((SEATS[1], SEATS[2], SEATS[3]))),
         CartAsk("a", SeatAsk((SEATS[0],))),
     ]
-    found = difference(lines, said, NOW)
+    found = difference(lines, asked, NOW)
     assert found.kept == [lines[2], lines[0]]
     assert found.reduced == [replace(lines[1], item=CartItem("b", NOW))]
     assert found.parts == [(SeatAsk((SEATS[3],)), CartItem("b", NOW))]
@@ -94,7 +94,7 @@ def test_a_seat_of_another_type_or_price_is_another_line(ask: SeatAsk) -> None:
     assert found.parts == [(ask, CartItem("a", NOW))]
 
 
-def test_best_seats_stay_where_they_are_in_the_block_that_is_wanted() -> None:
+def test_best_seats_in_the_requested_block_are_kept() -> None:
     lines = [seat_line("a", 0), seat_line("a", 1, block=BALCONY)]
     ask = Ask(SEATED, Quantity(2), block_id=BALCONY, accessible=1)
     found = difference(lines, [CartAsk("a", ask)], NOW)
@@ -119,14 +119,14 @@ def accessible_line(number: int) -> Line:
         (4, 1, None, [0, 1, 2], (1, 0, None)),
         (4, 3, None, [0, 2], (2, 2, None)),
         (2, 2, None, [2], (1, 1, None)),
-        # Who has none but accessible places may do without the rest; who has others may not.
+        # The rest is optional if only accessible seats are kept, and required otherwise.
         (2, 2, 1, [2], (1, 1, 0)),
         (3, 2, 1, [0, 2], (1, 1, 1)),
         (5, 2, 2, [0, 1, 2], (2, 1, 1)),
         (5, 1, 4, [0, 1, 2], (2, 0, 1)),
     ],
 )
-def test_accessible_places_stay_and_others_make_way_for_those_that_are_missing(
+def test_accessible_seats_are_kept_and_others_replaced_by_missing_ones(
     quantity: int,
     accessible: int,
     least: int | None,
@@ -157,7 +157,7 @@ def test_accessible_places_stay_and_others_make_way_for_those_that_are_missing(
         ([seat_line("a", 0), seat_line("a", 1)], [("a", 1, 10), ("a", 1, 10)]),
     ],
 )
-def test_lines_that_differ_in_nothing_but_their_quantity_are_joined(
+def test_lines_that_differ_only_in_quantity_are_joined(
     lines: list[Line], expected: list[tuple[str, int, int]]
 ) -> None:
     joined = joined_lines(lines)
@@ -166,12 +166,12 @@ def test_lines_that_differ_in_nothing_but_their_quantity_are_joined(
     ] == expected
 
 
-def test_a_line_that_is_not_joined_is_the_very_same() -> None:
+def test_a_line_that_is_not_joined_is_returned_unchanged() -> None:
     lines = [line("a", 2), seat_line("a", 0), replace(line("b", 1), item=None)]
     assert all(one is other for one, other in zip(joined_lines(lines), lines, strict=True))
 
 
-def test_the_same_once_more_is_asked_for_at_the_price_of_the_day() -> None:
+def test_a_renewal_asks_for_the_same_at_current_prices() -> None:
     wish = SeatWish(BALCONY, 1, is_together=True, unit_price_minor=7)
     lines = (
         OLD,

@@ -1,4 +1,4 @@
-"""A hold is asked by intent, with the time as an argument."""
+"""Holds answer questions about a given time."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -47,7 +47,7 @@ def a_hold(status: HoldStatus = HoldStatus.ACTIVE) -> Hold:
     )
 
 
-def test_a_hold_is_live_until_the_very_moment_it_ends() -> None:
+def test_a_hold_is_live_until_the_moment_it_ends() -> None:
     hold = a_hold()
     assert hold.is_active(BEFORE_END)
     assert hold.can_convert(BEFORE_END)
@@ -59,7 +59,7 @@ def test_a_hold_is_live_until_the_very_moment_it_ends() -> None:
     assert hold.can_expire(END)
 
 
-def test_lapsed_and_expired_are_two_facts_that_look_alike_from_outside() -> None:
+def test_a_lapsed_hold_looks_expired_but_still_occupies_its_places() -> None:
     hold = a_hold()
     assert hold.is_lapsed(END)
     assert hold.is_expired(END)
@@ -74,7 +74,7 @@ def test_lapsed_and_expired_are_two_facts_that_look_alike_from_outside() -> None
 
 
 @pytest.mark.parametrize("status", [HoldStatus.CONVERTED, HoldStatus.EXPIRED, HoldStatus.CANCELLED])
-def test_what_has_ended_cannot_end_again(status: HoldStatus) -> None:
+def test_an_ended_hold_cannot_end_again(status: HoldStatus) -> None:
     hold = a_hold(status)
     for moment in (BEFORE_END, END):
         assert not hold.can_expire(moment)
@@ -86,7 +86,7 @@ def test_what_has_ended_cannot_end_again(status: HoldStatus) -> None:
         hold.released(NOW)
 
 
-def test_each_end_is_known_by_its_name() -> None:
+def test_each_end_sets_its_status() -> None:
     assert a_hold(HoldStatus.CONVERTED).is_converted()
     assert a_hold().released(NOW).is_cancelled()
     assert a_hold().released(NOW).cancelled_at == NOW
@@ -101,17 +101,17 @@ def test_remaining_seconds_are_rounded_down_and_never_negative() -> None:
     assert hold.released(NOW).remaining_seconds(NOW) == 0
 
 
-def test_a_hold_adds_up() -> None:
+def test_a_hold_sums_its_lines() -> None:
     hold = a_hold()
     assert (hold.quantity, hold.total.minor) == (3, 10_000)
 
 
-def test_an_expiry_is_a_whole_second_and_never_early() -> None:
+def test_an_expiry_is_rounded_up_to_a_whole_second() -> None:
     assert rounded_up(NOW) == NOW
     assert rounded_up(NOW + timedelta(microseconds=1)) == NOW + timedelta(seconds=1)
 
 
-def test_versions_only_rise() -> None:
+def test_every_change_raises_the_version() -> None:
     hold = replace(a_hold(), version=7, warn_at=NOW)
     assert hold.released(NOW).version == 8
     assert hold.warned(NOW).version == 8
@@ -120,7 +120,7 @@ def test_versions_only_rise() -> None:
     assert hold.converted(NOW, ORDER).version == 8
 
 
-def test_a_hold_is_extended_while_it_is_live_and_never_made_shorter() -> None:
+def test_only_a_live_hold_can_be_extended_and_never_shortened() -> None:
     hold = a_hold()
     assert hold.can_extend(BEFORE_END)
     assert not hold.can_extend(END)
@@ -135,7 +135,7 @@ def test_a_hold_is_extended_while_it_is_live_and_never_made_shorter() -> None:
         hold.checked_out(END, CHECKOUT, END + SECOND, 0)
 
 
-def test_something_is_due_first_at_the_warning_then_at_the_end() -> None:
+def test_a_hold_is_due_at_the_warning_then_at_the_end() -> None:
     warn_at = END - SECOND
     hold = replace(a_hold(), warn_at=warn_at)
     assert hold.due_at == warn_at
@@ -150,13 +150,13 @@ def test_something_is_due_first_at_the_warning_then_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("seconds", "expected"), [(0, None), (60, END - 60 * SECOND), (600, None), (601, None)]
 )
-def test_a_warning_comes_between_now_and_the_end_or_not_at_all(
+def test_a_warning_falls_between_now_and_the_end_or_is_skipped(
     seconds: int, expected: datetime | None
 ) -> None:
     assert warning_time(NOW, END, seconds) == expected
 
 
-def test_whatever_ends_a_hold_nothing_is_due_any_more_but_its_end() -> None:
+def test_an_ended_hold_has_no_warning_due() -> None:
     hold = replace(a_hold(), warn_at=NOW)
     for ended in (hold.released(NOW), hold.converted(NOW, ORDER), hold.expired(END)):
         assert ended.warn_at is None

@@ -1,4 +1,4 @@
-"""The compact description of a block, and the seats that it means."""
+"""The compact description of a block, and the seats it expands to."""
 
 from itertools import pairwise
 from uuid import UUID
@@ -61,7 +61,7 @@ def test_a_range_names_its_rows(first: str, last: str, rows: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("first", "last"), [("B", "A"), ("2", "1"), ("A", "5"), ("5", "A")])
-def test_a_range_of_nothing_is_an_error(first: str, last: str) -> None:
+def test_an_empty_range_is_an_error(first: str, last: str) -> None:
     layout = BlockLayout("Stalls", RowRange(first, last), 2)
     assert errors(layout) == [("blocks[0].rows", "invalid_value")]
 
@@ -76,13 +76,13 @@ def test_a_range_of_nothing_is_an_error(first: str, last: str) -> None:
         (Numbering.ODD_EVEN, 1, "1"),
     ],
 )
-def test_numbering_from_left_to_right(numbering: Numbering, count: int, numbers: str) -> None:
+def test_seats_are_numbered_left_to_right(numbering: Numbering, count: int, numbers: str) -> None:
     seats = placed(BlockLayout("Stalls", ("A",), count, numbering))
     assert [seat.number for seat in seats] == numbers.split()
     assert [seat.position for seat in seats] == list(range(1, count + 1))
 
 
-def test_aisles_and_gaps_leave_positions_out() -> None:
+def test_aisles_and_gaps_skip_positions() -> None:
     seats = placed(BlockLayout("Stalls", ("A",), 6, aisles_after=(2, 4), gaps=("A6",)))
     assert [(seat.number, seat.position) for seat in seats] == [
         ("1", 1),
@@ -93,7 +93,7 @@ def test_aisles_and_gaps_leave_positions_out() -> None:
     ]
 
 
-def test_special_places_are_named_as_printed() -> None:
+def test_special_seats_are_named_as_printed() -> None:
     layout = BlockLayout(
         "Stalls",
         ("A", "B"),
@@ -110,7 +110,7 @@ def test_special_places_are_named_as_printed() -> None:
     assert seats["B3"].position == 1
 
 
-def test_a_name_that_could_be_two_seats_needs_a_hyphen() -> None:
+def test_an_ambiguous_seat_name_needs_a_hyphen() -> None:
     rows = RowRange("1", "11")
     assert errors(BlockLayout("Stalls", rows, 11, gaps=("111",))) == [
         ("blocks[0].gaps[0]", "invalid_value")
@@ -121,14 +121,14 @@ def test_a_name_that_could_be_two_seats_needs_a_hyphen() -> None:
     assert ("11", "1") not in {(seat.row, seat.number) for seat in seats}
 
 
-def test_a_drawing_begins_at_zero_and_goes_on_by_one_unless_told_otherwise() -> None:
+def test_coordinates_start_at_zero_in_steps_of_one_by_default() -> None:
     from_zero = placed(BlockLayout("Stalls", ("A", "B"), 2, spacing=Point(3, 5)))
     assert [(seat.x, seat.y) for seat in from_zero] == [(0, 0), (3, 0), (0, 5), (3, 5)]
     by_one = placed(BlockLayout("Stalls", ("A", "B"), 2, origin=Point(10, 20)))
     assert [(seat.x, seat.y) for seat in by_one] == [(10, 20), (11, 20), (10, 21), (11, 21)]
 
 
-def test_the_drawing_begins_at_the_origin() -> None:
+def test_coordinates_start_at_the_given_origin() -> None:
     layout = BlockLayout(
         "Stalls", ("A", "B"), 2, aisles_after=(1,), origin=Point(10, 20), spacing=Point(1.5, -2)
     )
@@ -142,7 +142,7 @@ def test_the_drawing_begins_at_the_origin() -> None:
     assert [(seat.x, seat.y) for seat in plain] == [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
-def test_several_descriptions_of_one_block_follow_each_other() -> None:
+def test_several_descriptions_of_one_block_are_appended() -> None:
     blocks = drafted(
         BlockLayout("Stalls", ("A",), 3, rank=7, capacity=4),
         BlockLayout("Balcony", ("A",), 1),
@@ -154,7 +154,7 @@ def test_several_descriptions_of_one_block_follow_each_other() -> None:
     assert [(seat.row, seat.row_rank) for seat in places] == [("A", 0)] * 3 + [("B", 1)] * 2
 
 
-def test_everything_that_is_wrong_is_named() -> None:
+def test_every_error_is_reported() -> None:
     wrong = BlockLayout(
         "Stalls",
         ("A",),
@@ -178,20 +178,20 @@ def test_everything_that_is_wrong_is_named() -> None:
     ]
 
 
-def test_a_block_of_gaps_is_an_error() -> None:
+def test_a_block_without_seats_is_an_error() -> None:
     assert errors(BlockLayout("Stalls", ("A",), 1, gaps=("A1",))) == [
         ("blocks[0].gaps", "invalid_value")
     ]
 
 
-def test_so_many_seats_and_not_one_more() -> None:
+def test_a_layout_has_a_maximum_number_of_seats() -> None:
     full = BlockLayout("Stalls", RowRange("1", "50"), 1000)
     (block,) = drafted(full)
     assert len(block.seats) == SEATS_PER_IMPORT_MAX
     assert errors(full, BlockLayout("Balcony", ("A",), 1)) == [("blocks", "too_many")]
 
 
-def test_new_seats_join_the_rows_that_are_there() -> None:
+def test_new_seats_join_existing_rows() -> None:
     known = [KnownSeat("A", 0, "1", 1), KnownSeat("A", 0, "2", 2), KnownSeat("B", 4, "1", 1)]
     arrangement = Arrangement(BLOCK, known)
     source = Source(2, "line 2")
@@ -212,7 +212,7 @@ def test_new_seats_join_the_rows_that_are_there() -> None:
 
 
 @pytest.mark.parametrize(("number", "position"), [("1", 5), ("5", 1)])
-def test_a_seat_that_is_there_already_is_an_error(number: str, position: int) -> None:
+def test_a_seat_that_already_exists_is_an_error(number: str, position: int) -> None:
     arrangement = Arrangement(BLOCK, [KnownSeat("A", 0, "1", 1)])
     seat = DraftSeat(Source(2, "line 2"), "A", number, position)
     assert arrangement.place(seat, FIRST) is None
@@ -220,7 +220,7 @@ def test_a_seat_that_is_there_already_is_an_error(number: str, position: int) ->
     assert (flaw.source.field, flaw.code) == ("line 2", "duplicate")
 
 
-def test_only_the_last_digits_of_ids_differ() -> None:
+def test_seat_ids_differ_only_in_their_last_digits() -> None:
     made = UUID("0198f1c0-0a10-7a00-8b00-ffffffffffff")
     first = countable_id(made)
     last = counted_id(first, SEATS_PER_IMPORT_MAX)
@@ -234,7 +234,7 @@ def test_only_the_last_digits_of_ids_differ() -> None:
     numbering=st.sampled_from(Numbering),
     aisles=st.sets(st.integers(1, 60), max_size=5),
 )
-def test_every_number_once_and_neighbours_unless_an_aisle_is_between(
+def test_numbers_are_unique_and_only_aisles_separate_neighbours(
     count: int, numbering: Numbering, aisles: set[int]
 ) -> None:
     aisles = {after for after in aisles if after < count}

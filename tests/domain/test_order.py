@@ -1,4 +1,4 @@
-"""Orders and tickets: what follows from what, and what nobody can guess."""
+"""Orders and tickets: derived ids, and codes nobody can guess."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -24,13 +24,13 @@ from tests.domain.test_hold import NOW, a_hold
 SEED = bytes(range(SEED_BYTES))
 
 
-def test_the_same_holds_are_the_same_checkout_in_any_order() -> None:
+def test_the_checkout_id_does_not_depend_on_the_order_of_holds() -> None:
     one, other = HoldId(uuid4()), HoldId(uuid4())
     assert checkout_id_of([one, other]) == checkout_id_of([other, one])
     assert len({checkout_id_of(ids) for ids in ([one], [other], [one, other])}) == 3
 
 
-def test_a_hold_has_one_stand_in_and_it_is_another_hold() -> None:
+def test_the_id_of_a_revived_hold_is_deterministic_and_distinct() -> None:
     hold_ids = [HoldId(uuid4()) for _ in range(100)]
     stand_ins = {revival_id(hold_id) for hold_id in hold_ids}
     assert len(stand_ins) == 100
@@ -38,7 +38,7 @@ def test_a_hold_has_one_stand_in_and_it_is_another_hold() -> None:
     assert {revival_id(hold_id) for hold_id in hold_ids} == stand_ins
 
 
-def test_codes_are_distinct_and_every_bit_of_the_seed_counts() -> None:
+def test_ticket_codes_are_distinct_and_depend_on_every_bit_of_the_seed() -> None:
     codes = {ticket_code(SEED, number) for number in range(10_000)}
     assert len(codes) == 10_000
     assert {len(code) for code in codes} == {26}
@@ -49,12 +49,12 @@ def test_codes_are_distinct_and_every_bit_of_the_seed_counts() -> None:
         assert ticket_code(bytes(other), 0) != ticket_code(SEED, 0)
 
 
-def test_a_seed_is_as_long_as_it_has_to_be() -> None:
+def test_a_short_seed_is_rejected() -> None:
     with pytest.raises(AssertionError):
         Purchase(OrderId(uuid4()), SEED[:-1])
 
 
-def test_an_order_adds_up_and_has_a_ticket_for_each_unit() -> None:
+def test_an_order_sums_its_holds_and_has_a_ticket_for_each_unit() -> None:
     holds = [a_hold(), replace(a_hold(), currency="EUR")]
     purchase = Purchase(OrderId(uuid4()), SEED, "pay-1", (None, Attendee("Ada")))
     order = make_order(holds, purchase, NOW, None)
@@ -67,12 +67,12 @@ def test_an_order_adds_up_and_has_a_ticket_for_each_unit() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\nb", "a\x00b"])
-def test_a_name_is_short_and_printable(name: str) -> None:
+def test_an_attendee_name_must_be_short_and_printable(name: str) -> None:
     with pytest.raises(InvalidValue):
         Attendee(name)
 
 
-def test_an_attendee_has_a_name_or_an_address() -> None:
+def test_an_attendee_needs_a_name_or_an_email() -> None:
     with pytest.raises(InvalidValue):
         Attendee()
     Attendee(email=EmailAddress("ada@example.com"))

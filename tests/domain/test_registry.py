@@ -1,4 +1,4 @@
-"""Every command says everything about itself, and is in the registry."""
+"""Every command is in the registry and complete."""
 
 from dataclasses import dataclass
 
@@ -17,14 +17,14 @@ def test_the_registry_is_complete() -> None:
 
 
 @pytest.mark.parametrize("forgotten", COMMANDS, ids=lambda each: each.__name__)
-def test_a_command_that_is_not_registered_is_noticed(forgotten: type[Command]) -> None:
+def test_an_unregistered_command_is_reported(forgotten: type[Command]) -> None:
     others = tuple(each for each in COMMANDS if each is not forgotten)
     assert incomplete(others) == [
         f"{forgotten.__name__} of {forgotten.__module__} is not registered"
     ]
 
 
-def test_a_command_that_does_not_say_how_it_is_decided_is_noticed() -> None:
+def test_a_command_without_a_decision_is_reported() -> None:
     @dataclass(frozen=True, slots=True)
     class Half(Command):
         def needs(self, learnt: NeedsMore) -> Needs:
@@ -39,6 +39,6 @@ def test_a_command_that_does_not_say_how_it_is_decided_is_noticed() -> None:
         Half()  # type: ignore[abstract]
 
 
-def test_background_commands_are_those_that_nobody_waits_for() -> None:
+def test_background_commands_are_those_of_the_duties() -> None:
     background = {each.__name__ for each in COMMANDS if each.is_background}
     assert background == {"ExpireHolds", "WarnHolds", "PromoteWaiting"}

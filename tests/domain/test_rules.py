@@ -1,4 +1,4 @@
-"""References, policies, and what follows from a transition."""
+"""References, policies, and the effects of transitions."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -34,23 +34,23 @@ def test_references_never_collide() -> None:
 
 
 @given(st.integers(0, 31**6 - 1))
-def test_references_have_six_letters_that_nobody_misreads(number: int) -> None:
+def test_references_have_six_unambiguous_characters(number: int) -> None:
     reference = reference_of(number)
     assert len(reference) == 6
     assert set(reference) <= set(ALPHABET)
     assert not set("01OIL") & set(ALPHABET)
 
 
-def test_references_grow_when_they_run_out() -> None:
+def test_references_grow_longer_when_they_run_out() -> None:
     assert len(reference_of(31**6)) == 7
 
 
-def test_the_lifetime_leaves_time_to_pay_where_levels_disagree() -> None:
+def test_an_inherited_lifetime_leaves_time_to_pay() -> None:
     event, ticket_type = PolicyOverride(lifetime_max_seconds=600), PolicyOverride(ttl_seconds=1800)
     assert nearest_policy(event, ticket_type).lifetime_max_seconds == 1800 + 300
     assert nearest_policy(ticket_type).lifetime_max_seconds == 1800 + 300
     equal = PolicyOverride(ttl_seconds=600, lifetime_max_seconds=600)
-    assert nearest_policy(equal).lifetime_max_seconds == 600, "that is what somebody wants"
+    assert nearest_policy(equal).lifetime_max_seconds == 600, "set on purpose"
 
 
 def test_the_nearest_policy_wins_field_by_field() -> None:
@@ -105,7 +105,7 @@ def test_a_sale_includes_its_first_and_its_last_moment() -> None:
     assert not always.is_over(end)
 
 
-def test_a_new_hold_moves_its_pools_and_its_end_gives_back_the_same() -> None:
+def test_a_released_hold_frees_what_it_took_from_its_pools() -> None:
     hold = a_hold()
     begun = Transition(None, hold, ORIGIN)
     ended = Transition(hold, hold.released(BEFORE_END), ORIGIN)
@@ -122,7 +122,7 @@ def test_a_converted_hold_turns_held_into_sold() -> None:
     assert sorted((move.held, move.sold) for move in moves.values()) == [(-2, 2), (-1, 1)]
 
 
-def test_facts_carry_the_address_only_where_it_is_asked_for() -> None:
+def test_only_the_created_fact_contains_the_email() -> None:
     hold = replace(a_hold(), lines=a_hold().lines[:1])
     created = fact_payload(Transition(None, hold, ORIGIN))
     assert created == {
@@ -152,5 +152,5 @@ def test_a_hold_of_several_lines_names_no_single_ticket_type() -> None:
     assert len(lines) == 2
 
 
-def test_moments_are_written_in_utc() -> None:
+def test_times_are_written_in_utc() -> None:
     assert iso(END) == "2030-01-15T10:30:00Z"

@@ -1,4 +1,4 @@
-"""A seat map lives as long as its session is on sale: what it remembers stays bounded."""
+"""A seat map lives as long as its session is on sale, so its memory must stay bounded."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
@@ -19,7 +19,7 @@ BLOCKS = [BlockId(UUID(int=number)) for number in range(1, 9)]
 
 
 def hall() -> SeatPlan:
-    """One row of four in each block."""
+    """A row of four in each block."""
     places = [
         SeatPlace(SeatId(UUID(int=100 * block.int + position)), block, "A", 1, "1", position, 0, 0)
         for block in BLOCKS
@@ -28,7 +28,7 @@ def hall() -> SeatPlan:
     return make_plan(places, {block: rank for rank, block in enumerate(BLOCKS)})
 
 
-def test_seats_held_and_released_all_day_leave_nothing_behind() -> None:
+def test_holding_and_releasing_seats_all_day_does_not_grow_the_map() -> None:
     seats = SeatMap(hall())
     first, second = list(seats.plan.spots)[:2]
     kept_until = NOW + timedelta(hours=1)
@@ -42,7 +42,7 @@ def test_seats_held_and_released_all_day_leave_nothing_behind() -> None:
     assert sum(map(int.bit_count, seats.seating(kept_until).free.masks)) == 32
 
 
-def test_every_combination_of_blocks_has_its_rows_and_few_are_remembered() -> None:
+def test_only_a_few_combinations_of_blocks_are_cached() -> None:
     plan = hall()
     asked = [frozenset(some) for size in range(1, 8) for some in combinations(BLOCKS, size)]
     assert len(asked) > COMBINATIONS_KEPT_MAX

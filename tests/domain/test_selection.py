@@ -1,4 +1,4 @@
-"""What of a buyer's choice was lost to time, and until when that matters."""
+"""The expired part of a buyer's selection, and how long it is reported."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -52,27 +52,27 @@ LIVE = hold(5, 15, CHILD)
 
 
 @pytest.mark.parametrize("status", [HoldStatus.ACTIVE, HoldStatus.EXPIRED])
-def test_it_is_lost_whether_or_not_that_is_written_down(status: HoldStatus) -> None:
+def test_a_lapsed_hold_is_lost_whether_or_not_the_reaper_came(status: HoldStatus) -> None:
     lapsed = hold(0, 10, status=status)
     assert lost(11, lapsed, LIVE) == [lapsed]
 
 
 @pytest.mark.parametrize("status", [HoldStatus.CANCELLED, HoldStatus.CONVERTED])
-def test_what_was_given_up_or_paid_is_not_lost(status: HoldStatus) -> None:
+def test_released_and_paid_holds_are_not_lost(status: HoldStatus) -> None:
     assert lost(11, hold(0, 10, status=status), LIVE) == []
 
 
-def test_what_lapsed_before_the_first_live_hold_does_not_matter() -> None:
+def test_holds_that_expired_before_the_first_live_one_are_ignored() -> None:
     assert lost(11, hold(-6, 4), LIVE) == []
     assert lost(11, hold(-5, 5), LIVE) == []
 
 
-def test_a_party_that_only_waited_has_lost_nothing() -> None:
+def test_an_expired_waiting_hold_is_not_lost() -> None:
     waited = replace(hold(0, 10, status=HoldStatus.EXPIRED), held_at=None)
     assert lost(11, waited, LIVE) == []
 
 
-def test_what_was_paid_late_is_not_lost() -> None:
+def test_a_hold_that_was_paid_late_is_not_lost() -> None:
     lapsed = hold(0, 10, status=HoldStatus.EXPIRED)
     revived = replace(hold(11, 12, status=HoldStatus.CONVERTED), revives=lapsed.id)
     other = replace(revived, lines=LIVE.lines)
@@ -80,18 +80,18 @@ def test_what_was_paid_late_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize("status", [HoldStatus.ACTIVE, HoldStatus.CANCELLED, HoldStatus.CONVERTED])
-def test_what_was_chosen_again_is_not_lost(status: HoldStatus) -> None:
+def test_a_selection_held_again_is_not_lost(status: HoldStatus) -> None:
     again = hold(10.5, 20, status=status)
     assert lost(11, hold(0, 10), LIVE, again) == []
 
 
-def test_another_seat_is_not_the_same_again() -> None:
+def test_holding_another_seat_does_not_replace_a_lost_one() -> None:
     first, other = (hold(0, 10, seat=SEATS[0]), hold(10.5, 20, seat=SEATS[1]))
     assert lost(11, first, LIVE, other) == [first]
     assert lost(11, first, LIVE, hold(10.5, 20, seat=SEATS[0])) == []
 
 
-def test_a_cart_that_was_filled_again_has_lost_nothing() -> None:
+def test_a_cart_that_was_filled_again_is_not_lost() -> None:
     def of_cart(each: Hold, name: str) -> Hold:
         return replace(each, remarks=Remarks(cart_token=name), is_cart=True)
 
@@ -101,7 +101,7 @@ def test_a_cart_that_was_filled_again_has_lost_nothing() -> None:
     assert lost(11, first, LIVE, of_cart(again, "other")) == [first]
 
 
-def test_where_nothing_is_live_the_last_choice_counts() -> None:
+def test_the_last_selection_counts_if_nothing_is_live() -> None:
     first, second, third = hold(-20, -10), hold(0, 10), hold(5, 15, CHILD)
     assert lost(16, first, second, third) == [second, third]
     assert lost(16, first, second, replace(third, status=HoldStatus.CONVERTED)) == [second]

@@ -1,4 +1,4 @@
-"""A wrong value stops the start with one line that names the variable."""
+"""An invalid value stops the start with one line that names the variable."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from holdfast.bootstrap.settings import Settings, SettingsError, load_settings
 DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 
-def test_every_default_is_taken_when_nothing_is_set() -> None:
+def test_defaults_apply_when_nothing_is_set() -> None:
     assert load_settings({}) == Settings()
     assert load_settings({"HOLDFAST_PORT": "  "}) == Settings()
 
@@ -52,7 +52,7 @@ def test_variables_are_read_and_typed() -> None:
         ("HOLDFAST_PAYMENTS", "gold"),
     ],
 )
-def test_a_wrong_value_is_named_and_not_repeated(variable: str, value: str) -> None:
+def test_an_error_names_the_variable_without_its_value(variable: str, value: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings({variable: value})
     message = str(refused.value)
@@ -71,20 +71,20 @@ def test_a_wrong_value_is_named_and_not_repeated(variable: str, value: str) -> N
         ("REDIS_URL", "http://somewhere", "must start with redis://"),
     ],
 )
-def test_the_line_says_what_the_variable_takes(variable: str, value: str, takes: str) -> None:
+def test_the_error_says_what_the_variable_takes(variable: str, value: str, takes: str) -> None:
     with pytest.raises(SettingsError) as refused:
         load_settings({variable: value})
     assert str(refused.value) == f"{variable}: {takes}"
 
 
-def test_mails_need_a_server() -> None:
+def test_sending_mail_requires_a_server() -> None:
     with pytest.raises(SettingsError, match=r"^HOLDFAST_SMTP_URL: "):
         load_settings({"HOLDFAST_NOTIFIER": "smtp"})
     with_server = {"HOLDFAST_NOTIFIER": "smtp", "HOLDFAST_SMTP_URL": "smtp://mail.shop.example"}
     assert load_settings(with_server).holdfast_notifier == "smtp"
 
 
-def test_the_program_stops_with_that_line() -> None:
+def test_the_program_exits_with_that_line() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve"],
         env={"HOLDFAST_PORT": "eighty"},

@@ -1,4 +1,4 @@
-"""Long work lets other threads go on in between."""
+"""Long work yields to other threads."""
 
 import time
 
@@ -25,7 +25,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     ("slices", "pauses"),
     [(0, 0), (SLICES_WITHOUT_PAUSE, 0), (SLICES_WITHOUT_PAUSE + 1, 1), (20, 15)],
 )
-def test_every_slice_after_the_first_few_is_followed_by_a_pause(
+def test_every_slice_after_the_first_few_ends_with_a_pause(
     slices: int, pauses: int, slept: list[float]
 ) -> None:
     count = 10 * slices + 9
@@ -54,6 +54,6 @@ def test_a_pause_is_longer_than_the_work_before_it_up_to_a_bound(
     ]
 
 
-def test_a_pause_is_long_enough_to_be_one() -> None:
-    """A thread that sleeps for no time keeps the interpreter."""
+def test_a_pause_is_never_zero() -> None:
+    """Sleeping for zero seconds does not release the interpreter."""
     assert PAUSE_SECONDS_MIN > 0

@@ -1,4 +1,4 @@
-"""Values exist only when they are valid, and never change."""
+"""Values are valid and immutable."""
 
 import dataclasses
 from uuid import uuid4
@@ -30,7 +30,7 @@ from tests.contract.venues import Plan, empty_venue
         "a" * 64 + "@example.com",
     ],
 )
-def test_addresses_that_exist(text: str) -> None:
+def test_valid_addresses_are_accepted(text: str) -> None:
     assert EmailAddress(text).value == text
 
 
@@ -58,32 +58,32 @@ def test_addresses_that_exist(text: str) -> None:
         "user@example.com, other@example.com",
     ],
 )
-def test_addresses_that_do_not(text: str) -> None:
+def test_invalid_addresses_are_rejected(text: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         EmailAddress(text)
     assert refused.value.code == "invalid_email"
     assert refused.value.message == "Invalid email format"
 
 
-def test_an_address_never_shows_itself_by_accident() -> None:
+def test_an_address_is_masked_when_printed() -> None:
     address = EmailAddress("somebody@example.com")
     assert "somebody" not in f"{address} {address!r} {Holder(address)!r}"
     assert address.redacted == "s***@example.com"
 
 
-def test_an_address_is_the_same_in_capitals() -> None:
+def test_addresses_are_compared_without_case() -> None:
     assert Holder(EmailAddress("User@Example.com")).is_same_as(
         Holder(EmailAddress("user@example.com"))
     )
 
 
 @pytest.mark.parametrize("number", [0, -1, QUANTITY_MAX + 1, True])
-def test_quantities_that_cannot_be_held(number: int) -> None:
+def test_invalid_quantities_are_rejected(number: int) -> None:
     with pytest.raises(InvalidValue):
         Quantity(number)
 
 
-def test_quantities_count() -> None:
+def test_quantities_add_up_to_plain_numbers() -> None:
     assert Quantity(1) + Quantity(QUANTITY_MAX) == QUANTITY_MAX + 1
 
 
@@ -91,12 +91,12 @@ def test_quantities_count() -> None:
     ("minor", "currency"),
     [(-1, "EUR"), (TOTAL_MINOR_MAX + 1, "EUR"), (1, "eur"), (1, "EURO"), (1, "")],
 )
-def test_money_that_is_none(minor: int, currency: str) -> None:
+def test_invalid_money_is_rejected(minor: int, currency: str) -> None:
     with pytest.raises(InvalidValue):
         Money(minor, currency)
 
 
-def test_values_never_change() -> None:
+def test_values_are_immutable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Money(1, "EUR").minor = 2  # type: ignore[misc]
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -104,12 +104,12 @@ def test_values_never_change() -> None:
 
 
 @pytest.mark.parametrize("user_id", ["", "x" * 256, "a\nb", "\x00"])
-def test_user_ids_that_are_refused(user_id: str) -> None:
+def test_invalid_user_ids_are_rejected(user_id: str) -> None:
     with pytest.raises(InvalidValue):
         Holder(user_id=user_id)
 
 
-def test_a_holder_is_somebody() -> None:
+def test_a_holder_needs_an_email_or_a_user_id() -> None:
     with pytest.raises(InvalidValue):
         Holder()
     assert not Holder(user_id="1").is_same_as(Holder(user_id="2"))
@@ -125,13 +125,11 @@ def test_a_holder_is_somebody() -> None:
         (0, "EUR", "0.00 EUR"),
     ],
 )
-def test_amounts_are_written_with_the_decimals_of_their_currency(
-    minor: int, currency: str, text: str
-) -> None:
+def test_amounts_have_the_decimals_of_their_currency(minor: int, currency: str, text: str) -> None:
     assert written(Money(minor, currency)) == text
 
 
-def test_a_hold_is_extended_by_a_second_to_the_longest_time_to_live() -> None:
+def test_extensions_are_limited_to_the_longest_time_to_live() -> None:
     venue = empty_venue(Plan({}, {}))
     for seconds in (1, TTL_SECONDS_MAX):
         assert venue.extend(HoldId(uuid4()), seconds).seconds == seconds

@@ -1,4 +1,4 @@
-"""The lines of a session: their order, their counts, and who may pass whom."""
+"""The queues of a waitlist: their order, their counts, and who may overtake whom."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -77,64 +77,68 @@ def a_ledger(waitlist: Waitlist, totals: Mapping[str, int] | None = None) -> Led
 
 
 def taking(ticket_type: str, by: Hold | None = None, **left: int) -> Taking:
-    """What is left of each pool afterwards."""
+    """A taking that leaves these units in each pool."""
     place = None if by is None else place_of(by)
     wants = frozenset(pools_of(ticket_type))
     return Taking(wants, {POOLS[name]: units for name, units in left.items()}, place=place)
 
 
-def line_of(waitlist: Waitlist, hold: Hold) -> UUID:
+def queue_of(waitlist: Waitlist, hold: Hold) -> UUID:
     assert hold.waiting is not None
     assert hold.waiting.line_id in waitlist.lines
     return hold.waiting.line_id
 
 
-def test_the_same_wants_are_the_same_line_in_any_order() -> None:
+def test_the_id_of_a_queue_does_not_depend_on_the_order_of_wants() -> None:
     one, other = POOLS["house"], POOLS["adults"]
     assert line_id_of([one, other]) == line_id_of([other, one])
     assert line_id_of([one, other]) != line_id_of([one])
     assert wants_of(waits("adult", 1, 1).lines, a_session()) == {one, other}
 
 
-def test_a_line_is_ordered_by_who_came_first_whoever_is_written_first() -> None:
+def test_a_queue_is_ordered_by_arrival_not_by_insertion() -> None:
     late, early, twin = waits("guest", 1, 5), waits("guest", 1, 2), waits("guest", 1, 5)
     twin = replace(twin, id=HoldId(UUID(int=9)))
     waitlist = a_waitlist(late, twin, early)
-    (line,) = waitlist.lines.values()
-    assert line.first == (early, late, twin)
-    assert (line.waiting, line.is_all_seen) == (3, True)
+    (queue,) = waitlist.lines.values()
+    assert queue.first == (early, late, twin)
+    assert (queue.waiting, queue.is_all_seen) == (3, True)
 
 
-def test_who_leaves_is_counted_and_an_empty_line_is_gone() -> None:
+def test_a_leaving_party_is_counted_and_an_empty_queue_is_removed() -> None:
     first, second = waits("guest", 1, 1), waits("guest", 1, 2)
     waitlist = a_waitlist(first, second)
     waitlist.left(first, is_served=True)
-    (line,) = waitlist.lines.values()
-    assert (line.first, line.waiting, line.served) == ((second,), 1, 1)
+    (queue,) = waitlist.lines.values()
+    assert (queue.first, queue.waiting, queue.served) == ((second,), 1, 1)
     waitlist.left(second, is_served=False)
     assert not waitlist
-    assert waitlist.changed == {line.id}, "so that it is deleted"
+    assert waitlist.changed == {queue.id}, "it is not deleted"
 
 
-def test_a_copy_without_somebody_leaves_the_line_as_it_is() -> None:
+def test_a_copy_without_a_party_leaves_the_original_unchanged() -> None:
     first, second = waits("guest", 1, 1), waits("guest", 1, 2)
     waitlist = a_waitlist(first, second)
     assert waitlist.without(first).in_order() == [second]
     assert waitlist.in_order() == [first, second]
 
 
-def test_nobody_looks_further_than_so_far() -> None:
+def test_only_a_few_parties_of_a_queue_are_kept_in_view() -> None:
     waitlist = a_waitlist(*(waits("guest", 1, second) for second in range(LOOK_AHEAD + 3)))
-    (line,) = waitlist.lines.values()
-    assert (len(line.first), line.waiting, line.is_all_seen) == (LOOK_AHEAD, LOOK_AHEAD + 3, False)
-    waitlist.left(line.first[0], is_served=True)
+    (queue,) = waitlist.lines.values()
+    assert (len(queue.first), queue.waiting, queue.is_all_seen) == (
+        LOOK_AHEAD,
+        LOOK_AHEAD + 3,
+        False,
+    )
+    waitlist.left(queue.first[0], is_served=True)
     late = waits("guest", 1, 1000)
     waitlist.joined(late, a_session(), NOW)
-    (line,) = waitlist.lines.values()
-    assert late not in line.first, "those between are not in sight"
+    (queue,) = waitlist.lines.values()
+    assert late not in queue.first, "parties between were not read"
 
 
-def test_a_position_counts_all_who_want_any_of_the_same() -> None:
+def test_a_position_counts_all_parties_that_share_a_want() -> None:
     waitlist = a_waitlist(waits("adult", 1, 1), waits("adult", 1, 2), waits("parking", 1, 3))
     positions = [
         waitlist.position_at_end(frozenset(pools_of(name)))
@@ -173,30 +177,30 @@ FIRST = waits("adult", 3, 1)
     ],
     ids=[
         "another pool",
-        "the same line, though there is enough",
+        "the same queue, with enough left",
         "a shared pool with enough left",
         "a shared pool with too little left",
         "only the shared pool, with enough left",
         "only the shared pool, with too little left",
-        "who came earlier",
-        "who came later",
-        "the first itself",
+        "an earlier party",
+        "a later party",
+        "the first party itself",
     ],
 )
-def test_who_takes_places_leaves_the_first_of_each_earlier_line_what_it_needs(
+def test_a_taker_must_leave_the_first_of_each_earlier_queue_its_needs(
     wish: Taking, is_free: bool
 ) -> None:
     ledger = a_ledger(a_waitlist(FIRST, waits("adult", 9, 5)))
     assert passes(ledger, a_session(), wish) == (() if is_free else None)
 
 
-def test_what_one_line_claims_is_not_there_for_the_next() -> None:
+def test_the_claims_of_several_queues_add_up() -> None:
     ledger = a_ledger(a_waitlist(waits("adult", 2, 1), waits("child", 2, 2)))
     assert passes(ledger, a_session(), taking("guest", house=4)) == ()
     assert passes(ledger, a_session(), taking("guest", house=3)) is None
 
 
-def test_who_can_never_be_served_keeps_nobody_back() -> None:
+def test_a_party_that_can_never_be_served_has_no_claim() -> None:
     large = waits("adult", 9, 1)
     wish = taking("guest", house=0)
     assert passes(a_ledger(a_waitlist(large)), a_session(), wish) is None
@@ -208,18 +212,18 @@ def test_who_can_never_be_served_keeps_nobody_back() -> None:
     ("so_far", "seen", "allowed", "may_pass"),
     [(0, 0, 0, False), (0, 0, 1, True), (1, 0, 1, False), (4, 3, 2, True), (5, 3, 2, False)],
 )
-def test_a_party_is_passed_so_often_since_it_joined(
+def test_the_overtake_limit_counts_since_a_party_joined(
     so_far: int, seen: int, allowed: int, may_pass: bool
 ) -> None:
     first = waits("adult", 3, 1, passes_seen=seen)
     waitlist = a_waitlist(first)
     for _ in range(so_far - seen):
-        waitlist.passed([line_of(waitlist, first)])
+        waitlist.passed([queue_of(waitlist, first)])
     found = passes(a_ledger(waitlist), a_session(allowed), taking("guest", house=0))
-    assert found == ((line_of(waitlist, first),) if may_pass else None)
+    assert found == ((queue_of(waitlist, first),) if may_pass else None)
 
 
-def test_while_nobody_knows_who_is_next_newcomers_wait_and_those_in_line_are_served() -> None:
+def test_in_an_unsettled_waitlist_newcomers_wait_and_waiting_parties_are_served() -> None:
     first, second = waits("adult", 1, 1), waits("guest", 1, 2)
     waitlist = a_waitlist(first, second)
     waitlist.is_settled = False
@@ -227,5 +231,5 @@ def test_while_nobody_knows_who_is_next_newcomers_wait_and_those_in_line_are_ser
     assert passes(ledger, a_session(5), taking("guest", house=9)) is None
     assert passes(ledger, a_session(5), taking("guest", second, house=9)) == ()
     unseen = a_waitlist(first)
-    unseen.lines = {id_: replace(line, first=()) for id_, line in unseen.lines.items()}
+    unseen.lines = {id_: replace(queue, first=()) for id_, queue in unseen.lines.items()}
     assert passes(a_ledger(unseen), a_session(5), taking("guest", house=9)) is None

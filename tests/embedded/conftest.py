@@ -40,11 +40,10 @@ def leave_no_data_behind(tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home where PostgreSQL ran before and runs no more.
+    """A home with a stopped PostgreSQL.
 
-    Making one takes longer than most tests, so they share it one after the other; each looks for
-    its own rows only.
-    """
+    Creating one takes longer than most tests, so they share it in turn and read only their own
+    rows."""
     shared = tmp_path_factory.mktemp("home")
     with EmbeddedPostgres(shared):
         pass
@@ -54,7 +53,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @dataclass
 class Owner:
-    """A process of its own that starts a service and then only sleeps."""
+    """A separate process that starts a service and then sleeps."""
 
     process: subprocess.Popen[str]
     pid: int = 0
@@ -65,18 +64,18 @@ class Owner:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "starting\n"
         line = self.process.stdout.readline()
-        assert line, "the owner ended before its service was started"
+        assert line, "the owner ended before its service started"
         for name, value in json.loads(line).items():
             setattr(self, name, value)
 
     def kill(self) -> None:
-        """Kill -9 the owner alone; what becomes of its service is the kernel's affair."""
+        """Kill -9 the owner alone; the kernel ends its service."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
 
 class OwnerFactory(Protocol):
-    """Start an owner, perhaps in other circumstances: the shell code given runs before it."""
+    """Start an owner, optionally after shell code that changes its environment."""
 
     def __call__(
         self, service: str, directory: Path, *, shell: str = "", wait: bool = True
@@ -85,7 +84,7 @@ class OwnerFactory(Protocol):
 
 @pytest.fixture
 def start_owner() -> Iterator[OwnerFactory]:
-    """Give a way to start owners, and leave nothing of them behind."""
+    """A function that starts owners; all are removed afterwards."""
     owners: list[Owner] = []
 
     def start(service: str, directory: Path, *, shell: str = "", wait: bool = True) -> Owner:
@@ -108,6 +107,6 @@ def start_owner() -> Iterator[OwnerFactory]:
 
 
 def under_shell(code: str, command: Sequence[str]) -> list[str]:
-    """Run shell code in a mount namespace of its own; it ends by executing the command."""
+    """Run shell code in its own mount namespace; it ends by executing the command."""
     script = f"set -e; {code} {shlex.join(command)}"
     return ["unshare", "--mount", "--propagation=private", "sh", "-c", script]

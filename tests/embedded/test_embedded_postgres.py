@@ -1,4 +1,4 @@
-"""The private PostgreSQL: it starts, stops, crashes and comes back with its data."""
+"""The private PostgreSQL starts, stops, crashes and comes back with its data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GONE_WITHIN_SECONDS = 5.0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    # A long path on purpose: a socket in it would not fit into the kernel's 107 bytes.
+    # A long path on purpose: a socket in it would exceed the kernel's 107 bytes.
     long = tmp_path_factory.mktemp("x" * 110)
     with EmbeddedPostgres(long / "with a space") as running:
         yield running
@@ -53,7 +53,7 @@ def marked(directory: Path) -> list[int]:
     return find_marked(marker_for("postgres", directory))
 
 
-def test_role_owns_its_database_and_has_no_more_power_than_said(server: EmbeddedPostgres) -> None:
+def test_the_role_owns_its_database_and_has_no_other_privileges(server: EmbeddedPostgres) -> None:
     with psycopg.connect(server.url) as connection:
         role = connection.execute(
             "SELECT rolcanlogin, rolcreaterole, rolsuper, rolbypassrls, rolcreatedb, rolreplication"
@@ -69,18 +69,18 @@ def test_role_owns_its_database_and_has_no_more_power_than_said(server: Embedded
     assert fsync == ("on",)
 
 
-def test_superuser_url_is_the_superuser(server: EmbeddedPostgres) -> None:
+def test_the_superuser_url_connects_as_superuser(server: EmbeddedPostgres) -> None:
     with psycopg.connect(server.superuser_url) as connection:
         assert connection.execute("SHOW is_superuser").fetchone() == ("on",)
 
 
 @pytest.mark.parametrize("userinfo", ["postgres", "postgres:wrong", "holdfast", "holdfast:wrong"])
-def test_password_is_required(server: EmbeddedPostgres, userinfo: str) -> None:
+def test_a_password_is_required(server: EmbeddedPostgres, userinfo: str) -> None:
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(f"postgresql://{userinfo}@127.0.0.1:{server.port}/postgres")
 
 
-def test_listens_on_loopback_alone_and_on_no_socket_file(server: EmbeddedPostgres) -> None:
+def test_it_listens_only_on_loopback_and_without_a_socket_file(server: EmbeddedPostgres) -> None:
     with psycopg.connect(server.superuser_url) as connection:
         addresses = connection.execute("SHOW listen_addresses").fetchone()
         sockets = connection.execute("SHOW unix_socket_directories").fetchone()
@@ -112,7 +112,7 @@ def test_a_fork_of_the_owner_cannot_stop_the_server(server: EmbeddedPostgres) ->
     assert server.pid in marked(server.directory)
 
 
-def test_start_is_refused_away_from_the_main_thread(tmp_path: Path) -> None:
+def test_start_is_refused_outside_the_main_thread(tmp_path: Path) -> None:
     errors: list[str] = []
 
     def start() -> None:
@@ -127,7 +127,7 @@ def test_start_is_refused_away_from_the_main_thread(tmp_path: Path) -> None:
     assert "main thread" in errors[0]
 
 
-def test_the_launcher_gives_up_when_its_parent_is_gone_already() -> None:
+def test_the_launcher_exits_if_its_parent_is_already_gone() -> None:
     interpreter = [sys.executable, "-I", "-S", launch.__file__]
     binding = ["--parent", "999999999", "--death-signal", str(int(signal.SIGKILL))]
     result = subprocess.run([*interpreter, *binding, "--", "/bin/true"], check=False)
@@ -145,7 +145,7 @@ def test_data_and_port_survive_a_restart_and_a_crash(tmp_path: Path) -> None:
         write_row(service.url, "before the crash")
         service.kill()
         assert marked(service.directory) == []
-        # What a restarted machine does: the dead server's number now belongs to someone else.
+        # As after a reboot: the dead server's process id belongs to another process.
         lock_file = service.data_directory / "postmaster.pid"
         lines = lock_file.read_text().splitlines()
         lock_file.write_text("\n".join([str(os.getppid()), *lines[1:]]) + "\n")
@@ -154,14 +154,14 @@ def test_data_and_port_survive_a_restart_and_a_crash(tmp_path: Path) -> None:
         assert next_service.port == port
 
 
-def test_another_port_when_the_remembered_one_is_taken(home: Path) -> None:
+def test_another_port_is_used_if_the_remembered_one_is_taken(home: Path) -> None:
     (home / "postgres.port").write_text(f"{(blocker := listening()).getsockname()[1]}\n")
     with blocker, EmbeddedPostgres(home) as service:
         assert service.port != blocker.getsockname()[1]
         assert (home / "postgres.port").read_text() == f"{service.port}\n"
 
 
-def test_another_port_when_it_is_taken_at_the_last_moment(
+def test_another_port_is_used_if_it_is_taken_at_the_last_moment(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (home / "postgres.port").unlink()
@@ -175,7 +175,7 @@ def test_another_port_when_it_is_taken_at_the_last_moment(
         assert "Address already in use" in service.log.read_text()
 
 
-def test_a_wanted_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
+def test_a_requested_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
     with listening() as blocker:
         port = blocker.getsockname()[1]
         with pytest.raises(EmbeddedServiceError, match=f"port {port} is already in use"):
@@ -186,7 +186,7 @@ def listening() -> socket.socket:
     return socket.create_server(("127.0.0.1", 0))
 
 
-def test_a_bad_setting_is_told_with_the_log(home: Path) -> None:
+def test_a_bad_setting_is_reported_with_the_log(home: Path) -> None:
     with pytest.raises(EmbeddedServiceError) as caught:
         EmbeddedPostgres(home, settings={"no_such_setting": "1"}).start()
     first, *rest = str(caught.value).splitlines()
@@ -199,7 +199,7 @@ def test_a_bad_setting_is_told_with_the_log(home: Path) -> None:
         assert connection.execute("SHOW work_mem").fetchone() == ("5MB",)
 
 
-def test_killed_owner_leaves_no_process_and_loses_no_data(
+def test_a_killed_owner_leaves_no_process_and_loses_no_data(
     home: Path, start_owner: OwnerFactory
 ) -> None:
     owner = start_owner("EmbeddedPostgres", home)
@@ -215,7 +215,7 @@ def test_killed_owner_leaves_no_process_and_loses_no_data(
         assert service.url == owner.url
 
 
-def test_owner_killed_while_the_data_directory_is_made(
+def test_an_owner_killed_during_initdb_can_be_restarted(
     tmp_path: Path, start_owner: OwnerFactory
 ) -> None:
     owner = start_owner("EmbeddedPostgres", tmp_path, wait=False)
@@ -224,7 +224,7 @@ def test_owner_killed_while_the_data_directory_is_made(
         assert time.monotonic() < deadline
         time.sleep(0.005)
     owner.kill()
-    assert list(tmp_path.glob("postgres-data.new-*")), "it was too late to interrupt"
+    assert list(tmp_path.glob("postgres-data.new-*")), "initdb had already finished"
     with EmbeddedPostgres(tmp_path) as service:
         write_row(service.url, "whole")
         assert read_rows(service.url) == ["whole"]
@@ -242,7 +242,7 @@ def test_a_directory_in_use_is_refused(home: Path) -> None:
         write_row(service.url, "unharmed")
 
 
-def test_waits_for_a_predecessor_that_outlives_its_owner(
+def test_start_waits_for_a_predecessor_that_outlives_its_owner(
     home: Path, start_owner: OwnerFactory
 ) -> None:
     owner = start_owner("EmbeddedPostgres", home)
@@ -256,7 +256,7 @@ def test_waits_for_a_predecessor_that_outlives_its_owner(
         assert "of the predecessor" in read_rows(service.url)
 
 
-def test_stop_is_bounded_when_the_server_does_not_listen(
+def test_stop_takes_bounded_time_if_the_server_ignores_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = ((signal.SIGINT, 0.2), (signal.SIGQUIT, 0.2))
@@ -264,12 +264,12 @@ def test_stop_is_bounded_when_the_server_does_not_listen(
     service = EmbeddedPostgres(home)
     service.start()
     os.kill(service.pid, signal.SIGSTOP)
-    service.stop()  # or the test would never end: nothing wakes the server
+    service.stop()  # otherwise the test would never end: nothing wakes the server
     assert not service.is_running
     assert marked(home) == []
 
 
-def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "postgres-data").mkdir()
     (tmp_path / "postgres-data" / "diary.txt").write_text("dear diary")
     with pytest.raises(EmbeddedServiceError, match="not a PostgreSQL data directory"):
@@ -277,7 +277,7 @@ def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path: Path) -> 
     assert (tmp_path / "postgres-data" / "diary.txt").read_text() == "dear diary"
 
 
-def test_nothing_is_told_of_a_server_that_never_started(tmp_path: Path) -> None:
+def test_a_server_that_never_started_has_no_url(tmp_path: Path) -> None:
     service = EmbeddedPostgres(tmp_path)
     for name in ("pid", "port", "url", "superuser_url"):
         with pytest.raises(EmbeddedServiceError):

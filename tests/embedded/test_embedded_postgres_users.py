@@ -1,4 +1,4 @@
-"""The private PostgreSQL as root, as root without its powers, and as an ordinary user."""
+"""The private PostgreSQL as root, as root without capabilities, and as an ordinary user."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Iterator[Path]:
-    """The directory that stands in for tmp_path, removed afterwards."""
+    """The directory used in place of tmp_path, removed afterwards."""
     path = fallback_directory(tmp_path)
     yield path
     if path.is_symlink() or path.is_file():
@@ -45,7 +45,7 @@ def user_of(pid: int) -> int:
 
 
 def count_rows(url: str) -> int:
-    """Add a row, and count them all."""
+    """Add a row and count all rows."""
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS kept (note text)")
         connection.execute("INSERT INTO kept VALUES ('x')")
@@ -55,7 +55,7 @@ def count_rows(url: str) -> int:
 
 
 def require_mount_namespace(*commands: str) -> None:
-    """Skip where the circumstances of a test cannot be made."""
+    """Skip without these programs or mount namespaces."""
     if any(shutil.which(command) is None for command in ("unshare", "mount", *commands)):
         pytest.skip(f"needs the programs unshare, mount and {', '.join(commands)}")
     probe = ["unshare", "--mount", "--propagation=private", "true"]
@@ -78,7 +78,7 @@ def test_forced_to_nobody_it_keeps_data_and_passwords(tmp_path: Path, stand_in: 
         assert user_of(service.pid) == nobody_ids()[0]
         assert service.data_directory.is_relative_to(stand_in)
         assert count_rows(service.url) == 1
-    # Left to itself it goes where the data is, even when what we kept in the home is lost.
+    # By default it runs where the data is, even if the files in the home are lost.
     for path in tmp_path.iterdir():
         path.unlink()
     with EmbeddedPostgres(tmp_path) as service:
@@ -90,13 +90,13 @@ def test_forced_to_nobody_it_keeps_data_and_passwords(tmp_path: Path, stand_in: 
     assert modes["postgres-superuser.password"] == 0o600
 
 
-def test_namespaces_refused_it_falls_back_and_still_dies_with_its_owner(
+def test_without_namespaces_it_falls_back_and_still_dies_with_its_owner(
     tmp_path: Path, stand_in: Path, start_owner: OwnerFactory
 ) -> None:
     require_mount_namespace("chroot")
     mirror = tmp_path / "mirror"
     mirror.mkdir()
-    # The kernel refuses a user namespace to whoever is in a changed root, even in an equal one.
+    # The kernel refuses a user namespace inside a changed root, even an identical one.
     shell = f"mount --rbind / {mirror}; exec chroot {mirror}"
     owner = start_owner("EmbeddedPostgres", tmp_path, shell=shell)
     assert user_of(owner.pid) == nobody_ids()[0]
@@ -106,7 +106,7 @@ def test_namespaces_refused_it_falls_back_and_still_dies_with_its_owner(
     assert wait_until_gone(owner.marker, GONE_WITHIN_SECONDS) == []
 
 
-def test_a_directory_closed_to_a_root_without_powers(tmp_path: Path) -> None:
+def test_a_directory_that_root_cannot_open_is_served_as_nobody(tmp_path: Path) -> None:
     closed = tmp_path / "someone-elses"
     home = closed / "home"
     home.mkdir(parents=True)
@@ -114,14 +114,14 @@ def test_a_directory_closed_to_a_root_without_powers(tmp_path: Path) -> None:
     closed.chmod(0o700)
     os.chown(closed, *nobody_ids())
     assert placement._choose(home, find_postgres()) is RunAs.NOBODY
-    # Data that is there but out of reach must not look like no data.
+    # Data that exists but cannot be reached must not look like no data.
     (home / "postgres-data").mkdir()
     with pytest.raises(EmbeddedServiceError, match=r"cannot open .* as root"):
         placement._choose(home, find_postgres())
 
 
 @pytest.mark.parametrize("squat", ["owned", "writable", "link", "file"])
-def test_a_stand_in_made_by_someone_else_is_refused(
+def test_a_substitute_directory_of_another_user_is_refused(
     tmp_path: Path, stand_in: Path, squat: str
 ) -> None:
     if squat == "link":
@@ -144,15 +144,15 @@ def test_data_of_another_user_is_not_replaced_by_an_empty_database(tmp_path: Pat
         EmbeddedPostgres(tmp_path).start()
 
 
-def test_an_ordinary_user_runs_it_as_himself(tmp_path: Path, start_owner: OwnerFactory) -> None:
+def test_an_ordinary_user_runs_it_as_themselves(tmp_path: Path, start_owner: OwnerFactory) -> None:
     require_mount_namespace("setpriv")
     uid, gid = nobody_ids()
     home = Path("/var/tmp") / f"holdfast-test-{os.getpid()}"
     home.mkdir(mode=0o700)
     os.chown(home, uid, gid)
     drop = f"setpriv --reuid={uid} --regid={gid} --clear-groups"
-    # The user must be able to read Python, the packages and the sources. Where their place is
-    # closed to others, as /root is, it is opened in the owner's own view of the file system.
+    # The user must be able to read Python, the packages and the sources. Where these are closed to
+    # others, as /root is, they are opened in the owner's own mount namespace.
     shell = f"{open_to_all(tmp_path, needed_trees())} exec {drop}"
     try:
         for expected in (1, 2):
@@ -172,7 +172,7 @@ def needed_trees() -> list[Path]:
 
 
 def open_to_all(scratch: Path, trees: list[Path]) -> str:
-    """Return shell code that puts an open, empty directory over each closed one on the way."""
+    """Shell code that mounts an open, empty directory over each closed one on the path."""
     closed = {tree: first for tree in trees if (first := first_closed(tree)) is not None}
     stages = {tree: scratch / f"stage-{number}" for number, tree in enumerate(closed)}
     lines = [f"mkdir -p {stage}; mount --bind {tree} {stage};" for tree, stage in stages.items()]

@@ -1,4 +1,4 @@
-"""The private Valkey: it starts, stops, and never outlives its owner."""
+"""The private Valkey starts, stops, and never outlives its owner."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def client(server: EmbeddedValkey) -> Iterator[redis.Redis]:
         yield connected
 
 
-def test_answers_at_its_url_and_keeps_nothing_on_disk(client: redis.Redis) -> None:
+def test_it_answers_at_its_url_and_keeps_nothing_on_disk(client: redis.Redis) -> None:
     assert client.set("key", "value")
     assert client.get("key") == "value"
     assert client.config_get("appendonly", "save", "bind") == {
@@ -49,7 +49,7 @@ def test_answers_at_its_url_and_keeps_nothing_on_disk(client: redis.Redis) -> No
     }
 
 
-def test_password_is_required(server: EmbeddedValkey) -> None:
+def test_a_password_is_required(server: EmbeddedValkey) -> None:
     once = Retry(NoBackoff(), 0)
     for password in (None, "wrong"):
         with (
@@ -59,7 +59,7 @@ def test_password_is_required(server: EmbeddedValkey) -> None:
             stranger.ping()
 
 
-def test_password_is_private(server: EmbeddedValkey) -> None:
+def test_the_password_is_private(server: EmbeddedValkey) -> None:
     password = (server.directory / "valkey.password").read_text()
     assert password in server.url
     for name in ("valkey.password", "valkey.conf"):
@@ -73,7 +73,7 @@ def test_a_client_cannot_move_its_files_elsewhere(client: redis.Redis) -> None:
         client.config_set("dir", "/tmp")
 
 
-def test_restart_keeps_the_address(tmp_path: Path) -> None:
+def test_a_restart_keeps_the_address(tmp_path: Path) -> None:
     service = EmbeddedValkey(tmp_path)
     with service:
         url = service.url
@@ -85,7 +85,7 @@ def test_restart_keeps_the_address(tmp_path: Path) -> None:
         assert not service.is_running
 
 
-def test_settings_can_keep_data_over_a_restart(tmp_path: Path) -> None:
+def test_settings_can_persist_data_over_a_restart(tmp_path: Path) -> None:
     settings = {"appendonly": "yes", "save": "3600 1 300 100"}
     for expected in (None, b"value"):
         with (
@@ -96,7 +96,7 @@ def test_settings_can_keep_data_over_a_restart(tmp_path: Path) -> None:
             client.set("key", "value")
 
 
-def test_killed_owner_leaves_no_process(tmp_path: Path, start_owner: OwnerFactory) -> None:
+def test_a_killed_owner_leaves_no_process(tmp_path: Path, start_owner: OwnerFactory) -> None:
     owner = start_owner("EmbeddedValkey", tmp_path)
     with redis.Redis.from_url(owner.url) as client:
         assert client.ping()
@@ -107,7 +107,7 @@ def test_killed_owner_leaves_no_process(tmp_path: Path, start_owner: OwnerFactor
         assert service.url == owner.url
 
 
-def test_killed_owner_leaves_no_process_even_in_an_endless_script(
+def test_a_killed_owner_leaves_no_process_even_during_an_endless_script(
     tmp_path: Path, start_owner: OwnerFactory
 ) -> None:
     owner = start_owner("EmbeddedValkey", tmp_path)
@@ -120,7 +120,7 @@ def test_killed_owner_leaves_no_process_even_in_an_endless_script(
     assert wait_until_gone(owner.marker, GONE_WITHIN_SECONDS) == []
 
 
-def test_stop_is_bounded_when_the_server_does_not_listen(
+def test_stop_takes_bounded_time_if_the_server_ignores_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(EmbeddedValkey, "stop_steps", ((signal.SIGTERM, 0.2),))
@@ -131,7 +131,7 @@ def test_stop_is_bounded_when_the_server_does_not_listen(
     assert find_marked(marker_for("valkey", tmp_path)) == []
 
 
-def test_a_bad_setting_is_told_with_the_log(tmp_path: Path) -> None:
+def test_a_bad_setting_is_reported_with_the_log(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedServiceError) as caught:
         EmbeddedValkey(tmp_path, settings={"no-such-setting": "1"}).start()
     first, *rest = str(caught.value).splitlines()
@@ -141,7 +141,7 @@ def test_a_bad_setting_is_told_with_the_log(tmp_path: Path) -> None:
         EmbeddedValkey(tmp_path, settings={"appendonly": "no\nport 1"}).start()
 
 
-def test_ports_that_are_taken(tmp_path: Path) -> None:
+def test_a_taken_port_is_replaced_or_refused(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as blocker:
         taken = blocker.getsockname()[1]
         with pytest.raises(EmbeddedServiceError, match=f"port {taken} is already in use"):

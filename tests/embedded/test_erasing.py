@@ -1,4 +1,4 @@
-"""A demo's data is deleted whole, or not at all."""
+"""A demo's data is deleted completely, or not at all."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from holdfast.bootstrap.demo.setup import POSTGRES_DIRECTORY, VALKEY_DIRECTORY, 
 from holdfast.bootstrap.settings import Settings
 
 
-def test_while_one_service_runs_the_other_ones_data_stays(tmp_path: Path) -> None:
+def test_no_data_is_deleted_while_one_service_runs(tmp_path: Path) -> None:
     kept = tmp_path / POSTGRES_DIRECTORY / "precious"
     kept.parent.mkdir()
     kept.touch()

@@ -1,4 +1,4 @@
-"""A store that fails on purpose, in ways that a real one cannot be made to at will."""
+"""A store that fails on purpose, in ways a real one cannot be made to on demand."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,8 +21,8 @@ Fault = Callable[[GroupWrites], None]
 
 @dataclass
 class FaultyStore:
-    """`before_commit` and `after_commit` are called with what is being written and may raise;
-    `on_read` before anything is locked. `resolution` is what becomes of an unknown commit."""
+    """`before_commit` and `after_commit` get the writes and may raise, as may `on_read`, called
+    before anything is locked. `resolution` is the result of an unknown commit."""
 
     inner: MemoryStore
     before_commit: Fault = lambda _: None
@@ -78,7 +78,7 @@ def lost_in_commit(_writes: GroupWrites) -> None:
 
 @dataclass
 class Times:
-    """A fault that happens the first so many times only."""
+    """A fault that occurs only the first few times."""
 
     count: int
     error: Exception

@@ -1,4 +1,4 @@
-"""Whatever happens, every command is answered, nothing is lost and nothing is held twice."""
+"""Whatever fails, every command is answered, nothing is lost and nothing is held twice."""
 
 import threading
 import time
@@ -71,7 +71,7 @@ def bench() -> Iterator[Callable[..., Bench]]:
         one.engine.stop()
 
 
-def test_commands_that_wait_together_commit_together(bench: Callable[..., Bench]) -> None:
+def test_commands_queued_together_commit_together(bench: Callable[..., Bench]) -> None:
     b = bench(group_max=64)
     futures = b.submit(200)
     b.engine.start()
@@ -79,7 +79,7 @@ def test_commands_that_wait_together_commit_together(bench: Callable[..., Bench]
     assert b.store.group_sizes == [64, 64, 64, 8]
 
 
-def test_one_command_that_the_store_rejects_costs_only_itself(
+def test_a_command_rejected_by_the_store_fails_alone(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench()
@@ -99,7 +99,7 @@ def test_one_command_that_the_store_rejects_costs_only_itself(
     assert b.held == 100
 
 
-def test_an_error_in_deciding_costs_one_command(
+def test_an_error_in_a_decision_fails_one_command(
     bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b = bench()
@@ -115,7 +115,7 @@ def test_an_error_in_deciding_costs_one_command(
     assert b.held == 40
 
 
-def test_a_group_that_loses_against_others_is_tried_again(bench: Callable[..., Bench]) -> None:
+def test_a_group_with_a_conflict_is_retried(bench: Callable[..., Bench]) -> None:
     b = bench()
     b.store.before_commit = Times(2, Contended("40P01"))
     b.engine.start()
@@ -123,7 +123,7 @@ def test_a_group_that_loses_against_others_is_tried_again(bench: Callable[..., B
     assert b.held == 5
 
 
-def test_a_group_that_always_loses_is_refused_in_bounded_time(
+def test_a_group_that_always_conflicts_is_refused_in_bounded_time(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench()
@@ -133,14 +133,14 @@ def test_a_group_that_always_loses_is_refused_in_bounded_time(
     assert b.held == 0
 
 
-def test_a_connection_that_was_lost_before_is_made_anew(bench: Callable[..., Bench]) -> None:
+def test_a_lost_connection_is_replaced(bench: Callable[..., Bench]) -> None:
     b = bench()
     b.store.on_read = Times(1, StoreUnavailable("gone"))
     b.engine.start()
     assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
 
 
-def test_without_a_store_everyone_is_refused_and_later_served(
+def test_commands_are_refused_without_a_store_and_served_after_it_returns(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench()
@@ -148,12 +148,12 @@ def test_without_a_store_everyone_is_refused_and_later_served(
     futures = b.submit(50)
     b.engine.start()
     assert codes(futures) == {RefusalCode.SERVICE_UNAVAILABLE}
-    assert gone.count == 10_000 - 2, "a lost connection is made anew once for each group"
+    assert gone.count == 10_000 - 2, "each group reconnects once"
     b.store.on_read = lambda: None
     assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(5)))
 
 
-def test_an_unknown_commit_that_did_commit_is_answered_as_done(
+def test_an_unknown_commit_that_succeeded_is_answered_as_done(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench()
@@ -164,7 +164,7 @@ def test_an_unknown_commit_that_did_commit_is_answered_as_done(
     assert b.held == 5
 
 
-def test_an_unknown_commit_that_did_not_commit_is_done_again(
+def test_an_unknown_commit_that_failed_is_retried(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench()
@@ -177,7 +177,7 @@ def test_an_unknown_commit_that_did_not_commit_is_done_again(
 
 
 def test_an_unknown_commit_is_never_guessed(bench: Callable[..., Bench]) -> None:
-    """Told 503, the client repeats its key, and gets the answer that it missed."""
+    """After a 503 the client repeats its key and gets the missed answer."""
     b = bench()
     b.store.after_commit = _once(lost_in_commit)
     command = b.venue.place(("standing", 1), key=b.venue.key())
@@ -189,7 +189,7 @@ def test_an_unknown_commit_is_never_guessed(bench: Callable[..., Bench]) -> None
     assert b.held == 1
 
 
-def test_an_error_nobody_foresaw_leaves_no_future_hanging(bench: Callable[..., Bench]) -> None:
+def test_an_unexpected_error_leaves_no_future_pending(bench: Callable[..., Bench]) -> None:
     b = bench()
     b.store.before_commit = Times(10_000, RuntimeError("surprise"))
     b.engine.start()
@@ -201,7 +201,7 @@ def test_an_error_nobody_foresaw_leaves_no_future_hanging(bench: Callable[..., B
 
 def test_a_full_queue_refuses_at_once(bench: Callable[..., Bench]) -> None:
     b = bench(queue_max=8)
-    futures = b.submit(10)  # one organization may have 6 of 8
+    futures = b.submit(10)  # one organization gets at most 6 of 8
     assert [future.done() for future in futures] == [False] * 6 + [True] * 4
     assert codes(futures[6:]) == {RefusalCode.SERVICE_UNAVAILABLE}
     b.engine.start()
@@ -209,7 +209,7 @@ def test_a_full_queue_refuses_at_once(bench: Callable[..., Bench]) -> None:
     assert all(isinstance(outcome, Placed) for outcome in outcomes(b.submit(6)))
 
 
-def test_one_organizations_rush_leaves_room_for_another(bench: Callable[..., Bench]) -> None:
+def test_a_busy_organization_leaves_queue_space_for_others(bench: Callable[..., Bench]) -> None:
     b = bench(queue_max=8)
     other = b.world.venue({"floor": 10}, {"standing": ("floor",)})
     b.submit(10)
@@ -218,7 +218,7 @@ def test_one_organizations_rush_leaves_room_for_another(bench: Callable[..., Ben
     assert isinstance(theirs.result(60).outcome, Placed)
 
 
-def test_a_command_past_its_deadline_is_dropped_before_it_is_decided(
+def test_a_command_past_its_deadline_is_dropped_before_the_decision(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench(deadline_seconds=0.05)
@@ -229,7 +229,7 @@ def test_a_command_past_its_deadline_is_dropped_before_it_is_decided(
     assert b.held == 0
 
 
-def test_stopping_answers_what_is_queued_and_takes_nothing_more_in(
+def test_stopping_answers_queued_commands_and_accepts_no_new_ones(
     bench: Callable[..., Bench],
 ) -> None:
     b = bench(group_max=10)
@@ -240,20 +240,22 @@ def test_stopping_answers_what_is_queued_and_takes_nothing_more_in(
     assert codes(b.submit(1)) == {RefusalCode.SERVICE_UNAVAILABLE}
 
 
-def test_stopping_is_bounded_and_leaves_no_future_hanging(bench: Callable[..., Bench]) -> None:
+def test_stopping_is_bounded_and_leaves_no_future_pending(
+    bench: Callable[..., Bench],
+) -> None:
     b = bench(drain_seconds=0.2, group_max=1)
     release = threading.Event()
     b.store.on_read = lambda: (release.wait(60), None)[1]
     futures = b.submit(5)
     b.engine.start()
     b.engine.stop()
-    assert not futures[0].done(), "it came back while the store still hung"
+    assert not futures[0].done(), "stop did not return while the store hung"
     assert codes(futures[1:]) == {RefusalCode.SERVICE_UNAVAILABLE}
     release.set()
     assert isinstance(futures[0].result(60).outcome, Placed)
 
 
-def test_a_key_that_stays_in_flight_is_told_to_come_back(
+def test_a_repeat_of_a_key_that_stays_in_flight_is_refused_for_now(
     bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.engine.group.SAME_KEY_WAIT_SECONDS", 0.2)
@@ -281,9 +283,9 @@ def test_a_key_that_stays_in_flight_is_told_to_come_back(
 
 
 class TestObserver:
-    """What the engine tells after it has answered: one entry that cannot be made costs no other."""
+    """Observers are called after the answer: one that fails costs no other entry."""
 
-    def test_an_observer_that_fails_hears_of_everything_else(
+    def test_a_failing_observer_still_hears_everything_else(
         self, bench: Callable[..., Bench]
     ) -> None:
         b = bench()
@@ -296,26 +298,24 @@ class TestObserver:
             assert codes(refused) == {RefusalCode.INSUFFICIENT_INVENTORY}
             engine.stop()
         assert isinstance(placed.result(0).outcome, Placed)
-        assert observer.heard == 1 + len(refused)
+        assert observer.calls == 1 + len(refused)
         failures = [entry for entry in logs if entry["event"] == "observer_failed"]
         assert [entry["count"] for entry in failures] == [1, 2, 3, 4]
 
-    def test_an_observer_that_fails_costs_the_others_nothing(
-        self, bench: Callable[..., Bench]
-    ) -> None:
+    def test_a_failing_observer_does_not_affect_others(self, bench: Callable[..., Bench]) -> None:
         b = bench()
-        listeners = [FailingObserver(fails_always=True), FailingObserver(), FailingObserver()]
-        engine = Admission(b.store, observers=listeners)
+        observers = [FailingObserver(fails_always=True), FailingObserver(), FailingObserver()]
+        engine = Admission(b.store, observers=observers)
         engine.start()
         answers = [engine.submit(b.venue.place(("standing", n))) for n in (1, 1001, 1)]
         for answer in answers:
             answer.result(60)
         engine.stop()
-        heard = {listener.heard for listener in listeners}
-        assert len(heard) == 1
-        assert heard.pop() >= 2
+        calls = {observer.calls for observer in observers}
+        assert len(calls) == 1
+        assert calls.pop() >= 2
 
-    def test_nor_is_a_failure_silent_when_the_store_is_away(
+    def test_a_failing_observer_is_logged_when_the_store_is_unavailable(
         self, bench: Callable[..., Bench]
     ) -> None:
         b = bench()
@@ -327,28 +327,28 @@ class TestObserver:
             engine.start()
             assert codes(futures) == {RefusalCode.SERVICE_UNAVAILABLE}
             engine.stop()
-        assert observer.heard == len(futures)
+        assert observer.calls == len(futures)
         assert [entry["event"] for entry in logs].count("observer_failed") == 1
 
 
 class FailingObserver:
-    """Fails at the first thing that it hears and at every second one after that, or always."""
+    """Fails at the first call and every second call after it, or always."""
 
     def __init__(self, *, fails_always: bool = False) -> None:
-        self.heard = 0
+        self.calls = 0
         self._fails_always = fails_always
 
     def committed(
         self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
     ) -> None:
-        self._hear()
+        self._count()
 
     def refused(self, command: Command, refusal: Refusal) -> None:
-        self._hear()
+        self._count()
 
-    def _hear(self) -> None:
-        self.heard += 1
-        if self._fails_always or self.heard % 2:
+    def _count(self) -> None:
+        self.calls += 1
+        if self._fails_always or self.calls % 2:
             raise RuntimeError("cannot be written down")
 
 

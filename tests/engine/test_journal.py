@@ -1,4 +1,4 @@
-"""The journal: one line per transition, and failed attempts written aside, bounded."""
+"""The journal: one log entry per transition, and a bounded record of failed attempts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,8 @@ from tests.contract.worlds import MemoryWorld
 
 @dataclass
 class Attempts:
-    """Where failed attempts end up; away while `is_away`. It takes no attempt of this action."""
+    """A sink for failed attempts; unavailable while `is_away`. It rejects attempts of
+    `rejected_action`."""
 
     is_away: bool = False
     rejected_action: str | None = None
@@ -54,7 +55,7 @@ def stage() -> Stage:
     return Stage()
 
 
-def test_every_transition_is_one_line_evictions_included(stage: Stage) -> None:
+def test_every_transition_is_one_log_entry_including_evictions(stage: Stage) -> None:
     with capture_logs() as logs:
         lapsed = stage.place(2)
         stage.world.let_pass(stage.venue, 700)
@@ -68,7 +69,7 @@ def test_every_transition_is_one_line_evictions_included(stage: Stage) -> None:
     assert lines[0]["request_id"] == "request-1"
 
 
-def test_failed_attempts_are_written_aside_with_who_and_why(stage: Stage) -> None:
+def test_failed_attempts_are_recorded_with_actor_and_code(stage: Stage) -> None:
     stage.place(3)
     stage.engine.stop()
     assert stage.attempts.written == []
@@ -78,7 +79,7 @@ def test_failed_attempts_are_written_aside_with_who_and_why(stage: Stage) -> Non
     assert attempt.origin.actor == "test"
 
 
-def test_attempts_wait_while_the_database_is_away(stage: Stage) -> None:
+def test_attempts_are_kept_while_the_database_is_unavailable(stage: Stage) -> None:
     stage.place(3)
     stage.engine.stop()
     stage.attempts.is_away = True
@@ -88,7 +89,7 @@ def test_attempts_wait_while_the_database_is_away(stage: Stage) -> None:
     assert len(stage.attempts.written) == 1
 
 
-def test_too_many_attempts_drop_the_oldest_and_say_so(
+def test_too_many_attempts_drop_the_oldest_with_a_warning(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_module, "ATTEMPTS_KEPT_MAX", 3)
@@ -101,7 +102,7 @@ def test_too_many_attempts_drop_the_oldest_and_say_so(
     assert {"event": "attempts.dropped", "count": 2, "log_level": "warning"} in logs
 
 
-def test_an_attempt_that_the_database_rejects_costs_no_other(stage: Stage) -> None:
+def test_an_attempt_rejected_by_the_database_costs_no_other(stage: Stage) -> None:
     stage.attempts.rejected_action = "hold.release_failed"
     for quantity in (3, 4):
         stage.place(quantity)
@@ -115,7 +116,7 @@ def test_an_attempt_that_the_database_rejects_costs_no_other(stage: Stage) -> No
     assert [entry["event"] for entry in logs] == ["attempts.rejected"]
 
 
-def test_a_payment_that_buys_nothing_is_told_at_once_and_written_aside(stage: Stage) -> None:
+def test_a_refused_payment_is_logged_and_recorded(stage: Stage) -> None:
     holds = [stage.place(), stage.place()]
     with capture_logs() as logs:
         for placed in holds:
@@ -131,7 +132,7 @@ def test_a_payment_that_buys_nothing_is_told_at_once_and_written_aside(stage: St
     assert "pay-1" not in str(line)
 
 
-def test_who_names_a_hold_that_is_not_there_raises_no_alarm(stage: Stage) -> None:
+def test_a_failed_extension_of_an_unknown_hold_is_not_logged(stage: Stage) -> None:
     placed = stage.place()
     assert isinstance(placed, Placed)
     unknown = HoldId(uuid4())
@@ -155,9 +156,9 @@ def hall() -> Stage:
 
 
 class TestRefusedSeats:
-    """A buyer who did not get a seat: the audit says which."""
+    """The audit says which seat a buyer did not get."""
 
-    def test_the_seat_that_was_in_the_way_is_told(self, hall: Stage) -> None:
+    def test_the_contested_seat_is_recorded(self, hall: Stage) -> None:
         names = ("Stalls A 1", "Stalls A 2")
         hall.engine.submit(hall.venue.seats(names[1], holder=STRANGER)).result(60)
         hall.engine.submit(hall.venue.seats(*names)).result(60)
@@ -167,7 +168,7 @@ class TestRefusedSeats:
         assert attempt.code == "seat_held_by_another_user"
         assert attempt.seat_id == hall.venue.places[names[1]].id
 
-    def test_where_none_was_in_the_way_the_first_that_was_named(self, hall: Stage) -> None:
+    def test_the_first_named_seat_is_recorded_if_none_was_contested(self, hall: Stage) -> None:
         nowhere = (SeatId(uuid4()), SeatId(uuid4()))
         hall.engine.submit(hall.venue.place(SeatAsk(nowhere))).result(60)
         hall.engine.stop()
@@ -175,7 +176,7 @@ class TestRefusedSeats:
         (attempt,) = hall.attempts.written
         assert (attempt.code, attempt.seat_id) == ("invalid_seat", nowhere[0])
 
-    def test_where_none_was_named_there_is_none(self, stage: Stage) -> None:
+    def test_no_seat_is_recorded_if_none_was_named(self, stage: Stage) -> None:
         stage.place(3)
         stage.engine.stop()
         stage.journal.run_once()
@@ -184,9 +185,9 @@ class TestRefusedSeats:
 
 
 class TestBlockedSeats:
-    """An operator's work: one line per call, and what was refused in the audit."""
+    """One log entry per call; refusals go to the audit."""
 
-    def test_a_call_is_one_line_however_many_seats_it_names(self, hall: Stage) -> None:
+    def test_a_call_is_one_log_entry_however_many_seats_it_names(self, hall: Stage) -> None:
         names = ("Stalls A 1", "Stalls A 2", "Stalls A 3")
         with capture_logs() as logs:
             hall.engine.submit(hall.venue.block(*names, reason="camera")).result(60)
@@ -198,7 +199,7 @@ class TestBlockedSeats:
         assert blocked["session_id"] == str(hall.venue.session_id)
         assert (unblocked["event"], unblocked["seats"]) == ("seat.unblocked", 2)
 
-    def test_what_was_refused_is_written_aside(self, hall: Stage) -> None:
+    def test_refused_calls_are_recorded(self, hall: Stage) -> None:
         unknown = replace(hall.venue.block("Stalls A 1"), seat_ids=(SeatId(uuid4()),))
         hall.engine.submit(unknown).result(60)
         hall.engine.submit(replace(unknown, is_lifted=True)).result(60)
@@ -213,7 +214,7 @@ class TestBlockedSeats:
         assert {each.hold_id for each in hall.attempts.written} == {None}
 
 
-def test_a_checkout_that_is_refused_for_its_holds_is_told_and_no_other(stage: Stage) -> None:
+def test_only_a_checkout_refused_for_its_holds_is_logged(stage: Stage) -> None:
     held = stage.place()
     assert isinstance(held, Placed)
     key = stage.venue.key()
@@ -227,11 +228,11 @@ def test_a_checkout_that_is_refused_for_its_holds_is_told_and_no_other(stage: St
         stage.world.let_pass(stage.venue, 700)
         stage.engine.submit(stage.venue.check_out(held.hold.id)).result(60)
         stage.engine.stop()
-    told = [line["event"] for line in logs if line["log_level"] == "warning"]
-    assert told == ["hold.expired_before_checkout"]
+    warnings = [line["event"] for line in logs if line["log_level"] == "warning"]
+    assert warnings == ["hold.expired_before_checkout"]
 
 
-def test_a_checkout_of_an_empty_cart_under_a_used_key_costs_nobody_an_entry(stage: Stage) -> None:
+def test_an_empty_checkout_with_a_reused_key_costs_no_other_entry(stage: Stage) -> None:
     """The checkout and the neighbor's refusals are decided in one group."""
     engine = Admission(stage.world.store, observers=[stage.journal])
     neighbor = stage.world.venue({"floor": 1}, {"standing": ("floor",)})

@@ -1,4 +1,4 @@
-"""A large order takes its time, and nobody else waits for it."""
+"""A large order runs without delaying other commands."""
 
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ LARGE = WEIGHT_IN_MAIN_LANE_MAX + 1
 
 
 class Door:
-    """Where a command stands still while its answer is rendered, in the midst of its group."""
+    """Blocks a command while its answer is rendered, in the middle of its group."""
 
     def __init__(self, begun: list[str] | None = None, name: str = "") -> None:
         self.begun = [] if begun is None else begun
@@ -61,7 +61,7 @@ def converted(engine: Admission, venue: Venue, hold: Hold, door: Door) -> Future
     return engine.submit(venue.convert(hold.id, key=venue.key()), door.render)
 
 
-def test_others_go_on_while_a_large_order_is_made(world: MemoryWorld, engine: Admission) -> None:
+def test_other_commands_run_during_a_large_order(world: MemoryWorld, engine: Admission) -> None:
     door, venue, neighbour = Door(), a_venue(world), a_venue(world)
     order = converted(engine, venue, held(engine, venue, LARGE), door)
     assert door.reached.wait(BOUND_SECONDS)
@@ -72,10 +72,10 @@ def test_others_go_on_while_a_large_order_is_made(world: MemoryWorld, engine: Ad
     assert isinstance(order.result(BOUND_SECONDS).outcome, Converted)
 
 
-def test_in_the_main_lane_they_would_wait(
+def test_control_in_the_main_lane_they_would_wait(
     world: MemoryWorld, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control of the test above."""
+    """Control of the test above."""
     monkeypatch.setattr(waiting, "WEIGHT_IN_MAIN_LANE_MAX", 10 * LARGE)
     door, venue, neighbour = Door(), a_venue(world), a_venue(world)
     converted(engine, venue, held(engine, venue, LARGE), door)
@@ -86,7 +86,7 @@ def test_in_the_main_lane_they_would_wait(
     assert isinstance(asked.result(BOUND_SECONDS).outcome, Placed)
 
 
-def test_large_orders_are_made_one_at_a_time_in_turns(
+def test_large_orders_run_one_at_a_time_and_organizations_take_turns(
     world: MemoryWorld, engine: Admission
 ) -> None:
     begun: list[str] = []
@@ -96,7 +96,7 @@ def test_large_orders_are_made_one_at_a_time_in_turns(
     orders = [converted(engine, busy, hold, door) for hold, door in zip(holds, doors, strict=False)]
     assert doors[0].reached.wait(BOUND_SECONDS)
     orders.append(converted(engine, neighbour, held(engine, neighbour, LARGE), doors[3]))
-    # When the main lane takes the second of these, it has sent on everything before the first.
+    # Once the main lane takes the second of these, it has passed on everything before the first.
     held(engine, neighbour, 1)
     held(engine, neighbour, 1)
     assert begun == ["busy"]
@@ -107,7 +107,7 @@ def test_large_orders_are_made_one_at_a_time_in_turns(
     assert begun == ["busy", "neighbour", "busy", "busy"]
 
 
-def test_a_buyer_of_the_same_pool_gets_a_place_after_the_order(
+def test_a_buyer_from_the_same_pool_is_served_after_the_order(
     world: MemoryWorld, engine: Admission
 ) -> None:
     door, venue = Door(), a_venue(world)

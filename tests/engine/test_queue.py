@@ -1,4 +1,4 @@
-"""The queue is fair: round robin over organizations, first come first served within one."""
+"""The queue is fair: round robin over organizations, first come first served within each."""
 
 import time
 from uuid import uuid4
@@ -25,7 +25,7 @@ def of_the_reaper(organization_id: OrganizationId, queue: FairQueue) -> Pending:
     return Pending(command, None, deadline=float("inf"), leave=queue.leave)
 
 
-def test_what_the_reaper_asks_for_goes_along_one_at_a_time() -> None:
+def test_each_batch_takes_one_background_command() -> None:
     queue = FairQueue(1000, 1000)
     organization_id = OrganizationId(uuid4())
     reaping = [of_the_reaper(organization_id, queue) for _ in range(3)]
@@ -37,8 +37,8 @@ def test_what_the_reaper_asks_for_goes_along_one_at_a_time() -> None:
     assert queue.take(2) == [reaping[2]]
 
 
-def test_the_reaper_keeps_up_with_a_crowd() -> None:
-    """Half as many holds are ended as are placed, and more between: most are paid for."""
+def test_background_work_keeps_up_with_large_batches() -> None:
+    """Half as many holds expire as are placed, more than needed: most are paid for."""
     queue = FairQueue(1000, 1000)
     organization_id = OrganizationId(uuid4())
     for _ in range(4 * DUE_BATCH_MAX):
@@ -49,7 +49,7 @@ def test_the_reaper_keeps_up_with_a_crowd() -> None:
     assert queue.take(1000)[4 * DUE_BATCH_MAX :] == reaping[:2]
 
 
-def test_a_tenant_whose_people_fill_its_share_is_tended_all_the_same() -> None:
+def test_a_full_share_does_not_refuse_background_work() -> None:
     queue = FairQueue(10, 1)
     organization_id = OrganizationId(uuid4())
     assert queue.put(pending(organization_id, queue))
@@ -60,7 +60,7 @@ def test_a_tenant_whose_people_fill_its_share_is_tended_all_the_same() -> None:
     assert queue.unanswered() == 1
 
 
-def test_while_nobody_else_is_there_the_reaper_gets_many_done_at_once() -> None:
+def test_an_idle_queue_gives_out_many_background_commands_at_once() -> None:
     queue = FairQueue(1000, 1000)
     organization_id = OrganizationId(uuid4())
     reaping = [of_the_reaper(organization_id, queue) for _ in range(BACKGROUND_AT_ONCE + 1)]
@@ -71,7 +71,7 @@ def test_while_nobody_else_is_there_the_reaper_gets_many_done_at_once() -> None:
     assert queue.empty() == reaping[-1:]
 
 
-def test_background_work_goes_one_at_a_time_until_people_have_been_away_for_a_moment(
+def test_background_work_runs_one_at_a_time_until_the_queue_has_been_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     queue = FairQueue(1000, 1000)
@@ -85,12 +85,12 @@ def test_background_work_goes_one_at_a_time_until_people_have_been_away_for_a_mo
     assert queue.take(10) == [person, reaping[0]]
     now += PEOPLE_STAY_SECONDS * 0.9
     assert queue.take(10) == [reaping[1]]
-    assert queue.take(10) == [reaping[2]], "that was nobody's visit"
+    assert queue.take(10) == [reaping[2]], "background work does not count as a visit"
     now += PEOPLE_STAY_SECONDS * 0.2
     assert queue.take(10) == reaping[3:]
 
 
-def test_what_the_reaper_tries_again_is_not_taken_for_people() -> None:
+def test_retried_background_work_does_not_count_as_a_visit() -> None:
     queue = FairQueue(1000, 1000)
     organization_id = OrganizationId(uuid4())
     again, *reaping = [of_the_reaper(organization_id, queue) for _ in range(3)]
@@ -111,7 +111,7 @@ def test_organizations_take_turns() -> None:
     assert queue.take(100) == crowd[2:]
 
 
-def test_what_is_put_first_is_taken_first() -> None:
+def test_a_command_put_first_is_taken_first() -> None:
     queue = FairQueue(100, 100)
     organization_id = OrganizationId(uuid4())
     early, late = pending(organization_id, queue), pending(organization_id, queue)
@@ -120,7 +120,7 @@ def test_what_is_put_first_is_taken_first() -> None:
     assert queue.take(10) == [early, late]
 
 
-def test_room_counts_what_is_unanswered_not_what_is_queued() -> None:
+def test_the_limit_counts_unanswered_commands() -> None:
     queue = FairQueue(2, 2)
     organization_id = OrganizationId(uuid4())
     first, second = pending(organization_id, queue), pending(organization_id, queue)
@@ -133,7 +133,7 @@ def test_room_counts_what_is_unanswered_not_what_is_queued() -> None:
     assert queue.unanswered() == 2
 
 
-def test_an_answer_makes_room_for_one_command_more() -> None:
+def test_an_answer_makes_room_for_one_more_command() -> None:
     queue = FairQueue(100, 3)
     organization_id = OrganizationId(uuid4())
     three = [pending(organization_id, queue) for _ in range(3)]
@@ -144,7 +144,7 @@ def test_an_answer_makes_room_for_one_command_more() -> None:
     assert not queue.put(pending(organization_id, queue))
 
 
-def test_all_organizations_together_have_only_so_much_room() -> None:
+def test_all_organizations_share_a_total_limit() -> None:
     queue = FairQueue(2, 2)
     first, second, third = (pending(OrganizationId(uuid4()), queue) for _ in range(3))
     assert queue.put(first)
@@ -154,7 +154,7 @@ def test_all_organizations_together_have_only_so_much_room() -> None:
     assert queue.put(third)
 
 
-def test_a_closed_queue_gives_out_what_it_has_and_then_nothing() -> None:
+def test_a_closed_queue_gives_out_its_commands_and_accepts_none() -> None:
     queue = FairQueue(10, 10)
     organization_id = OrganizationId(uuid4())
     queue.put(pending(organization_id, queue))

@@ -1,4 +1,4 @@
-"""A command that needs more than was locked runs again, but not for ever."""
+"""A command that needs more locks runs again, but not forever."""
 
 import time
 
@@ -22,7 +22,7 @@ from tests.engine.test_weights import pending
         pytest.param(NeedsMore(was_overtaken=True), ROUNDS_MAX, id="always overtaken"),
     ],
 )
-def test_a_command_that_never_has_enough_is_given_up(
+def test_a_command_that_never_has_its_locks_is_refused(
     needs: NeedsMore, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PlaceHold, "decide", lambda _command, _ledger: Decision(needs))
@@ -38,7 +38,7 @@ def test_a_command_that_never_has_enough_is_given_up(
     assert outcome.code is RefusalCode.SERVICE_UNAVAILABLE
 
 
-def test_a_repeated_request_waits_for_the_first_but_only_so_long(
+def test_a_repeated_request_waits_for_the_first_for_a_limited_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = MemoryWorld()

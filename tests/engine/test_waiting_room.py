@@ -1,4 +1,4 @@
-"""The waiting room by itself: who has waited long enough for a locked seat, and large commands."""
+"""The waiting room: commands that waited too long for a locked seat, and large commands."""
 
 import time
 from uuid import UUID, uuid4
@@ -28,7 +28,7 @@ def pending_of(command: Command) -> Pending:
     return Pending(command, None, time.monotonic() + 600, lambda _: None)
 
 
-def test_whoever_waits_for_a_seat_is_given_up_whatever_line_had_its_turn(
+def test_seat_waits_time_out_whichever_lock_queue_had_its_turn(
     venue: Venue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = WaitingRoom(lanes=4)
@@ -44,11 +44,11 @@ def test_whoever_waits_for_a_seat_is_given_up_whatever_line_had_its_turn(
     given_up = room.put_back(OTHER_SEAT, [(buyers[3], OTHER_SEAT)])
     assert sorted(buyers.index(buyer) for buyer, _ in given_up) == [0, 1, 2, 3]
     assert (buyers[3], OTHER_SEAT) in given_up
-    assert room.line_for(ORGANIZATION, Footprint(frozenset({SEAT}))) is None, "its line is gone"
+    assert room.line_for(ORGANIZATION, Footprint(frozenset({SEAT}))) is None, "its queue is gone"
     assert sorted(map(id, room.empty())) == sorted(map(id, (releasing, patient)))
 
 
-def test_who_got_the_lock_and_needs_another_round_is_not_given_up(
+def test_a_command_that_got_its_lock_does_not_time_out(
     venue: Venue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", 0.0)
@@ -62,10 +62,10 @@ def test_who_got_the_lock_and_needs_another_round_is_not_given_up(
     now += 1
     monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", 0.5)
     assert room.put_back(SEAT, [], buyers[:1]) == []
-    assert room.take(2) == (SEAT, buyers), "in their order"
+    assert room.take(2) == (SEAT, buyers), "in order"
 
 
-def test_a_long_line_that_moves_gives_nobody_up(
+def test_a_lock_queue_that_moves_does_not_time_out(
     venue: Venue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
@@ -91,18 +91,18 @@ class TestLargeCommands:
         pending.is_large = True
         return pending
 
-    def test_one_runs_at_a_time_whichever_queue_it_is_in(self, venue: Venue) -> None:
+    def test_they_run_one_at_a_time_whatever_their_queue(self, venue: Venue) -> None:
         room = WaitingRoom(lanes=4)
         first, second = self.large(venue), self.large(venue)
         room.join([(first, self.OWN), (second, self.OTHER)])
         assert room.take(128) == (self.OWN, [first])
-        room.put_back(self.OWN, [(first, POOL)])  # somebody has locked its pool
+        room.put_back(self.OWN, [(first, POOL)])  # its pool is locked
         assert room.take(128) == (self.OTHER, [second])
         assert room._next_queue() is None, "the first waits while the second runs"
         room.put_back(self.OTHER, [])
         assert room.take(128) == (POOL, [first])
 
-    def test_small_ones_behind_it_do_not_wait_for_another_large_one(self, venue: Venue) -> None:
+    def test_small_commands_behind_one_do_not_wait_for_another(self, venue: Venue) -> None:
         room = WaitingRoom(lanes=4)
         first, second = self.large(venue), self.large(venue)
         small = [pending_of(venue.place(("standing", 1))) for _ in range(3)]
@@ -111,13 +111,13 @@ class TestLargeCommands:
         assert room.take(2) == (POOL, small[:2])
         room.put_back(POOL, [(small[0], POOL)])
         room.put_back(self.OTHER, [])
-        assert room.take(128) == (POOL, [small[0]]), "in front of it: it had its turn"
+        assert room.take(128) == (POOL, [small[0]]), "first: it had its turn"
         room.put_back(POOL, [])
         assert room.take(128) == (POOL, [first]), "alone"
         room.put_back(POOL, [])
         assert room.take(128) == (POOL, small[2:])
 
-    def test_one_that_was_tried_is_not_starved_by_new_ones(self, venue: Venue) -> None:
+    def test_a_blocked_one_is_not_starved_by_new_ones(self, venue: Venue) -> None:
         room = WaitingRoom(lanes=4)
         blocked = self.large(venue)
         room.join([(blocked, POOL)])
@@ -129,6 +129,6 @@ class TestLargeCommands:
             turn = room.take(128)
             assert turn is not None
             served.append(turn[0])
-            room.join([(self.large(venue), self.OTHER)])  # its organization never stops
+            room.join([(self.large(venue), self.OTHER)])  # its organization keeps sending
             room.put_back(turn[0], [(blocked, POOL)] if turn[0] is POOL else [])
         assert served.count(POOL) == 2

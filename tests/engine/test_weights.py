@@ -1,4 +1,4 @@
-"""Large orders take their time, so a group carries only so much of them."""
+"""A group has a maximum weight, which limits the large orders in it."""
 
 from time import monotonic
 
@@ -24,7 +24,7 @@ def held(runner: GroupRunner, venue: Venue, quantity: int) -> Hold:
     return outcome.hold
 
 
-def test_large_orders_are_spread_over_groups_and_all_of_them_are_made() -> None:
+def test_large_orders_are_spread_over_groups() -> None:
     world = MemoryWorld()
     venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
     runner = GroupRunner(world.store.connect(), [])
@@ -40,7 +40,7 @@ def test_large_orders_are_spread_over_groups_and_all_of_them_are_made() -> None:
     assert len(world.orders(venue)) == 5
 
 
-def test_one_order_that_is_larger_than_all_goes_alone() -> None:
+def test_an_order_above_the_maximum_weight_runs_alone() -> None:
     world = MemoryWorld()
     venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
     runner = GroupRunner(world.store.connect(), [])
@@ -50,7 +50,7 @@ def test_one_order_that_is_larger_than_all_goes_alone() -> None:
     assert isinstance(first.future.result(0).outcome, Converted)
 
 
-def test_many_seats_are_spread_over_groups_too() -> None:
+def test_holds_of_many_seats_are_spread_over_groups() -> None:
     world = MemoryWorld()
     rows = {f"R{number}": 50 for number in range(12)}
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": rows}, {"seat": ()})))

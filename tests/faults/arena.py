@@ -1,4 +1,4 @@
-"""A burst of holds against an engine, and what must be true afterwards, whatever happened."""
+"""Bursts of holds against an engine, and the checks that follow any fault."""
 
 import time
 from collections import Counter
@@ -21,8 +21,8 @@ from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import assert_sound, rows
 
 PLACES = 100_000
-# Of four commands one names a seat, one has two found for it, and two are for general admission;
-# when the hall is full, all are.
+# Of four commands one names a seat, one takes two best seats, and two are general admission; once
+# the hall is full, all are.
 ROWS, SEATS_IN_ROW = 20, 50
 HALL = Hall(
     {
@@ -33,18 +33,18 @@ HALL = Hall(
     capacities={"Balcony": ROWS * SEATS_IN_ROW - 1},
 )
 REPEATED_AT_ONCE = 1_000
-# The time to notice a silent server and to resolve an unknown commit, on a machine that is busy.
+# Time to notice a silent server and to resolve an unknown commit on a busy machine.
 BOUND_SECONDS = 60.0
 
 
 def render(outcome: Outcome) -> bytes:
-    """Something that tells two effects apart."""
+    """A body that differs for each hold."""
     return b"placed " + outcome.hold.id.bytes if isinstance(outcome, Placed) else b"refused"
 
 
 @dataclass
 class Arena:
-    """`url` leads straight to PostgreSQL; the engine may go another way."""
+    """`url` connects to PostgreSQL directly; the engine may use a proxy."""
 
     url: str
     engine_url: str
@@ -65,7 +65,7 @@ class Arena:
         self.world.close()
 
     def burst(self, count: int) -> list[Future[Answer]]:
-        """New commands, each with a key of its own."""
+        """Submit new commands, each with its own key."""
         first = len(self.commands)
         for number in range(first, first + count):
             command = self.venue.place(self._ask(number), key=self.venue.key())
@@ -86,16 +86,16 @@ class Arena:
         return [self.engine.submit(self.commands[number], render) for number in numbers]
 
     def answered(self, futures: list[Future[Answer]], first: int = 0) -> Counter[str]:
-        """Wait for all, within the bound; remember what the clients were told."""
+        """Wait for all answers within the bound, and remember them."""
         give_up_at = time.monotonic() + BOUND_SECONDS
-        told: Counter[str] = Counter()
+        answers: Counter[str] = Counter()
         for number, future in enumerate(futures, first):
             answer = future.result(max(0.1, give_up_at - time.monotonic()))
-            told[self._kind(answer)] += 1
+            answers[self._kind(answer)] += 1
             if answer.body is not None and answer.body.startswith(b"placed"):
                 known = self.seen.setdefault(number, answer.body)
                 assert known == answer.body, "one key, two answers"
-        return told
+        return answers
 
     @staticmethod
     def _kind(answer: Answer) -> str:
@@ -108,10 +108,10 @@ class Arena:
                 return "replayed"
 
     def assert_nothing_lost_and_nothing_twice(self, besides: Set[HoldId] = frozenset()) -> None:
-        """Counters equal rows; every answer that a client saw is in the database; whoever repeats a
-        key gets the answer that it missed; no key had two effects; the next group works. Holds
-        besides those of the bursts are named."""
-        self.world.close()  # its connection may have been a victim too
+        """Check that counters match rows, every placed answer is in the database, repeated keys get
+        their missed answers, no key had two effects, and the next group works. `besides` are holds
+        outside the bursts."""
+        self.world.close()  # its connection may be broken too
         assert_sound(self.url)
         in_database = {
             row[0].bytes
@@ -121,9 +121,9 @@ class Arena:
                 self.venue.organization_id,
             )
         }
-        told = {body.removeprefix(b"placed ") for body in self.seen.values()}
-        assert told <= in_database
-        time.sleep(RECONNECT_PAUSE_SECONDS)  # a connection that failed is not tried again before
+        answers = {body.removeprefix(b"placed ") for body in self.seen.values()}
+        assert answers <= in_database
+        time.sleep(RECONNECT_PAUSE_SECONDS)  # a failed connection is not retried sooner
         repeated: Counter[str] = Counter()
         for first in range(0, len(self.commands), REPEATED_AT_ONCE):
             some = range(first, min(first + REPEATED_AT_ONCE, len(self.commands)))

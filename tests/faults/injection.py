@@ -1,12 +1,12 @@
-"""Errors that PostgreSQL itself raises, when and how often a test wants: a trigger on the audit log
-raises the wanted SQLSTATE in the middle of a group."""
+"""Errors raised by PostgreSQL on demand: a trigger on the audit log raises an SQLSTATE in the
+middle of a group."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
 
-# A sequence counts, because it is not rolled back with the group that it breaks.
+# Counts with a sequence because it is not rolled back with the failed group.
 INSTALL = """
 CREATE SEQUENCE fault_count;
 CREATE TABLE fault_plan (sqlstate text, times bigint, only_request text, pause_seconds float);
@@ -46,7 +46,7 @@ def injected(
     only_request: str | None = None,
     pause_seconds: float = 0.0,
 ) -> Iterator[None]:
-    """While this lasts, writing an audit row fails: so often, for so much of the requests."""
+    """Make writes of audit rows fail, this many times or for one request only."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SELECT setval('fault_count', 1, false)")
         connection.execute(

@@ -1,5 +1,5 @@
-"""A TCP proxy in front of PostgreSQL, for what the server itself cannot be made to do: cut a
-connection before, in or after a commit, swallow the answer, fall silent in one direction."""
+"""A TCP proxy in front of PostgreSQL for faults the server cannot produce: cut a connection around
+a commit, swallow the answer, or fall silent in one direction."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ from enum import Enum, auto
 from functools import partial
 from urllib.parse import urlsplit
 
-# Our groups write such a fact in the same exchange as COMMIT.
+# Groups write one of these facts in the same exchange as COMMIT.
 FACTS = (b"hold.created", b"hold.changed", b"hold.cancelled", b"hold.promoted", b"seat.blocked")
 COMMITTED = b"COMMIT\x00"
 
@@ -18,19 +18,19 @@ COMMITTED = b"COMMIT\x00"
 class Fault(Enum):
     CUT_BEFORE_COMMIT = auto()  # the writes and COMMIT never reach the server
     CUT_IN_COMMIT = auto()  # they reach it, and the connection is cut at once
-    SWALLOW_ANSWER = auto()  # the server commits and says so; nobody hears it
-    STALL_ANSWERS = auto()  # the server commits; its answers stay on the way
+    SWALLOW_ANSWER = auto()  # the server commits, and its answer is dropped
+    STALL_ANSWERS = auto()  # the server commits, and its answers are delayed
 
 
 @dataclass
 class _Link:
-    """One connection. Looking ahead ends with a COMMIT too; only one that has written matters."""
+    """One connection. Surveys end with COMMIT too; only commits after writes count."""
 
     has_written: bool = False
 
 
 class Proxy:
-    """Passes everything on until it is told to fault; then the next commit suffers, once."""
+    """Forwards everything; after `fault_next` the next commit fails, once."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -55,7 +55,7 @@ class Proxy:
         self._fault = fault
 
     def resume(self) -> None:
-        """Let stalled answers go on."""
+        """Deliver the delayed answers."""
         self._resume.set()
 
     def cut_all(self) -> None:
@@ -119,12 +119,12 @@ class Proxy:
             if self._take(Fault.SWALLOW_ANSWER):
                 return False
             if self._take(Fault.STALL_ANSWERS):
-                self._resume.wait()  # for good, unless the test resumes or ends
+                self._resume.wait()  # forever, unless the test resumes or ends
         client.sendall(data)
         return True
 
     def _take(self, fault: Fault) -> bool:
-        """Whether it is this fault's turn; it happens once."""
+        """Whether this fault is due; it occurs once."""
         with self._lock:
             if self._fault is not fault:
                 return False

@@ -1,8 +1,7 @@
-"""A storm of faults under load: `make faults SECONDS=300 SEED=7`.
+"""Random faults under load: `make faults SECONDS=300 SEED=7`.
 
-What happens is drawn from the seed, so the same seed brings the same faults in the same order. At
-the end, and now and then on the way, everything is checked as in the short tests.
-"""
+The same seed gives the same faults in the same order. Everything is checked as in the short tests,
+now and then and at the end."""
 
 import argparse
 import os
@@ -39,14 +38,14 @@ class Storm:
         self.proxy = Proxy(self.postgres.url)
         self.arena = Arena(self.postgres.url, self.proxy.url)
         self.started = time.monotonic()
-        self.told: Counter[str] = Counter()
+        self.answers: Counter[str] = Counter()
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         sys.stdout.write(f"[{time.monotonic() - self.started:7.2f} s] {text}\n")
         sys.stdout.flush()
 
-    def rage(self, seconds: float) -> None:
-        happenings: list[Callable[[list[Future[Answer]]], None]] = [
+    def run(self, seconds: float) -> None:
+        faults: list[Callable[[list[Future[Answer]]], None]] = [
             self.fault_at_commit,
             self.cut_everything,
             self.terminate_backends,
@@ -61,11 +60,11 @@ class Storm:
             number += 1
             first = len(self.arena.commands)
             futures = self.arena.burst(self.dice.randint(1, 60))
-            self.dice.choice(happenings)(futures)
+            self.dice.choice(faults)(futures)
             futures += self.arena.burst(self.dice.randint(1, 20))
-            told = self.arena.answered(futures, first)
-            assert set(told) <= {"placed", UNAVAILABLE}, told
-            self.told += told
+            answers = self.arena.answered(futures, first)
+            assert set(answers) <= {"placed", UNAVAILABLE}, answers
+            self.answers += answers
             if number % CHECK_EVERY == 0:
                 self.check()
         self.check()
@@ -73,21 +72,21 @@ class Storm:
     def check(self) -> None:
         before = len(self.arena.commands)
         self.arena.assert_nothing_lost_and_nothing_twice()
-        self.say(f"checked: {before} keys, {before} holds, all sound")
+        self.report(f"checked: {before} keys, {before} holds, all sound")
 
     def fault_at_commit(self, _futures: list[Future[Answer]]) -> None:
         fault = self.dice.choice(list(Fault))
-        self.say(f"connection: {fault.name.lower()}")
+        self.report(f"connection: {fault.name.lower()}")
         self.proxy.fault_next(fault)
 
     def cut_everything(self, _futures: list[Future[Answer]]) -> None:
         for _ in range(self.dice.randint(1, 5)):
             time.sleep(self.dice.uniform(0, 0.02))
             self.proxy.cut_all()
-        self.say("cut every connection")
+        self.report("cut every connection")
 
     def terminate_backends(self, _futures: list[Future[Answer]]) -> None:
-        self.say("terminated the engine's backends")
+        self.report("terminated the engine's backends")
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -97,24 +96,24 @@ class Storm:
     def raise_an_error(self, futures: list[Future[Answer]]) -> None:
         sqlstate = self.dice.choice(["40001", "40P01", "55P03", "57014", "53100", "XX000"])
         times = self.dice.randint(1, 4)
-        self.say(f"PostgreSQL raises {sqlstate}, {times} time(s)")
+        self.report(f"PostgreSQL raises {sqlstate}, {times} time(s)")
         with injected(self.postgres.url, sqlstate, times):
             for future in futures:
                 future.result(60)
 
     def restart(self, _futures: list[Future[Answer]]) -> None:
-        self.say("restarted PostgreSQL")
+        self.report("restarted PostgreSQL")
         self.postgres.stop()
         self.postgres.start()
 
     def kill(self, _futures: list[Future[Answer]]) -> None:
-        self.say("killed PostgreSQL with -9")
+        self.report("killed PostgreSQL with -9")
         self.postgres.kill()
         self.postgres.start()
 
     def lock_the_pool(self, _futures: list[Future[Answer]]) -> None:
         seconds = self.dice.uniform(0.1, 2.0)
-        self.say(f"a stranger locked the pool for {seconds:.1f} s")
+        self.report(f"a stranger locked the pool for {seconds:.1f} s")
         pool_id = self.arena.venue.pools["floor"]
         with self.arena.world.locked_by_a_stranger(self.arena.venue, pool_id):
             time.sleep(seconds)
@@ -122,7 +121,7 @@ class Storm:
     def lock_some_seats(self, _futures: list[Future[Answer]]) -> None:
         seconds = self.dice.uniform(0.1, 2.0)
         names = self.dice.sample(list(self.arena.venue.places), 200)
-        self.say(f"a stranger locked {len(names)} seats for {seconds:.1f} s")
+        self.report(f"a stranger locked {len(names)} seats for {seconds:.1f} s")
         with self.arena.world.seats_locked_by_a_stranger(self.arena.venue, *names):
             time.sleep(seconds)
 
@@ -138,19 +137,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options = parser.parse_args()
     configure_logs(Settings(holdfast_log_level="error"))
-    os.environ["PGOPTIONS"] = "-c holdfast.owner=on"  # to look at the rows as their owner
+    os.environ["PGOPTIONS"] = "-c holdfast.owner=on"  # to read the rows as their owner
     replay = f"make faults SEED={options.seed} SECONDS={options.seconds:g}"
     sys.stdout.write(f"Replay this storm with: {replay}\n")
     with tempfile.TemporaryDirectory(prefix="holdfast-storm-") as directory:
         storm = Storm(options.seed, Path(directory))
         try:
-            storm.rage(options.seconds)
+            storm.run(options.seconds)
         except BaseException:
-            storm.say(f"FAILED; replay with: {replay}")
+            storm.report(f"FAILED; replay with: {replay}")
             raise
         finally:
             storm.calm()
-    storm.say(f"survived; the clients were told: {dict(storm.told)}")
+    storm.report(f"survived; answers: {dict(storm.answers)}")
     return 0
 
 

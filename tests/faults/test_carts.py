@@ -1,5 +1,5 @@
-"""The connection to PostgreSQL breaks while a cart changes, or while a freed place is given to the
-next in line: it is found out what became of it, and it happened once."""
+"""The connection to PostgreSQL breaks while a cart changes or a freed place is given to the
+waitlist: the engine resolves the commit, and the effect happens once."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ AROUND_COMMIT = [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANS
 
 @pytest.fixture
 def far(fresh_database_url: str) -> Iterator[tuple[Arena, Proxy]]:
-    """An engine whose way to the database is broken on purpose."""
+    """An engine behind a faulty proxy."""
     proxy = Proxy(fresh_database_url)
     arena = Arena(fresh_database_url, proxy.url)
     yield arena, proxy
@@ -28,10 +28,10 @@ def far(fresh_database_url: str) -> Iterator[tuple[Arena, Proxy]]:
 
 @pytest.mark.parametrize("fault", AROUND_COMMIT)
 @pytest.mark.parametrize("quantity", [1, 5])
-def test_a_change_of_a_cart_cut_around_commit_is_found_out(
+def test_a_cart_change_cut_around_commit_is_resolved(
     far: tuple[Arena, Proxy], fault: Fault, quantity: int
 ) -> None:
-    """Nobody repeats it, and no key helps."""
+    """The change has no key and is not repeated."""
     arena, proxy = far
     hold = placed(arena.engine, fill(arena.venue, "mine", ("standing", 2)))
     proxy.fault_next(fault)
@@ -39,7 +39,7 @@ def test_a_change_of_a_cart_cut_around_commit_is_found_out(
     outcome = arena.engine.submit(change).result(BOUND_SECONDS).outcome
     assert proxy.faulted.is_set()
     assert isinstance(outcome, CartChanged), outcome
-    # Decided once more after a rollback, it is a change; after a commit, it was one already.
+    # Retried after a rollback, or found already done after a commit.
     assert (outcome.hold.id, outcome.hold.quantity) == (hold.id, quantity)
     assert live_holds_of(arena.world, arena.venue, "mine") == [outcome.hold]
     facts = [fact[:3] for fact in arena.world.facts(arena.venue)]
@@ -49,7 +49,7 @@ def test_a_change_of_a_cart_cut_around_commit_is_found_out(
 
 
 @pytest.mark.parametrize("fault", AROUND_COMMIT)
-def test_a_place_given_to_the_next_is_given_once(far: tuple[Arena, Proxy], fault: Fault) -> None:
+def test_a_promotion_cut_around_commit_happens_once(far: tuple[Arena, Proxy], fault: Fault) -> None:
     arena, proxy = far
     sale = sold_out(arena.world, arena.engine, 1)
     first, second = sale.join(), sale.join()
@@ -59,13 +59,15 @@ def test_a_place_given_to_the_next_is_given_once(far: tuple[Arena, Proxy], fault
     assert proxy.faulted.is_set()
     assert isinstance(outcome, Released), outcome
     assert sale.status(sale.holds[0], first, second) == ["cancelled", "active", "waiting"]
-    told = [fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"]
-    assert told == [first.id]
+    promoted = [
+        fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"
+    ]
+    assert promoted == [first.id]
     assert_sound(arena.url)
 
 
 @pytest.mark.parametrize("fault", AROUND_COMMIT)
-def test_a_run_of_the_promoter_cut_around_commit(far: tuple[Arena, Proxy], fault: Fault) -> None:
+def test_a_promoter_cut_around_commit_is_resolved(far: tuple[Arena, Proxy], fault: Fault) -> None:
     arena, proxy = far
     sale = sold_out(arena.world, arena.engine, 1)
     waiters = [sale.join() for _ in range(5)]
@@ -78,6 +80,8 @@ def test_a_run_of_the_promoter_cut_around_commit(far: tuple[Arena, Proxy], fault
     with promoter_of(arena.world, arena.engine) as promoter:
         run_to_the_end(promoter)
     assert proxy.faulted.is_set()
-    told = [fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"]
-    assert told == [hold.id for hold in waiters]
+    promoted = [
+        fact.hold_id for fact in arena.world.facts(sale.venue) if fact.type == "hold.promoted"
+    ]
+    assert promoted == [hold.id for hold in waiters]
     assert_sound(arena.url)

@@ -37,25 +37,25 @@ def through_proxy(fresh_database_url: str) -> Iterator[Callable[..., tuple[Arena
 @pytest.mark.parametrize(
     "fault", [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANSWER]
 )
-def test_a_connection_cut_around_commit_loses_and_doubles_nothing(
+def test_a_connection_cut_around_commit_loses_and_duplicates_nothing(
     through_proxy: Callable[..., tuple[Arena, Proxy]], fault: Fault
 ) -> None:
     arena, proxy = through_proxy()
     assert arena.answered(arena.burst(5)) == {"placed": 5}
     proxy.fault_next(fault)
-    told = arena.answered(arena.burst(40), 5)
+    answers = arena.answered(arena.burst(40), 5)
     assert proxy.faulted.is_set()
-    assert told == {"placed": 40}, "the outcome was found out, and everyone told"
+    assert answers == {"placed": 40}, "the commit was not resolved"
     arena.assert_nothing_lost_and_nothing_twice()
 
 
 @pytest.mark.parametrize(
     "fault", [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANSWER]
 )
-def test_a_seat_hold_cut_around_commit_is_found_out_by_its_hold(
+def test_a_seat_hold_cut_around_commit_is_resolved_by_its_row(
     through_proxy: Callable[..., tuple[Arena, Proxy]], fault: Fault
 ) -> None:
-    """Neither a key nor a counter helps here: the seat has no pool, and nobody repeats."""
+    """Neither key nor counter helps here: the seat has no pool, and nobody repeats."""
     arena, proxy = through_proxy()
     proxy.fault_next(fault)
     command = arena.venue.seats("Stalls R3 7", "Stalls R3 8")
@@ -71,7 +71,7 @@ def test_a_seat_hold_cut_around_commit_is_found_out_by_its_hold(
 @pytest.mark.parametrize(
     "fault", [Fault.CUT_BEFORE_COMMIT, Fault.CUT_IN_COMMIT, Fault.SWALLOW_ANSWER]
 )
-def test_a_blocking_cut_around_commit_is_found_out_by_its_seats(
+def test_a_block_command_cut_around_commit_is_resolved_by_its_seats(
     through_proxy: Callable[..., tuple[Arena, Proxy]], fault: Fault
 ) -> None:
     arena, proxy = through_proxy()
@@ -84,10 +84,10 @@ def test_a_blocking_cut_around_commit_is_found_out_by_its_seats(
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_control_a_guess_would_hold_twice(
+def test_control_assuming_a_rollback_would_hold_twice(
     through_proxy: Callable[..., tuple[Arena, Proxy]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without keys to fall back on, an engine that guesses wrong does everything again."""
+    """An engine that assumes a rollback does everything again."""
     monkeypatch.setattr(PostgresConnection, "resolve", lambda *_: CommitState.NOT_COMMITTED)
     arena, proxy = through_proxy()
     commands = [arena.venue.place(("standing", 1)) for _ in range(5)]
@@ -97,8 +97,8 @@ def test_control_a_guess_would_hold_twice(
     asked = len(commands)
     (count,) = rows(arena.url, "SELECT count(*) FROM outbox")[0]
     held = arena.world.pool(arena.venue.pools["floor"]).held
-    # The same ids are written again: refused by the primary key, and the client told 500 for a
-    # hold that exists. Where ids were made anew, it would have been held twice.
+    # The same ids are written again: the primary key refuses them, and the client gets a 500 for a
+    # hold that exists. With new ids it would be held twice.
     assert (count, held) == (asked, asked)
     proxy.fault_next(Fault.SWALLOW_ANSWER)
     outcome = arena.engine.submit(arena.venue.place(("standing", 1))).result(60).outcome
@@ -106,10 +106,10 @@ def test_control_a_guess_would_hold_twice(
     assert arena.world.pool(arena.venue.pools["floor"]).held == asked + 1
 
 
-def test_a_server_that_falls_silent_is_given_up_in_time(
+def test_a_silent_server_is_abandoned_in_time(
     through_proxy: Callable[..., tuple[Arena, Proxy]],
 ) -> None:
-    """While it is still silent: nothing ends that but the test."""
+    """The server stays silent until the test ends."""
     arena, proxy = through_proxy()
     assert arena.answered(arena.burst(5)) == {"placed": 5}
     proxy.fault_next(Fault.STALL_ANSWERS)
@@ -127,13 +127,13 @@ def test_control_without_the_watchdog_nobody_is_answered(
     with pytest.raises(TimeoutError):
         futures[0].result(8)
     proxy.resume()
-    # Those that were decided before the silence are answered now; the others were due long ago.
+    # Commands decided before the silence are answered now; the others are past their deadline.
     answered = arena.answered(futures)
     assert answered.total() == 3
     assert answered.keys() <= {"placed", "service_unavailable"}
 
 
-def test_every_connection_cut_at_once_and_again(
+def test_cutting_all_connections_repeatedly_loses_nothing(
     through_proxy: Callable[..., tuple[Arena, Proxy]],
 ) -> None:
     arena, proxy = through_proxy()
@@ -142,14 +142,14 @@ def test_every_connection_cut_at_once_and_again(
         futures += arena.burst(20)
         time.sleep(0.03)
         proxy.cut_all()
-    told = arena.answered(futures)
-    assert set(told) <= {"placed", UNAVAILABLE}
+    answers = arena.answered(futures)
+    assert set(answers) <= {"placed", UNAVAILABLE}
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_backends_terminated_in_a_loop_under_load(fresh_database_url: str) -> None:
-    """Each time the engine is at work again first: a backend that dies while it connects keeps the
-    engine from connecting for a moment, and on a slow machine nothing but that would be tried."""
+def test_terminating_backends_under_load_loses_nothing(fresh_database_url: str) -> None:
+    """Wait until the engine works again each time: a backend that dies while connecting delays the
+    next attempt, and a slow machine would test nothing else."""
     arena = Arena(fresh_database_url, fresh_database_url)
     with psycopg.connect(fresh_database_url, autocommit=True) as connection:
         for _ in range(15):

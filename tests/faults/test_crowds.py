@@ -1,4 +1,4 @@
-"""Crowds, strangers and clients that misbehave, against a running server."""
+"""Crowds, foreign locks and misbehaving clients against a running server."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from tests.support.patience import wait_until
 from tests.support.platform import Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
-# Less than a lock timeout: whoever waits behind a stranger needs longer than this.
+# Less than a lock timeout, which waiting for the foreign lock would take.
 CONTROL_SECONDS = 0.2
 SAMPLES = 15
 
@@ -40,11 +40,11 @@ def pool_of(url: str, sale: Sale) -> str:
 
 
 @pytest.mark.alone
-def test_a_pool_locked_by_a_stranger_delays_nobody_else(
+def test_a_foreign_lock_on_a_pool_delays_nobody_else(
     make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:
-    """Holds of other pools and of other organizations take as long as they did before."""
-    # A database of its own: in the shared one others write rows that no hold has ever led to.
+    """Holds in other pools and organizations take no longer than before."""
+    # The shared database has rows from others that no hold explains.
     server = make_server(fresh_database_url).start()
     platform = new_platform(server.base_url, server.database_url)
     mine = platform.on_sale(100)
@@ -63,7 +63,7 @@ def test_a_pool_locked_by_a_stranger_delays_nobody_else(
         wait_until(lambda: is_engine_blocked(server.database_url), "it waits for the lock")
         assert _median_seconds(others) < before + CONTROL_SECONDS
     thread.join(60)
-    # The deadline of a command is over sooner than a slow machine is done.
+    # A slow machine may exceed the deadline of the command.
     assert waiting[0].status_code in {201, 503}
     assert_sound(server.database_url)
 
@@ -78,10 +78,10 @@ def _median_seconds(buyers: Sequence[tuple[Platform, Sale]]) -> float:
     return median(seconds)
 
 
-def test_control_waiting_in_the_main_lane_everybody_would(
+def test_control_waiting_in_the_main_lane_delays_everybody(
     fresh_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same without SKIP LOCKED: whoever shares the group waits for the stranger too."""
+    """Without SKIP LOCKED, everyone in the group waits for the foreign lock."""
     monkeypatch.setattr(statements, "LOCK_POOLS", statements.LOCK_POOLS.replace("SKIP LOCKED", ""))
     arena = Arena(fresh_database_url, fresh_database_url)
     beside = arena.world.venue({"floor": 100}, {"standing": ("floor",)})
@@ -95,7 +95,7 @@ def test_control_waiting_in_the_main_lane_everybody_would(
     arena.close()
 
 
-def test_control_without_shares_the_flood_takes_all_the_room() -> None:
+def test_control_without_shares_a_flood_fills_the_queue() -> None:
     world = MemoryWorld()
     venue, other = (world.venue({"f": 100}, {"s": ("f",)}) for _ in range(2))
     for share_max, is_room_left in ((6, True), (8, False)):
@@ -106,11 +106,11 @@ def test_control_without_shares_the_flood_takes_all_the_room() -> None:
         assert queue.put(theirs) is is_room_left
 
 
-def test_a_flood_of_one_organization_leaves_room_for_another(
+def test_a_flood_from_one_organization_leaves_space_for_another(
     make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:
-    """A small queue and a stranger's lock on the flooded pool: what floods is refused at once with
-    503 and Retry-After, what another organization asks for gets through."""
+    """A small queue and a foreign lock on the flooded pool: the flood is refused at once with 503
+    and Retry-After, while another organization is served."""
     server = make_server(
         fresh_database_url,
         HOLDFAST_QUEUE_MAX="16",
@@ -149,7 +149,7 @@ def test_a_flood_of_one_organization_leaves_room_for_another(
     assert_sound(fresh_database_url)
 
 
-def test_a_client_that_hangs_up_cancels_nothing(platform: Platform, server: RunningServer) -> None:
+def test_a_disconnecting_client_cancels_nothing(platform: Platform, server: RunningServer) -> None:
     sale = platform.on_sale(10)
     address = urlsplit(server.base_url)
     body = json.dumps(platform.hold_body(sale)).encode()
@@ -159,7 +159,7 @@ def test_a_client_that_hangs_up_cancels_nothing(platform: Platform, server: Runn
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     ).encode() + body
     with psycopg.connect(server.database_url) as stranger:
-        # The lock makes sure that the client is gone before the hold can be decided.
+        # The lock makes sure the client is gone before the decision.
         stranger.execute(
             "SELECT FROM pool WHERE id = %s FOR UPDATE", [pool_of(server.database_url, sale)]
         )
@@ -178,11 +178,10 @@ def test_a_client_that_hangs_up_cancels_nothing(platform: Platform, server: Runn
 
 
 @pytest.mark.parametrize("hours", [-1, pytest.param(1, marks=pytest.mark.long)])
-def test_the_clock_of_this_machine_decides_nothing(
+def test_the_clock_of_the_server_process_is_not_used(
     make_server: Callable[..., RunningServer], fresh_database_url: str, hours: int
 ) -> None:
-    """A server whose clock is an hour off behaves as if it were right: only the database's clock
-    counts."""
+    """A server whose clock is an hour off behaves normally: only the database's clock counts."""
     server = make_server(
         fresh_database_url,
         LD_PRELOAD=str(faketime_library()),
@@ -200,14 +199,14 @@ def test_the_clock_of_this_machine_decides_nothing(
     assert 590 < seconds <= 601
     assert 590 < placed["expires_in_seconds"] <= 600
     assert platform.place(sale).status_code == 409
-    time.sleep(1.5)  # the reaper has come by
+    time.sleep(1.5)  # the reaper has run
     read = platform.client.get(f"/api/holds/{placed['hold_id']}").json()
     assert (read["status"], read["created_at"]) == ("active", placed["created_at"])
-    assert is_skewed(server), "the control: the clock of that process really is off"
+    assert is_skewed(server), "control: the clock of that process is not off"
 
 
 def faketime_library() -> Path:
-    """libfaketime, installed from the system's packages where that is allowed."""
+    """libfaketime, installed from the system's packages if allowed."""
     for attempt in range(2):
         found = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
         if found:
@@ -219,7 +218,7 @@ def faketime_library() -> Path:
 
 
 def is_skewed(server: RunningServer) -> bool:
-    """Its log lines carry the time of that process."""
+    """Whether the server's log entries have the skewed time."""
     lines = [json.loads(x) for x in server.log.read_text().splitlines() if x.startswith("{")]
     moments = [datetime.fromisoformat(line["timestamp"]) for line in lines if "timestamp" in line]
     return bool(moments) and abs((moments[-1] - datetime.now(UTC)).total_seconds()) > 3000

@@ -1,4 +1,4 @@
-"""Errors that PostgreSQL raises in the middle of a group."""
+"""Errors raised by PostgreSQL in the middle of a group."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -29,13 +29,13 @@ def arena(fresh_database_url: str) -> Iterator[Arena]:
 
 
 @pytest.mark.parametrize("sqlstate", ["40001", "40P01", "55P03"])
-def test_a_group_that_loses_against_others_is_tried_again(arena: Arena, sqlstate: str) -> None:
+def test_a_group_with_a_conflict_is_retried(arena: Arena, sqlstate: str) -> None:
     with injected(arena.url, sqlstate, times=2):
         assert arena.answered(arena.burst(30), 3) == {"placed": 30}
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_control_tried_once_it_would_be_refused(
+def test_control_without_a_retry_it_is_refused(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_group, "ATTEMPTS_MAX", 1)
@@ -44,14 +44,14 @@ def test_control_tried_once_it_would_be_refused(
 
 
 @pytest.mark.parametrize("sqlstate", ["22003", "22P02", "23514", "23505", "42501"])
-def test_one_command_that_breaks_the_group_breaks_alone(arena: Arena, sqlstate: str) -> None:
+def test_a_command_that_breaks_its_group_fails_alone(arena: Arena, sqlstate: str) -> None:
     with injected(arena.url, sqlstate, only_request="request-20"):
-        told = arena.answered(arena.burst(60), 3)
-    assert told == {"placed": 59, BROKEN: 1}
+        answers = arena.answered(arena.burst(60), 3)
+    assert answers == {"placed": 59, BROKEN: 1}
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_control_without_halving_it_takes_the_others_along(
+def test_control_without_halving_it_fails_the_others(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse_all(
@@ -63,8 +63,8 @@ def test_control_without_halving_it_takes_the_others_along(
 
     monkeypatch.setattr(engine_group.GroupRunner, "_halve", refuse_all)
     with injected(arena.url, "22003", only_request="request-20"):
-        told = arena.answered(arena.burst(60), 3)
-    assert told[BROKEN] > 1
+        answers = arena.answered(arena.burst(60), 3)
+    assert answers[BROKEN] > 1
 
 
 @pytest.mark.parametrize("sqlstate", ["53100", "53200", "53300", "57014", "58030", "XX000"])
@@ -74,16 +74,16 @@ def test_a_server_in_trouble_refuses_and_recovers(arena: Arena, sqlstate: str) -
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_a_statement_that_takes_too_long_is_given_up(arena: Arena) -> None:
-    """statement_timeout on the server, the watchdog behind it."""
+def test_a_slow_statement_is_abandoned(arena: Arena) -> None:
+    """By statement_timeout on the server, backed by the watchdog."""
     with injected(arena.url, None, pause_seconds=600):
-        told = arena.answered(arena.burst(5), 3)
-    assert told == {UNAVAILABLE: 5}
+        answers = arena.answered(arena.burst(5), 3)
+    assert answers == {UNAVAILABLE: 5}
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_a_value_that_postgresql_cannot_store_costs_one_command(arena: Arena) -> None:
-    """NUL is stopped at the door; should it ever get past, the group survives it."""
+def test_a_value_postgresql_cannot_store_fails_one_command(arena: Arena) -> None:
+    """The API refuses NUL; if one got through, the group would survive it."""
     futures = arena.burst(20)
     broken = replace(
         arena.venue.place(("standing", 1)), origin=Origin("test", "nul\x00byte", "127.0.0.1")
@@ -95,10 +95,10 @@ def test_a_value_that_postgresql_cannot_store_costs_one_command(arena: Arena) ->
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_an_error_that_somebody_swallowed_is_noticed_at_commit(
+def test_a_swallowed_error_is_detected_at_commit(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """COMMIT of a transaction that has failed answers ROLLBACK, and raises nothing."""
+    """COMMIT of a failed transaction answers ROLLBACK without an error."""
     remaining = [True]
 
     def fail_and_swallow(connection: Connection, writes: GroupWrites, position: str) -> None:
@@ -108,6 +108,6 @@ def test_an_error_that_somebody_swallowed_is_noticed_at_commit(
         write_group(connection, writes, position)
 
     monkeypatch.setattr(group_module, "write_group", fail_and_swallow)
-    told = arena.answered(arena.burst(5), 3)
-    assert set(told) <= {"placed", UNAVAILABLE, BROKEN}
+    answers = arena.answered(arena.burst(5), 3)
+    assert set(answers) <= {"placed", UNAVAILABLE, BROKEN}
     arena.assert_nothing_lost_and_nothing_twice()

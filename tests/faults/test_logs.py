@@ -1,5 +1,5 @@
-"""A log that cannot be written is no reason to stop selling tickets, and processes that share one
-do not break each other's lines."""
+"""A log that cannot be written does not stop the sale, and processes that share one do not break
+each other's entries."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.support.servers import RunningServer
 
 @contextmanager
 def serving(database_url: str, log: "IO[bytes] | int", path: Path) -> Iterator[RunningServer]:
-    """A server whose standard error goes where we say."""
+    """A server with this standard error."""
     server = RunningServer(database_url, path)
     path.touch()
     server.process = subprocess.Popen(
@@ -39,27 +39,27 @@ def serving(database_url: str, log: "IO[bytes] | int", path: Path) -> Iterator[R
         server.kill()
 
 
-def assert_it_sells(server: RunningServer) -> None:
+def assert_sells(server: RunningServer) -> None:
     platform = new_platform(server.base_url, server.database_url)
     sale = platform.on_sale(10)
     assert [platform.place(sale).status_code for _ in range(12)] == [201] * 10 + [409] * 2
     server.wait_for("/readyz")
 
 
-def test_a_full_disk_under_the_log(database_url: str, tmp_path: Path) -> None:
+def test_a_full_log_disk_does_not_stop_the_sale(database_url: str, tmp_path: Path) -> None:
     with (
         Path("/dev/full").open("wb") as full,
         serving(database_url, full, tmp_path / "log") as server,
     ):
-        assert_it_sells(server)
+        assert_sells(server)
 
 
-def test_nobody_reads_the_log_any_more(database_url: str, tmp_path: Path) -> None:
+def test_a_closed_log_pipe_does_not_stop_the_sale(database_url: str, tmp_path: Path) -> None:
     reader, writer = os.pipe()
     with serving(database_url, writer, tmp_path / "log") as server:
         os.close(reader)
         os.close(writer)
-        assert_it_sells(server)
+        assert_sells(server)
 
 
 LOGS_A_GROUP = """
@@ -75,8 +75,8 @@ with written_at_once():
 """
 
 
-def test_lines_that_are_written_at_once_stay_whole_in_a_pipe() -> None:
-    # A pipe of packets tells apart what was written at once, and tears what is too long for that.
+def test_log_entries_written_together_stay_whole_in_a_pipe() -> None:
+    # A packet pipe keeps writes apart and splits those that are too long.
     reader, writer = os.pipe2(os.O_DIRECT | os.O_NONBLOCK)
     subprocess.run([sys.executable, "-c", LOGS_A_GROUP], stderr=writer, check=True)
     os.close(writer)

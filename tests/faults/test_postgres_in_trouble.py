@@ -1,5 +1,5 @@
-"""The whole database server in trouble: killed, restarted, stopped, out of connections, out of
-disk, slow to sync."""
+"""A failing database server: killed, restarted, stopped, out of connections, out of disk, slow to
+sync."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ ENGINES_BACKENDS = "FROM pg_stat_activity WHERE application_name = 'holdfast eng
 
 @pytest.fixture
 def ring(tmp_path: Path) -> Iterator[Ring]:
-    """An engine on a PostgreSQL of its own."""
+    """An engine on its own PostgreSQL."""
     with ExitStack() as stack:
 
         def make(directory: Path | None = None, **settings: str) -> tuple[EmbeddedPostgres, Arena]:
@@ -42,7 +42,7 @@ def ring(tmp_path: Path) -> Iterator[Ring]:
 
 
 def under_load(arena: Arena, trouble: Callable[[], None]) -> None:
-    """Bursts go on while the trouble happens; all are answered."""
+    """Send bursts during the fault; all are answered."""
     first = len(arena.commands)
     futures = arena.burst(50)
     happening = threading.Thread(target=trouble)
@@ -51,11 +51,11 @@ def under_load(arena: Arena, trouble: Callable[[], None]) -> None:
         futures += arena.burst(5)
         time.sleep(0.02)
     happening.join()
-    told = arena.answered(futures, first)
-    assert set(told) <= {"placed", UNAVAILABLE}, told
+    answers = arena.answered(futures, first)
+    assert set(answers) <= {"placed", UNAVAILABLE}, answers
 
 
-def test_killed_and_then_restarted_in_the_ordinary_way(ring: Ring) -> None:
+def test_a_killed_or_restarted_server_loses_nothing(ring: Ring) -> None:
     postgres, arena = ring()
     for trouble in (postgres.kill, postgres.stop):
         under_load(arena, trouble)
@@ -63,8 +63,8 @@ def test_killed_and_then_restarted_in_the_ordinary_way(ring: Ring) -> None:
         arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_stopped_in_its_tracks(ring: Ring) -> None:
-    """SIGSTOP: the kernel still acknowledges, nothing answers. Everyone is answered in time."""
+def test_a_stopped_server_is_answered_for_in_time(ring: Ring) -> None:
+    """After SIGSTOP the kernel still acknowledges, but nothing answers."""
     postgres, arena = ring()
     processes = _family(postgres.pid)
     for process in processes:
@@ -77,18 +77,18 @@ def test_stopped_in_its_tracks(ring: Ring) -> None:
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_out_of_connections(ring: Ring) -> None:
+def test_running_out_of_connections_loses_nothing(ring: Ring) -> None:
     postgres, arena = ring(max_connections="12", superuser_reserved_connections="2")
     with psycopg.connect(postgres.superuser_url, autocommit=True) as boss:
         others = _take_every_connection(postgres.url, boss)
-        told = arena.answered(arena.burst(10), 3)
-        assert told == {UNAVAILABLE: 10}
+        answers = arena.answered(arena.burst(10), 3)
+        assert answers == {UNAVAILABLE: 10}
         for other in others:
             other.close()
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_slow_to_sync(ring: Ring) -> None:
+def test_slow_commits_refuse_nobody(ring: Ring) -> None:
     """Each commit takes a tenth of a second longer; groups grow, and nobody is refused."""
     _, arena = ring(commit_delay="100000", commit_siblings="0")
     futures = []
@@ -101,7 +101,7 @@ def test_slow_to_sync(ring: Ring) -> None:
     arena.assert_nothing_lost_and_nothing_twice()
 
 
-def test_out_of_disk(ring: Ring, tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing(ring: Ring, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -112,12 +112,12 @@ def test_out_of_disk(ring: Ring, tmp_path: Path) -> None:
     if mounted.returncode:
         pytest.skip("only root may mount the small file system that this needs")
     try:
-        # Small segments that are not kept, so that the log of the database needs new room soon.
+        # Small WAL segments that are not kept, so the log soon needs more disk.
         postgres, arena = ring(disk / "postgres", min_wal_size="32MB", max_wal_size="32MB")
         ballast = disk / "ballast"
         _fill(ballast)
-        told = _until_refused(arena)
-        assert set(told) <= {"placed", UNAVAILABLE}
+        answers = _until_refused(arena)
+        assert set(answers) <= {"placed", UNAVAILABLE}
         ballast.unlink()
         _until_reachable(postgres)
         arena.assert_nothing_lost_and_nothing_twice()
@@ -142,7 +142,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _take_every_connection(url: str, boss: Connection) -> list[Connection]:
-    """Those of the engine too, as soon as their backends have ended."""
+    """Take all connections, including the engine's once their backends have ended."""
     boss.execute(f"SELECT pg_terminate_backend(pid) {ENGINES_BACKENDS}")
     taken = []
     give_up_at = time.monotonic() + BOUND_SECONDS
@@ -168,18 +168,18 @@ def _fill(ballast: Path) -> None:
 
 
 def _until_refused(arena: Arena) -> dict[str, int]:
-    told: dict[str, int] = {}
+    answers: dict[str, int] = {}
     for _ in range(200):
         first = len(arena.commands)
         for kind, count in arena.answered(arena.burst(100), first).items():
-            told[kind] = told.get(kind, 0) + count
-        if UNAVAILABLE in told:
-            return told
+            answers[kind] = answers.get(kind, 0) + count
+        if UNAVAILABLE in answers:
+            return answers
     raise AssertionError("the disk never filled up")
 
 
 def _until_reachable(postgres: EmbeddedPostgres) -> None:
-    """PostgreSQL may have stopped itself for want of room."""
+    """Restart PostgreSQL if it stopped because the disk was full."""
     give_up_at = time.monotonic() + BOUND_SECONDS
     while time.monotonic() < give_up_at:
         try:

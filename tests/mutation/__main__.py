@@ -1,9 +1,8 @@
 """Mutation testing: `make mutants SECONDS=600 SEED=7`.
 
-The fast tests are collected once. Each mutant lives in a forked process of its own, which swaps the
-code of the changed functions and runs the tests that execute them, the quickest first, until one
-fails. No file is written, so it can be interrupted at any time.
-"""
+The fast tests are collected once. Each mutant runs in a forked process, which replaces the code of
+the changed function and runs the tests that execute it, quickest first, until one fails. No file is
+written, so it can be interrupted at any time."""
 
 import argparse
 import random

@@ -1,7 +1,6 @@
 """The mutants of `domain` and `engine`: one small change each, made by Cosmic Ray's operators.
 
-Only function bodies are mutated. A constant is a choice, and tests refer to it by its name.
-"""
+Only function bodies are mutated. A constant is a choice, and tests refer to it by name."""
 
 import ast
 import difflib
@@ -25,8 +24,8 @@ ROOTS = tuple(str(package.absolute()) for package in PACKAGES)
 # The file of a function and its first line.
 Place = tuple[str, int]
 
-# The nearest wrong thing at each place. Cosmic Ray knows eleven others for every `+`, nearly all of
-# which fail at once: a sample of them would say little about the tests.
+# Only the nearest wrong operator at each place. Cosmic Ray has eleven others for every `+`, nearly
+# all of which fail at once, so a sample of them would say little about the tests.
 OPERATORS = (
     "AddNot",
     "ExceptionReplacer",
@@ -71,8 +70,8 @@ class Mutant:
         return f"{self.path}:{self.line}"
 
     def function(self) -> CodeType | None:
-        """The outermost function around the change, with the change in it. None where it would no
-        longer be Python."""
+        """The outermost function around the change, with the change in it; None if it would not
+        compile."""
         try:
             module = compile(self._source(), str(self.path.absolute()), "exec", dont_inherit=True)
         except SyntaxError:
@@ -92,7 +91,7 @@ class Mutant:
 
 
 def sample(seed: int) -> list[Mutant]:
-    """All mutants in the order in which this seed draws them."""
+    """All mutants, in the order drawn by this seed."""
     mutants = [
         mutant
         for package in PACKAGES
@@ -117,8 +116,8 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 
 
 def live_functions() -> dict[Place, list[FunctionType]]:
-    """All functions that can be mutated, as they are in memory: new code in one of them is what
-    every module, class and property that refers to it runs."""
+    """All functions that can be mutated, as they are in memory: new code in one of them is run by
+    everything that refers to it."""
     found: dict[Place, list[FunctionType]] = defaultdict(list)
     for thing in gc.get_objects():
         if type(thing) is FunctionType and thing.__code__.co_filename.startswith(ROOTS):

@@ -1,4 +1,4 @@
-"""Which tests execute which functions: only those can notice a mutant."""
+"""Which tests execute which functions: only those can detect a mutant."""
 
 import os
 import pickle
@@ -15,24 +15,24 @@ import pytest
 
 from tests.mutation.mutants import ROOTS, Place, place_of
 
-# The status of a process that failed by itself, not by a test.
+# Exit status of a process that failed by itself, not through a test.
 BROKEN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The tests that execute each function, by their index, and how long each takes."""
+    """The tests that execute each function, by index, and the duration of each."""
 
     tests: dict[Place, set[int]]
     seconds: list[float]
 
     def tests_of(self, place: Place) -> list[int]:
-        """The quickest first, as most mutants are killed by nearly all of them."""
+        """Quickest first, as nearly all of them kill most mutants."""
         return sorted(self.tests.get(place, ()), key=self.seconds.__getitem__)
 
 
 def measure(items: list[pytest.Item]) -> Reach | None:
-    """Runs every test without a mutant. None when one of them fails."""
+    """Run every test without a mutant; None if one fails."""
     reader, writer = os.pipe()
 
     def trace() -> int:
@@ -60,7 +60,7 @@ def _trace(items: list[pytest.Item]) -> Reach:
         if frame.f_code.co_filename.startswith(ROOTS):
             tests[place_of(frame.f_code)].add(len(seconds))
 
-    # The engine decides in threads of its own.
+    # The engine decides on its own threads.
     threading.settrace(note_call)
     sys.settrace(note_call)
     for item, following in zip(items, [*items[1:], None], strict=True):
@@ -71,7 +71,7 @@ def _trace(items: list[pytest.Item]) -> Reach:
 
 
 def fork(work: Callable[[], int]) -> int:
-    """The id of a process that does the work in silence; its status is what the work returns."""
+    """Fork a silent process that does the work and exits with its result; the process id."""
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -88,7 +88,7 @@ def fork(work: Callable[[], int]) -> int:
 
 
 def status_of(child: int) -> int:
-    """Once it has ended. 1 where a signal ended it. When we are interrupted, it ends as well."""
+    """Wait for the exit status, 1 after a signal. An interrupt ends the child too."""
     try:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:

@@ -32,7 +32,7 @@ class MutationRun:
         self.is_complete = False
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        # A test that needs a database takes too long to be run for each mutant.
+        # Tests with a database take too long to run for each mutant.
         items[:] = [item for item in items if "databases" not in getattr(item, "fixturenames", ())]
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -83,14 +83,14 @@ class Trial:
         self._functions = functions
 
     def verdict(self, mutated: CodeType) -> Verdict:
-        """Whether a test fails with this function in place of the real one."""
+        """Whether a test fails with this function in place of the original."""
         tests = self._reach.tests_of(place_of(mutated))
         if not tests:
             return Verdict.SURVIVED
         seconds_max = 20 + 5 * sum(self._reach.seconds[test] for test in tests)
 
         def run() -> int:
-            # A mutant may spin or wait for ever.
+            # A mutant may loop or wait forever.
             stop = threading.Timer(seconds_max, os._exit, (Verdict.TIMED_OUT,))
             stop.daemon = True
             stop.start()
@@ -101,7 +101,7 @@ class Trial:
         return Verdict(status_of(fork(run)))
 
     def _run(self, items: list[pytest.Item]) -> Verdict:
-        """Until one fails."""
+        """Run tests until one fails."""
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if item.session.testsfailed:

@@ -1,4 +1,4 @@
-"""A sample of mutants can be drawn again, and each mutant is code that runs."""
+"""Samples of mutants are reproducible, and each mutant is code that runs."""
 
 from pathlib import Path
 

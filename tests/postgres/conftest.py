@@ -1,4 +1,4 @@
-"""Groups without an engine, on a venue of the test's own; and a large database."""
+"""Groups without an engine, each on its own venue, and a large database."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tests.support.databases import DatabaseFactory
 
 @pytest.fixture(scope="module")
 def quiet_database_url(databases: DatabaseFactory) -> str:
-    """Without servers: the promoter of one that other tests have started would lock rows here."""
+    """A database without servers, whose promoter would lock rows here."""
     return databases.fresh()
 
 

@@ -1,4 +1,4 @@
-"""A database with many holds, seats and lines, and the plans of questions to it."""
+"""A database with many holds, seats and queues, and the plans of queries on it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ LAPSED_SECONDS = 5_000
 CARTS = 4_000
 GROUP = 64
 
-# 20,000 holds over 20 sessions; half of them are active, half of those lapsed.
+# 20,000 holds over 20 sessions; half of them are active, and half of those lapsed.
 LOAD = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, user_id, quantity,
     total_minor, currency, status, version, created_at, updated_at, held_at, expires_at, due_at)
@@ -35,7 +35,7 @@ SELECT *, expires_at FROM (
     FROM generate_series(1, %(count)s) AS n
 ) AS made
 """
-# Carts that waited once, gave up, and wait again: all of them in twenty lines of the first session.
+# Carts that waited, gave up and wait again, in twenty queues of the first session.
 LOAD_CARTS = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity,
     total_minor, currency, status, version, created_at, updated_at, expires_at, due_at, is_cart,
@@ -74,7 +74,7 @@ SELECT organization_id, gen_random_uuid(), 'x', 'y', now() FROM hold
 """
 
 
-# The seats of one session, of which one in seven is held.
+# The seats of one session; one in seven is held.
 LOAD_SEATS = """
 INSERT INTO seat (organization_id, id, session_id, block_id, row_name, row_rank, number, position,
     x, y, status, hold_id, holder_key, held_until, locked_at)
@@ -105,7 +105,7 @@ HOT = {
 
 
 class Large:
-    """A database with many holds and seats, and the plans of questions to it."""
+    """A database with many holds and seats, and the plans of queries on it."""
 
     def __init__(self, url: str) -> None:
         self.world = PostgresWorld(url)
@@ -177,7 +177,7 @@ class Large:
         *,
         measured: bool = False,
     ) -> list[dict[str, Any]]:
-        """The nodes of the plan, as the application would run it."""
+        """The nodes of the plan, run as the application would."""
         connecting.begin(connection, [self.organization_id])
         try:
             explain = f"EXPLAIN (FORMAT JSON, ANALYZE {measured}) {query}".encode()
@@ -188,7 +188,7 @@ class Large:
         return list(_nodes(row[0][0]["Plan"]))
 
     def indexes(self, query: str, parameters: Any) -> set[str]:
-        """The indexes that a reader's question uses; it must not read a whole table."""
+        """The indexes used by a reader's query, which must not scan a whole table."""
         nodes = self.plan(self.application, query, parameters)
         scanned = {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
         assert not scanned & {
@@ -227,7 +227,7 @@ def keys(large: Large, query: str) -> tuple[list[UUID], list[UUID]]:
 
 
 def touched(nodes: list[dict[str, Any]]) -> float:
-    """The most rows that one step of a plan has read, shown or thrown away."""
+    """The most rows that one step of a plan read, returned or filtered out."""
     return float(
         max(
             (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]

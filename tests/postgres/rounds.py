@@ -1,4 +1,4 @@
-"""Groups without an engine: what the store is told to write, and what it then reads."""
+"""Groups without an engine: write to the store and read back."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from tests.contract.worlds import PostgresWorld
 
 @dataclass
 class Round:
-    """One group: holds are made and changed, then all of it is committed at once."""
+    """One group: make and change holds, then commit all at once."""
 
     group: Group
     ledger: Ledger
@@ -35,7 +35,7 @@ class Round:
         return self.ledger.now
 
     def line(self, quantity: int = 2, *pools: str) -> Line:
-        """For so many of the floor, or of these pools."""
+        """A line for this quantity of the floor, or of these pools."""
         drawn = tuple(self.venue.pools[name] for name in pools or ("floor",))
         return Line(self.venue.ticket_types["standing"], quantity, 4500, drawn)
 
@@ -46,7 +46,7 @@ class Round:
         holder: Holder = BUYER,
         since: datetime | None = None,
     ) -> Hold:
-        """An active hold, or one that waits since then."""
+        """An active hold, or one waiting since then."""
         lines = numbered_lines(lines or (self.line(),), 1)
         wants = [pool_id for line in lines for pool_id in line.pool_ids]
         place = None if since is None else WaitingPlace(line_id_of(set(wants)), since)
@@ -80,8 +80,8 @@ class Round:
     def release(self, hold: Hold) -> Hold:
         return self.apply(hold, hold.released(self.now))
 
-    def pass_by(self, hold: Hold) -> Hold:
-        """The same line, one place further back."""
+    def move_back(self, hold: Hold) -> Hold:
+        """Move the hold one place back in its queue."""
         assert hold.waiting is not None
         later = hold.waiting.since + timedelta(seconds=1)
         moved = replace(hold.waiting, since=later, passes_seen=hold.waiting.passes_seen + 1)

@@ -1,4 +1,4 @@
-"""Arrays that we write ourselves arrive as they were meant."""
+"""Arrays that we format ourselves are read back unchanged."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -43,7 +43,7 @@ def round_trip_of_ids(url: str, text: str) -> list[UUID]:
         ("timestamptz", [datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=UTC), None]),
     ],
 )
-def test_values_come_back_as_they_went(database_url: str, kind: str, values: list[Any]) -> None:
+def test_values_are_read_back_unchanged(database_url: str, kind: str, values: list[Any]) -> None:
     assert round_trip(database_url, kind, values) == values
 
 
@@ -53,11 +53,11 @@ def test_values_come_back_as_they_went(database_url: str, kind: str, values: lis
         bool
     )
 )
-def test_any_text_comes_back_as_it_went(database_url: str, values: list[str | None]) -> None:
+def test_any_text_is_read_back_unchanged(database_url: str, values: list[str | None]) -> None:
     assert round_trip(database_url, "text", values) == values
 
 
-def test_an_array_may_be_a_value_of_another(database_url: str) -> None:
+def test_arrays_can_be_nested(database_url: str) -> None:
     ids = [[uuid4(), uuid4()], [uuid4()]]
     values = round_trip(database_url, "text", [ids_array(each) for each in ids])
     assert [round_trip_of_ids(database_url, value) for value in values] == ids

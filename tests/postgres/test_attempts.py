@@ -1,4 +1,4 @@
-"""Failed attempts of many tenants are written in one batch: one bad row costs no other."""
+"""Failed attempts of many organizations are written in one batch: one bad row costs no other."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -35,13 +35,13 @@ def failed(venue: Venue, hold_id: HoldId | None) -> FailedAttempt:
     return FailedAttempt(at, "hold.x", venue.organization_id, hold_id, None, "x", ORIGIN)
 
 
-def test_a_row_that_the_table_refuses_costs_no_other(
+def test_a_row_rejected_by_the_table_costs_no_other(
     database: Database, world: PostgresWorld
 ) -> None:
     ours, theirs = (world.venue({"floor": 1}, {"standing": ("floor",)}) for _ in range(2))
     journal = Journal(PostgresAttempts(database))
     for about in (HoldId(uuid4()), HoldId(uuid4()), None, HoldId(uuid4())):
-        # The table takes no entry that is about nothing.
+        # The table rejects an entry without a hold or seat.
         journal.failed(failed(ours if about is None else theirs, about))
     assert not journal.run_once()
     assert len(world.audit(theirs)) == 3

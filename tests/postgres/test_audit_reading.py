@@ -1,4 +1,4 @@
-"""Questions to a large audit find their index, with statistics and without."""
+"""Queries on a large audit use their index, with and without statistics."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ PAGE = 21
 HOLDS = 5_000
 SEATS = 20
 
-# One a second. What happens to one hold, or to one seat, happens at about the same time.
+# One entry per second. Entries of one hold or seat are close in time.
 LOAD = """
 INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, new)
 SELECT %(organization)s, now() - make_interval(secs => %(count)s - n), 'hold.created',
@@ -48,7 +48,7 @@ class LargeAudit:
         )
 
     def plan(self, only: AuditFilter, before: int | None = None) -> tuple[set[str], int]:
-        """The indexes that a question uses, and the most rows that any step of it looks at."""
+        """The indexes that a query uses, and the most rows that any step reads."""
         query, names = audit_query(self.organization_id, only, PAGE, before)
         explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {query}".encode()
         row = self.connection.execute(explain, names).fetchone()
@@ -79,14 +79,14 @@ def test_the_entries_of_a_hold_are_found_by_index(large: LargeAudit) -> None:
     assert rows <= ENTRIES // HOLDS
 
 
-def test_a_hold_that_nobody_has_costs_nothing(large: LargeAudit) -> None:
+def test_an_unknown_hold_reads_no_rows(large: LargeAudit) -> None:
     _, rows = large.plan(AuditFilter(hold_id=HoldId(UUID(int=1))))
     assert rows == 0
 
 
 @pytest.mark.parametrize("action", [None, "hold.created"])
 def test_the_entries_of_a_seat_are_found_by_index(large: LargeAudit, action: str | None) -> None:
-    """Of an old seat: the newest entries, read until enough fit, would be nearly all of them."""
+    """For an old seat, reading backwards from the newest entry would read nearly all of them."""
     indexes, rows = large.plan(AuditFilter(seat_id=large.seats[0], action=action))
     assert "audit_by_seat" in indexes
     assert rows <= ENTRIES // SEATS
@@ -102,11 +102,11 @@ def test_the_newest_entries_are_read_backwards(large: LargeAudit, before: int | 
 @pytest.mark.parametrize(
     ("since_seconds", "until_seconds"), [(10, -60), (ENTRIES, ENTRIES - 10), (-60, -120)]
 )
-def test_the_entries_of_a_short_time_are_found_by_index(
+def test_the_entries_of_a_short_period_are_found_by_index(
     databases: DatabaseFactory, since_seconds: int, until_seconds: int
 ) -> None:
-    """Read backwards from the newest, there would never be enough of them. This takes statistics:
-    without, nobody knows that it is a short time."""
+    """Reading backwards from the newest entry would never find enough. This needs statistics, to
+    know that the period is short."""
     audit = LargeAudit(databases.fresh())
     audit.connection.execute("VACUUM ANALYZE audit")
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The audit of the books: it finds a sound database sound, and notices every kind of damage."""
+"""The integrity check accepts a sound database, and detects every kind of damage."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,7 @@ GRACE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def lively_url(databases: DatabaseFactory) -> Iterator[str]:
-    """Holds of every kind and end: live, cancelled, expired, paid, paid late, changed, waiting and
+    """Holds of every status: live, cancelled, expired, paid, paid late, changed, waiting and
     promoted; seats held, sold and blocked; a checkout, orders and tickets; a changed catalog."""
     world = PostgresWorld(databases.fresh())
     engine = Admission(world.store, PATIENT)
@@ -72,14 +72,14 @@ def _change_and_wait(rounds: Rounds) -> None:
     rounds.connection.close()
 
 
-def test_a_sound_database_is_found_sound(lively_url: str) -> None:
+def test_a_sound_database_has_no_findings(lively_url: str) -> None:
     assert_sound(lively_url, GRACE_SECONDS)
     checks = list(PostgresBooks(lively_url).checked(GRACE_SECONDS))
     assert len(checks) == len(BOOK_CHECKS)
     assert all(check.rows > 0 for check in checks)
 
 
-def test_a_database_that_is_away_is_told() -> None:
+def test_an_unavailable_database_raises_store_unavailable() -> None:
     nobody = "postgresql://holdfast@127.0.0.1:1/nothing"
     with pytest.raises(StoreUnavailable):
         list(PostgresBooks(nobody).checked(GRACE_SECONDS))
@@ -88,7 +88,7 @@ def test_a_database_that_is_away_is_told() -> None:
 FREE = "(SELECT id FROM seat WHERE status = 'available' LIMIT 1)"
 HELD = "(SELECT id FROM seat WHERE status = 'held' LIMIT 1)"
 WAITING = "(SELECT id FROM hold WHERE status = 'waiting' LIMIT 1)"
-# Not even the owner may change the audit, unless the guard is taken away first.
+# Not even the owner may change the audit while its trigger is enabled.
 UNGUARDED = "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only; "
 DAMAGES = {
     "an active or waiting hold long past its expiry": (
@@ -262,12 +262,12 @@ DAMAGES = {
         "UPDATE seat SET told_xid = '999999999'",
     ),
 }
-# PostgreSQL itself refuses it, so it cannot be shown.
+# PostgreSQL itself refuses this damage.
 IMPOSSIBLE = {"an oversold pool"}
 BY_NAME = {check.looks_for: check for check in BOOK_CHECKS}
 
 
-def test_every_check_is_shown_to_fail() -> None:
+def test_every_check_has_a_damage_that_it_detects() -> None:
     assert set(BY_NAME) == set(DAMAGES) | IMPOSSIBLE
 
 
@@ -275,7 +275,7 @@ def test_every_check_is_shown_to_fail() -> None:
     ("looks_for", "damage"),
     [(looks_for, damage) for looks_for, damages in DAMAGES.items() for damage in damages],
 )
-def test_damage_is_noticed(lively_url: str, looks_for: str, damage: str) -> None:
+def test_damage_is_detected(lively_url: str, looks_for: str, damage: str) -> None:
     assert _found_after(lively_url, BY_NAME[looks_for], damage) > 0
 
 
@@ -297,7 +297,7 @@ OLD_FACTS = (
         "an order without exactly one fact",
     ],
 )
-def test_only_facts_that_the_pruner_may_have_deleted_may_be_missing(
+def test_only_facts_the_pruner_could_have_deleted_may_be_missing(
     lively_url: str, looks_for: str
 ) -> None:
     check = BY_NAME[looks_for]

@@ -1,4 +1,4 @@
-"""The audit of a database in full use sees one moment of it, and never cries wolf."""
+"""The integrity check of a busy database sees one snapshot, and reports no false findings."""
 
 import threading
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ ENOUGH_CHANGES = 50
 
 
 class Shopper(threading.Thread):
-    """Places holds, and lets go or pays for every second one, until it is told to stop."""
+    """Places holds, and releases or pays for every second one, until told to stop."""
 
     def __init__(self, engine: Admission, venue: Venue, closing: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -70,7 +70,7 @@ def changes(url: str) -> int:
     return int(found)
 
 
-def test_it_finds_nothing_while_holds_come_and_go(busy_url: str) -> None:
+def test_a_busy_database_has_no_findings(busy_url: str) -> None:
     audits, before = 0, changes(busy_url)
     while audits < AUDITS or changes(busy_url) < before + ENOUGH_CHANGES:
         found = [check for check in PostgresBooks(busy_url).checked(60) if check.found]
@@ -78,9 +78,8 @@ def test_it_finds_nothing_while_holds_come_and_go(busy_url: str) -> None:
         audits += 1
 
 
-def test_checks_that_see_different_moments_would_cry_wolf(busy_url: str) -> None:
-    """The control: the same questions, asked one statement after the other, do not fit together.
-    The books as one moment left them are compared with the counter of a later one."""
+def test_control_checks_on_different_snapshots_report_false_findings(busy_url: str) -> None:
+    """Control: counters of a later snapshot do not match holds of an earlier one."""
     counters = next(check for check in BOOK_CHECKS if "a pool whose counters" in check.looks_for)
     with psycopg.connect(busy_url, autocommit=True) as connection:
         connection.execute("CREATE TEMP TABLE hold_then AS TABLE hold")

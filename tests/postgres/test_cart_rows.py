@@ -1,4 +1,4 @@
-"""Holds of carts in their rows: changed in place, one live hold per cart."""
+"""Rows of cart holds: changed in place, one live hold per cart."""
 
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -20,7 +20,7 @@ from tests.postgres.rounds import Rounds
 
 
 def lines_of(rounds: Rounds, hold_id: UUID) -> list[tuple[int, int, int | None]]:
-    """Number, and the versions from which on the hold had the line and had it no more."""
+    """Number, and the versions that added and removed each line."""
     with psycopg.connect(rounds.world.url) as connection:
         return connection.execute(
             "SELECT position, added_version, removed_version FROM hold_line WHERE hold_id = %s"
@@ -29,7 +29,7 @@ def lines_of(rounds: Rounds, hold_id: UUID) -> list[tuple[int, int, int | None]]
         ).fetchall()
 
 
-def test_a_changed_hold_keeps_the_lines_that_it_has_had_as_history(rounds: Rounds) -> None:
+def test_a_changed_hold_keeps_its_removed_lines_as_history(rounds: Rounds) -> None:
     with rounds.round() as first:
         hold = first.place(first.line(2), first.line(3), cart="mine")
         first.commit()
@@ -50,7 +50,7 @@ def test_a_changed_hold_keeps_the_lines_that_it_has_had_as_history(rounds: Round
     assert sums == (7, 7 * 4500)
 
 
-def test_a_line_that_came_and_went_in_one_group_is_history_too(rounds: Rounds) -> None:
+def test_a_line_added_and_removed_in_one_group_is_kept_as_history(rounds: Rounds) -> None:
     with rounds.round() as only:
         hold = only.place(only.line(1), cart="mine")
         fuller = only.change(hold, hold.lines, only.line(5))
@@ -61,7 +61,7 @@ def test_a_line_that_came_and_went_in_one_group_is_history_too(rounds: Rounds) -
     assert rounds.world.hold(rounds.venue, hold.id) == emptier
 
 
-def test_what_a_line_says_of_its_cart_and_of_its_wish_is_read_again(rounds: Rounds) -> None:
+def test_the_cart_item_and_wish_of_a_line_are_read_back(rounds: Rounds) -> None:
     item = CartItem('item "7", {einsame}', uuid4())
     block_id = BlockId(uuid4())
     with rounds.round() as only:
@@ -77,8 +77,8 @@ def test_what_a_line_says_of_its_cart_and_of_its_wish_is_read_again(rounds: Roun
     assert rounds.world.hold(rounds.venue, hold.id) == hold
 
 
-def test_a_cart_may_let_go_and_hold_again_in_one_group(rounds: Rounds) -> None:
-    """Twice, so that one of the holds begins and ends in it."""
+def test_a_cart_can_release_and_hold_again_in_one_group(rounds: Rounds) -> None:
+    """Twice, so that one of the holds begins and ends within the group."""
     with rounds.round() as before:
         first = before.place(cart="mine")
         before.commit()
@@ -114,7 +114,7 @@ def test_a_second_live_hold_of_a_cart_is_refused_by_the_table(rounds: Rounds) ->
         control.commit()
 
 
-def test_the_look_ahead_finds_the_newest_hold_of_a_cart_and_its_session(rounds: Rounds) -> None:
+def test_the_survey_finds_the_newest_hold_of_a_cart_and_its_session(rounds: Rounds) -> None:
     with rounds.round() as first:
         ended = first.place(cart="mine")
         first.release(ended)
@@ -127,7 +127,7 @@ def test_the_look_ahead_finds_the_newest_hold_of_a_cart_and_its_session(rounds: 
     assert set(survey.sessions) == {rounds.session_key}
 
 
-def test_migrating_back_keeps_what_holds_have_and_ends_what_waits(
+def test_migrating_back_keeps_held_lines_and_cancels_waiting_holds(
     fresh_world: PostgresWorld,
 ) -> None:
     rounds = Rounds(fresh_world, fresh_world.venue({"floor": 100}, {"standing": ("floor",)}))
@@ -151,12 +151,12 @@ def test_migrating_back_keeps_what_holds_have_and_ends_what_waits(
     assert states == {hold.id: "active", waiting.id: "cancelled"}
 
 
-def test_readers_find_what_a_cart_holds(rounds: Rounds) -> None:
+def test_readers_find_the_holds_of_a_cart(rounds: Rounds) -> None:
     with rounds.round() as only:
         ended = only.place(cart="mine")
         only.release(ended)
         cart_hold = only.place(cart="mine")
-        # Placed by itself, and only marked with the cart's name.
+        # Placed without a cart, and only marked with its token.
         marked = only.place()
         only.commit()
     with psycopg.connect(rounds.world.url) as owner:

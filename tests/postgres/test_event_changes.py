@@ -1,5 +1,5 @@
-"""Changing the terms of an event: any number of sessions, and no hold on the old terms after the
-answer."""
+"""Changing an event works with any number of sessions, and no hold is committed on the old terms
+after the answer."""
 
 import threading
 import time
@@ -37,7 +37,7 @@ MANY_SESSIONS = 20_000
 
 @dataclass
 class Box:
-    """The office that changes the event of a venue."""
+    """Changes the event of a venue."""
 
     world: PostgresWorld
     database: Database
@@ -108,8 +108,8 @@ def becomes(condition: Callable[[], bool]) -> bool:
     return True
 
 
-def test_an_event_of_twenty_thousand_sessions_is_cancelled(fresh_database_url: str) -> None:
-    """In a database of its own, where so many rows are in nobody's way."""
+def test_an_event_of_twenty_thousand_sessions_can_be_cancelled(fresh_database_url: str) -> None:
+    """In its own database, where so many rows disturb nobody."""
     with box_at(fresh_database_url) as box, running_at(box) as engine:
         venue = box.world.venue({"floor": 10}, {"standing": ("floor",)})
         box.add_sessions(venue, MANY_SESSIONS)
@@ -120,7 +120,7 @@ def test_an_event_of_twenty_thousand_sessions_is_cancelled(fresh_database_url: s
     assert outcome.code is RefusalCode.EVENT_UNAVAILABLE
 
 
-def test_control_an_engine_that_is_not_told_sells_on(
+def test_control_without_a_new_version_the_engine_keeps_selling(
     box: Box, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = statements.RAISE_VERSIONS_OF_EVENT + " AND false"
@@ -132,7 +132,7 @@ def test_control_an_engine_that_is_not_told_sells_on(
 
 
 def cancelled_during_a_group(box: Box, rounds: Rounds, looks: list[int]) -> bool:
-    """Whether the answer came while a group that had read the old terms was still open."""
+    """Whether the answer came while a group that read the old terms was still open."""
     answers: list[CatalogueAnswer] = []
     thread = threading.Thread(target=lambda: answers.append(box.cancel(rounds.venue)))
     with rounds.round() as current:
@@ -150,7 +150,7 @@ def cancelled_during_a_group(box: Box, rounds: Rounds, looks: list[int]) -> bool
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """One entry for each look at the groups that are still deciding."""
+    """One entry for each check for groups that are still deciding."""
     looked: list[int] = []
     look = decision_barrier.groups_deciding
 
@@ -169,17 +169,17 @@ def test_no_hold_is_committed_on_the_old_terms_after_the_answer(
     assert not cancelled_during_a_group(box, rounds, looks)
 
 
-def test_control_an_answer_that_does_not_wait_for_groups_comes_too_early(
+def test_control_without_waiting_for_groups_the_answer_comes_too_early(
     box: Box, rounds: Rounds, looks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalogue_module, "await_decisions", lambda *_: None)
     assert cancelled_during_a_group(box, rounds, looks)
 
 
-def test_a_group_that_does_not_end_is_no_reason_to_wait_for_ever(
+def test_waiting_for_an_open_group_is_bounded(
     box: Box, rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The change stands, and the caller is asked to come again; asked again, it is answered."""
+    """The change is kept, and the caller must retry; the retry succeeds."""
     monkeypatch.setattr(decision_barrier, "DECISIONS_SECONDS_MAX", 0.01)
     with rounds.round() as current:
         with pytest.raises(StoreError):
@@ -191,15 +191,15 @@ def test_a_group_that_does_not_end_is_no_reason_to_wait_for_ever(
     assert not isinstance(box.cancel(rounds.venue).outcome, Refusal)
 
 
-def test_groups_of_other_events_are_not_waited_for(box: Box, rounds: Rounds) -> None:
+def test_groups_of_other_events_do_not_delay_the_answer(box: Box, rounds: Rounds) -> None:
     other = box.world.venue({"floor": 10}, {"standing": ("floor",)})
     with rounds.round() as current:
         assert not isinstance(box.cancel(other).outcome, Refusal)
         current.commit()
 
 
-def waited_for(box: Box, engine: Admission) -> Venue:
-    """Sold out, with a party on the waitlist."""
+def sold_out_with_waitlist(box: Box, engine: Admission) -> Venue:
+    """A sold-out venue with a party on the waitlist."""
     policy = HoldPolicy(waitlist=True)
     venue = box.world.build(Plan({"floor": 1}, {"standing": ("floor",)}, policy))
     placed(engine, venue.place(("standing", 1)))
@@ -212,10 +212,10 @@ def version_of(box: Box, venue: Venue) -> int:
     return int(version)
 
 
-def test_what_was_cached_while_a_party_joined_is_read_again(box: Box, engine: Admission) -> None:
-    """The first party of a waitlist raises no version: those who read the new terms before it was
-    there must look once more when every group that could have let it in has ended."""
-    venue = waited_for(box, engine)
+def test_sessions_cached_while_a_party_joined_are_read_again(box: Box, engine: Admission) -> None:
+    """The first party of a waitlist raises no version. Sessions cached before it joined must be
+    read again once every group that could have admitted it has ended."""
+    venue = sold_out_with_waitlist(box, engine)
     before = version_of(box, venue)
     assert not isinstance(box.become(venue, EventStatus.LIVE).outcome, Refusal)
     assert version_of(box, venue) == before + 2
@@ -225,7 +225,7 @@ def test_a_change_of_an_event_waits_for_no_change_of_its_sessions(
     box: Box, engine: Admission
 ) -> None:
     """Seats may be imported into one of them meanwhile, which takes seconds."""
-    venue = waited_for(box, engine)
+    venue = sold_out_with_waitlist(box, engine)
     session = Resource(ResourceKind.SESSION, venue.organization_id, venue.session_id)
     with psycopg.connect(box.world.url) as other:
         other.execute("SELECT pg_advisory_xact_lock(%s)", [advisory_name(session)])

@@ -1,4 +1,4 @@
-"""The hot statements touch as many rows as the group has, on tables without statistics too."""
+"""The hot statements read only as many rows as the group has, even on tables without statistics."""
 
 from uuid import UUID
 
@@ -33,14 +33,14 @@ FROM generate_series(1, %(count)s)
 def test_hot_statements_touch_only_their_group_on_tables_without_statistics(
     large: Large, name: str
 ) -> None:
-    """As the engine runs them: prepared when the tables were empty, with one plan for all, made
-    anew after the tables have grown."""
+    """As the engine runs them: prepared on empty tables with a generic plan, and planned again
+    after the tables have grown."""
     organizations, ids = keys(large, HOT[name])
     nodes = large.prepared_plan(name, organizations, ids)
     for node in nodes:
         assert node["Node Type"] != "Seq Scan", node
         rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-        # Every second that has lapsed is summed up, by the database.
+        # The database sums up every lapsed second.
         is_summed = name == "LAPSED_UNITS" and "Index" in node["Node Type"]
         allowed = LAPSED_SECONDS + 300 if is_summed else (20 if name == "LINES" else 4) * len(ids)
         assert rows * node["Actual Loops"] <= allowed, node
@@ -70,8 +70,8 @@ def test_changed_seats_are_written_by_key_on_tables_without_statistics(large: La
     assert touched(nodes) <= GROUP
 
 
-def test_only_seats_that_changed_are_looked_at_again(large: Large) -> None:
-    """On a table without statistics too. The control: since the beginning, all have changed."""
+def test_only_changed_seats_are_read_again(large: Large) -> None:
+    """Also without statistics. Control: since the beginning, all have changed."""
     row = large.owner.execute("SELECT pg_current_snapshot()::text").fetchone()
     assert row is not None
     names = {
@@ -92,7 +92,7 @@ def test_only_seats_that_changed_are_looked_at_again(large: Large) -> None:
 
 
 @pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
-def test_a_holders_live_holds_are_found_without_wading_through_others(
+def test_the_live_holds_of_a_holder_are_found_without_reading_others(
     large: Large, name: str
 ) -> None:
     is_by_email = name == "HOLDINGS_BY_EMAIL"
@@ -111,11 +111,11 @@ def test_a_holders_live_holds_are_found_without_wading_through_others(
 
 
 @pytest.mark.parametrize("name", ["HOLDINGS_BY_EMAIL", "HOLDINGS_BY_USER"])
-def test_a_box_offices_open_holds_are_found_without_reading_its_history(
+def test_the_open_holds_of_a_box_office_are_found_without_its_history(
     large: Large, name: str
 ) -> None:
-    """On a table without statistics. It has sold thousands of holds of one session, and many of its
-    lapsed ones nobody has expired yet."""
+    """On a table without statistics. The box office has sold thousands of holds of one session, and
+    many of its lapsed ones are not expired yet."""
     user = "box office" if name == "HOLDINGS_BY_USER" else None
     made = {
         "organization": large.organization_id,
@@ -138,8 +138,8 @@ def test_a_box_offices_open_holds_are_found_without_reading_its_history(
     assert touched(of_holds) == 2, of_holds
 
 
-def test_lapsed_units_are_summed_up_to_the_present_second(large: Large) -> None:
-    """One row for each pool, however many seconds nobody has expired."""
+def test_lapsed_units_are_summed_up_to_the_current_second(large: Large) -> None:
+    """One row per pool, however many seconds are not expired yet."""
     large.engine.execute(statements.DISCARD_PLANS)
     connection.begin(large.engine, [large.organization_id])
     pools = ([large.organization_id], [large.venue.pools["floor"]])
@@ -158,7 +158,7 @@ def test_lapsed_units_are_summed_up_to_the_present_second(large: Large) -> None:
 
 
 def test_the_order_of_a_payment_is_found_by_its_reference(large: Large) -> None:
-    """On a table without statistics. The second payment has not been used."""
+    """On a table without statistics. The second payment is unused."""
     large.owner.execute("ALTER TABLE purchase_order SET (autovacuum_enabled = off)")
     large.owner.execute(
         "INSERT INTO purchase_order (organization_id, id, hold_ids, user_id, total_minor, currency,"
@@ -173,7 +173,7 @@ def test_the_order_of_a_payment_is_found_by_its_reference(large: Large) -> None:
     assert touched(nodes) <= 2
 
 
-def test_lapsed_holds_in_the_way_are_found_through_their_seconds(large: Large) -> None:
+def test_lapsed_holds_to_evict_are_found_by_their_second(large: Large) -> None:
     parameters = {
         "organization_id": large.organization_id,
         "session_id": large.venue.session_id,
@@ -188,13 +188,13 @@ def test_lapsed_holds_in_the_way_are_found_through_their_seconds(large: Large) -
 
 
 @pytest.mark.parametrize("look_ahead", [1, 64])
-def test_only_the_first_of_each_line_are_read(large: Large, look_ahead: int) -> None:
-    """On tables without statistics. The control: with no bound all of them are."""
+def test_only_the_first_parties_of_each_queue_are_read(large: Large, look_ahead: int) -> None:
+    """On tables without statistics. Control: without a limit all parties are read."""
     session = ([large.organization_id], [large.venue.session_id])
     nodes = large.plan(
         large.engine, waiting_statements.FIRST_PARTIES, (*session, look_ahead), measured=True
     )
-    of_each = max(1, look_ahead // 20)  # there are twenty lines
+    of_each = max(1, look_ahead // 20)  # there are twenty queues
     assert nodes[0]["Actual Rows"] == 20 * of_each
     assert touched(nodes) <= 20 * of_each + 20
     assert "waiting_place_in_line" in {node.get("Index Name") for node in nodes}
@@ -204,7 +204,7 @@ def test_only_the_first_of_each_line_are_read(large: Large, look_ahead: int) -> 
     assert touched(nodes) == CARTS
 
 
-def test_changed_lines_and_places_are_written_by_key(large: Large) -> None:
+def test_changed_queues_and_waiting_places_are_written_by_key(large: Large) -> None:
     organizations, ids = keys(
         large, f"SELECT organization_id, hold_id FROM waiting_place LIMIT {GROUP}"
     )

@@ -1,4 +1,4 @@
-"""Every index earns its place: each question that is asked of a large table finds its index."""
+"""Each query on a large table uses its index, and every index is documented."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,7 +29,7 @@ def body_of(large: Large, function: str) -> str:
     return str(row[0])
 
 
-def test_the_reaper_reads_only_what_is_due(analyzed: Large) -> None:
+def test_the_reaper_reads_only_due_holds(analyzed: Large) -> None:
     query = body_of(analyzed, "holdfast_due_holds").replace("row_limit", "100")
     query = query.replace("skipped_sessions", f"'{{{uuid4()}}}'::uuid[]")
     nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
@@ -39,10 +39,10 @@ def test_the_reaper_reads_only_what_is_due(analyzed: Large) -> None:
     assert touched(analyzed.plan(analyzed.owner, nobody, None, measured=True)) == 0
     slow = query.replace("statement_timestamp()", "clock_timestamp() - interval '1 year'")
     nodes = analyzed.plan(analyzed.owner, slow, None, measured=True)
-    assert touched(nodes) > 1000, "the control: this clock is never the condition of an index"
+    assert touched(nodes) > 1000, "control: clock_timestamp() can never be an index condition"
 
 
-def test_the_reaper_finds_the_next_that_is_due_at_once(analyzed: Large) -> None:
+def test_the_reaper_finds_the_next_due_hold_with_one_row(analyzed: Large) -> None:
     nodes = analyzed.plan(
         analyzed.owner, body_of(analyzed, "holdfast_seconds_until_due"), None, measured=True
     )
@@ -52,7 +52,7 @@ def test_the_reaper_finds_the_next_that_is_due_at_once(analyzed: Large) -> None:
 
 @pytest.mark.parametrize("kind", ["LIVE", "RECENT"])
 @pytest.mark.parametrize("name", ["HOLDS_BY_EMAIL", "HOLDS_BY_USER"])
-def test_what_a_person_could_pay_for_is_found_without_wading_through_others(
+def test_the_holds_a_person_could_pay_for_are_found_without_reading_others(
     analyzed: Large, kind: str, name: str
 ) -> None:
     is_by_email = name == "HOLDS_BY_EMAIL"
@@ -80,14 +80,14 @@ def test_what_a_person_could_pay_for_is_found_without_wading_through_others(
     assert touched(of_holds) <= HOLDS // 4000
 
 
-def test_the_promoter_reads_only_what_is_unsettled(analyzed: Large) -> None:
+def test_the_promoter_reads_only_unsettled_waitlists(analyzed: Large) -> None:
     query = body_of(analyzed, "holdfast_unsettled_sessions").replace("row_limit", "100")
     nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
     assert "waitlist_unsettled" in {node.get("Index Name") for node in nodes}
     assert touched(nodes) == 0
 
 
-def test_the_sweep_goes_from_session_to_session_and_not_through_their_lines(
+def test_the_sweep_reads_one_row_per_session(
     analyzed: Large,
 ) -> None:
     query = body_of(analyzed, "holdfast_waiting_sessions").replace("row_limit", "50")
@@ -98,7 +98,7 @@ def test_the_sweep_goes_from_session_to_session_and_not_through_their_lines(
     assert touched(nodes) <= 50
 
 
-def test_a_place_in_line_is_counted_by_its_index(analyzed: Large) -> None:
+def test_a_queue_position_is_counted_by_index(analyzed: Large) -> None:
     (organization_id,), (hold_id,) = keys(
         analyzed, "SELECT organization_id, hold_id FROM waiting_place ORDER BY since DESC LIMIT 1"
     )
@@ -107,14 +107,14 @@ def test_a_place_in_line_is_counted_by_its_index(analyzed: Large) -> None:
         analyzed.application, waiting_statements.POSITION, position, measured=True
     )
     assert nodes[0]["Actual Rows"] == 1
-    # Those of its line, and the lines of its session.
+    # The parties of its queue, and the queues of its session.
     assert touched(nodes) <= CARTS // 20
     used = analyzed.indexes(waiting_statements.POSITION, position)
     assert used == {"waiting_place_pkey", "waiting_place_in_line", "waiting_line_pkey"}
 
 
 @pytest.mark.parametrize("name", ["CART_HOLD", "LIVE_HOLDS_OF_CART"])
-def test_the_holds_of_a_cart_are_found_by_its_name(analyzed: Large, name: str) -> None:
+def test_the_holds_of_a_cart_are_found_by_its_token(analyzed: Large, name: str) -> None:
     query = getattr(statements, name)
     used = analyzed.indexes(query, (analyzed.organization_id, "cart7"))
     assert used & {"hold_by_cart", "hold_of_cart"}
@@ -124,7 +124,7 @@ def test_the_holds_of_a_cart_are_found_by_its_name(analyzed: Large, name: str) -
     assert touched(nodes) <= 2
 
 
-def test_the_pruner_reads_only_what_is_old(analyzed: Large) -> None:
+def test_the_pruner_reads_only_old_rows(analyzed: Large) -> None:
     query = body_of(analyzed, "holdfast_prune_answers")
     query = query.replace("kept_seconds", "3600").replace("row_limit", "100")
     nodes = analyzed.plan(analyzed.owner, query, None, measured=True)
@@ -140,15 +140,13 @@ def test_a_page_of_any_status_reads_about_a_page(
     only = HoldFilter(session_id=analyzed.venue.session_id if of_session else None, status=status)
     query, parameters = reader.list_query(analyzed.organization_id, only, PageRequest(20))
     nodes = analyzed.plan(analyzed.application, query, parameters, measured=True)
-    # Lapsed ones may all be read: there are few where a reaper is at work. Here are 5,000.
+    # All lapsed ones may be read: few exist while a reaper runs. Here are 5,000.
     has_lapsed = status in {HoldStatus.EXPIRED, HoldStatus.ACTIVE}
     assert touched(nodes) <= (LAPSED_SECONDS + 300 if has_lapsed else 100)
 
 
 @pytest.mark.parametrize("of_session", [False, True])
-def test_a_page_in_the_order_of_expiry_reads_about_a_page(
-    analyzed: Large, of_session: bool
-) -> None:
+def test_a_page_ordered_by_expiry_reads_about_a_page(analyzed: Large, of_session: bool) -> None:
     session_id = analyzed.venue.session_id if of_session else None
     query, parameters = reader.list_query(
         analyzed.organization_id,
@@ -158,11 +156,11 @@ def test_a_page_in_the_order_of_expiry_reads_about_a_page(
     )
     nodes = analyzed.plan(analyzed.application, query, parameters, measured=True)
     assert "hold_live_by_session" in {node.get("Index Name") for node in nodes}
-    # Where no session is named: one look at each of the organization's, whatever is held of it.
+    # Without a session, one lookup for each session of the organization.
     assert touched(nodes) <= (100 if of_session else SESSIONS + 100)
 
 
-def test_an_organization_with_few_holds_does_not_wade_through_those_of_others(
+def test_an_organization_with_few_holds_does_not_read_those_of_others(
     analyzed: Large,
 ) -> None:
     nobody = OrganizationId(uuid4())
@@ -184,7 +182,7 @@ def test_one_hold_is_found_by_its_id(analyzed: Large) -> None:
     assert used == {"hold_pkey", "hold_line_pkey", "seat_pkey", "waiting_place_pkey"}
 
 
-def test_lists_of_holds_find_their_index(analyzed: Large) -> None:
+def test_lists_of_holds_use_their_index(analyzed: Large) -> None:
     session_id = SessionId(analyzed.venue.session_id)
     email = EmailAddress("buyer7@example.com")
     assert listed(analyzed) == {"hold_by_creation"}
@@ -207,9 +205,7 @@ def test_lists_of_holds_find_their_index(analyzed: Large) -> None:
         ("status = 'expired' AND created_at > now() - interval '20 seconds'", "hold_by_creation"),
     ],
 )
-def test_what_operators_ask_of_holds_finds_its_index(
-    analyzed: Large, question: str, index: str
-) -> None:
+def test_queries_of_operators_use_their_index(analyzed: Large, question: str, index: str) -> None:
     query = f"SELECT * FROM hold WHERE organization_id = %(organization)s AND {question}"
     parameters = {
         "organization": OrganizationId(analyzed.organization_id),
@@ -218,7 +214,7 @@ def test_what_operators_ask_of_holds_finds_its_index(
     assert index in analyzed.indexes(query, parameters)
 
 
-def test_the_document_names_every_index_there_is(analyzed: Large) -> None:
+def test_every_index_is_documented(analyzed: Large) -> None:
     from pathlib import Path
 
     text = (Path(__file__).parents[2] / "docs" / "indexes.md").read_text()

@@ -1,5 +1,5 @@
-"""A connection that lost its SET ROLE sees nothing, whichever login it has; and nobody serves with
-a login that row-level security does not bind."""
+"""A connection that lost its SET ROLE sees nothing, whatever its login; and no server starts with a
+login that bypasses row-level security."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -32,7 +32,7 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 @pytest.fixture(scope="module")
 def sale(databases: DatabaseFactory) -> Iterator[tuple[PostgresWorld, Venue]]:
-    """A hold and all that comes with it."""
+    """A hold with all its rows."""
     with closing(PostgresWorld(databases.fresh())) as world:
         engine = Admission(world.store)
         engine.start()
@@ -52,8 +52,8 @@ def organization_id(sale: tuple[PostgresWorld, Venue]) -> OrganizationId:
     return sale[1].organization_id
 
 
-def unannounced(url: str) -> str:
-    """The owner's address, without what the tests say to look at the rows."""
+def without_owner_setting(url: str) -> str:
+    """The owner's URL, without the option that lets tests read rows."""
     return f"{url}?options=-c%20holdfast.owner%3Doff"
 
 
@@ -66,9 +66,9 @@ def seen(connection: Connection) -> dict[str, object]:
     return counts
 
 
-def test_an_owner_who_does_not_say_so_sees_nothing(url: str) -> None:
-    """The control: who says so sees it all."""
-    with psycopg.connect(unannounced(url), autocommit=True) as connection:
+def test_the_owner_sees_nothing_without_its_setting(url: str) -> None:
+    """Control: with the setting the owner sees everything."""
+    with psycopg.connect(without_owner_setting(url), autocommit=True) as connection:
         assert set(seen(connection).values()) == {0}
         assert connection.execute("UPDATE pool SET held = 0").rowcount == 0
         assert connection.execute("DELETE FROM hold").rowcount == 0
@@ -81,15 +81,15 @@ def test_an_owner_who_does_not_say_so_sees_nothing(url: str) -> None:
         assert counts["hold"] == counts["organization"] == 1
 
 
-def test_an_owner_who_lost_the_role_calls_no_function_around_it(url: str) -> None:
-    """The control: in the role that may, the same functions see rows."""
+def test_functions_see_nothing_without_the_role(url: str) -> None:
+    """Control: in the right role the same functions see rows."""
     questions = (
         "SELECT count(*) FROM holdfast_unpublished(%s::smallint, 10, 100000)",
         "SELECT coalesce(holdfast_seconds_until_due() > 0, false)::integer + 0 * %s",
     )
     found = {}
     for role in ("none", "holdfast_app"):
-        with psycopg.connect(unannounced(url), autocommit=True) as connection:
+        with psycopg.connect(without_owner_setting(url), autocommit=True) as connection:
             connection.execute(f"SET ROLE {role}".encode())
             found[role] = [
                 sum(
@@ -103,10 +103,10 @@ def test_an_owner_who_lost_the_role_calls_no_function_around_it(url: str) -> Non
     assert min(found["holdfast_app"]) > 0
 
 
-def test_a_member_of_the_operators_sees_nothing_before_it_becomes_one(
+def test_a_member_of_the_operator_role_sees_nothing_before_set_role(
     url: str, databases: DatabaseFactory
 ) -> None:
-    """Even a login that inherits: the policy asks who is reading."""
+    """Even for a login with INHERIT, since the policy checks the current role."""
     login = f"inheriting_{uuid4().hex[:8]}"
     with psycopg.connect(databases.postgres.superuser_url, autocommit=True) as superuser:
         superuser.execute(
@@ -120,7 +120,7 @@ def test_a_member_of_the_operators_sees_nothing_before_it_becomes_one(
     assert login_problem(address) == "inherits the rights of holdfast_operator: make it NOINHERIT"
 
 
-def test_the_login_that_serves_has_no_right_of_its_own(
+def test_the_server_login_has_no_privileges_of_its_own(
     url: str, organization_id: OrganizationId
 ) -> None:
     with psycopg.connect(server_url(url), autocommit=True) as connection:
@@ -129,14 +129,14 @@ def test_the_login_that_serves_has_no_right_of_its_own(
             connection.execute("SELECT count(*) FROM hold")
 
 
-def test_a_reader_whose_role_is_lost_reads_nothing(
+def test_a_reader_that_lost_its_role_reads_nothing(
     url: str, organization_id: OrganizationId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if a pooler had handed out another connection: every setting is gone. The control: with
-    the rows of the owner unguarded, as they were, the foreign hold shows."""
+    """As if a pooler had handed out another connection without our settings. Control: without FORCE
+    ROW LEVEL SECURITY the foreign hold is visible."""
     monkeypatch.setattr(connecting, "_SESSION_SETTINGS", "SET TIME ZONE 'UTC'")
     query = "SELECT count(*) FROM hold WHERE organization_id = %s"
-    with closing(Database(unannounced(url))) as database:
+    with closing(Database(without_owner_setting(url))) as database:
         database.open()
         stranger = OrganizationId(uuid4())
         with database.transaction(stranger) as connection:
@@ -144,30 +144,30 @@ def test_a_reader_whose_role_is_lost_reads_nothing(
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute("ALTER TABLE hold NO FORCE ROW LEVEL SECURITY")
         try:
-            with psycopg.connect(unannounced(url)) as connection:
+            with psycopg.connect(without_owner_setting(url)) as connection:
                 assert connection.execute(query, [organization_id]).fetchone() == (1,)
         finally:
             owner.execute("ALTER TABLE hold FORCE ROW LEVEL SECURITY")
 
 
-def test_what_the_owner_does_for_us_says_so(url: str) -> None:
+def test_owner_commands_and_functions_apply_the_owner_setting(url: str) -> None:
     made = OrganizationId(uuid4())
-    PostgresOrganizations(unannounced(url)).create(made, "Made by the owner", [])
+    PostgresOrganizations(without_owner_setting(url)).create(made, "Made by the owner", [])
     assert rows(url, "SELECT name FROM organization WHERE id = %s", made) == [
         ("Made by the owner",)
     ]
-    migrate(Settings(database_url=unannounced(url)), report=lambda _: None)
+    migrate(Settings(database_url=without_owner_setting(url)), report=lambda _: None)
     with closing(Database(server_url(url))) as database:
         database.open()
         assert PostgresHolds(database).seconds_until_due() is not None
         with database.transaction() as connection:
-            told = "SELECT waiting FROM holdfast_relay_lag(%s, 10)"
-            assert connection.execute(told, [PARTITIONS]).fetchone() == (1,)
+            query = "SELECT waiting FROM holdfast_relay_lag(%s, 10)"
+            assert connection.execute(query, [PARTITIONS]).fetchone() == (1,)
 
 
 @pytest.mark.parametrize("kept_seconds", [0, -1, 3600])
 def test_nothing_younger_than_a_day_is_ever_pruned(url: str, kept_seconds: int) -> None:
-    """Whoever asks. The control: what is older than that goes at once."""
+    """Whatever retention is requested. Control: older rows are deleted at once."""
     age = "UPDATE idempotency SET created_at = created_at - %s * interval '1 hour'"
     with closing(Database(server_url(url))) as database, psycopg.connect(url) as owner:
         database.open()
@@ -188,7 +188,7 @@ def test_nothing_younger_than_a_day_is_ever_pruned(url: str, kept_seconds: int) 
         owner.execute(age, [-23])
 
 
-def test_a_server_refuses_a_login_that_is_not_bound(url: str, databases: DatabaseFactory) -> None:
+def test_a_server_refuses_an_unsafe_login(url: str, databases: DatabaseFactory) -> None:
     superuser = databases.postgres.superuser_url.rpartition("/")[0] + "/" + url.rpartition("/")[2]
     bypassing = f"bypassing_{uuid4().hex[:8]}"
     with psycopg.connect(superuser, autocommit=True) as connection:
@@ -202,12 +202,12 @@ def test_a_server_refuses_a_login_that_is_not_bound(url: str, databases: Databas
         with pytest.raises(SettingsError, match=problem):
             refuse_unsafe_login(Settings(database_url=address))
     refuse_unsafe_login(Settings(database_url=server_url(url)))
-    # A server starts without its database, and waits for it.
+    # A server starts without its database and waits for it.
     refuse_unsafe_login(Settings(database_url="postgresql://nobody@127.0.0.1:1/none"))
 
 
 @pytest.mark.parametrize("part", [[], ["--api"], ["--pages"]])
-def test_serve_says_why_it_does_not_start(url: str, part: list[str]) -> None:
+def test_serve_reports_why_it_does_not_start(url: str, part: list[str]) -> None:
     ended = run_command(
         "serve", *part, DATABASE_URL=url, HOLDFAST_PORT=str(free_port()), HOLDFAST_HOST="127.0.0.1"
     )

@@ -1,4 +1,4 @@
-"""The models mirror the tables that the SQL makes, and Django finds nothing to alter."""
+"""The models mirror the tables that the SQL creates, and Django finds nothing to alter."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -42,9 +42,9 @@ MODELS = (
     "WaitingPlace",
     "Waitlist",
 )
-# No page shows these, so there are no models of them.
+# No page shows these, so they have no models.
 WITHOUT_A_MODEL = {"idempotency", "inbox", "fact_horizon", "promoter_lease"}
-# The role of the admin pages may not read these, so the models do not know them.
+# The role of the admin pages may not read these columns, so the models omit them.
 LEFT_OUT = {
     ("api_key", "secret_hash"),
     ("ticket", "code"),
@@ -97,7 +97,7 @@ def test_a_model_has_the_columns_of_its_table(owner: psycopg.Connection[Any], na
     assert in_model == in_database
 
 
-def test_every_table_has_a_model_but_those_that_no_page_shows(
+def test_every_table_that_a_page_shows_has_a_model(
     owner: psycopg.Connection[Any],
 ) -> None:
     models = list(apps.get_app_config("holdfast").get_models())
@@ -108,8 +108,8 @@ def test_every_table_has_a_model_but_those_that_no_page_shows(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_relations_lead_to_the_primary_key(owner: psycopg.Connection[Any], name: str) -> None:
-    """They join on the organization and the id, so that the database can use its index."""
+def test_relations_join_on_the_primary_key(owner: psycopg.Connection[Any], name: str) -> None:
+    """They join on organization and id, so the database can use its index."""
     for field in apps.get_model("holdfast", name)._meta.get_fields():
         if isinstance(field, models.ForeignObject) and not isinstance(field, models.ForeignKey):
             table = field.remote_field.model._meta.db_table
@@ -118,11 +118,11 @@ def test_relations_lead_to_the_primary_key(owner: psycopg.Connection[Any], name:
 
 
 def test_django_finds_nothing_to_migrate(owner: psycopg.Connection[Any]) -> None:
-    """It would leave with a status of 1."""
+    """Otherwise it would exit with status 1."""
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
 
 
-def test_operators_may_read_and_nothing_else(owner: psycopg.Connection[Any]) -> None:
+def test_operators_can_only_read(owner: psycopg.Connection[Any]) -> None:
     granted = "SELECT has_table_privilege('holdfast_operator', %s, %s)"
     for (table,) in owner.execute(OUR_TABLES).fetchall():
         for right in ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"):
@@ -136,25 +136,25 @@ def test_operators_may_read_and_nothing_else(owner: psycopg.Connection[Any]) -> 
         assert owner.execute(column, left_out).fetchone() == (False,), left_out
 
 
-def test_migrating_again_is_harmless(database_url: str) -> None:
-    said: list[str] = []
+def test_migrating_again_changes_nothing(database_url: str) -> None:
+    report: list[str] = []
     with psycopg.connect(database_url, autocommit=True) as connection:
         before = connection.execute("SELECT id, name FROM django_migrations").fetchall()
         for _ in range(2):
-            migrate(Settings(database_url=database_url), report=said.append)
+            migrate(Settings(database_url=database_url), report=report.append)
         after = connection.execute("SELECT id, name FROM django_migrations").fetchall()
     assert after == before
-    assert said == ["The database is up to date."] * 2
+    assert report == ["The database is up to date."] * 2
 
 
 def test_only_one_process_migrates_at_a_time(database_url: str) -> None:
-    said: list[str] = []
+    report: list[str] = []
     with psycopg.connect(database_url, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(%s)", [database._MIGRATION_LOCK])
         with pytest.raises(MigrationBusy):
-            migrate(Settings(database_url=database_url), report=said.append, wait_seconds=0.3)
-    assert said == ["Another process is migrating the database; waiting for it."]
-    migrate(Settings(database_url=database_url), report=said.append, wait_seconds=5)
+            migrate(Settings(database_url=database_url), report=report.append, wait_seconds=0.3)
+    assert report == ["Another process is migrating the database; waiting for it."]
+    migrate(Settings(database_url=database_url), report=report.append, wait_seconds=5)
 
 
 def test_migrating_needs_a_database() -> None:
@@ -175,7 +175,7 @@ def test_migrating_back_leaves_nothing_behind(fresh_database_url: str) -> None:
         assert connection.execute(OUR_TABLES).fetchall() == []
         left = "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
         assert connection.execute(left).fetchone() == (0,)
-    said: list[str] = []
-    migrate(Settings(database_url=fresh_database_url), report=said.append)
+    report: list[str] = []
+    migrate(Settings(database_url=fresh_database_url), report=report.append)
     count = len(list(Path(migrations.__file__).parent.glob("0*.py")))
-    assert said == [f"Applying {count} database migrations.", "The database is up to date."]
+    assert report == [f"Applying {count} database migrations.", "The database is up to date."]

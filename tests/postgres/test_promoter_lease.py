@@ -1,4 +1,4 @@
-"""One promoter at a time, over all processes that share a database."""
+"""One promoter at a time, across all processes that share a database."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -55,7 +55,7 @@ def end_lease(url: str) -> None:
         owner.execute("UPDATE promoter_lease SET held_until = now()")
 
 
-def test_several_processes_look_at_each_waitlist_once(
+def test_several_processes_examine_each_waitlist_once(
     holds: PostgresHolds, fresh_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waitlist, "SWEEP_SECONDS", 0.0)
@@ -63,17 +63,17 @@ def test_several_processes_look_at_each_waitlist_once(
     promoters = [Promoter(holds, engine) for _ in range(3)]
     for promoter in promoters:
         promoter.tend(1.0)
-    assert len(engine.asked) == SESSIONS_PER_RUN, "a few in each turn, of one promoter"
+    assert len(engine.asked) == SESSIONS_PER_RUN, "one promoter examines a few each turn"
     end_lease(fresh_database_url)
     promoters[1].tend(1.0)
-    assert len(set(engine.asked)) == len(engine.asked) == SESSIONS, "the next one goes on"
+    assert len(set(engine.asked)) == len(engine.asked) == SESSIONS, "the next promoter continues"
     for promoter in (promoters[0], promoters[2]):
         promoter.tend(1.0)
         assert not promoter.sweep()
     assert len(engine.asked) == SESSIONS
 
 
-def test_a_round_is_followed_by_a_pause(holds: PostgresHolds) -> None:
+def test_a_sweep_is_followed_by_a_pause(holds: PostgresHolds) -> None:
     engine = CountingEngine()
     promoter = Promoter(holds, engine)
     for _ in range(5):
@@ -91,9 +91,7 @@ def test_only_one_of_many_promoters_gets_the_lease(
         assert sum(turn is not None for turn in turns) == 1
 
 
-def test_the_holder_of_the_lease_keeps_it_by_asking(
-    holds: PostgresHolds, fresh_database_url: str
-) -> None:
+def test_the_lease_is_renewed_by_its_holder(holds: PostgresHolds, fresh_database_url: str) -> None:
     first, second = uuid4(), uuid4()
     with psycopg.connect(fresh_database_url, autocommit=True) as owner:
         assert holds.promoter_turn(first) is not None

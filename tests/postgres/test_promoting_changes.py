@@ -1,4 +1,4 @@
-"""Changes of the catalog that free places, or end the sale, with people on the waitlist."""
+"""Catalog changes that free places or end the sale while people wait."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ from tests.support.auditing import assert_sound
 
 
 class SoldOut:
-    """A floor for two and a row of two seats, of which all are held, and the lines behind them."""
+    """A floor for two and a row of two seats, all held, and the waitlist behind them."""
 
     def __init__(self, world: PostgresWorld, engine: Admission, database: Database) -> None:
         self.world, self.engine = world, engine
@@ -85,7 +85,7 @@ def sold_out(fresh_world: PostgresWorld, fresh_engine: Admission) -> Iterator[So
     assert_sound(fresh_world.url, 60)
 
 
-def test_a_larger_pool_goes_to_those_who_wait_in_their_order(sold_out: SoldOut) -> None:
+def test_a_larger_pool_promotes_the_waitlist_in_order(sold_out: SoldOut) -> None:
     first, second, third = (sold_out.wait("standing", 2) for _ in range(3))
     sold_out.resize_floor(6)
     promoted = [sold_out.status(hold) for hold in (first, second, third)]
@@ -94,7 +94,7 @@ def test_a_larger_pool_goes_to_those_who_wait_in_their_order(sold_out: SoldOut) 
     assert sold_out.is_settled()
 
 
-def test_what_is_left_after_one_transactions_share_is_the_promoters(sold_out: SoldOut) -> None:
+def test_promotions_beyond_one_transaction_are_left_to_the_promoter(sold_out: SoldOut) -> None:
     for _ in range(PROMOTIONS_MAX + 1):
         sold_out.wait("standing", 1)
     floor = sold_out.venue.pools["floor"]
@@ -123,7 +123,7 @@ def test_the_promoter_follows_a_change_whose_server_died_after_the_commit(
     assert sold_out.is_settled()
 
 
-def test_new_seats_go_to_those_who_wait_for_seats(sold_out: SoldOut) -> None:
+def test_new_seats_go_to_parties_waiting_for_seats(sold_out: SoldOut) -> None:
     hold = sold_out.wait("seat", 2)
     venue = sold_out.venue
     source = Source(1, "line 1")
@@ -134,7 +134,7 @@ def test_new_seats_go_to_those_who_wait_for_seats(sold_out: SoldOut) -> None:
     assert [(seat.row, seat.number) for seat in promoted.seats] == [("B", "1"), ("B", "2")]
 
 
-def test_a_cancelled_event_ends_its_lines(sold_out: SoldOut) -> None:
+def test_a_cancelled_event_cancels_its_waitlist(sold_out: SoldOut) -> None:
     holds = [sold_out.wait("standing", 1), sold_out.wait("seat", 1)]
     cancelled = SaleChange(status=EventStatus.CANCELLED)
     sold_out.office.change_event(sold_out.event_id(), None, None, cancelled)
@@ -149,7 +149,7 @@ def test_a_new_name_of_an_event_leaves_its_waitlists_alone(sold_out: SoldOut) ->
     assert sold_out.is_settled()
 
 
-def test_a_change_that_is_refused_promotes_nobody(sold_out: SoldOut) -> None:
+def test_a_refused_change_promotes_nobody(sold_out: SoldOut) -> None:
     hold = sold_out.wait("standing", 1)
     answer = sold_out.office.change_pool(sold_out.venue.pools["floor"], None, 1)
     assert isinstance(answer.outcome, Refusal)
@@ -160,7 +160,7 @@ def test_a_change_that_is_refused_promotes_nobody(sold_out: SoldOut) -> None:
 @pytest.mark.parametrize(
     ("ticket_type", "pools"), [("standing", ("lawn",)), ("seat", ("lawn",)), ("standing", ())]
 )
-def test_what_somebody_waits_for_is_not_drawn_from_elsewhere(
+def test_the_pools_of_a_type_cannot_change_while_people_wait_for_it(
     sold_out: SoldOut, ticket_type: str, pools: tuple[str, ...]
 ) -> None:
     hold = sold_out.wait(ticket_type, 1)
@@ -172,7 +172,7 @@ def test_what_somebody_waits_for_is_not_drawn_from_elsewhere(
     assert not isinstance(sold_out.draw(ticket_type, "lawn"), Refusal)
 
 
-def test_the_same_pools_or_those_of_another_type_are_no_such_change(sold_out: SoldOut) -> None:
+def test_unchanged_pools_and_pools_of_other_types_are_accepted(sold_out: SoldOut) -> None:
     sold_out.wait("standing", 1)
     assert not isinstance(sold_out.draw("standing", "floor"), Refusal)
     assert not isinstance(sold_out.draw("seat", "lawn"), Refusal)

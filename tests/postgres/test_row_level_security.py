@@ -1,5 +1,5 @@
-"""Behind every filter of the application stands the database: with the filters taken away, a
-tenant still sees nothing of another."""
+"""Row-level security backs up every filter of the application: without the filters, an organization
+still sees nothing of another."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -52,8 +52,8 @@ READABLE = tuple(table for table in TABLES if table != "api_key")
 
 
 class Neighbours:
-    """Two organizations on a database of their own, each with a hall, a hold, an order that a
-    message told of, and somebody who waits."""
+    """Two organizations in their own database, each with a hall, a hold, an order from a message,
+    and a waiting party."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -88,7 +88,7 @@ class Neighbours:
         return outcome.order
 
     def _let_wait(self, hold: Hold) -> None:
-        """A line and a place in it, as far as the tables are concerned."""
+        """Insert a queue and a place in it."""
         line_id = uuid4()
         with psycopg.connect(self.url) as owner:
             owner.execute(
@@ -106,8 +106,8 @@ class Neighbours:
         connecting.configure_reader(connection)
         return connection
 
-    def open_the_door(self) -> None:
-        """The control: without row-level security the missing filters show."""
+    def disable_row_security(self) -> None:
+        """Control: without row-level security the missing filters show."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             for table in (*TABLES, "organization"):
                 connection.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY".encode())
@@ -121,7 +121,7 @@ def neighbours(fresh_database_url: str) -> Iterator[Neighbours]:
     made.world.close()
 
 
-def test_every_table_with_an_organization_is_guarded(neighbours: Neighbours) -> None:
+def test_every_table_with_an_organization_has_row_level_security(neighbours: Neighbours) -> None:
     with psycopg.connect(neighbours.url) as connection:
         rows = connection.execute(
             "SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity FROM pg_class c"
@@ -132,7 +132,7 @@ def test_every_table_with_an_organization_is_guarded(neighbours: Neighbours) -> 
     assert all(is_guarded for _, is_guarded in rows)
 
 
-def test_the_application_owns_nothing_and_cannot_step_around(neighbours: Neighbours) -> None:
+def test_the_application_owns_nothing_and_cannot_bypass_it(neighbours: Neighbours) -> None:
     with neighbours.app_connection() as connection:
         row = connection.execute(
             "SELECT rolsuper, rolbypassrls, (SELECT count(*) FROM pg_class WHERE relowner = r.oid)"
@@ -153,7 +153,7 @@ def test_without_an_organization_nothing_is_seen(
             assert row == (0,), table
 
 
-def test_an_organization_sees_only_itself(neighbours: Neighbours) -> None:
+def test_an_organization_sees_only_its_own_rows(neighbours: Neighbours) -> None:
     with neighbours.app_connection() as connection:
         connecting.begin(connection, [neighbours.mine.organization_id])
         for table in READABLE:
@@ -163,7 +163,7 @@ def test_an_organization_sees_only_itself(neighbours: Neighbours) -> None:
         assert connection.execute("SELECT count(*) FROM hold").fetchone() == (2,)
 
 
-def test_nothing_can_be_written_for_another(neighbours: Neighbours) -> None:
+def test_nothing_can_be_written_for_another_organization(neighbours: Neighbours) -> None:
     with neighbours.app_connection() as connection:
         connecting.begin(connection, [neighbours.mine.organization_id])
         changed = connection.execute("UPDATE pool SET held = 0")
@@ -189,8 +189,8 @@ ORDERING = {
 
 
 @pytest.mark.parametrize("table", ORDERING)
-def test_no_order_can_be_made_for_another(neighbours: Neighbours, table: str) -> None:
-    """The control: for oneself the very same is allowed."""
+def test_no_order_can_be_made_for_another_organization(neighbours: Neighbours, table: str) -> None:
+    """Control: for the own organization the same statement is allowed."""
     statement = f"INSERT INTO {table} VALUES {ORDERING[table]}"
     with neighbours.app_connection() as connection:
         connecting.begin(connection, [neighbours.mine.organization_id])
@@ -229,7 +229,7 @@ def test_no_order_can_be_made_for_another(neighbours: Neighbours, table: str) ->
         "SELECT secret_hash FROM api_key",
     ],
 )
-def test_what_the_application_may_not_do_at_all(neighbours: Neighbours, statement: str) -> None:
+def test_the_application_lacks_these_privileges(neighbours: Neighbours, statement: str) -> None:
     with neighbours.app_connection() as connection:
         connecting.begin(connection, [neighbours.mine.organization_id])
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -240,7 +240,7 @@ def test_what_the_application_may_not_do_at_all(neighbours: Neighbours, statemen
     "statement",
     ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "TRUNCATE audit"],
 )
-def test_not_even_the_owner_changes_the_audit(neighbours: Neighbours, statement: str) -> None:
+def test_not_even_the_owner_can_change_the_audit(neighbours: Neighbours, statement: str) -> None:
     with psycopg.connect(neighbours.url, autocommit=True) as owner:
         before = owner.execute("SELECT * FROM audit ORDER BY seq").fetchall()
         assert before
@@ -249,7 +249,7 @@ def test_not_even_the_owner_changes_the_audit(neighbours: Neighbours, statement:
         assert owner.execute("SELECT * FROM audit ORDER BY seq").fetchall() == before
 
 
-def test_operators_see_the_tickets_of_all_but_nobodys_code_or_name(neighbours: Neighbours) -> None:
+def test_operators_see_all_tickets_but_no_codes_or_names(neighbours: Neighbours) -> None:
     with psycopg.connect(neighbours.url, autocommit=True) as operator:
         operator.execute("SET ROLE holdfast_operator")
         seen = {row[0] for row in operator.execute("SELECT DISTINCT order_id FROM ticket")}
@@ -260,7 +260,7 @@ def test_operators_see_the_tickets_of_all_but_nobodys_code_or_name(neighbours: N
 
 
 def _without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the organization out of what the application asks."""
+    """Remove the organization from the application's queries."""
     monkeypatch.setattr(
         hold_statements,
         "SELECT_HOLD",
@@ -281,12 +281,12 @@ def _without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
-def test_reading_without_filters(
+def test_reading_holds_without_filters_shows_only_your_own(
     neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
 ) -> None:
     _without_filters(monkeypatch)
     if not is_guarded:
-        neighbours.open_the_door()
+        neighbours.disable_row_security()
     database = Database(neighbours.url)
     database.open()
     holds = PostgresHolds(database)
@@ -295,12 +295,12 @@ def test_reading_without_filters(
     listed = holds.holds(me, HoldFilter(status=HoldStatus.CANCELLED), PageRequest()).items
     database.close()
     assert (found is None) is is_guarded
-    # Without any filter the list shows whatever the database lets through.
+    # Without a filter the list has every row that the database lets through.
     assert len(listed) == (2 if is_guarded else 4)
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
-def test_reading_orders_without_filters(
+def test_reading_orders_without_filters_shows_only_your_own(
     neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
 ) -> None:
     for name, alias in (("ORDER", "o."), ("CHECKOUT", ""), ("HOLDS", "h.")):
@@ -309,7 +309,7 @@ def test_reading_orders_without_filters(
         assert bare != filtered
         monkeypatch.setattr(order_statements, name, bare)
     if not is_guarded:
-        neighbours.open_the_door()
+        neighbours.disable_row_security()
     me, theirs = neighbours.mine.organization_id, neighbours.their_order
     assert theirs.checkout_id is not None
     database = Database(neighbours.url)
@@ -323,11 +323,11 @@ def test_reading_orders_without_filters(
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
-def test_changing_without_filters(
+def test_a_foreign_hold_cannot_be_released_without_filters(
     neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
 ) -> None:
-    """Releasing a neighbour's hold. The control needs the domain's own check to be fooled too: a
-    hold is looked up by organization and id, so the row is given out as mine."""
+    """Release a neighbour's hold. The control must also deceive the domain's check by organization
+    and id, so the row is returned as mine."""
     _without_filters(monkeypatch)
     for name in ("SURVEY_HOLDS", "LOCK_HOLDS"):
         given_out = getattr(statements, name).replace(
@@ -335,7 +335,7 @@ def test_changing_without_filters(
         )
         monkeypatch.setattr(statements, name, given_out)
     if not is_guarded:
-        neighbours.open_the_door()
+        neighbours.disable_row_security()
     command = neighbours.mine.release(neighbours.their_hold.id)
     outcome = neighbours.engine.submit(command).result(60).outcome
     if is_guarded:
@@ -347,11 +347,11 @@ def test_changing_without_filters(
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
-def test_taking_a_seat_without_filters(
+def test_a_foreign_seat_cannot_be_taken_without_filters(
     neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch, is_guarded: bool
 ) -> None:
-    """Asking for a neighbour's seat as if it were in one's own session. In the control the row is
-    given out as mine, so that only the database could have stopped it."""
+    """Request a neighbour's seat as if it were in my session. In the control the row is returned as
+    mine, so only the database could stop it."""
     for name in ("LOCK_SEATS", "EXISTING_SEATS"):
         filtered = getattr(statements, name)
         bare = filtered.replace("organization_id = wanted.organization_id AND id", "id")
@@ -363,7 +363,7 @@ def test_taking_a_seat_without_filters(
         assert bare != filtered
         monkeypatch.setattr(statements, name, bare)
     if not is_guarded:
-        neighbours.open_the_door()
+        neighbours.disable_row_security()
     theirs = neighbours.theirs.these("Stalls A 2")
     outcome = neighbours.engine.submit(neighbours.mine.place(theirs)).result(60).outcome
     if is_guarded:

@@ -1,4 +1,4 @@
-"""What PostgreSQL itself refuses, should the code above it ever be wrong."""
+"""Constraints of PostgreSQL that hold even if the code above is wrong."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from tests.support.patience import PATIENT
 
 @pytest.fixture(scope="module")
 def url(databases: DatabaseFactory) -> Iterator[str]:
-    """One seat is held, one is free."""
+    """A database with one held and one free seat."""
     world = PostgresWorld(databases.fresh())
     engine = Admission(world.store, PATIENT)
     engine.start()
@@ -43,14 +43,14 @@ def url(databases: DatabaseFactory) -> Iterator[str]:
         "UPDATE event SET sale_starts_at = now(), sale_ends_at = now()",
     ],
 )
-def test_a_state_that_cannot_be_is_refused(url: str, change: str) -> None:
+def test_an_impossible_state_is_refused(url: str, change: str) -> None:
     with psycopg.connect(url) as connection, pytest.raises(psycopg.errors.CheckViolation):
         connection.execute(change.encode())
 
 
 @pytest.mark.parametrize("of_seat", [True, False])
-def test_a_fact_happens_once(url: str, of_seat: bool) -> None:
-    """Also where there is no seat, or no hold: nothing is no reason to happen twice."""
+def test_a_fact_cannot_be_inserted_twice(url: str, of_seat: bool) -> None:
+    """Also without a seat or a hold: NULLs count as equal."""
     which = "IS NOT NULL" if of_seat else "IS NULL"
     again = (
         "INSERT INTO outbox (organization_id, event_id, hold_id, seat_id, version, type,"

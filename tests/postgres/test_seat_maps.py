@@ -1,4 +1,4 @@
-"""The seat maps that a process keeps in memory: what they may remember, and what they must not."""
+"""The seat maps that a process caches: what they may keep, and what they must not."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ class Followed:
             self.block(connection, name)
 
     def add_row(self, row: str) -> None:
-        """A copy of row A, as an import would add it."""
+        """Add a copy of row A, as an import would."""
         with self.connect() as connection:
             connection.execute(
                 "INSERT INTO seat (organization_id, id, session_id, block_id, row_name, row_rank,"
@@ -89,12 +89,12 @@ def hall(database_url: str) -> Iterator[Followed]:
     world.close()
 
 
-def test_a_map_with_unknown_seats_is_read_again_and_loses_nothing(hall: Followed) -> None:
+def test_a_map_with_unknown_seats_is_read_again(hall: Followed) -> None:
     hall.blocked_by_another(ROW[0])
     hall.add_row("B")
     hall.blocked_by_another(ROW[1])
     assert hall.follow() is None
-    assert hall.follow() is None, "it stays unusable until it has been read again"
+    assert hall.follow() is None, "it was used before it was read again"
     hall.load()
     seating = hall.follow()
     assert seating is not None
@@ -103,8 +103,8 @@ def test_a_map_with_unknown_seats_is_read_again_and_loses_nothing(hall: Followed
 
 
 def lose_own_rows(hall: Followed) -> set[str]:
-    """What the process sees after a group of its own has taken a seat, while somebody else's
-    transaction, younger than the group's, ended in between."""
+    """The free seats after a group of this process took one, while a younger transaction of another
+    process ended in between."""
     hall.blocked_by_another(ROW[0])
     with hall.connect() as group:
         group.execute("SELECT pg_current_xact_id()")
@@ -115,7 +115,7 @@ def lose_own_rows(hall: Followed) -> set[str]:
     return hall.free()
 
 
-def test_what_the_own_group_writes_is_seen_afterwards(hall: Followed) -> None:
+def test_writes_of_the_own_group_are_seen_afterwards(hall: Followed) -> None:
     assert lose_own_rows(hall) == set(ROW[4:])
 
 
@@ -129,7 +129,7 @@ def test_control_a_snapshot_of_the_group_hides_its_own_writes(
     assert ROW[2] in lose_own_rows(hall)
 
 
-def test_a_map_that_was_read_by_a_writer_is_not_kept(hall: Followed) -> None:
+def test_a_map_read_by_a_writer_is_not_kept(hall: Followed) -> None:
     hall.maps = SeatMaps()
     with hall.connect() as writer:
         hall.block(writer, ROW[0])
@@ -139,7 +139,7 @@ def test_a_map_that_was_read_by_a_writer_is_not_kept(hall: Followed) -> None:
 
 @dataclass
 class SlowConnection:
-    """Its answers are there, and arrive only when they are let through."""
+    """Its answers arrive only when let through."""
 
     inner: psycopg.Connection[tuple[Any, ...]]
     asked: threading.Event = field(default_factory=threading.Event)
@@ -151,13 +151,13 @@ class SlowConnection:
     def execute(self, query: str, *parameters: Any) -> Any:
         result = self.inner.execute(query.encode(), *parameters)
         if query == statements.NOW:
-            self.inner.execute("SELECT").fetchone()  # what was asked has been answered
+            self.inner.execute("SELECT").fetchone()  # the query has been answered
             self.asked.set()
             assert self.let_through.wait(60)
         return result
 
 
-def test_a_slow_lane_neither_keeps_others_waiting_nor_turns_the_map_back(hall: Followed) -> None:
+def test_a_slow_lane_neither_delays_others_nor_reverts_the_map(hall: Followed) -> None:
     hall.blocked_by_another(ROW[0])
     with hall.connect() as connection, ThreadPoolExecutor(1) as lane:
         slow = SlowConnection(connection)

@@ -1,4 +1,4 @@
-"""Those who wait, in their rows: places, lines, and who may touch them."""
+"""Rows of the waitlist: places, queues, and their locks."""
 
 from datetime import timedelta
 from typing import NoReturn
@@ -21,7 +21,7 @@ USER = Holder(EmailAddress("buyer@example.com"), "user-1")
 
 
 def three_waiting(rounds: Rounds) -> list[Hold]:
-    """Two for the floor, and between them one for floor and balcony."""
+    """Two parties for the floor, and between them one for floor and balcony."""
     with rounds.round() as only:
         start = only.now
         holds = [
@@ -42,7 +42,7 @@ def places_of(rounds: Rounds) -> int:
     return int(row[0])
 
 
-def test_lines_are_read_as_they_were_left(rounds: Rounds) -> None:
+def test_queues_are_read_back_unchanged(rounds: Rounds) -> None:
     first, both, last = three_waiting(rounds)
     with rounds.round() as after:
         waitlist = after.ledger.waitlists[rounds.session_key]
@@ -56,7 +56,7 @@ def test_lines_are_read_as_they_were_left(rounds: Rounds) -> None:
     assert rounds.world.pool(rounds.venue.pools["floor"]).held == 0
 
 
-def test_only_so_many_of_each_line_are_read(rounds: Rounds) -> None:
+def test_a_limited_number_of_parties_of_each_queue_is_read(rounds: Rounds) -> None:
     first, both, _ = three_waiting(rounds)
     with rounds.round(look_ahead=1) as after:
         waitlist = after.ledger.waitlists[rounds.session_key]
@@ -64,7 +64,7 @@ def test_only_so_many_of_each_line_are_read(rounds: Rounds) -> None:
         assert sum(line.waiting for line in waitlist.lines.values()) == 3
 
 
-def test_a_promoted_hold_has_its_places_and_no_place_in_line(rounds: Rounds) -> None:
+def test_a_promoted_hold_occupies_places_and_leaves_its_queue(rounds: Rounds) -> None:
     first, _, last = three_waiting(rounds)
     with rounds.round(first) as within:
         promoted = within.promote(first)
@@ -78,7 +78,7 @@ def test_a_promoted_hold_has_its_places_and_no_place_in_line(rounds: Rounds) -> 
         assert (line.waiting, line.served, line.first) == (1, 1, (last,))
 
 
-def test_an_empty_line_is_gone_and_may_open_again_in_the_same_group(rounds: Rounds) -> None:
+def test_an_empty_queue_is_removed_and_can_reopen_in_the_same_group(rounds: Rounds) -> None:
     with rounds.round() as before:
         hold = before.place(since=before.now)
         before.commit()
@@ -96,17 +96,17 @@ def test_an_empty_line_is_gone_and_may_open_again_in_the_same_group(rounds: Roun
     assert places_of(rounds) == 0
 
 
-def test_one_who_moves_in_the_line_has_one_place(rounds: Rounds) -> None:
+def test_a_hold_that_moves_in_its_queue_has_one_place(rounds: Rounds) -> None:
     first, both, last = three_waiting(rounds)
     with rounds.round(first) as within:
-        moved = within.pass_by(within.pass_by(within.pass_by(first)))
+        moved = within.move_back(within.move_back(within.move_back(first)))
         within.commit()
     assert places_of(rounds) == 3
     with rounds.round() as after:
         assert after.ledger.waitlists[rounds.session_key].in_order() == [both, last, moved]
 
 
-def test_whether_it_is_settled_is_written_by_itself(rounds: Rounds) -> None:
+def test_the_settled_flag_is_written_on_its_own(rounds: Rounds) -> None:
     database = Database(rounds.world.url)
     database.open()
     holds = PostgresHolds(database)
@@ -121,7 +121,7 @@ def test_whether_it_is_settled_is_written_by_itself(rounds: Rounds) -> None:
     database.close()
 
 
-def test_a_waitlist_that_somebody_else_has_locked_is_skipped(rounds: Rounds) -> None:
+def test_a_waitlist_locked_elsewhere_is_skipped(rounds: Rounds) -> None:
     waitlist = rounds.resource(ResourceKind.WAITLIST, rounds.venue.session_id)
     with rounds.round() as first:
         other = rounds.world.store.connect()
@@ -134,8 +134,8 @@ def test_a_waitlist_that_somebody_else_has_locked_is_skipped(rounds: Rounds) -> 
 
 
 @pytest.mark.parametrize("holder", [BUYER, USER])
-def test_all_that_a_person_holds_or_waits_for_is_counted(rounds: Rounds, holder: Holder) -> None:
-    """In one look with other people's, however often somebody is asked for."""
+def test_active_and_waiting_holds_of_a_person_are_counted(rounds: Rounds, holder: Holder) -> None:
+    """Together with other people's, and even if somebody is listed twice."""
     with rounds.round() as only:
         mine = [only.place(holder=holder, since=only.now) for _ in range(50)]
         mine += [only.place(holder=holder) for _ in range(3)]
@@ -152,22 +152,22 @@ def test_all_that_a_person_holds_or_waits_for_is_counted(rounds: Rounds, holder:
     assert ledger.holdings[rounds.session_key, nobody.key] == ()
 
 
-def test_the_look_ahead_sees_who_waits_where_places_may_be_freed(rounds: Rounds) -> None:
+def test_the_survey_reads_the_waitlist_where_places_may_be_freed(rounds: Rounds) -> None:
     nobody_yet = rounds.connection.survey(Needs(waitlists=frozenset({rounds.session_key})))
-    assert nobody_yet.waitlists == {}, "it keeps no line"
+    assert nobody_yet.waitlists == {}, "the waitlist is empty"
     holds = three_waiting(rounds)
     with psycopg.connect(rounds.world.url) as owner:
         owner.execute(
             "UPDATE session SET version = version + 1 WHERE id = %s", [rounds.venue.session_id]
         )
     with rounds.round():
-        pass  # the new version is noticed, and that somebody waits
+        pass  # the new version and the waiting party are noticed
     survey = rounds.connection.survey(Needs(holds=frozenset({holds[0].key})))
     assert survey.waitlists[rounds.session_key].in_order() == holds
     assert survey.lined == {rounds.session_key}
 
 
-def test_a_known_session_is_not_looked_at_though_people_may_wait_there(
+def test_a_cached_session_is_not_read_again_though_people_may_wait(
     rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     three_waiting(rounds)
@@ -185,8 +185,8 @@ def test_a_known_session_is_not_looked_at_though_people_may_wait_there(
         rounds.connection.survey(Needs(waitlists=frozenset({rounds.session_key})))
 
 
-def test_facts_of_one_who_waited_never_come_before_those_that_were_told(rounds: Rounds) -> None:
-    """Nobody locks the holds that wait: the lock is that of their waitlist."""
+def test_facts_of_a_promoted_hold_never_precede_its_earlier_facts(rounds: Rounds) -> None:
+    """Waiting holds are not locked themselves; their waitlist is."""
     first, *_ = three_waiting(rounds)
     with psycopg.connect(rounds.world.url) as owner:
         row = owner.execute(
@@ -199,13 +199,13 @@ def test_facts_of_one_who_waited_never_come_before_those_that_were_told(rounds: 
         within.promote(first)
         within.commit()
     with psycopg.connect(rounds.world.url) as owner:
-        told = owner.execute(
+        position_of_fact = owner.execute(
             "SELECT xid::text::bigint FROM outbox WHERE hold_id = %s AND version = 2", [first.id]
         ).fetchone()
-    assert told == row
+    assert position_of_fact == row
 
 
-def test_positions_count_all_who_came_earlier_and_want_any_of_the_same(rounds: Rounds) -> None:
+def test_positions_count_earlier_parties_that_share_a_want(rounds: Rounds) -> None:
     first, both, last = three_waiting(rounds)
     with rounds.round() as only:
         apart = only.place(only.line(1, "balcony"), since=first.created_at)

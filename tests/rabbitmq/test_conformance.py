@@ -1,4 +1,4 @@
-"""What both brokers do alike: publishing, consuming, putting aside, and sending again."""
+"""Behaviour common to both brokers: publishing, consuming, dead letters and replay."""
 
 import multiprocessing
 import os
@@ -34,13 +34,13 @@ class TestPublishing:
         publisher.close()
         assert broker.address.published() == messages
 
-    def test_an_empty_batch_is_nothing(self, broker: BrokerUnderTest) -> None:
+    def test_an_empty_batch_publishes_nothing(self, broker: BrokerUnderTest) -> None:
         publisher = broker.address.publisher()
         publisher.publish([])
         publisher.close()
         assert broker.address.published() == []
 
-    def test_a_broker_that_says_nothing_is_waited_for_in_bounded_time(
+    def test_publishing_to_a_silent_broker_times_out(
         self, broker: BrokerUnderTest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(confirming, "CONFIRM_SECONDS_MAX", 1.0)
@@ -75,20 +75,20 @@ class TestConsuming:
             handling.wait_for(*wanted)
         assert handling.got == wanted
 
-    def test_what_others_tell_us_is_kept_from_what_we_tell(self, broker: BrokerUnderTest) -> None:
+    def test_inbound_messages_and_our_facts_are_separate(self, broker: BrokerUnderTest) -> None:
         ours, theirs = new_message(), new_message()
-        told, orders = Handling(), Handling()
+        notices, orders = Handling(), Handling()
         with (
-            running(broker.address.consumer(), told),
+            running(broker.address.consumer(), notices),
             running(broker.address.consumer(ORDERS), orders),
         ):
             broker.address.send_to_us(theirs)
             broker.address.publish([ours])
-            told.wait_for(ours)
+            notices.wait_for(ours)
             orders.wait_for(theirs)
-        assert (told.got, orders.got) == ([ours], [theirs])
+        assert (notices.got, orders.got) == ([ours], [theirs])
 
-    def test_what_is_done_does_not_come_again(self, broker: BrokerUnderTest) -> None:
+    def test_a_handled_message_is_not_delivered_again(self, broker: BrokerUnderTest) -> None:
         first, second = new_message(), new_message()
         handling = Handling()
         with running(broker.address.consumer(), handling):
@@ -101,7 +101,7 @@ class TestConsuming:
         assert later.got == [second]
 
     @pytest.mark.usefixtures("quick")
-    def test_not_now_means_once_more_as_often_as_it_takes(self, broker: BrokerUnderTest) -> None:
+    def test_a_deferred_message_is_retried_without_limit(self, broker: BrokerUnderTest) -> None:
         first, second = new_message(), new_message()
         handling = Handling([Handled.AGAIN] * (DELIVERIES_MAX + 3))
         with running(broker.address.consumer(), handling):
@@ -111,7 +111,7 @@ class TestConsuming:
         assert broker.address.dead_letters().peek(10) == []
 
     @pytest.mark.usefixtures("quick")
-    def test_who_is_delayed_for_long_lets_the_others_pass(self, broker: BrokerUnderTest) -> None:
+    def test_a_message_deferred_for_long_lets_others_pass(self, broker: BrokerUnderTest) -> None:
         delayed, others = new_message(), [new_message() for _ in range(20)]
         seen: list[UUID] = []
 
@@ -123,18 +123,18 @@ class TestConsuming:
         with running(broker.address.consumer(patience_seconds=1.0), handle):
             broker.address.publish([delayed, *others])
             wait_until(lambda: len(set(seen)) == 21 and seen[-1] == delayed.id, "all are done")
-        # So often that it would have been put aside, had it been counted.
+        # More than enough deliveries to become a dead letter, had they been counted.
         assert seen.count(delayed.id) > DELIVERIES_MAX
         assert seen[-21:] == [*(message.id for message in others), delayed.id]
         assert broker.address.dead_letters().peek(10) == []
-        # Nothing of it is left over, and nobody else has got it.
+        # Nothing of it is left over, and nobody else got it.
         broker.address.publish([last := new_message()])
         later = Handling()
         with running(broker.address.consumer(), later):
             later.wait_for(last)
         assert later.got == [last]
 
-    def test_a_consumer_that_is_stopped_gives_back_at_once(self, broker: BrokerUnderTest) -> None:
+    def test_a_stopped_consumer_returns_its_messages_at_once(self, broker: BrokerUnderTest) -> None:
         messages = [new_message() for _ in range(5)]
         busy = Handling(always=Handled.AGAIN)
         with running(broker.address.consumer(), busy):
@@ -147,7 +147,7 @@ class TestConsuming:
 
 
 class TestCrashingBroker:
-    def test_everybody_finds_the_way_back_and_nothing_confirmed_is_lost(
+    def test_clients_reconnect_and_no_confirmed_message_is_lost(
         self, broker: BrokerUnderTest
     ) -> None:
         before, after = new_message(), new_message()
@@ -162,12 +162,12 @@ class TestCrashingBroker:
             _publish_until_taken(publisher, after)
             handling.wait_for(after)
         publisher.close()
-        # What was not confirmed was sent again, and may have arrived before.
+        # Unconfirmed messages were sent again, and may have arrived before.
         assert _once_each(broker.address.published()) == [before, after]
 
 
-class TestDying:
-    def test_what_a_killed_consumer_left_is_finished_by_another(
+class TestKilledConsumers:
+    def test_another_consumer_finishes_the_message_of_a_killed_one(
         self, broker: BrokerUnderTest
     ) -> None:
         message = new_message()
@@ -178,7 +178,7 @@ class TestDying:
             handling.wait_for(message)
         assert handling.got == [message]
 
-    def test_what_kills_every_consumer_is_put_aside(self, broker: BrokerUnderTest) -> None:
+    def test_a_message_that_kills_consumers_is_dead_lettered(self, broker: BrokerUnderTest) -> None:
         poison, harmless = new_message(body=b"poison"), new_message()
         broker.address.publish([poison])
         for _ in range(DELIVERIES_MAX):
@@ -194,8 +194,8 @@ class TestDying:
 
 
 @pytest.mark.usefixtures("quick")
-class TestPuttingAside:
-    def test_a_handler_that_raises_gets_it_again(self, broker: BrokerUnderTest) -> None:
+class TestFailingHandlers:
+    def test_a_message_is_redelivered_after_an_exception(self, broker: BrokerUnderTest) -> None:
         first, second = new_message(), new_message()
         handling = Handling([ValueError("no"), OSError("no")])
         with running(broker.address.consumer(), handling):
@@ -205,9 +205,7 @@ class TestPuttingAside:
         assert handling.ids.count(first.id) == 3
         assert broker.address.dead_letters().peek(10) == []
 
-    def test_what_always_raises_is_put_aside_and_the_next_one_comes(
-        self, broker: BrokerUnderTest
-    ) -> None:
+    def test_a_message_that_always_raises_is_dead_lettered(self, broker: BrokerUnderTest) -> None:
         poison, harmless = new_message(), new_message()
         handling = Handling([ValueError("no")] * DELIVERIES_MAX)
         with running(broker.address.consumer(), handling):
@@ -220,7 +218,7 @@ class TestPuttingAside:
         assert letter.message == poison
         assert (letter.queue, letter.reason) == (NOTIFICATIONS.queue, TOO_OFTEN)
 
-    def test_what_its_handler_refuses_is_put_aside_at_once(self, broker: BrokerUnderTest) -> None:
+    def test_a_refused_message_is_dead_lettered_at_once(self, broker: BrokerUnderTest) -> None:
         refused, harmless = new_message(), new_message()
         handling = Handling([Dead("not wanted")])
         with running(broker.address.consumer(), handling):
@@ -233,14 +231,14 @@ class TestPuttingAside:
 
 
 class TestDeadLetters:
-    def test_looking_changes_nothing(self, broker: BrokerUnderTest) -> None:
+    def test_peeking_changes_nothing(self, broker: BrokerUnderTest) -> None:
         refused = _refuse(broker, 5)
         dead_letters = broker.address.dead_letters()
-        for _ in range(25):  # more often than a newer RabbitMQ would let us by itself
+        for _ in range(25):  # more often than a newer RabbitMQ allows by default
             assert [letter.message for letter in dead_letters.peek(3)] == refused[:3]
         assert [letter.message for letter in dead_letters.peek(100)] == refused
 
-    def test_one_is_sent_again_and_the_others_stay(self, broker: BrokerUnderTest) -> None:
+    def test_one_can_be_replayed_and_the_others_stay(self, broker: BrokerUnderTest) -> None:
         first, second, third = _refuse(broker, 3)
         dead_letters = broker.address.dead_letters()
         assert dead_letters.replay(second.id) == 1
@@ -251,7 +249,7 @@ class TestDeadLetters:
         assert handling.got == [second]
         assert [letter.message for letter in dead_letters.peek(10)] == [first, third]
 
-    def test_all_are_sent_again_once(self, broker: BrokerUnderTest) -> None:
+    def test_all_are_replayed_once(self, broker: BrokerUnderTest) -> None:
         refused = _refuse(broker, 3)
         dead_letters, handling = broker.address.dead_letters(), Handling(always=Dead("not wanted"))
         assert dead_letters.replay() == 3
@@ -260,7 +258,7 @@ class TestDeadLetters:
         assert handling.got == refused
         assert [letter.message for letter in dead_letters.peek(10)] == refused
 
-    def test_an_order_goes_back_to_the_orders(self, broker: BrokerUnderTest) -> None:
+    def test_an_inbound_order_is_replayed_to_the_order_queue(self, broker: BrokerUnderTest) -> None:
         order = new_message()
         refusing, handling = Handling([Dead("not wanted")]), Handling()
         with running(broker.address.consumer(ORDERS), refusing):
@@ -271,7 +269,7 @@ class TestDeadLetters:
             handling.wait_for(order)
         assert handling.got == [order]
 
-    def test_a_broker_that_is_away_is_told(self, broker: BrokerUnderTest) -> None:
+    def test_an_unreachable_broker_raises_publish_failed(self, broker: BrokerUnderTest) -> None:
         nobody = replace(
             broker.address,
             url=broker.address.url.replace(str(broker.server.port), str(free_port())),
@@ -287,7 +285,7 @@ def _once_each(messages: list[Message]) -> list[Message]:
 
 
 def _publish_until_taken(publisher: Publisher, message: Message) -> None:
-    """As the relay does. A broker that has just come back may take a while to confirm."""
+    """Publish as the relay does: a broker that just restarted may need a while to confirm."""
     deadline = time.monotonic() + 2 * WAIT_SECONDS_MAX
     while True:
         try:
@@ -313,7 +311,7 @@ def _wait_for_dead_letters(broker: BrokerUnderTest, count: int) -> None:
 
 
 def _die_handling(address: BrokerAddress) -> None:
-    """A consumer in a process of its own, which ends in the middle of a message."""
+    """Run a consumer in a separate process that dies while handling a message."""
     process = multiprocessing.get_context("spawn").Process(target=_consume_and_die, args=(address,))
     process.start()
     process.join(WAIT_SECONDS_MAX)

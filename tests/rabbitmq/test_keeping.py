@@ -1,4 +1,4 @@
-"""What a stream keeps: everything that somebody has yet to read, and after a restart too."""
+"""Streams keep everything that a group has yet to read, also over a restart."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -34,7 +34,7 @@ def publisher(valkey_alone: BrokerUnderTest) -> Iterator[ValkeyPublisher]:
 
 
 def publish_others(publisher: ValkeyPublisher, count: int) -> None:
-    """Of a type that our consumers pass over."""
+    """Publish messages of a type that our consumers skip."""
     for _ in range(count // 100):
         publisher.publish([new_message("seat.held") for _ in range(100)])
 
@@ -45,13 +45,14 @@ def length(broker: BrokerUnderTest) -> int:
 
 
 def join(broker: BrokerUnderTest, group: str = NOTIFICATIONS.queue) -> None:
-    """As a consumer does that is away now."""
+    """Create the group of a consumer that is not running now."""
     with closing(streams.connect(broker.address.url)) as client:
         client.xgroup_create(streams.FACTS, group, id="0", mkstream=True)
 
 
 def read_all(broker: BrokerUnderTest, *, unfinished: int = 0) -> None:
-    """As a consumer of our group does that then goes away, with the first ones unfinished."""
+    """Read everything as a consumer that then disappears, leaving the first messages
+    unacknowledged."""
     with closing(streams.connect(broker.address.url)) as client:
         wanted = {streams.FACTS: ">"}
         ((_, entries),) = client.xreadgroup(NOTIFICATIONS.queue, "gone", wanted)
@@ -60,13 +61,13 @@ def read_all(broker: BrokerUnderTest, *, unfinished: int = 0) -> None:
 
 
 class TestTrimming:
-    def test_without_readers_the_newest_are_kept(
+    def test_without_groups_only_the_newest_are_kept(
         self, valkey_alone: BrokerUnderTest, publisher: ValkeyPublisher
     ) -> None:
         publish_others(publisher, 10 * KEPT)
         assert KEPT <= length(valkey_alone) < 3 * KEPT
 
-    def test_what_everybody_has_read_makes_room(
+    def test_messages_that_every_group_has_read_are_trimmed(
         self, valkey_alone: BrokerUnderTest, publisher: ValkeyPublisher
     ) -> None:
         join(valkey_alone)
@@ -75,7 +76,7 @@ class TestTrimming:
             read_all(valkey_alone)
         assert KEPT <= length(valkey_alone) < 4 * KEPT
 
-    def test_what_a_group_has_not_read_stays(
+    def test_unread_messages_are_kept(
         self, valkey_alone: BrokerUnderTest, publisher: ValkeyPublisher
     ) -> None:
         join(valkey_alone)
@@ -83,7 +84,7 @@ class TestTrimming:
         publish_others(publisher, 5 * KEPT)
         assert _handled(valkey_alone) == [message]
 
-    def test_what_a_group_has_not_finished_stays(
+    def test_unacknowledged_messages_are_kept(
         self, valkey_alone: BrokerUnderTest, publisher: ValkeyPublisher
     ) -> None:
         join(valkey_alone)
@@ -93,7 +94,7 @@ class TestTrimming:
         publish_others(publisher, 5 * KEPT)
         assert _handled(valkey_alone) == [message]
 
-    def test_one_group_that_is_quick_does_not_take_it_from_another(
+    def test_a_fast_group_does_not_trim_messages_of_a_slow_one(
         self, valkey_alone: BrokerUnderTest, publisher: ValkeyPublisher
     ) -> None:
         join(valkey_alone, "slow")
@@ -103,7 +104,7 @@ class TestTrimming:
             read_all(valkey_alone)
         assert length(valkey_alone) == 5 * KEPT
 
-    def test_in_the_end_something_is_lost_and_told(
+    def test_messages_beyond_the_bound_are_trimmed_with_a_log_entry(
         self, valkey_alone: BrokerUnderTest, publisher: ValkeyPublisher
     ) -> None:
         join(valkey_alone, "nobody")
@@ -119,7 +120,7 @@ class TestTrimming:
 
 
 class TestRestarting:
-    def test_the_broker_of_the_demo_forgets_nothing(
+    def test_the_broker_of_the_demo_keeps_its_messages(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for variable in (*DEMO_VARIABLES, "REDIS_URL", "HOLDFAST_SECRET_KEY"):
@@ -139,11 +140,11 @@ class TestRestarting:
                     assert address.published() == [message]
 
     @pytest.mark.parametrize(
-        ("appendonly", "may_ask", "is_told"),
+        ("appendonly", "may_ask", "is_logged"),
         [("no", True, True), ("yes", True, False), ("no", False, False)],
     )
-    def test_a_broker_that_forgets_is_told_of(
-        self, tmp_path: Path, appendonly: str, may_ask: bool, is_told: bool
+    def test_a_broker_without_persistence_is_logged(
+        self, tmp_path: Path, appendonly: str, may_ask: bool, is_logged: bool
     ) -> None:
         with EmbeddedValkey(tmp_path, settings={"appendonly": appendonly}) as valkey:
             if not may_ask:
@@ -153,15 +154,15 @@ class TestRestarting:
             with capture_logs() as lines, running(address.consumer(), handling):
                 address.publish([message := new_message()])
                 handling.wait_for(message)
-        assert [line["event"] for line in lines] == ["broker.forgets"] * is_told
+        assert [line["event"] for line in lines] == ["broker.forgets"] * is_logged
 
 
 def _handled(broker: BrokerUnderTest) -> list[Message]:
-    """What a consumer gets, up to one that is published now."""
+    """The messages a consumer gets, up to one published now."""
     handling, last = Handling(), new_message()
     with running(broker.address.consumer(), handling):
         broker.address.publish([last])
         wait_until(lambda: last.id in handling.ids, "the last one comes")
-        # What was abandoned is taken over as soon as it was idle for long enough.
+        # Abandoned messages are taken over once they were idle long enough.
         wait_until(lambda: len(handling.got) > 1, "the one before it comes")
     return [message for message in handling.got if message != last]

@@ -1,4 +1,4 @@
-"""What only RabbitMQ does: routing, refusing, and the queues as operators see them."""
+"""Behaviour specific to RabbitMQ: routing, refusals, and the queues as operators see them."""
 
 import time
 
@@ -29,16 +29,16 @@ def test_the_queues_are_durable_quorum_queues(
     }
 
 
-def test_what_nobody_listens_to_is_told_by_its_types(rabbit_alone: BrokerUnderTest) -> None:
+def test_unroutable_messages_are_reported_by_type(rabbit_alone: BrokerUnderTest) -> None:
     publisher = RabbitPublisher(rabbit_alone.address.url, facts_queue=None)
-    with pytest.raises(Unroutable) as told:
+    with pytest.raises(Unroutable) as unroutable:
         publisher.publish([new_message(name) for name in ("seat.sold", "order.confirmed", "a.b")])
-    assert told.value.types == ("a.b", "seat.sold")
+    assert unroutable.value.types == ("a.b", "seat.sold")
     publisher.publish([new_message("order.confirmed")])
     publisher.close()
 
 
-def test_a_message_that_is_refused_is_not_taken_for_confirmed(
+def test_a_refused_message_is_not_confirmed(
     rabbit_alone: BrokerUnderTest,
 ) -> None:
     publisher = rabbit_alone.address.publisher()
@@ -54,7 +54,7 @@ def test_a_message_that_is_refused_is_not_taken_for_confirmed(
     publisher.close()
 
 
-def test_a_connection_that_the_broker_closed_is_opened_anew(
+def test_a_connection_closed_by_the_broker_is_reopened(
     rabbit: RabbitBroker, rabbit_alone: BrokerUnderTest
 ) -> None:
     publisher = rabbit_alone.address.publisher()
@@ -67,7 +67,7 @@ def test_a_connection_that_the_broker_closed_is_opened_anew(
     assert rabbit_alone.address.published() == [first, second]
 
 
-def test_a_publisher_that_was_idle_for_long_does_not_trust_its_connection(
+def test_a_publisher_reconnects_after_a_long_idle_time(
     rabbit: RabbitBroker, rabbit_alone: BrokerUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publisher = rabbit_alone.address.publisher()
@@ -79,7 +79,9 @@ def test_a_publisher_that_was_idle_for_long_does_not_trust_its_connection(
     assert rabbit_alone.address.published() == [first, second]
 
 
-def test_a_stranger_who_gives_no_id_is_known_by_the_content(rabbit_alone: BrokerUnderTest) -> None:
+def test_a_message_without_an_id_is_known_by_its_content(
+    rabbit_alone: BrokerUnderTest,
+) -> None:
     handling = Handling([Dead("not wanted")])
     with running(rabbit_alone.address.consumer(ORDERS), handling):
         with connected(rabbit_alone.address.url) as connection:
@@ -99,7 +101,7 @@ def test_a_stranger_who_gives_no_id_is_known_by_the_content(rabbit_alone: Broker
 
 
 @pytest.mark.parametrize("encoding", ["unicode_escape", "utf-16", "utf-8", "rot13", "\ud800"])
-def test_a_body_is_what_was_sent_whatever_else_is_said_of_it(
+def test_a_body_is_unchanged_whatever_its_declared_encoding(
     rabbit_alone: BrokerUnderTest, encoding: str
 ) -> None:
     body = b'"\\ud800" \xff'
@@ -125,7 +127,7 @@ def test_a_body_is_what_was_sent_whatever_else_is_said_of_it(
     assert dead_letters.replay(letter.message.id) == 1
 
 
-def test_a_message_without_a_body_is_one(rabbit_alone: BrokerUnderTest) -> None:
+def test_a_message_with_an_empty_body_is_delivered(rabbit_alone: BrokerUnderTest) -> None:
     handling = Handling()
     with running(rabbit_alone.address.consumer(), handling):
         rabbit_alone.address.publish([empty := new_message(body=b"")])
@@ -133,7 +135,7 @@ def test_a_message_without_a_body_is_one(rabbit_alone: BrokerUnderTest) -> None:
     assert handling.got == [empty]
 
 
-def test_a_replay_reaches_the_queue_that_it_came_from_and_no_other(
+def test_a_replay_reaches_only_the_original_queue(
     rabbit_alone: BrokerUnderTest,
 ) -> None:
     handling = Handling([Dead("not wanted")])

@@ -1,4 +1,4 @@
-"""What only the streams do: several groups on one stream."""
+"""Behaviour specific to streams: several groups on one stream."""
 
 from contextlib import closing
 
@@ -35,7 +35,7 @@ def test_the_consumers_of_a_group_share_the_work(valkey_alone: BrokerUnderTest) 
     assert sorted(one.ids + other.ids) == sorted(message.id for message in messages)
 
 
-def test_a_replay_reaches_the_group_that_it_came_from_and_no_other(
+def test_a_replay_reaches_only_the_original_group(
     valkey_alone: BrokerUnderTest,
 ) -> None:
     refusing, theirs = Handling([Dead("not wanted")]), Handling()
@@ -52,7 +52,7 @@ def test_a_replay_reaches_the_group_that_it_came_from_and_no_other(
     assert theirs.got == [message, last]
 
 
-def test_what_is_no_message_is_put_aside_and_shown(valkey_alone: BrokerUnderTest) -> None:
+def test_a_malformed_entry_becomes_a_dead_letter(valkey_alone: BrokerUnderTest) -> None:
     handling = Handling()
     with closing(streams.connect(valkey_alone.address.url)) as client:
         client.xadd(streams.FACTS, {"type": b"order.confirmed \xff", "nobody": "knows"})
@@ -64,7 +64,7 @@ def test_what_is_no_message_is_put_aside_and_shown(valkey_alone: BrokerUnderTest
     assert (letter.message.type, letter.reason) == ("order.confirmed \ufffd", MALFORMED)
 
 
-def test_a_consumer_that_has_finished_leaves_nothing_behind(valkey_alone: BrokerUnderTest) -> None:
+def test_a_stopped_consumer_removes_itself_from_the_group(valkey_alone: BrokerUnderTest) -> None:
     handling = Handling()
     with running(valkey_alone.address.consumer(), handling):
         valkey_alone.address.publish([message := new_message()])
@@ -73,7 +73,7 @@ def test_a_consumer_that_has_finished_leaves_nothing_behind(valkey_alone: Broker
         assert client.xinfo_consumers(streams.FACTS, NOTIFICATIONS.queue) == []
 
 
-def test_an_emptied_valkey_is_found_again(valkey_alone: BrokerUnderTest) -> None:
+def test_consumers_recover_after_valkey_was_flushed(valkey_alone: BrokerUnderTest) -> None:
     handling = Handling()
     with running(valkey_alone.address.consumer(), handling):
         valkey_alone.address.publish([first := new_message()])

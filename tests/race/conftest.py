@@ -1,4 +1,4 @@
-"""Two engines, as in two server processes, on a database of their own."""
+"""Two engines, like two server processes, on their own database."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tests.race.guards import TwoEngines
 @pytest.fixture
 def two_engines(fresh_database_url: str) -> Iterator[TwoEngines]:
     world = PostgresWorld(fresh_database_url)
-    # A crowd of a thousand on a slow machine is no reason to give up.
+    # A crowd of a thousand on a slow machine must not time out.
     limits = Limits(deadline_seconds=30)
     engines = [Admission(PostgresWorld(fresh_database_url).store, limits) for _ in range(2)]
     for engine in engines:

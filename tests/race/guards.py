@@ -1,4 +1,4 @@
-"""Taking guards away, for the controls, and counting who gets in whose way."""
+"""Helpers for the controls: remove guards, and count transactions that block each other."""
 
 import threading
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ ROW_LOCK = "FOR NO KEY UPDATE SKIP LOCKED"
 
 
 def without(monkeypatch: pytest.MonkeyPatch, name: str, guard: str = ROW_LOCK) -> None:
-    """Take a guard out of a statement. OFFSET 0 keeps the shape of the plan."""
+    """Remove a guard from a statement. OFFSET 0 keeps the shape of the plan."""
     guarded: str = getattr(statements, name)
     assert guard in guarded
     monkeypatch.setattr(statements, name, guarded.replace(guard, "OFFSET 0"))
@@ -29,7 +29,7 @@ def without(monkeypatch: pytest.MonkeyPatch, name: str, guard: str = ROW_LOCK) -
 
 
 def unlocked(monkeypatch: pytest.MonkeyPatch, kind: ResourceKind) -> None:
-    """The advisory locks of this kind keep nobody out."""
+    """Make the advisory locks of this kind ineffective."""
 
     def somewhere_else(resource: Resource) -> int:
         return uuid4().int >> 65 if resource.kind is kind else advisory_name(resource)
@@ -38,12 +38,12 @@ def unlocked(monkeypatch: pytest.MonkeyPatch, kind: ResourceKind) -> None:
 
 
 def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read is acted upon a moment later, so that two engines surely meet."""
+    """Act a moment after reading, so that two engines surely collide."""
     monkeypatch.setattr(statements, "CLOCK", statements.CLOCK + ", pg_sleep(0.02)")
 
 
 def contentions(world: PostgresWorld, resources: Iterable[Resource], rounds: int) -> int:
-    """Two transactions lock all of these and wait for one; how often one of them could not."""
+    """Count failures of two transactions that lock all of these and wait for the last."""
     wanted = Wanted(frozenset(resources))
     contended = []
 
@@ -67,7 +67,7 @@ def contentions(world: PostgresWorld, resources: Iterable[Resource], rounds: int
 
 
 def wait_in_two_orders(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Both transactions of `contentions` wait for every lock, one of them backwards."""
+    """Let both transactions of `contentions` wait for every lock, one in reverse order."""
 
     def one_forwards_one_backwards(resources: Any, key: Any) -> list[Resource]:
         is_backwards = threading.current_thread().name == "locker-1"

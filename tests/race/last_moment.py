@@ -1,5 +1,5 @@
-"""Holds that somebody wants at the very moment when they end: one engine serves the people, on the
-other the reaper is at work."""
+"""Requests for holds at the moment they end: one engine serves buyers, the other runs the
+reaper."""
 
 import random
 import threading
@@ -43,18 +43,18 @@ WHERE l.organization_id = %(organization)s AND l.hold_id = wanted.id
 
 
 @dataclass
-class Listening:
-    """An engine that remembers which holds it has expired."""
+class RecordingEngine:
+    """An engine that records which holds it expired."""
 
     engine: Admission
     expired: list[HoldId]
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
         future = self.engine.submit(command, render)
-        future.add_done_callback(self._listen)
+        future.add_done_callback(self._record)
         return future
 
-    def _listen(self, future: Future[Answer]) -> None:
+    def _record(self, future: Future[Answer]) -> None:
         outcome = future.result().outcome
         if isinstance(outcome, Expired):
             self.expired += outcome.hold_ids
@@ -62,26 +62,25 @@ class Listening:
 
 @dataclass
 class Race:
-    """What people were told of their holds, and which holds the reaper says it has ended."""
+    """The answers to buyers, and the holds that the reaper says it expired."""
 
     venue: Venue
-    told: dict[HoldId, Outcome | None] = field(default_factory=dict)
+    answers: dict[HoldId, Outcome | None] = field(default_factory=dict)
     reaped: list[HoldId] = field(default_factory=list)
 
 
 @dataclass
 class LastMoment:
-    """Holds end one after the other over about the time that it takes to serve those who want them,
-    as measured by the batch before: so people come in time and too late about equally often,
-    however fast the machine is. The dice are seeded."""
+    """Holds end spread over about the time the previous batch took to serve, so on any machine
+    about half of the requests come too late. The random numbers are seeded."""
 
     world: PostgresWorld
     engines: list[Admission]
     seed: int = 1459
     span_seconds: float = 0.2
 
-    def run(self, rounds: int, wanted: Callable[[Venue, HoldId], Command]) -> Race:
-        """`wanted` is what people ask for at the end of their hold."""
+    def run(self, rounds: int, make_command: Callable[[Venue, HoldId], Command]) -> Race:
+        """Run the race; `make_command` makes what a buyer sends at the end of the hold."""
         venue, names = self.hall_of(rounds)
         race = Race(venue)
         dice = random.Random(self.seed)
@@ -89,12 +88,12 @@ class LastMoment:
             for start in range(0, rounds, BATCH):
                 hold_ids = self.hold_seats(venue, names[start : start + BATCH])
                 ends = set_ends(owner, venue, hold_ids, 0.005, self.span_seconds)
-                self._ask(race, _near(ends, self.span_seconds, dice), wanted)
+                self._ask(race, _near(ends, self.span_seconds, dice), make_command)
             self._await_the_last(venue)
         return race
 
     def hall_of(self, seats: int) -> tuple[Venue, list[str]]:
-        """No pool, so that nothing but a hold and its seat is in the way."""
+        """A hall without pools, so commands contend only for a hold and its seat."""
         hall_rows = {f"R{number}": BATCH for number in range(-(-seats // BATCH))}
         hall = Hall({"Stalls": hall_rows}, {"seat": ()})
         venue = self.world.build(Plan({}, {}, hall=hall))
@@ -108,14 +107,15 @@ class LastMoment:
         return [hold.id for hold in holds]
 
     def _ask(
-        self, race: Race, hold_ids: list[HoldId], wanted: Callable[[Venue, HoldId], Command]
+        self, race: Race, hold_ids: list[HoldId], make_command: Callable[[Venue, HoldId], Command]
     ) -> None:
         started = time.monotonic()
         futures = {
-            hold_id: self.engines[0].submit(wanted(race.venue, hold_id)) for hold_id in hold_ids
+            hold_id: self.engines[0].submit(make_command(race.venue, hold_id))
+            for hold_id in hold_ids
         }
         for hold_id, future in futures.items():
-            race.told[hold_id] = future.result(ANSWER_SECONDS).outcome
+            race.answers[hold_id] = future.result(ANSWER_SECONDS).outcome
         self.span_seconds = time.monotonic() - started
 
     @contextmanager
@@ -132,9 +132,9 @@ class LastMoment:
     def _reap(self, race: Race, stopped: threading.Event) -> None:
         database = Database(self.world.url)
         database.open()
-        reaper = Reaper(PostgresHolds(database), Listening(self.engines[1], race.reaped))
+        reaper = Reaper(PostgresHolds(database), RecordingEngine(self.engines[1], race.reaped))
         while not stopped.wait(0.002):
-            with suppress(StoreUnavailable):  # a duty goes on after that, too
+            with suppress(StoreUnavailable):  # as a duty does
                 reaper.run_once()
         database.close()
 
@@ -145,12 +145,12 @@ class LastMoment:
         )
         give_up_at = time.monotonic() + ANSWER_SECONDS
         while rows(self.world.url, query, venue.organization_id) != [(0,)]:
-            assert time.monotonic() < give_up_at, "somebody has to end them"
+            assert time.monotonic() < give_up_at, "nobody expired them"
             time.sleep(0.02)
 
 
 def _near(ends: dict[HoldId, datetime], span_seconds: float, dice: random.Random) -> list[HoldId]:
-    """Roughly in the order of their ends."""
+    """The holds roughly in the order of their ends."""
     reach = span_seconds / 3
     moments = {id_: end.timestamp() + dice.uniform(-reach, reach) for id_, end in ends.items()}
     return sorted(moments, key=moments.__getitem__)

@@ -1,4 +1,4 @@
-"""Carts, and people who wait in line, for the races."""
+"""Carts and waiting parties for the races."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from tests.contract.worlds import PostgresWorld
 
 ANSWER_SECONDS = 60
 STRICT = HoldPolicy(waitlist=True, waiting_places_max=WAITING_PLACES_MAX)
-HOUSES = ("floor", "stalls")
+AREAS = ("floor", "stalls")
 
 
 def fill(
@@ -36,7 +36,7 @@ def fill(
     holder: Holder = BUYER,
     key: IdempotencyKey | None = None,
 ) -> FillCart:
-    """So many of each ticket type; an item of the cart goes by the name of its type."""
+    """Fill the cart with quantities of ticket types; each type names its item."""
     wanted = tuple(CartAsk(name, venue.some(name, quantity)) for name, quantity in asks)
     return FillCart(
         venue.organization_id,
@@ -69,7 +69,7 @@ def live_holds_of(world: PostgresWorld, venue: Venue, cart: str) -> list[Hold]:
 
 
 def at_once(engines: list[Admission], *commands: Command) -> list[Outcome | None]:
-    """One on this engine, the next on the other, and so on."""
+    """Submit the commands to the engines in turn."""
     futures = [
         engines[number % len(engines)].submit(command) for number, command in enumerate(commands)
     ]
@@ -78,8 +78,8 @@ def at_once(engines: list[Admission], *commands: Command) -> list[Outcome | None
 
 @dataclass
 class SoldOut:
-    """A session whose every place is held by somebody, one place each, and which keeps a line. On
-    the floor places are counted, in the stalls they are seats, the best that there are."""
+    """A session with a waitlist whose every place is held, one per hold. The floor counts places,
+    the stalls have seats."""
 
     world: PostgresWorld
     engine: Admission
@@ -88,7 +88,7 @@ class SoldOut:
     holds: list[Hold]
 
     def buy(self, quantity: int = 1) -> PlaceHold:
-        """By somebody who has not been here before."""
+        """A hold for a new buyer."""
         return self.venue.place((self.sold, quantity), holder=somebody())
 
     def join(self, quantity: int = 1) -> Hold:
@@ -99,7 +99,7 @@ class SoldOut:
         return [seen[hold.id].status for hold in holds]
 
     def free(self) -> int:
-        """Places that nobody has."""
+        """The number of free places."""
         if self.venue.places:
             seats = self.world.seats(self.venue).values()
             return sum(seat.status == "available" for seat in seats)
@@ -110,15 +110,15 @@ def sold_out(
     world: PostgresWorld,
     engine: Admission,
     places: int,
-    house: str = "floor",
+    area: str = "floor",
     policy: HoldPolicy = STRICT,
 ) -> SoldOut:
-    if house == "floor":
+    if area == "floor":
         plan = Plan({"floor": places}, {"standing": ("floor",)}, policy)
     else:
         plan = Plan({}, {}, policy, Hall({"Stalls": {"A": places}}, {"seat": ()}))
     venue = world.build(plan)
-    sale = SoldOut(world, engine, venue, "standing" if house == "floor" else "seat", [])
+    sale = SoldOut(world, engine, venue, "standing" if area == "floor" else "seat", [])
     futures = [engine.submit(sale.buy()) for _ in range(places)]
     outcomes = [future.result(ANSWER_SECONDS).outcome for future in futures]
     sale.holds = [outcome.hold for outcome in outcomes if isinstance(outcome, Placed)]
@@ -147,7 +147,7 @@ def promoter_of(world: PostgresWorld, engine: Admission) -> Iterator[Promoter]:
 
 
 def run_to_the_end(promoter: Promoter, runs_max: int = 50) -> None:
-    """Until no line is left unsettled."""
+    """Run until no waitlist is unsettled."""
     for _ in range(runs_max):
         if not promoter.run_once():
             return

@@ -1,5 +1,5 @@
-"""Somebody sits on the lock of one pool, with more lapsed holds behind it than the reaper reads at
-a time. Nobody else notices."""
+"""One pool is locked, with more expired holds than the reaper reads at a time. Nobody else is
+delayed."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def is_warned(hold: Hold) -> bool:
     return hold.version == 2 and hold.status is HoldStatus.ACTIVE
 
 
-def test_holds_behind_a_locked_pool_delay_nobody_elses_end_or_warning(
+def test_expired_holds_of_a_locked_pool_delay_no_other_expiry_or_warning(
     world: PostgresWorld, reaper: Reaper
 ) -> None:
     blocked = holds_of_one_pool(world, BLOCKED)
@@ -85,7 +85,7 @@ def test_holds_behind_a_locked_pool_delay_nobody_elses_end_or_warning(
     thread.stop(timeout_seconds=10)
 
 
-def test_a_sweep_gets_past_a_locked_pool_and_says_that_some_are_left(
+def test_a_sweep_skips_a_locked_pool_and_reports_leftovers(
     world: PostgresWorld, reaper: Reaper
 ) -> None:
     blocked = holds_of_one_pool(world, BLOCKED)

@@ -1,4 +1,4 @@
-"""Clients in a rush, over HTTP, against a server of two processes."""
+"""Concurrent HTTP clients against a server of two processes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def busy_platform(busy_server: RunningServer) -> Platform:
     return new_platform(busy_server.base_url, busy_server.database_url)
 
 
-def test_twenty_clients_want_ten_tickets_and_exactly_ten_get_one(
+def test_twenty_clients_want_ten_tickets_and_ten_get_one(
     busy_server: RunningServer, busy_platform: Platform
 ) -> None:
     sale = busy_platform.on_sale(10)

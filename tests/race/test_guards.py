@@ -1,5 +1,5 @@
-"""Two engines, as in two server processes, and what keeps them apart. Each race has a control:
-with the guard taken away, the same test sees the damage."""
+"""Two engines, like two server processes, and the locks between them. Each race has a control:
+without the guard the same test fails."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ from tests.support.auditing import assert_sound
 def winners_per_round(
     world: PostgresWorld, engines: list[Admission], rounds: int, stop_above: int
 ) -> Iterator[int]:
-    """20 commands for 10 tickets, half of them on either engine."""
+    """Submit 20 commands for 10 tickets, half to each engine."""
     for _ in range(rounds):
         venue = world.venue({"floor": 10}, {"standing": ("floor",)})
         futures = [engines[n % 2].submit(venue.place(("standing", 1))) for n in range(20)]
@@ -42,7 +42,7 @@ def test_two_engines_never_sell_a_ticket_twice(
     assert_sound(world.url)
 
 
-def test_control_without_the_row_lock_they_do(
+def test_control_without_the_row_lock_a_ticket_is_sold_twice(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, engines = two_engines
@@ -51,7 +51,7 @@ def test_control_without_the_row_lock_they_do(
 
 
 def holds_of_one_key(world: PostgresWorld, engines: list[Admission], rounds: int) -> int:
-    """The same key on two engines at once; the most holds that one key made."""
+    """Submit the same key to two engines at once; the most holds that one key made."""
     venue = world.venue({"floor": 10_000}, {"standing": ("floor",)})
     most = 0
     for _ in range(rounds):
@@ -77,11 +77,11 @@ def test_one_key_has_one_effect_on_two_engines(
     assert holds_of_one_key(world, engines, 50) == 1
 
 
-def test_control_without_the_lock_on_the_key_it_has_two(
+def test_control_without_the_key_lock_one_key_has_two_effects(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both guards go: the advisory lock, and the primary key that would refuse the second row. The
-    two commands draw on different pools, or the lock on the pool would hide it."""
+    """Removes both guards: the advisory lock, and the primary key that would refuse the second row.
+    The commands use different pools, whose locks would hide the damage."""
     world, engines = two_engines
     with psycopg.connect(world.url, autocommit=True) as connection:
         connection.execute("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey")
@@ -103,10 +103,10 @@ def test_control_without_the_lock_on_the_key_it_has_two(
     assert most > 1
 
 
-def test_two_engines_that_evict_the_same_lapsed_holds_serve_everyone(
+def test_two_engines_evicting_the_same_expired_holds_serve_everyone(
     two_engines: TwoEngines,
 ) -> None:
-    """300 lapsed holds of one ticket each, 300 buyers: nobody is told to come back later."""
+    """300 expired holds of one ticket, 300 buyers: nobody is told to retry later."""
     world, engines = two_engines
     venue = world.venue({"floor": 300}, {"standing": ("floor",)})
     for future in [engines[0].submit(venue.place(("standing", 1))) for _ in range(300)]:
@@ -126,12 +126,12 @@ def forty_pools(world: PostgresWorld) -> list[Resource]:
     ]
 
 
-def test_who_waits_holds_nothing_so_no_circle_can_close(two_engines: TwoEngines) -> None:
+def test_waiting_for_one_pool_lock_at_a_time_never_deadlocks(two_engines: TwoEngines) -> None:
     world, _ = two_engines
     assert contentions(world, forty_pools(world), 150) == 0
 
 
-def test_control_waiting_for_all_in_two_orders_closes_one(
+def test_control_waiting_for_all_pool_locks_in_two_orders_deadlocks(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _ = two_engines

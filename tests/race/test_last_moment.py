@@ -1,5 +1,5 @@
-"""Paid for, extended or expired, at the last millisecond: exactly one wins. Each race has a
-control: with the guard taken away, the same test sees the damage."""
+"""Payment or extension against expiry at the last millisecond: exactly one wins. Each race has a
+control: without the guard the same test fails."""
 
 import time
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ HOUR_SECONDS = 3600
 
 
 def winners(race: Race, kind: type) -> tuple[set[HoldId], set[HoldId]]:
-    """Who was told that they have it, and what the reaper says it has ended."""
-    served = {hold_id for hold_id, outcome in race.told.items() if isinstance(outcome, kind)}
+    """The holds whose buyers succeeded, and the holds the reaper expired."""
+    served = {hold_id for hold_id, outcome in race.answers.items() if isinstance(outcome, kind)}
     assert len(race.reaped) == len(set(race.reaped)), "no hold ends twice"
     return served, set(race.reaped)
 
@@ -30,17 +30,17 @@ def winners(race: Race, kind: type) -> tuple[set[HoldId], set[HoldId]]:
 def assert_exactly_one_won(race: Race, kind: type) -> None:
     served, reaped = winners(race, kind)
     assert not served & reaped, "both won"
-    assert served | reaped == set(race.told), "nobody won"
+    assert served | reaped == set(race.answers), "nobody won"
     for hold_id in reaped:
-        outcome = race.told[hold_id]
+        outcome = race.answers[hold_id]
         assert isinstance(outcome, Refusal)
         assert outcome.code is RefusalCode.HOLD_EXPIRED
-    # Each of them won often: it was a race.
-    assert min(len(served), len(reaped)) > len(race.told) / 50
+    # Both sides won often, so it was a race.
+    assert min(len(served), len(reaped)) > len(race.answers) / 50
 
 
 @pytest.mark.parametrize("rounds", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
-def test_paid_or_expired_and_never_both(two_engines: TwoEngines, rounds: int) -> None:
+def test_a_hold_is_paid_or_expires_never_both(two_engines: TwoEngines, rounds: int) -> None:
     world, engines = two_engines
     race = LastMoment(world, engines).run(rounds, lambda venue, hold_id: venue.convert(hold_id))
     assert_exactly_one_won(race, Converted)
@@ -54,7 +54,7 @@ def test_paid_or_expired_and_never_both(two_engines: TwoEngines, rounds: int) ->
     assert_sound(world.url)
 
 
-def test_extended_or_expired_and_never_both(two_engines: TwoEngines) -> None:
+def test_a_hold_is_extended_or_expires_never_both(two_engines: TwoEngines) -> None:
     world, engines = two_engines
     race = LastMoment(world, engines).run(
         1_000,
@@ -68,10 +68,10 @@ def test_extended_or_expired_and_never_both(two_engines: TwoEngines) -> None:
 
 
 @pytest.mark.parametrize("kind", [Converted, Extended])
-def test_control_without_the_locks_both_win(
+def test_control_without_the_locks_both_happen(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, kind: type
 ) -> None:
-    """Each acts upon what it has read a moment before, so that they surely meet."""
+    """Both sides act a moment after reading, so they surely collide."""
     world, engines = two_engines
     for name in ("LOCK_HOLDS", "LOCK_SEATS"):
         without(monkeypatch, name)
@@ -88,7 +88,7 @@ def test_control_without_the_locks_both_win(
         if served & reaped:
             break
     else:
-        pytest.fail("nobody was served what the reaper has ended")
+        pytest.fail("no hold was both served and expired")
     with pytest.raises(AssertionError):
         assert_sound(world.url)
 
@@ -96,7 +96,7 @@ def test_control_without_the_locks_both_win(
 def payments_that_wait_past_the_end(
     two_engines: TwoEngines, rounds: int
 ) -> Iterator[Outcome | None]:
-    """Somebody has the hold locked while its end passes. What comes of the payment."""
+    """Lock each hold until its end has passed, and yield the outcome of its payment."""
     world, engines = two_engines
     moment = LastMoment(world, engines)
     venue, names = moment.hall_of(rounds)
@@ -111,7 +111,7 @@ def payments_that_wait_past_the_end(
             yield waiting.result(60).outcome
 
 
-def test_a_payment_that_waited_for_a_lock_past_the_end_is_too_late(
+def test_a_payment_that_waits_for_a_lock_past_the_end_is_too_late(
     two_engines: TwoEngines,
 ) -> None:
     for outcome in payments_that_wait_past_the_end(two_engines, 20):
@@ -119,7 +119,7 @@ def test_a_payment_that_waited_for_a_lock_past_the_end_is_too_late(
         assert outcome.code is RefusalCode.HOLD_EXPIRED
 
 
-def test_control_with_the_clock_of_before_the_wait_it_is_not(
+def test_control_with_the_clock_read_before_the_wait_it_succeeds(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = statements.CLOCK.replace("clock_timestamp()", "transaction_timestamp()")

@@ -1,4 +1,4 @@
-"""A place is freed in the moment in which the first in line leaves, is late, or thinks again."""
+"""A place is freed at the moment the first waiting party leaves, expires or changes its request."""
 
 import psycopg
 import pytest
@@ -9,24 +9,24 @@ from holdfast.domain.refusal_codes import Refusal
 from tests.contract.asking import ask
 from tests.race.guards import TwoEngines
 from tests.race.last_moment import set_ends
-from tests.race.lines import HOUSES, SoldOut, at_once, fill, sold_out, waiting
+from tests.race.lines import AREAS, SoldOut, at_once, fill, sold_out, waiting
 from tests.support.auditing import assert_sound
 
 ROUNDS = 25
 
 
 def facts_of(sale: SoldOut, hold: Hold) -> list[str]:
-    """Of the hold, not of its seats."""
+    """The facts of the hold, not of its seats."""
     facts = sale.world.facts(sale.venue)
     return [fact.type for fact in facts if fact.hold_id == hold.id and fact.seat_id is None]
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_who_leaves_makes_way_for_the_next(two_engines: TwoEngines, house: str) -> None:
-    """Before it was served, or right after."""
+@pytest.mark.parametrize("area", AREAS)
+def test_a_party_that_leaves_makes_way_for_the_next(two_engines: TwoEngines, area: str) -> None:
+    """It leaves before its promotion or right after."""
     world, engines = two_engines
     for _ in range(ROUNDS):
-        sale = sold_out(world, engines[0], 1, house)
+        sale = sold_out(world, engines[0], 1, area)
         first, second = sale.join(), sale.join()
         outcomes = at_once(engines, *(sale.venue.release(h.id) for h in (sale.holds[0], first)))
         assert all(isinstance(outcome, Released) for outcome in outcomes), outcomes
@@ -40,12 +40,12 @@ def test_who_leaves_makes_way_for_the_next(two_engines: TwoEngines, house: str) 
     assert_sound(world.url)
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_who_has_waited_too_long_is_not_served(two_engines: TwoEngines, house: str) -> None:
-    """Whoever notices it first: the one who frees a place, or the reaper."""
+@pytest.mark.parametrize("area", AREAS)
+def test_an_expired_waiting_party_is_not_promoted(two_engines: TwoEngines, area: str) -> None:
+    """Both the release and the reaper may expire it."""
     world, engines = two_engines
     for _ in range(ROUNDS):
-        sale = sold_out(world, engines[0], 1, house)
+        sale = sold_out(world, engines[0], 1, area)
         first, second = sale.join(), sale.join()
         with psycopg.connect(world.url, autocommit=True) as owner:
             set_ends(owner, sale.venue, [first.id], -0.001)
@@ -62,13 +62,13 @@ def join_with_cart(sale: SoldOut, quantity: int) -> Hold:
     return waiting(ask(sale.engine, fill(sale.venue, "mine", (sale.sold, quantity))))
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_who_asks_for_more_is_served_as_before_or_goes_to_the_end(
-    two_engines: TwoEngines, house: str
+@pytest.mark.parametrize("area", AREAS)
+def test_a_party_that_grows_is_served_first_or_goes_to_the_end(
+    two_engines: TwoEngines, area: str
 ) -> None:
     world, engines = two_engines
     for _ in range(ROUNDS):
-        sale = sold_out(world, engines[0], 2, house)
+        sale = sold_out(world, engines[0], 2, area)
         first, second = join_with_cart(sale, 1), sale.join()
         _, asked = at_once(
             engines, sale.venue.release(sale.holds[0].id), fill(sale.venue, "mine", (sale.sold, 2))
@@ -91,8 +91,8 @@ def assert_served_or_at_the_end(
         assert quantity == 1
 
 
-def test_who_asks_for_less_is_served(two_engines: TwoEngines) -> None:
-    """Two were waited for, and one is freed: in time for the change, or the change for it."""
+def test_a_party_that_shrinks_is_served(two_engines: TwoEngines) -> None:
+    """It waits for two and one is freed, before or after the change to one."""
     world, engines = two_engines
     for _ in range(ROUNDS):
         sale = sold_out(world, engines[0], 2)

@@ -1,5 +1,5 @@
-"""The facts of a hold come in the order in which they happened, though transactions get their
-numbers long before they get their locks."""
+"""The facts of a hold keep their order, though transactions get their ids long before their
+locks."""
 
 import psycopg
 
@@ -9,12 +9,11 @@ from tests.contract.worlds import PostgresWorld
 from tests.support.auditing import rows
 
 
-def test_what_is_made_beside_an_older_hold_keeps_its_order_too(
+def test_facts_sort_after_those_of_a_hold_with_a_higher_transaction_id(
     fresh_world: PostgresWorld, fresh_engine: Admission
 ) -> None:
-    """A hold was last told of by a transaction with a higher number. Whoever ends it is written
-    down after that, and so is what else they do; the next, with a number of their own, after
-    them."""
+    """The hold's last fact has a higher transaction id. The expiry and everything in its
+    transaction sort after it, and so do later transactions with their own ids."""
     venue = fresh_world.venue({"floor": 1}, {"standing": ("floor",)})
     old = placed(fresh_engine, venue.place(("standing", 1)))
     with psycopg.connect(fresh_world.url, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Holds end on time: the reaper is there when the next one is due, not at its next round."""
+"""Holds expire on time: the reaper wakes when the next one is due, not at its next round."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.support.patience import PATIENT
 from tests.support.platform import new_platform
 from tests.support.servers import RunningServer
 
-# About a second is what is aimed at; a busy machine may take longer.
+# The goal is about a second; a busy machine may take longer.
 LATE_SECONDS_MAX = 5.0
 GIVE_UP_SECONDS = 60.0
 
@@ -40,7 +40,7 @@ def await_facts(url: str, count: int) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.alone
-def test_holds_that_end_at_different_seconds_are_each_expired_on_time(
+def test_holds_ending_at_different_seconds_each_expire_on_time(
     make_server: Callable[..., RunningServer], fresh_database_url: str
 ) -> None:
     server = make_server(fresh_database_url, HOLDFAST_LOG_LEVEL="warning").start()
@@ -57,7 +57,7 @@ def test_holds_that_end_at_different_seconds_are_each_expired_on_time(
 
 
 @pytest.mark.alone
-def test_a_reaper_that_looks_once_a_minute_wakes_for_each_warning_and_each_end(
+def test_a_reaper_with_a_minute_interval_wakes_for_each_warning_and_expiry(
     fresh_database_url: str,
 ) -> None:
     world = PostgresWorld(fresh_database_url)

@@ -1,4 +1,4 @@
-"""Buyers who click twice, and platforms that pay twice, over HTTP, against two processes."""
+"""Double clicks and repeated payments over HTTP, against two processes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def crowd(platform: Platform) -> Iterator[Crowd]:
 
 
 def two_holds(platform: Platform, sale: Sale) -> list[str]:
-    """Of one person."""
+    """Two holds of one person."""
     person = f"user-{uuid4()}"
     holds = [platform.place(sale, 2, user_id=person) for _ in range(2)]
     return [hold.json()["hold_id"] for hold in holds]
@@ -59,7 +59,7 @@ def orders_of(platform: Platform, till: RunningServer) -> int:
     return int(rows(till.database_url, query, platform.organization_id)[0][0])
 
 
-def test_a_checkout_clicked_many_times_is_one(
+def test_concurrent_checkout_clicks_start_one_checkout(
     till: RunningServer, platform: Platform, crowd: Crowd
 ) -> None:
     sale = platform.on_sale(1000)
@@ -76,7 +76,7 @@ def test_a_checkout_clicked_many_times_is_one(
 
 
 @pytest.mark.parametrize("is_keyed", [True, False])
-def test_a_payment_that_is_told_many_times_at_once_makes_one_order(
+def test_a_payment_reported_many_times_at_once_makes_one_order(
     till: RunningServer, platform: Platform, crowd: Crowd, is_keyed: bool
 ) -> None:
     sale = platform.on_sale(1000)
@@ -96,7 +96,7 @@ def test_a_payment_that_is_told_many_times_at_once_makes_one_order(
     assert_sound(till.database_url)
 
 
-def test_two_payments_of_one_checkout_make_one_order_and_the_other_is_told(
+def test_two_payments_of_one_checkout_make_one_order_and_one_refusal(
     till: RunningServer, platform: Platform, crowd: Crowd
 ) -> None:
     sale = platform.on_sale(1000)
@@ -115,7 +115,7 @@ def test_two_payments_of_one_checkout_make_one_order_and_the_other_is_told(
     assert_sound(till.database_url)
 
 
-def test_a_hold_confirmed_many_times_at_once_becomes_one_order(
+def test_a_hold_confirmed_many_times_at_once_makes_one_order(
     till: RunningServer, platform: Platform, crowd: Crowd
 ) -> None:
     sale = platform.on_sale(1000)

@@ -1,4 +1,4 @@
-"""One payment, sent for ten holds at once, over HTTP, to two servers."""
+"""One payment sent for ten holds at once, over HTTP, to two servers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,8 +25,8 @@ MakeServer = Callable[..., RunningServer]
 
 
 class Tills:
-    """Two servers, and half of the buyers at either, so that it is certain who is served by whom.
-    Each hold has a pool of its own: the lock of a common one would keep them apart too."""
+    """Two servers with half of the buyers each, to control which server serves whom. Each hold has
+    its own pool: the lock of a shared one would serialize them."""
 
     def __init__(self, url: str, make_server: MakeServer, **environment: str) -> None:
         one, other = (make_server(url, **SLOW, **environment).start() for _ in range(2))
@@ -36,7 +36,7 @@ class Tills:
         self._crowds = [Crowd(each, HOLDS // 2) for each in (self.platform, there)]
 
     def rounds(self) -> Iterator[list[Reply]]:
-        """The answers to one payment after the other."""
+        """Yield the answers to each payment."""
         try:
             with ThreadPoolExecutor(2) as both:
                 for _ in range(ROUNDS):
@@ -76,7 +76,7 @@ def test_one_payment_makes_one_order(databases: DatabaseFactory, make_server: Ma
     assert_sound(url)
 
 
-def test_control_without_the_lock_on_the_payment_it_makes_two(
+def test_control_without_the_payment_lock_it_makes_two(
     databases: DatabaseFactory, make_server: MakeServer
 ) -> None:
     tills = Tills(databases.fresh(), make_server, PAYMENTS_UNLOCKED="yes")

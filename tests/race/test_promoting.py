@@ -1,5 +1,5 @@
-"""Many places are freed at once, more than one transaction gives away: the promoter does the rest,
-in the order of the line."""
+"""More places are freed at once than one transaction gives away; the promoter gives away the rest
+in waitlist order."""
 
 from math import ceil
 
@@ -11,7 +11,7 @@ from holdfast.services.holds.reaper import Reaper
 from tests.race.guards import TwoEngines
 from tests.race.lines import (
     ANSWER_SECONDS,
-    HOUSES,
+    AREAS,
     SoldOut,
     promoter_of,
     run_to_the_end,
@@ -21,7 +21,7 @@ from tests.race.lines import (
 from tests.support.auditing import assert_sound, rows
 
 CROWD = 200
-# A run may find that a seat it had looked at was not to be had.
+# A run may find that a seat it read is no longer free.
 RUNS_MAX = 2 * ceil(CROWD / PROMOTIONS_MAX)
 
 PROMOTED = """
@@ -35,13 +35,13 @@ def promoted(sale: SoldOut) -> list[object]:
     return [hold_id for (hold_id,) in found]
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_two_hundred_that_lapse_at_once_go_to_the_two_hundred_who_wait(
-    two_engines: TwoEngines, house: str
+@pytest.mark.parametrize("area", AREAS)
+def test_places_of_many_holds_expiring_at_once_go_to_the_waitlist(
+    two_engines: TwoEngines, area: str
 ) -> None:
-    """The reaper is on one engine, the promoter on the other."""
+    """The reaper runs on one engine, the promoter on the other."""
     world, engines = two_engines
-    sale = sold_out(world, engines[0], CROWD, house)
+    sale = sold_out(world, engines[0], CROWD, area)
     futures = [engines[0].submit(sale.buy()) for _ in range(CROWD)]
     waiters = [waiting(future.result(ANSWER_SECONDS).outcome) for future in futures]
     world.let_pass(sale.venue, 601)
@@ -49,10 +49,10 @@ def test_two_hundred_that_lapse_at_once_go_to_the_two_hundred_who_wait(
     database.open()
     assert Reaper(PostgresHolds(database), engines[0]).run_once().processed_successfully == CROWD
     database.close()
-    assert promoted(sale), "in the very transactions that freed the places"
+    assert promoted(sale), "the transactions that freed places promoted nobody"
     with promoter_of(world, engines[1]) as promoter:
         run_to_the_end(promoter, RUNS_MAX)
-    # Who came at the same instant stands by id.
+    # Ties are broken by id.
     since = {hold.id: (hold.created_at, hold.id) for hold in waiters}
     assert promoted(sale) == sorted(since, key=since.__getitem__)
     assert sale.free() == 0

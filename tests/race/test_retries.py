@@ -1,5 +1,5 @@
-"""Clients that do not get their answer in time send the same again, over HTTP, against two server
-processes: five at once with one key, and once more afterwards."""
+"""Clients that time out repeat their request, over HTTP, against two server processes: five at once
+with one key, and once more afterwards."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ AGES = 601
 def counter(
     databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    """Nobody expires anything behind its back."""
+    """A server without duties, so nothing expires in the background."""
     log = tmp_path_factory.mktemp("counter") / "log"
     environment = {
         "HOLDFAST_PROCESSES": "2",
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass
 class Buyer:
-    """Somebody with a cart of their own, and each request that it leads to."""
+    """A buyer with a cart, and the requests it sends."""
 
     platform: Platform
     owner: Owner
@@ -117,7 +117,7 @@ class Buyer:
         return sorted(kind for (kind,) in self.owner.rows(query, self.name))
 
 
-# What each of them leads to in all, with what went before it.
+# All facts after each request, including those of the steps before it.
 FACTS: dict[Callable[[Buyer], Request], list[str]] = {
     Buyer.placing: ["hold.created"],
     Buyer.filling: ["hold.created"],
@@ -130,7 +130,7 @@ FACTS: dict[Callable[[Buyer], Request], list[str]] = {
 
 
 @pytest.mark.parametrize("asking", FACTS, ids=lambda each: each.__name__)
-def test_five_at_once_with_one_key_have_one_effect_and_one_answer(
+def test_five_concurrent_requests_with_one_key_have_one_effect_and_one_answer(
     counter: RunningServer,
     platform: Platform,
     crowd: Crowd,
@@ -152,7 +152,7 @@ def test_five_at_once_with_one_key_have_one_effect_and_one_answer(
     assert_sound(counter.database_url)
 
 
-def test_control_without_a_key_each_of_them_is_a_hold_of_its_own(
+def test_control_without_a_key_each_request_makes_a_hold(
     counter: RunningServer, platform: Platform, crowd: Crowd
 ) -> None:
     buyer = Buyer(platform, Owner(counter.database_url), crowd, platform.on_sale(1000))

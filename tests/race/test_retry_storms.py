@@ -1,5 +1,5 @@
-"""Every request comes five times at once with one key, over two engines: it has one effect, and all
-five get the same answer, byte for byte. The control answers as if there were no keys."""
+"""Every request is sent five times at once with one key, over two engines: it has one effect and
+one byte-identical answer. The control ignores keys."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -37,8 +37,8 @@ Send = Callable[[IdempotencyKey], Command]
 
 @dataclass
 class Scene:
-    """A cart, an engine to make things ready, and what is sent then: each time a command of its
-    own, as a request makes it."""
+    """A cart, an engine for the setup, and the command to send. Each call makes a new command, as a
+    request does."""
 
     world: PostgresWorld
     engine: Admission
@@ -48,7 +48,7 @@ class Scene:
     def placing(self) -> Send:
         return lambda key: self.venue.place(("standing", 2), key=key)
 
-    def joining_the_line(self) -> Send:
+    def joining_the_waitlist(self) -> Send:
         placed(self.engine, self.venue.place(("rare", 1)))
         return lambda key: self.venue.place(("rare", 1), key=key)
 
@@ -85,10 +85,10 @@ class Scene:
         )
 
 
-# What each of them leads to, once.
+# The facts of each request, once.
 EFFECTS: dict[Callable[[Scene], Send], list[str]] = {
     Scene.placing: ["hold.created"],
-    Scene.joining_the_line: ["hold.waiting"],
+    Scene.joining_the_waitlist: ["hold.waiting"],
     Scene.releasing_to_the_next: ["hold.cancelled", "hold.promoted"],
     Scene.filling: ["hold.created"],
     Scene.changing: ["hold.changed"],
@@ -110,7 +110,7 @@ class Stormed:
 
 
 def storm(two_engines: TwoEngines, request: Callable[[Scene], Send]) -> Stormed:
-    """In a venue of its own, so that what it leads to can be told apart."""
+    """Run each request in its own venue, to tell their facts apart."""
     world, engines = two_engines
     scene = Scene(world, engines[0], world.build(PLAN))
     send, key = request(scene), scene.venue.key()
@@ -124,7 +124,7 @@ def storm(two_engines: TwoEngines, request: Callable[[Scene], Send]) -> Stormed:
 
 
 @pytest.mark.parametrize("request_", EFFECTS, ids=lambda each: each.__name__)
-def test_five_at_once_with_one_key_have_one_effect_and_one_answer(
+def test_five_concurrent_requests_with_one_key_have_one_effect_and_one_answer(
     two_engines: TwoEngines, request_: Callable[[Scene], Send]
 ) -> None:
     world, _ = two_engines
@@ -138,10 +138,10 @@ def test_five_at_once_with_one_key_have_one_effect_and_one_answer(
 
 
 @pytest.mark.parametrize("request_", EFFECTS, ids=lambda each: each.__name__)
-def test_control_without_keys_there_are_several_answers(
+def test_control_without_keys_the_answers_differ(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, request_: Callable[[Scene], Send]
 ) -> None:
-    """Nobody locks the key, so nobody looks for an answer to it either."""
+    """Without a lock on the key, nobody looks for its stored answer either."""
     world, _ = two_engines
     with psycopg.connect(world.url, autocommit=True) as owner:
         owner.execute("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey")

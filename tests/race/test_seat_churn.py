@@ -1,5 +1,5 @@
-"""Buyers who come and go in a hall that is nearly sold out, over two engines: everybody gets seats
-or a clear no."""
+"""Buyers come and go in a nearly sold-out hall, over two engines: everybody gets seats or a clear
+refusal."""
 
 import random
 from collections import Counter
@@ -22,12 +22,12 @@ CLEAR_ANSWERS = {
 }
 
 
-def test_best_available_in_a_small_hall_under_churn(two_engines: TwoEngines) -> None:
+def test_best_available_works_in_a_small_hall_under_churn(two_engines: TwoEngines) -> None:
     world, engines = two_engines
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 6, "B": 6}}, {"seat": ()})))
 
     def come_and_go(number: int) -> list[Outcome | None]:
-        """Release on either engine what was held on either engine."""
+        """Hold and release on either engine."""
         dice, holder = random.Random(number), Holder(user_id=f"user-{number}")
         outcomes = []
         for _ in range(ORDERS_OF_EACH):

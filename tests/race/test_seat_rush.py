@@ -1,4 +1,4 @@
-"""Buyers in a rush for seats, over HTTP, against a server of two processes."""
+"""Concurrent buyers of seats, over HTTP, against a server of two processes."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def theatre(rushed_server: RunningServer) -> Platform:
     return new_platform(rushed_server.base_url, rushed_server.database_url)
 
 
-def test_a_thousand_buyers_one_seat_exactly_one_wins(
+def test_of_a_thousand_buyers_of_one_seat_exactly_one_gets_it(
     rushed_server: RunningServer, theatre: Platform
 ) -> None:
     hall = theatre.hall(1, 1)
@@ -49,10 +49,10 @@ def test_a_thousand_buyers_one_seat_exactly_one_wins(
     assert_sound(rushed_server.database_url)
 
 
-def test_control_without_the_lock_on_the_seat_it_is_given_twice(
+def test_control_without_the_seat_lock_it_is_given_twice(
     databases: DatabaseFactory, make_server: Callable[..., RunningServer]
 ) -> None:
-    """Two servers, so that it is certain who is served by whom."""
+    """Two servers, to control which one serves whom."""
     url = databases.fresh()
     one, other = (make_server(url, PYTHONPATH=str(UNGUARDED)).start() for _ in range(2))
     platform = new_platform(one.base_url, url)
@@ -72,8 +72,10 @@ def test_control_without_the_lock_on_the_seat_it_is_given_twice(
         crowd.close()
 
 
-def test_crossing_picks_never_half_a_hold(rushed_server: RunningServer, theatre: Platform) -> None:
-    """Three seats each, overlapping, named forwards and backwards."""
+def test_overlapping_picks_are_all_or_nothing(
+    rushed_server: RunningServer, theatre: Platform
+) -> None:
+    """Three seats each, overlapping, named in both orders."""
     hall = theatre.hall(1, 30)
     crowd = Crowd(theatre, 16)
 
@@ -100,7 +102,7 @@ def test_crossing_picks_never_half_a_hold(rushed_server: RunningServer, theatre:
     assert_sound(rushed_server.database_url)
 
 
-def test_two_hundred_callers_find_seats_until_the_hall_is_full(
+def test_two_hundred_callers_get_best_seats_until_the_hall_is_full(
     rushed_server: RunningServer, theatre: Platform
 ) -> None:
     hall = theatre.hall(20, 26)
@@ -116,7 +118,7 @@ def test_two_hundred_callers_find_seats_until_the_hall_is_full(
         spots = sorted(places[seat] for seat in hold["seat_ids"])
         is_adjacent = spots == [(spots[0][0], spots[0][1] + step) for step in range(3)]
         assert hold["adjacent"] is is_adjacent
-    # 520 seats are 173 holds of three; the other callers find one seat, and are told so.
+    # 520 seats make 173 holds of three; the other callers find a single seat and are refused.
     assert len(held) == 173
     refusals = [reply.json() for reply in replies if reply.status == 409]
     assert {refusal["available_quantity"] for refusal in refusals} <= {0, 1}

@@ -1,5 +1,5 @@
-"""Crowds on seats, over two engines on one database, as in two server processes. Each race has a
-control: with the guard taken away, the same test sees the damage."""
+"""Crowds on seats, over two engines on one database, like two server processes. Each race has a
+control: without the guard the same test fails."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def holds_of(outcomes: list[Outcome | None]) -> list[Hold]:
 
 
 def stampede(two_engines: TwoEngines, buyers: int) -> list[Outcome | None]:
-    """They all want the same seat, half of them on either engine."""
+    """All buyers want the same seat, half of them on each engine."""
     world, engines = two_engines
     venue = hall_of(world, Hall({"Stalls": {"A": 1}}, {"seat": ()}))
     futures = [
@@ -52,7 +52,7 @@ def stampede(two_engines: TwoEngines, buyers: int) -> list[Outcome | None]:
     return [future.result(60).outcome for future in futures]
 
 
-def test_of_a_thousand_who_want_one_seat_exactly_one_gets_it(two_engines: TwoEngines) -> None:
+def test_of_a_thousand_commands_for_one_seat_exactly_one_gets_it(two_engines: TwoEngines) -> None:
     world, _ = two_engines
     outcomes = stampede(two_engines, 1000)
     assert kinds(outcomes) == {
@@ -69,7 +69,7 @@ def test_of_a_thousand_who_want_one_seat_exactly_one_gets_it(two_engines: TwoEng
     assert_sound(world.url)
 
 
-def test_control_without_the_lock_on_the_seat_two_get_it(
+def test_control_without_the_seat_lock_two_get_it(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _ = two_engines
@@ -90,7 +90,7 @@ def deadlocks(world: PostgresWorld) -> int:
     return int(rows(world.url, query)[0][0])
 
 
-def test_crossing_selections_neither_deadlock_nor_leave_half_a_hold(
+def test_overlapping_selections_neither_deadlock_nor_split_a_hold(
     two_engines: TwoEngines,
 ) -> None:
     world, engines = two_engines
@@ -127,12 +127,12 @@ def forty_seats(world: PostgresWorld) -> list[Resource]:
     ]
 
 
-def test_seats_are_locked_without_a_circle(two_engines: TwoEngines) -> None:
+def test_locking_seats_never_deadlocks(two_engines: TwoEngines) -> None:
     world, _ = two_engines
     assert contentions(world, forty_seats(world), 150) == 0
 
 
-def test_control_waiting_for_all_seats_in_two_orders_deadlocks(
+def test_control_waiting_for_all_seat_locks_in_two_orders_deadlocks(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _ = two_engines
@@ -158,7 +158,7 @@ def ask_for_best(two_engines: TwoEngines, venue: Venue, sizes: list[int]) -> lis
 
 
 def really_adjacent(venue: Venue, hold: Hold) -> bool:
-    """By the map, not by what the hold says."""
+    """Whether the map agrees that the seats are adjacent."""
     places = [venue.places[name] for name in venue.names_of(hold)]
     positions = sorted(place.position for place in places)
     in_one_row = len({(place.block_id, place.row) for place in places}) == 1
@@ -166,7 +166,7 @@ def really_adjacent(venue: Venue, hold: Hold) -> bool:
 
 
 @pytest.mark.parametrize("sizes", [[2] * 200, [1, 2, 3, 4] * 50])
-def test_two_hundred_who_want_the_best_get_different_seats_until_all_are_gone(
+def test_two_hundred_buyers_get_different_best_seats_until_none_are_left(
     two_engines: TwoEngines, sizes: list[int]
 ) -> None:
     world, _ = two_engines
@@ -177,7 +177,7 @@ def test_two_hundred_who_want_the_best_get_different_seats_until_all_are_gone(
     assert len(names) == len(set(names)), "no seat twice"
     for hold in holds:
         assert hold.is_adjacent is really_adjacent(venue, hold)
-    # Nothing was given back, so at the end fewer are left than anybody asked for in vain.
+    # Nothing was released, so fewer seats are left than any refused buyer wanted.
     left = SEATS - len(names)
     refused = [
         size for size, outcome in zip(sizes, outcomes, strict=True) if isinstance(outcome, Refusal)
@@ -188,7 +188,7 @@ def test_two_hundred_who_want_the_best_get_different_seats_until_all_are_gone(
     assert_sound(world.url)
 
 
-def test_control_without_the_lock_the_best_seats_are_given_twice(
+def test_control_without_the_lock_best_seats_are_given_twice(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _ = two_engines
@@ -206,7 +206,7 @@ def test_control_without_the_lock_the_best_seats_are_given_twice(
 
 
 def people_in_a_capped_block(two_engines: TwoEngines, rounds: int) -> Iterator[int]:
-    """Forty people, half of whom name a seat of their own, and room for ten."""
+    """Forty people, half of whom name a seat, and capacity for ten."""
     world, engines = two_engines
     for _ in range(rounds):
         venue = hall_of(world, Hall({"Stalls": {"A": 40}}, {"seat": ()}, {"Stalls": 10}))
@@ -229,13 +229,13 @@ def people_in_a_capped_block(two_engines: TwoEngines, rounds: int) -> Iterator[i
         yield len(holds_of(outcomes))
 
 
-def test_a_capped_block_is_never_overfull(two_engines: TwoEngines) -> None:
+def test_concurrent_buyers_never_exceed_a_block_capacity(two_engines: TwoEngines) -> None:
     world, _ = two_engines
     assert set(people_in_a_capped_block(two_engines, 30)) == {10}
     assert_sound(world.url)
 
 
-def test_control_without_the_lock_on_its_capacity_it_is(
+def test_control_without_the_capacity_lock_they_do(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _ = two_engines

@@ -1,5 +1,5 @@
-"""Two tabs of one buyer, over two engines: the last one stands, and never the sum. The control
-shows what the lock on the cart is for."""
+"""Two tabs of one buyer, over two engines: the last one wins, and the cart never holds the sum. The
+control shows why the cart is locked."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from tests.race.lines import at_once, empty, fill, live_holds_of
 from tests.support.auditing import assert_sound
 
 ROUNDS = 40
-# What the tabs ask for: of the same, or of what shares no pool with it.
+# The wishes of the two tabs: the same type, or types that share no pool.
 SAME = (("left", 2), ("left", 5))
 APART = (("left", 2), ("right", 5))
 
@@ -32,7 +32,7 @@ def held_in_all(two_engines: TwoEngines, venue: Venue) -> int:
 
 @pytest.mark.parametrize("is_new", [True, False])
 @pytest.mark.parametrize("wanted", [SAME, APART])
-def test_of_two_tabs_the_last_one_stands(
+def test_of_two_tabs_the_last_one_wins(
     two_engines: TwoEngines, wanted: tuple[tuple[str, int], ...], is_new: bool
 ) -> None:
     world, engines = two_engines
@@ -42,11 +42,11 @@ def test_of_two_tabs_the_last_one_stands(
         if not is_new:
             placed(engines[0], fill(venue, cart, ("right", 1)))
         outcomes = at_once(engines, *(fill(venue, cart, each) for each in wanted))
-        told = [each.hold for each in outcomes if isinstance(each, Placed | CartChanged)]
-        assert len(told) == 2, outcomes
+        holds = [each.hold for each in outcomes if isinstance(each, Placed | CartChanged)]
+        assert len(holds) == 2, outcomes
         (hold,) = live_holds_of(world, venue, cart)
-        assert hold == max(told, key=lambda each: each.version)
-        assert {each.id for each in told} == {hold.id}
+        assert hold == max(holds, key=lambda each: each.version)
+        assert {each.id for each in holds} == {hold.id}
         assert hold.quantity in {2, 5}
         assert hold.version == (2 if is_new else 3)
         in_carts += hold.quantity
@@ -54,10 +54,10 @@ def test_of_two_tabs_the_last_one_stands(
     assert_sound(world.url)
 
 
-def test_two_tabs_that_want_the_best_seats_get_as_many_as_one_of_them_wants(
+def test_two_tabs_get_as_many_best_seats_as_one_of_them_wants(
     two_engines: TwoEngines,
 ) -> None:
-    """What was found for one tab before the other had changed the cart is found anew."""
+    """Seats found for one tab before the other changed the cart are searched again."""
     world, engines = two_engines
     venue = world.build(Plan({}, {}, hall=Hall({"Stalls": {"A": 400}}, {"seat": ()})))
     in_carts = 0
@@ -74,14 +74,16 @@ def test_two_tabs_that_want_the_best_seats_get_as_many_as_one_of_them_wants(
     assert_sound(world.url)
 
 
-def test_one_tab_fills_and_the_other_empties(two_engines: TwoEngines) -> None:
+def test_a_cart_filled_and_emptied_at_once_is_one_or_the_other(
+    two_engines: TwoEngines,
+) -> None:
     world, engines = two_engines
     venue, in_carts = market(two_engines), 0
     for number in range(ROUNDS):
         cart = f"cart-{number}"
         placed(engines[0], fill(venue, cart, ("left", 3)))
         at_once(engines, fill(venue, cart, ("right", 4)), empty(venue, cart))
-        # Emptied last: nothing. Filled last: what that tab said, and nothing of before.
+        # Emptied last: nothing. Filled last: only the items of that tab.
         quantities = [hold.quantity for hold in live_holds_of(world, venue, cart)]
         assert quantities in ([], [4])
         in_carts += sum(quantities)
@@ -98,10 +100,10 @@ def live_holds_per_round(two_engines: TwoEngines) -> Iterator[int]:
         yield len(live_holds_of(world, venue, cart))
 
 
-def test_control_without_the_lock_on_the_cart_it_holds_the_sum(
+def test_control_without_the_cart_lock_it_holds_the_sum(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both guards go: the advisory lock, and the index that would refuse the second hold."""
+    """Removes both guards: the advisory lock, and the index that would refuse the second hold."""
     world, _ = two_engines
     unlocked(monkeypatch, ResourceKind.CART)
     slowly(monkeypatch)
@@ -110,10 +112,10 @@ def test_control_without_the_lock_on_the_cart_it_holds_the_sum(
     assert any(live > 1 for live in live_holds_per_round(two_engines))
 
 
-def test_control_the_index_alone_keeps_a_cart_at_one_hold(
+def test_control_the_index_alone_limits_a_cart_to_one_hold(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the lock a tab may meet an error, and a cart still has one hold."""
+    """Without the lock a tab may get an error, but the cart still has one hold."""
     unlocked(monkeypatch, ResourceKind.CART)
     slowly(monkeypatch)
     assert set(live_holds_per_round(two_engines)) == {1}

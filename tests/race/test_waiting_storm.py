@@ -1,4 +1,4 @@
-"""A storm of buyers and waiters, drawn from a seed, over two engines."""
+"""Random buyers and waiting parties over two engines, from a seed."""
 
 from uuid import UUID
 
@@ -14,30 +14,30 @@ BURSTS = 60
 
 
 @pytest.mark.parametrize("bursts", [BURSTS, pytest.param(3_000, marks=pytest.mark.long)])
-def test_after_a_storm_the_books_are_sound_and_nobody_was_passed(
+def test_after_a_storm_the_data_is_sound_and_nobody_was_overtaken(
     two_engines: TwoEngines, bursts: int
 ) -> None:
     world, _ = two_engines
     storm = WaitingStorm(two_engines, seed=20261116)
-    storm.rage(bursts)
+    storm.run(bursts)
     assert_sound(world.url)
     left = storm.assert_first_come_first_served()
     kinds = {fact.type for fact in world.facts(storm.venue)}
     assert kinds >= {"hold.waiting", "hold.promoted", "hold.changed", "hold.expired"}
-    assert storm.told["Waiting"] > 0
-    assert storm.told["Placed"] > 0
+    assert storm.outcomes["Waiting"] > 0
+    assert storm.outcomes["Placed"] > 0
     pool = world.pool(storm.venue.pools["floor"])
     by_id: dict[UUID, Hold] = {hold.id: hold for hold in world.all_holds(storm.venue)}
-    assert not left or by_id[left[0]].quantity > pool.free, "the first in line could be served"
+    assert not left or by_id[left[0]].quantity > pool.free, "the first party could be served"
 
 
-def test_control_without_the_rule_of_the_line_somebody_is_passed(
+def test_control_without_the_waitlist_rule_somebody_is_overtaken(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same storm, and whoever comes along takes what is free."""
+    """The same storm, but newcomers take whatever is free."""
     monkeypatch.setattr(capacity, "passes", lambda *_: ())
     monkeypatch.setattr(place_hold, "is_behind_a_line", lambda *_: False)
     storm = WaitingStorm(two_engines, seed=20261116)
-    storm.rage(BURSTS)
+    storm.run(BURSTS)
     with pytest.raises(AssertionError, match="what others wait for"):
         storm.assert_first_come_first_served()

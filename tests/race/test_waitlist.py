@@ -1,5 +1,5 @@
-"""Places that are freed while others wait for them, over two engines. Whoever waits first is served
-first, in the same instant; each race has a control that shows what keeps it so."""
+"""Places freed while others wait, over two engines: the first to wait is served first, in the same
+transaction. Each race has a control."""
 
 from collections.abc import Iterator
 
@@ -9,46 +9,46 @@ from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
 from holdfast.domain.holds import capacity, place_hold
 from holdfast.engine import verdicts
 from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, without
-from tests.race.lines import HOUSES, at_once, promoter_of, sold_out
+from tests.race.lines import AREAS, at_once, promoter_of, sold_out
 from tests.support.auditing import assert_sound
 
 ROUNDS = 25
 
 
-def freed_for_three(two_engines: TwoEngines, house: str, rounds: int) -> Iterator[list[str]]:
-    """Two let go at once, three wait: what becomes of these."""
+def freed_for_three(two_engines: TwoEngines, area: str, rounds: int) -> Iterator[list[str]]:
+    """Release two places at once while three parties wait; yield their statuses."""
     world, engines = two_engines
     for _ in range(rounds):
-        sale = sold_out(world, engines[0], 2, house)
+        sale = sold_out(world, engines[0], 2, area)
         waiters = [sale.join() for _ in range(3)]
         at_once(engines, *(sale.venue.release(hold.id) for hold in sale.holds))
         yield sale.status(*waiters)
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_two_freed_places_go_to_the_first_two_of_three(two_engines: TwoEngines, house: str) -> None:
+@pytest.mark.parametrize("area", AREAS)
+def test_two_freed_places_go_to_the_first_two_of_three(two_engines: TwoEngines, area: str) -> None:
     world, _ = two_engines
-    for statuses in freed_for_three(two_engines, house, ROUNDS):
+    for statuses in freed_for_three(two_engines, area, ROUNDS):
         assert statuses == ["active", "active", "waiting"]
     assert_sound(world.url)
 
 
-def test_control_without_the_lock_on_the_line_they_do_not(
+def test_control_without_the_waitlist_lock_they_do_not(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the stalls, where no pool is locked that would hide it."""
+    """In the stalls, where no pool lock hides it."""
     without(monkeypatch, "LOCK_WAITLISTS")
     slowly(monkeypatch)
     rounds = freed_for_three(two_engines, "stalls", ROUNDS_MAX)
     assert any(statuses != ["active", "active", "waiting"] for statuses in rounds)
 
 
-def newcomers(two_engines: TwoEngines, house: str, rounds: int) -> Iterator[tuple[str, Outcome]]:
-    """A place is freed in the moment in which somebody comes along; what becomes of the one who
-    waits, and of the one who came."""
+def newcomers(two_engines: TwoEngines, area: str, rounds: int) -> Iterator[tuple[str, Outcome]]:
+    """Free a place at the moment a newcomer arrives; yield the waiting party's status and the
+    newcomer's outcome."""
     world, engines = two_engines
     for number in range(rounds):
-        sale = sold_out(world, engines[0], 1, house)
+        sale = sold_out(world, engines[0], 1, area)
         waiter = sale.join()
         release, purchase = sale.venue.release(sale.holds[0].id), sale.buy()
         pair = (release, purchase) if number % 2 else (purchase, release)
@@ -58,12 +58,12 @@ def newcomers(two_engines: TwoEngines, house: str, rounds: int) -> Iterator[tupl
         yield sale.status(waiter)[0], came
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_who_comes_along_never_gets_what_is_freed_for_who_waits(
-    two_engines: TwoEngines, house: str
+@pytest.mark.parametrize("area", AREAS)
+def test_a_newcomer_never_gets_a_place_freed_for_the_waitlist(
+    two_engines: TwoEngines, area: str
 ) -> None:
     world, _ = two_engines
-    for waiter, came in newcomers(two_engines, house, 2 * ROUNDS):
+    for waiter, came in newcomers(two_engines, area, 2 * ROUNDS):
         assert waiter == "active"
         assert isinstance(came, Waiting), came
     assert_sound(world.url)
@@ -73,23 +73,23 @@ def nobody_served(*_arguments: object, **_: object) -> list[object]:
     return []
 
 
-def nobody_passed(*_arguments: object) -> tuple[object, ...]:
+def nobody_overtaken(*_arguments: object) -> tuple[object, ...]:
     return ()
 
 
-@pytest.mark.parametrize("house", HOUSES)
-def test_control_without_promotion_in_the_transaction_and_the_rule_of_the_line(
-    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, house: str
+@pytest.mark.parametrize("area", AREAS)
+def test_control_without_promotion_and_the_waitlist_rule_a_newcomer_does(
+    two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch, area: str
 ) -> None:
-    """As where a job comes by later to see who waits."""
+    """As if a separate job promoted later."""
     monkeypatch.setattr(verdicts, "settle", nobody_served)
-    monkeypatch.setattr(capacity, "passes", nobody_passed)
+    monkeypatch.setattr(capacity, "passes", nobody_overtaken)
     monkeypatch.setattr(place_hold, "is_behind_a_line", lambda *_: False)
-    rounds = newcomers(two_engines, house, ROUNDS_MAX)
+    rounds = newcomers(two_engines, area, ROUNDS_MAX)
     assert any(isinstance(came, Placed) for _, came in rounds)
 
 
-def test_control_the_rule_of_the_line_alone_keeps_the_place_for_who_waits(
+def test_control_the_waitlist_rule_alone_keeps_the_place_free(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdicts, "settle", nobody_served)
@@ -98,9 +98,8 @@ def test_control_the_rule_of_the_line_alone_keeps_the_place_for_who_waits(
         assert isinstance(came, Waiting), came
 
 
-def test_nobody_waits_beside_a_free_place(two_engines: TwoEngines) -> None:
-    """The first in line comes in the moment in which the place is freed: too late to see it taken,
-    or too early to be seen."""
+def test_nobody_waits_while_a_place_is_free(two_engines: TwoEngines) -> None:
+    """The first party joins while the place is being freed."""
     world, engines = two_engines
     for _ in range(2 * ROUNDS):
         sale = sold_out(world, engines[0], 1)
@@ -110,10 +109,12 @@ def test_nobody_waits_beside_a_free_place(two_engines: TwoEngines) -> None:
     assert_sound(world.url)
 
 
-def test_nobody_waits_beside_free_seats_unless_that_is_noted(two_engines: TwoEngines) -> None:
-    """Seats are looked at before the line is locked, and once more after that. Whoever finds then
-    that it needs a lock it does not have leaves a note: the promoter's next run, and no sweep of
-    all lines, gives them to the first."""
+def test_nobody_waits_while_seats_are_free_without_the_promoter(
+    two_engines: TwoEngines,
+) -> None:
+    """Seats are read before the waitlist is locked, and again after. A command that then lacks a
+    lock marks the waitlist unsettled; the promoter's next run serves the party without a full
+    sweep."""
     world, engines = two_engines
     with promoter_of(world, engines[1]) as promoter:
         for _ in range(2 * ROUNDS):
@@ -122,7 +123,7 @@ def test_nobody_waits_beside_free_seats_unless_that_is_noted(two_engines: TwoEng
             *_, came = at_once(engines, *releases, sale.buy(2))
             assert isinstance(came, Placed | Waiting), came
             if sale.status(came.hold) == ["waiting"]:
-                assert not world.is_settled(sale.venue), "nobody would know"
+                assert not world.is_settled(sale.venue), "the promoter would not run"
                 promoter.run_once()
             assert sale.status(came.hold) == ["active"]
     assert_sound(world.url)

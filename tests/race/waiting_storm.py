@@ -1,5 +1,5 @@
-"""Buyers and waiters of all kinds on one small pool, over two engines, drawn from a seed; and the
-order in which the facts say that they were served."""
+"""Random buyers and waiting parties on one small pool, over two engines, and a check of the order
+in which they were served."""
 
 import random
 import threading
@@ -32,9 +32,9 @@ PLACES = 12
 CARTS = 16
 BURST_MAX = 24
 REMEMBERED = 60
-# Short, so that promotions that nobody takes lapse, and waiters lose patience.
+# Short, so that some promotions and waiting holds expire.
 HASTY = HoldPolicy(ttl_seconds=2, warning_seconds=0, waitlist=True, waiting_seconds=3)
-# Unavailable is what people are told when the machine stands still for seconds, and does no harm.
+# SERVICE_UNAVAILABLE is harmless: it is the answer when the machine stalls for seconds.
 BROKEN = {RefusalCode.INTERNAL_ERROR}
 
 FACTS = """
@@ -49,7 +49,7 @@ class WaitingStorm:
     two_engines: TwoEngines
     seed: int
     venue: Venue = field(init=False)
-    told: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
     _dice: random.Random = field(init=False)
     _known: list[HoldId] = field(default_factory=list)
 
@@ -58,13 +58,13 @@ class WaitingStorm:
         self._dice = random.Random(self.seed)
         self.venue = world.build(Plan({"floor": PLACES}, {"standing": ("floor",)}, HASTY))
 
-    def rage(self, bursts: int) -> None:
+    def run(self, bursts: int) -> None:
         with self._duties():
             for _ in range(bursts):
                 commands = [self._draw() for _ in range(self._dice.randint(1, BURST_MAX))]
                 futures = [self._submit(command) for command in commands]
                 for future in futures:
-                    self._listen(future.result(ANSWER_SECONDS))
+                    self._record(future.result(ANSWER_SECONDS))
 
     def _draw(self) -> Command:
         cart, wanted = f"cart-{self._dice.randrange(CARTS)}", self._dice.randint(1, 3)
@@ -88,19 +88,19 @@ class WaitingStorm:
         _, engines = self.two_engines
         return self._dice.choice(engines).submit(command)
 
-    def _listen(self, answer: Answer) -> None:
+    def _record(self, answer: Answer) -> None:
         outcome = answer.outcome
         if isinstance(outcome, Placed | Waiting | CartChanged):
             self._known = [*self._known[-REMEMBERED:], outcome.hold.id]
         if isinstance(outcome, Refusal):
             assert outcome.code not in BROKEN, outcome
-        self.told[type(outcome).__name__] += 1
+        self.outcomes[type(outcome).__name__] += 1
 
     @contextmanager
     def _duties(self) -> Iterator[None]:
-        """The reaper and the promoter are at work on the second engine."""
+        """Run the reaper and the promoter on the second engine."""
         stopped = threading.Event()
-        background = threading.Thread(target=self._tend, args=(stopped,))
+        background = threading.Thread(target=self._run_duties, args=(stopped,))
         background.start()
         try:
             yield
@@ -108,23 +108,22 @@ class WaitingStorm:
             stopped.set()
             background.join()
 
-    def _tend(self, stopped: threading.Event) -> None:
+    def _run_duties(self, stopped: threading.Event) -> None:
         world, engines = self.two_engines
         database = Database(world.url)
         database.open()
         holds = PostgresHolds(database)
         reaper, promoter = Reaper(holds, engines[1]), Promoter(holds, engines[1])
         while not stopped.wait(0.02):
-            with suppress(StoreUnavailable):  # a duty goes on after that, too
+            with suppress(StoreUnavailable):  # as a duty does
                 reaper.run_once()
                 promoter.run_once()
         run_to_the_end(promoter)
         database.close()
 
     def assert_first_come_first_served(self) -> list[UUID]:
-        """Played again from the facts, with nothing but the moments since when people wait; who
-        still does in the end. Under the lock of the line the clock only goes forwards, so it tells
-        the order of all of them."""
+        """Replay the facts by time and return the parties still waiting. The waitlist is locked, so
+        its clock never goes backwards and gives the order of all facts."""
         world, _ = self.two_engines
         since: dict[UUID, datetime] = {}
         for kind, hold_id, at, added in rows(world.url, FACTS, self.venue.organization_id):
@@ -132,7 +131,7 @@ class WaitingStorm:
                 case "hold.waiting":
                     since[hold_id] = at
                 case "hold.promoted":
-                    assert in_order(since)[0] == hold_id, "somebody was passed"
+                    assert in_order(since)[0] == hold_id, "somebody was overtaken"
                     del since[hold_id]
                 case "hold.created":
                     assert not since, "a newcomer took what others wait for"
@@ -146,5 +145,5 @@ class WaitingStorm:
 
 
 def in_order(since: dict[UUID, datetime]) -> list[UUID]:
-    """Who came at the same instant stands by id."""
+    """By time, then by id."""
     return sorted(since, key=lambda hold_id: (since[hold_id], hold_id))

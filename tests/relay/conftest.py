@@ -1,4 +1,4 @@
-"""Each test has a sale on a database of its own."""
+"""Each test has a sale on its own database."""
 
 from collections.abc import Iterator
 

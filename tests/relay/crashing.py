@@ -1,4 +1,4 @@
-"""A relay that is killed at a given step, as kill -9 would: nothing of it is tidied up."""
+"""A relay that is killed at a given step, as by kill -9, without any cleanup."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ class Step(Enum):
 
 
 def relay_and_die(database_url: str, address: BrokerAddress, step: Step) -> None:
-    """In a process of its own."""
+    """Run in a separate process."""
     outbox = _DyingOutbox(PostgresOutbox(database_url), step)
     Relay(outbox, _DyingPublisher(address.publisher(), step)).run_once()
 

@@ -1,4 +1,4 @@
-"""A database that was dumped here and restored into another PostgreSQL."""
+"""A database dumped here and restored into another PostgreSQL."""
 
 import subprocess
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.bootstrap.database import migrate
 from holdfast.bootstrap.settings import Settings
 
-# Far more transactions than a young PostgreSQL has seen.
+# Far more transactions than a new PostgreSQL has seen.
 AHEAD = 20_000
 
 Restore = Callable[[str], str]
 
 
 def restorer(elsewhere: EmbeddedPostgres, directory: Path) -> Restore:
-    """What takes a database there; its name is that of the dump."""
+    """A function that restores a database there, under the name of its dump."""
 
     def restore(url: str) -> str:
         name = "restored_" + url.rpartition("/")[2]
@@ -42,7 +42,7 @@ def _run(program: str, *arguments: str) -> None:
 
 
 def use_up_transactions(url: str) -> None:
-    """So that positions here are ahead of those in a young PostgreSQL."""
+    """Move positions here ahead of those in a new PostgreSQL."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             f"DO $$ BEGIN FOR n IN 1..{AHEAD} LOOP"
@@ -51,14 +51,14 @@ def use_up_transactions(url: str) -> None:
 
 
 def migrated(url: str) -> list[str]:
-    """What was reported."""
-    said: list[str] = []
-    migrate(Settings(database_url=url), report=said.append)
-    return said
+    """Migrate and return the report."""
+    report_lines: list[str] = []
+    migrate(Settings(database_url=url), report=report_lines.append)
+    return report_lines
 
 
 def pretend_to_be_restored(url: str) -> None:
-    """As a restore leaves it, for those who need no other PostgreSQL for it."""
+    """Shift positions as a restore does, without another PostgreSQL."""
     with psycopg.connect(url) as connection:
         for table, column in (
             ("outbox", "xid"),

@@ -1,4 +1,4 @@
-"""A sale whose facts are relayed: it makes them, and knows what must arrive."""
+"""A sale whose facts are relayed, and the check that they arrived."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ PLENTY = 1_000_000
 ROW = 40  # seats
 ANSWER_SECONDS_MAX = 60
 HALL = Hall({"Stalls": {"A": ROW}}, {"seat": ()})
-# A hold may be paid for late, and nobody is kept from having several.
+# Allows late payments and several holds per person.
 POLICY = HoldPolicy(late_payment_seconds=3600)
 
 
@@ -36,7 +36,7 @@ class Stored(NamedTuple):
 
     event_id: UUID
     type: str
-    subject: UUID  # its hold; where there is none, its seat or its part of the catalog
+    subject: UUID  # its hold, or else its seat or its part of the catalog
     partition: int
 
 
@@ -48,7 +48,7 @@ class Stage:
     venue: Venue
 
     def ask(self, *commands: Command) -> list[object]:
-        """All at once, so that they share transactions."""
+        """Submit all at once, to share transactions."""
         futures = [self.engine.submit(command, render_plainly) for command in commands]
         return [future.result(ANSWER_SECONDS_MAX).outcome for future in futures]
 
@@ -58,14 +58,14 @@ class Stage:
         return [outcome.hold.id for outcome in outcomes if isinstance(outcome, Placed)]
 
     def place_and_release(self, count: int) -> list[HoldId]:
-        """Two facts each, in the order of their happening."""
+        """Make two facts per hold, in order."""
         hold_ids = self.place(count)
         outcomes = self.ask(*map(self.venue.release, hold_ids))
         assert all(isinstance(outcome, Released) for outcome in outcomes), outcomes
         return hold_ids
 
     def stored(self) -> list[Stored]:
-        """What must arrive, in the order of the log."""
+        """The facts that must arrive, in log order."""
         with psycopg.connect(self.url) as connection:
             rows = connection.execute(
                 "SELECT event_id, type, coalesce(hold_id, seat_id, catalog_id), partition"
@@ -79,17 +79,17 @@ class Stage:
             yield Relay(outbox, publisher)
 
     def relay_all(self, publisher: Publisher) -> None:
-        """Until nothing waits any more."""
+        """Relay until nothing is left."""
         with self.relay(publisher) as relay:
             wait_until(lambda: not _lag_after(relay), "everything is relayed")
 
     def wait_until_relayed(self) -> None:
-        """By others."""
+        """Wait for other relays."""
         with closing(PostgresOutbox(self.url)) as outbox:
             wait_until(lambda: outbox.lag().waiting == 0, "everything is relayed")
 
     def cut_relays(self) -> None:
-        """Their connections to the database end, whatever they are doing."""
+        """Terminate their database connections, whatever they are doing."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
@@ -101,19 +101,19 @@ class Stage:
             connection.execute("DELETE FROM relay_cursor")
 
     def assert_arrived(self, messages: Sequence[Message], *, once: bool = False) -> None:
-        """Nothing is lost, nothing is there that did not happen, what came twice is the same, and
-        the facts of each hold came in their order."""
+        """Check that nothing is lost or invented, duplicates are identical, and the facts of each
+        hold are in order."""
         stored = self.stored()
         assert stored
-        told = [message.id for message in messages]
-        assert set(told) == {fact.event_id for fact in stored}
+        ids_arrived = [message.id for message in messages]
+        assert set(ids_arrived) == {fact.event_id for fact in stored}
         if once:
-            assert len(told) == len(stored)
+            assert len(ids_arrived) == len(stored)
         first = {message.id: message for message in reversed(messages)}
         assert all(message == first[message.id] for message in messages)
         subjects = {fact.event_id: fact.subject for fact in stored}
-        # dict keeps the first of each, in order.
-        assert _by_subject(dict.fromkeys(told), subjects) == _by_subject(
+        # dict keeps the first of each, in order
+        assert _by_subject(dict.fromkeys(ids_arrived), subjects) == _by_subject(
             (fact.event_id for fact in stored), subjects
         )
 
@@ -134,7 +134,7 @@ def _by_subject(
 
 @contextmanager
 def staged(url: str, venue: Venue | None = None) -> Iterator[Stage]:
-    """A sale in this database: a new one, or one that is there already."""
+    """A sale in this database: a new one, or an existing one."""
     world = PostgresWorld(url)
     if venue is None:
         plan = Plan({"floor": PLENTY}, {"standing": ("floor",)}, POLICY, hall=HALL)
@@ -149,7 +149,7 @@ def staged(url: str, venue: Venue | None = None) -> Iterator[Stage]:
 
 
 def write_fact(connection: Connection, venue: Venue, partition: int = 0) -> UUID:
-    """A fact of a hold of its own, in the transaction that is open on this connection."""
+    """Write a fact of a new hold in the open transaction of this connection."""
     row = connection.execute(
         "INSERT INTO outbox (organization_id, event_id, hold_id, version, type, partition,"
         " occurred_at, payload) VALUES (%s, gen_random_uuid(), gen_random_uuid(), 1,"
@@ -164,7 +164,7 @@ def write_fact(connection: Connection, venue: Venue, partition: int = 0) -> UUID
 
 @dataclass
 class Listed:
-    """A publisher that lists what it gets, after doing whatever it is told to."""
+    """A publisher that lists its messages, after calling `before`."""
 
     messages: list[Message]
     before: Callable[[Sequence[Message]], None] = lambda _: None
@@ -174,7 +174,7 @@ class Listed:
         self.messages.extend(messages)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
     @property
     def ids(self) -> list[UUID]:

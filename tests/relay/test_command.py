@@ -1,4 +1,4 @@
-"""`holdfast relay`, as a process."""
+"""`holdfast relay` as a process."""
 
 import os
 import re
@@ -55,7 +55,7 @@ def running(stage: Stage, log: Path, **more: str) -> Iterator["subprocess.Popen[
         process.wait()
 
 
-def test_it_relays_until_a_signal_ends_it(
+def test_it_relays_until_a_signal_stops_it(
     stage: Stage, broker: BrokerUnderTest, tmp_path: Path
 ) -> None:
     stage.place_and_release(5)
@@ -74,11 +74,11 @@ def test_it_relays_until_a_signal_ends_it(
     assert moved == {fact.partition for fact in stage.stored()}
     messages = broker.address.published()
     stage.assert_arrived(messages, once=True)
-    # One buyer, so one hash, and nowhere the buyer.
+    # One buyer gives one hash, and the buyer appears nowhere.
     assert len({message.headers["cloudEvents:holderhash"] for message in messages}) == 1
 
 
-def test_without_a_broker_it_says_so(stage: Stage) -> None:
+def test_without_a_broker_it_exits_with_a_message(stage: Stage) -> None:
     done = subprocess.run(
         COMMAND, env=environment(stage), capture_output=True, text=True, check=False, timeout=60
     )
@@ -86,17 +86,17 @@ def test_without_a_broker_it_says_so(stage: Stage) -> None:
     assert done.stderr.startswith("holdfast: AMQP_URL: must be set")
 
 
-def test_what_it_logs_names_no_host(
+def test_log_entries_contain_no_host_name(
     stage: Stage, rabbit_alone: BrokerUnderTest, tmp_path: Path
 ) -> None:
-    """With nobody who listens, and with nobody there at all."""
+    """With nobody listening, and with no broker at all."""
     stage.place(1)
     log = tmp_path / "log"
     unheard = {**of_broker(rabbit_alone), "HOLDFAST_FACTS_QUEUE": "none"}
     with running(stage, log, **unheard):
-        wait_until(lambda: "relay.unroutable" in log.read_text(), "it is told")
+        wait_until(lambda: "relay.unroutable" in log.read_text(), "it is logged")
     with running(stage, log, AMQP_URL="amqp://guest:secret@127.0.0.1:1/"):
-        wait_until(lambda: "relay.failed" in log.read_text(), "it is told")
+        wait_until(lambda: "relay.failed" in log.read_text(), "it is logged")
     text = log.read_text()
     assert '"types":["hold.created"]' in text
     assert "ConnectionRefusedError" in text
@@ -104,7 +104,7 @@ def test_what_it_logs_names_no_host(
         assert secret not in text
 
 
-def test_after_a_restore_it_says_what_to_do_and_goes_on_when_that_was_done(
+def test_after_a_restore_it_asks_for_a_migration_and_continues_after_it(
     stage: Stage, rabbit_alone: BrokerUnderTest, tmp_path: Path
 ) -> None:
     stage.place(5)
@@ -122,14 +122,14 @@ def test_after_a_restore_it_says_what_to_do_and_goes_on_when_that_was_done(
     assert "`holdfast migrate`" in asked.stderr
     log = tmp_path / "log"
     with running(stage, log, **of_broker(rabbit_alone)):
-        wait_until(lambda: "relay.stands_still" in log.read_text(), "it is told")
+        wait_until(lambda: "relay.stands_still" in log.read_text(), "it is logged")
         assert "run holdfast migrate" in log.read_text()
         migrated(stage.url)
         stage.wait_until_relayed()
     stage.assert_arrived(rabbit_alone.address.published(), once=True)
 
 
-def test_without_a_database_it_fails_in_one_sentence() -> None:
+def test_without_a_database_it_fails_with_one_sentence() -> None:
     address = "postgresql://holdfast@127.0.0.1:1/nowhere"
     done = subprocess.run(
         [*COMMAND, "--status"],

@@ -1,4 +1,4 @@
-"""Whatever is published fits its contract, and the contracts are whole."""
+"""Every published message fits its contract, and the contracts are complete."""
 
 import json
 import re
@@ -51,7 +51,7 @@ def test_every_fact_has_a_contract() -> None:
 
 
 @every_file
-def test_it_is_a_schema_and_its_examples_fit(path: Path) -> None:
+def test_each_contract_is_a_valid_schema_and_its_examples_fit(path: Path) -> None:
     schema = schema_in(path)
     Draft202012Validator.check_schema(schema)
     assert schema["examples"]
@@ -60,7 +60,7 @@ def test_it_is_a_schema_and_its_examples_fit(path: Path) -> None:
 
 
 @every_file
-def test_nothing_may_be_added_and_nothing_left_out(path: Path) -> None:
+def test_unknown_and_missing_fields_are_rejected(path: Path) -> None:
     schema = schema_in(path)
     example = schema["examples"][0]
     for part in ((), ("payload",)):
@@ -80,7 +80,7 @@ def test_ids_and_times_are_checked(path: Path) -> None:
         assert misfits(schema, example | {"occurred_at": "2026-01-15T10:20:00+01:00"})
 
 
-def test_what_the_contract_of_orders_allows_is_taken_in() -> None:
+def test_messages_that_fit_the_order_contract_are_accepted() -> None:
     schema = schema_in(INBOUND)
     for example in schema["examples"]:
         assert str(paid_order_of(json.dumps(example).encode()).event_id) == example["event_id"]
@@ -113,7 +113,7 @@ def test_a_contract_has_the_fields_of_a_policy_with_their_bounds(fact_type: str,
     }
 
 
-def test_the_document_of_all_messages_leads_to_every_contract() -> None:
+def test_the_asyncapi_document_references_every_contract() -> None:
     text = (CONTRACTS / "asyncapi.yaml").read_text()
     assert text.startswith("asyncapi: 3.0.0\n")
     assert set(re.findall(r"^    address: (\S+)$", text, re.MULTILINE)) == set(FactType)
@@ -122,18 +122,18 @@ def test_the_document_of_all_messages_leads_to_every_contract() -> None:
     within = set(re.findall(r"\$ref: '#/(?:components/)?(\w+)/(\w+)'", text))
     for kind, name in within:
         assert re.search(rf"^ *{kind}:\n(?:.*\n)*? *{name}:$", text, re.MULTILINE), (kind, name)
-    told = set(re.findall(r"^  tell(\w+):$", text, re.MULTILINE))
-    assert told == {"".join(map(str.capitalize, re.split("[._]", kind))) for kind in FactType}
+    operations = set(re.findall(r"^  tell(\w+):$", text, re.MULTILINE))
+    assert operations == {"".join(map(str.capitalize, re.split("[._]", kind))) for kind in FactType}
 
 
-def test_every_message_fits(stage: Stage) -> None:
-    """Everything that can happen to holds of every kind happens once, through the engine; and to a
-    catalog, through its store."""
+def test_every_published_message_fits_its_contract(stage: Stage) -> None:
+    """Every transition of every kind of hold happens once, through the engine, and every change of
+    the catalog, through its store."""
     _standing_life(stage)
     _seated_life(stage)
     _short_life(stage)
     _life_in_a_cart(stage)
-    _life_in_a_line(stage)
+    _life_on_the_waitlist(stage)
     change_catalog(stage.url, stage.venue.organization_id)
     published = Listed([])
     stage.relay_all(published)
@@ -146,7 +146,8 @@ def test_every_message_fits(stage: Stage) -> None:
 
 
 def assert_several_shapes(messages: Sequence[Message]) -> None:
-    """One line and several, with seats and without, an address and none."""
+    """Check that there are single and multiple lines, with and without seats and email
+    addresses."""
     created = [
         json.loads(message.body)["payload"]
         for message in messages
@@ -177,7 +178,7 @@ def _seated_life(stage: Stage) -> None:
     world.let_pass(venue, 545)
     assert warned(engine, venue.warn(lapsed.id)) == (lapsed.id,)
     world.let_pass(venue, 60)
-    # The payment comes late: the hold expires, and another one in its place is paid for.
+    # The payment comes late: the hold expires, and a replacement is paid for.
     converted(engine, venue.convert(lapsed.id))
     held = placed(engine, venue.seats("Stalls A 4"))
     stage.ask(venue.block("Stalls A 4", "Stalls A 5"))
@@ -186,7 +187,7 @@ def _seated_life(stage: Stage) -> None:
 
 
 def _short_life(stage: Stage) -> None:
-    """A checkout that does not extend anything; and a hold that is just left to expire."""
+    """A checkout without an extension, and a hold left to expire."""
     policy = HoldPolicy(checkout_extension_seconds=0)
     venue = stage.world.build(Plan({"floor": 9}, {"standing": ("floor",)}, policy, hall=HALL))
     hold: Hold = placed(stage.engine, venue.place(("standing", 1)))
@@ -197,7 +198,7 @@ def _short_life(stage: Stage) -> None:
 
 
 def _life_in_a_cart(stage: Stage) -> None:
-    """Counts and seats come and go, and what is left is paid for."""
+    """Quantities and seats come and go, and the rest is paid for."""
     venue, engine = stage.venue, stage.engine
     cart = uuid4().hex
     first = placed(
@@ -208,8 +209,9 @@ def _life_in_a_cart(stage: Stage) -> None:
     converted(engine, venue.convert(first.id))
 
 
-def _life_in_a_line(stage: Stage) -> None:
-    """One waits for a count and one for seats, and both are served; another one gives up."""
+def _life_on_the_waitlist(stage: Stage) -> None:
+    """One party waits for general admission and one for seats, and both are promoted; a third gives
+    up."""
     policy = HoldPolicy(waitlist=True)
     hall = Hall({"Stalls": {"A": 2}}, {"seat": ()})
     venue = stage.world.build(Plan({"floor": 2}, {"standing": ("floor",)}, policy, hall=hall))
@@ -224,7 +226,7 @@ def _life_in_a_line(stage: Stage) -> None:
 
 
 def _header_schema() -> Json:
-    """As the document of all messages has it, in as far as it can be read without a YAML parser."""
+    """The header schema of the AsyncAPI document, read without a YAML parser."""
     text = (CONTRACTS / "asyncapi.yaml").read_text()
     required = re.findall(r"^          - (cloudEvents:\w+)$", text, re.MULTILINE)
     known = re.findall(r"^          (cloudEvents:\w+):$", text, re.MULTILINE)

@@ -1,5 +1,4 @@
-"""Orders of thousands of tickets, and other batches that are too much: they go in smaller ones, and
-hold nobody up."""
+"""Orders of thousands of tickets and other oversized batches are split, and hold nobody up."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -23,7 +22,7 @@ from holdfast.services.facts.relay import AFTER_STORE_ERROR_SECONDS, Relay
 from tests.relay.stage import Listed, Stage, write_fact
 from tests.support.patience import wait_until
 
-# A little less than half a megabyte each.
+# Slightly less than half a megabyte each.
 LARGE_FACTS = """
 INSERT INTO outbox (organization_id, event_id, hold_id, version, type, partition, occurred_at,
     payload)
@@ -37,7 +36,7 @@ BATCH_BYTES_MAX = 6_000_000
 TOO_MANY = 3
 
 
-def test_large_facts_go_in_small_batches(stage: Stage) -> None:
+def test_large_facts_are_sent_in_small_batches(stage: Stage) -> None:
     with psycopg.connect(stage.url) as connection:
         connection.execute(LARGE_FACTS, [stage.venue.organization_id])
         small = write_fact(connection, stage.venue, partition=5)
@@ -50,11 +49,11 @@ def test_large_facts_go_in_small_batches(stage: Stage) -> None:
     stage.assert_arrived(published.messages, once=True)
     sizes = [sum(len(message.body) for message in batch) for batch in batches]
     assert max(sizes) < BATCH_BYTES_MAX
-    # Not one by one either.
+    # But not one by one.
     assert len(batches) < 20
 
 
-def test_a_fact_that_is_larger_than_a_batch_goes_alone(
+def test_a_fact_larger_than_a_batch_is_sent_alone(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("holdfast.adapters.postgres.facts.outbox.BATCH_BYTES", 1)
@@ -68,10 +67,8 @@ def _refuse_more_than_one(messages: Sequence[Message]) -> None:
     assert len(messages) == 1
 
 
-def test_what_the_database_cannot_give_at_once_is_asked_for_in_parts(
-    stage: Stage, quick: None
-) -> None:
-    """And the other partitions are served in the same run."""
+def test_a_batch_too_large_to_read_is_read_in_parts(stage: Stage, quick: None) -> None:
+    """Other partitions are served in the same run."""
     stage.place(100)
     slow = stage.stored()[0].partition
     others = {fact.event_id for fact in stage.stored() if fact.partition != slow}
@@ -84,7 +81,7 @@ def test_what_the_database_cannot_give_at_once_is_asked_for_in_parts(
     stage.assert_arrived(published.messages, once=True)
 
 
-def test_a_database_that_gives_nothing_is_not_asked_for_every_partition(
+def test_an_unresponsive_database_is_not_tried_for_every_partition(
     stage: Stage, quick: None
 ) -> None:
     stage.place(100)
@@ -94,7 +91,7 @@ def test_a_database_that_gives_nothing_is_not_asked_for_every_partition(
     assert outbox.refusals == 2
 
 
-def test_what_the_broker_cannot_take_at_once_is_given_in_parts(stage: Stage, quick: None) -> None:
+def test_a_batch_too_large_to_publish_is_sent_in_parts(stage: Stage, quick: None) -> None:
     stage.place(100)
 
     def refuse_many(messages: Sequence[Message]) -> None:
@@ -107,7 +104,7 @@ def test_what_the_broker_cannot_take_at_once_is_given_in_parts(stage: Stage, qui
 
 
 class _SlowOutbox:
-    """Some of its partitions cannot be read in time, if more than a few facts are asked for."""
+    """Some of its partitions time out if more than a few facts are requested."""
 
     def __init__(self, inner: Outbox, slow: set[int]) -> None:
         self._inner = inner

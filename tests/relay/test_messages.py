@@ -1,4 +1,4 @@
-"""How a fact is told, to the letter."""
+"""The exact form of a message."""
 
 import hmac
 import json
@@ -36,7 +36,7 @@ CREATED = StoredFact(
 )
 
 
-def test_the_envelope() -> None:
+def test_the_envelope_has_the_documented_fields() -> None:
     message = message_of(CREATED, None)
     assert (message.id, message.type) == (UUID(FACT), "hold.created")
     assert json.loads(message.body) == {
@@ -50,8 +50,8 @@ def test_the_envelope() -> None:
 
 
 def test_the_envelope_of_an_expired_hold_has_no_idempotency_key() -> None:
-    told = json.loads(message_of(replace(CREATED, type="hold.expired"), None).body)
-    assert list(told) == ["event_id", "event_type", "occurred_at", "aggregate_id", "payload"]
+    body = json.loads(message_of(replace(CREATED, type="hold.expired"), None).body)
+    assert list(body) == ["event_id", "event_type", "occurred_at", "aggregate_id", "payload"]
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,15 @@ def test_the_envelope_of_an_expired_hold_has_no_idempotency_key() -> None:
         (replace(CREATED, type="seat.blocked", hold_id=None, seat_id=SeatId(UUID(SEAT))), SEAT),
         (replace(CREATED, type="order.confirmed", payload={"order_id": ORDER}), ORDER),
     ],
-    ids=["of a seat in a hold", "of a seat in none", "of an order"],
+    ids=["a seat in a hold", "a seat without a hold", "an order"],
 )
-def test_what_it_is_about(fact: StoredFact, subject: str) -> None:
+def test_the_subject_is_the_hold_seat_or_order(fact: StoredFact, subject: str) -> None:
     message = message_of(fact, None)
     assert json.loads(message.body)["aggregate_id"] == subject
     assert message.headers["cloudEvents:subject"] == subject
 
 
-def test_the_attributes_of_cloud_events() -> None:
+def test_headers_are_the_cloudevents_attributes() -> None:
     assert message_of(CREATED, None).headers == {
         "cloudEvents:specversion": "1.0",
         "cloudEvents:id": FACT,
@@ -83,13 +83,13 @@ def test_the_attributes_of_cloud_events() -> None:
     }
 
 
-def test_the_holder_goes_by_a_keyed_hash() -> None:
-    told = message_of(CREATED, SECRET).headers["cloudEvents:holderhash"]
-    assert told == hmac.new(SECRET.encode(), HOLDER.bytes, "sha256").hexdigest()
-    assert message_of(CREATED, SECRET + "!").headers["cloudEvents:holderhash"] != told
+def test_the_holder_is_identified_by_a_keyed_hash() -> None:
+    hashed = message_of(CREATED, SECRET).headers["cloudEvents:holderhash"]
+    assert hashed == hmac.new(SECRET.encode(), HOLDER.bytes, "sha256").hexdigest()
+    assert message_of(CREATED, SECRET + "!").headers["cloudEvents:holderhash"] != hashed
     nobodys = replace(CREATED, type="seat.blocked", holder_key=None)
     assert "cloudEvents:holderhash" not in message_of(nobodys, SECRET).headers
 
 
-def test_it_is_the_same_message_each_time() -> None:
+def test_a_fact_always_gives_the_same_message() -> None:
     assert message_of(CREATED, SECRET) == message_of(CREATED, SECRET)

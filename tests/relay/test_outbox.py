@@ -1,5 +1,5 @@
-"""The log: one relay per partition, nothing skipped, nothing shown too early, and an order that
-holds whatever transaction came first."""
+"""The log of facts: one relay per partition, nothing skipped or shown too early, and a stable order
+of transactions."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +22,7 @@ from tests.contract.tables import Connection
 from tests.contract.venues import STRANGER
 from tests.relay.stage import Listed, Stage, write_fact
 
-# Half of them of an organization, half of another one.
+# Half of them belong to one organization, half to another.
 MANY_FACTS = """
 INSERT INTO outbox (organization_id, event_id, hold_id, version, type, occurred_at, payload)
 SELECT CASE n %% 2 WHEN 0 THEN %s ELSE '00000000-0000-4000-8000-000000000000'::uuid END,
@@ -50,7 +50,7 @@ def log_of(stage: Stage) -> Iterator[PostgresFactLog]:
 
 @contextmanager
 def transaction(url: str) -> Iterator[Connection]:
-    """Open at once, as far as the order of transactions goes."""
+    """A transaction with its id assigned at once."""
     with psycopg.connect(url) as connection:
         connection.execute("SELECT pg_current_xact_id()")
         yield connection
@@ -66,7 +66,7 @@ class TestClaims:
             with theirs.claim(3) as again:
                 assert again is not None
 
-    def test_nothing_is_open_while_facts_are_published(self, stage: Stage) -> None:
+    def test_no_transaction_is_open_while_publishing(self, stage: Stage) -> None:
         stage.place(1)
         states = []
 
@@ -91,7 +91,7 @@ class TestClaims:
                 stage.cut_relays()
                 with pytest.raises(StoreUnavailable):
                     claimed.unpublished(1)
-                # Not on a new connection either: another one has the partition now.
+                # Not on a new connection either: another relay has the partition now.
                 with theirs.claim(3) as taken_over:
                     assert taken_over is not None
                     with pytest.raises(StoreUnavailable):
@@ -108,7 +108,7 @@ class TestClaims:
             (cursor,) = outbox.cursors()
             assert (cursor.partition, cursor.position) == (0, Position(9, 1))
 
-    def test_what_waits_is_counted(self, stage: Stage) -> None:
+    def test_the_backlog_is_counted(self, stage: Stage) -> None:
         with outbox_of(stage) as outbox:
             assert outbox.lag() == RelayLag(0, 0.0)
             stage.place(5)
@@ -118,14 +118,14 @@ class TestClaims:
             stage.relay_all(Listed([]))
             assert outbox.lag() == RelayLag(0, 0.0)
 
-    def test_without_a_database_it_is_told(self) -> None:
+    def test_without_a_database_it_raises_store_unavailable(self) -> None:
         outbox = PostgresOutbox("postgresql://holdfast@127.0.0.1:1/nowhere")
         with pytest.raises(StoreUnavailable):
             outbox.lag()
 
 
 class TestPruning:
-    def test_what_no_relay_could_relay_yet_is_kept(self, stage: Stage) -> None:
+    def test_facts_not_relayed_yet_are_kept(self, stage: Stage) -> None:
         """However old it is."""
         stage.place(20)
         waiting = stage.stored()
@@ -135,7 +135,7 @@ class TestPruning:
         _prune(stage)
         assert stage.stored() == waiting
 
-    def test_where_there_is_no_relay_it_goes(self, stage: Stage) -> None:
+    def test_facts_are_pruned_if_there_is_no_relay(self, stage: Stage) -> None:
         stage.place(20)
         _prune(stage)
         assert stage.stored() == []
@@ -148,20 +148,20 @@ def _refuse(_: object) -> None:
 class TestTransactionsInFlight:
     """A transaction that began first commits last: its facts come first, and later ones wait."""
 
-    def test_the_relay_skips_none(self, stage: Stage) -> None:
+    def test_the_relay_skips_no_fact(self, stage: Stage) -> None:
         published = Listed([])
         early, late = _relay_around_a_slow_transaction(stage, published)
         assert published.ids == [early, late]
 
-    def test_control_without_the_guard_one_is_lost(self, stage: Stage) -> None:
-        """Which shows that the guard is what the test above is about."""
+    def test_control_without_the_guard_a_fact_is_lost(self, stage: Stage) -> None:
+        """Proves that the test above depends on the guard."""
         _remove_guard(stage)
         published = Listed([])
         early, late = _relay_around_a_slow_transaction(stage, published)
         assert published.ids == [late]
         assert early not in published.ids
 
-    def test_the_log_shows_none_too_early(self, stage: Stage) -> None:
+    def test_the_log_shows_no_fact_too_early(self, stage: Stage) -> None:
         organization_id = stage.venue.organization_id
         with log_of(stage) as log:
             with transaction(stage.url) as slow:
@@ -196,16 +196,16 @@ def _remove_guard(stage: Stage) -> None:
 
 
 def _prune(stage: Stage) -> None:
-    """All facts, once they are old."""
+    """Age all facts, then prune them."""
     with psycopg.connect(stage.url) as connection:
         connection.execute("UPDATE outbox SET occurred_at = occurred_at - interval '2 days'")
         for partition in range(PARTITIONS):
             connection.execute("SELECT holdfast_prune_facts(%s::smallint, 0, 100)", [partition])
 
 
-def test_a_new_hold_never_ends_before_it_begins(stage: Stage) -> None:
-    """It takes the place of a lapsed hold whose last facts have a later place in the log than this
-    transaction would have: so its own facts are put there too, and its end behind them."""
+def test_a_new_hold_never_ends_before_it_begins_in_the_log(stage: Stage) -> None:
+    """It replaces an expired hold whose last facts have a later position than this transaction, so
+    its own facts get that position too, and its end a later one."""
     venue, engine = stage.venue, stage.engine
     lapsed = placed(engine, venue.seats("Stalls A 1"))
     stage.world.let_pass(venue, 601)
@@ -222,13 +222,14 @@ def test_a_new_hold_never_ends_before_it_begins(stage: Stage) -> None:
             connection.execute("SELECT pg_current_xact_id()")
     published = Listed([])
     stage.relay_all(published)
-    told = [fact.type for fact in stage.stored() if fact.subject == new.id]
-    assert told == ["hold.created", "seat.held", "hold.cancelled", "seat.released"]
+    types = [fact.type for fact in stage.stored() if fact.subject == new.id]
+    assert types == ["hold.created", "seat.held", "hold.cancelled", "seat.released"]
     stage.assert_arrived(published.messages, once=True)
 
 
-def test_reading_the_log_costs_what_is_read(stage: Stage) -> None:
-    """Neither the facts of others nor those before are looked at, on tables without statistics."""
+def test_reading_the_log_reads_only_the_page(stage: Stage) -> None:
+    """It reads neither facts of other organizations nor earlier ones, on tables without
+    statistics."""
     with psycopg.connect(stage.url) as connection:
         connection.execute(MANY_FACTS, [stage.venue.organization_id])
         position = connection.execute(
@@ -249,8 +250,8 @@ def test_reading_the_log_costs_what_is_read(stage: Stage) -> None:
     assert all("Index" in scan["Node Type"] for scan in scans)
 
 
-def test_relaying_costs_what_is_relayed(stage: Stage) -> None:
-    """However much has piled up behind it, on tables without statistics."""
+def test_relaying_reads_only_the_batch(stage: Stage) -> None:
+    """However large the backlog, on tables without statistics."""
     blocks = []
     for statement in (None, MANY_FACTS):
         with psycopg.connect(stage.url) as connection:
@@ -258,7 +259,7 @@ def test_relaying_costs_what_is_relayed(stage: Stage) -> None:
                 connection.execute(statement, [stage.venue.organization_id])
         with closing(connect(stage.url, "test", Watchdog())) as connection:
             explained = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + sql.UNPUBLISHED
-            # The first time it reads the catalogue as well.
+            # The first run also reads the system catalogs.
             for _ in range(2):
                 row = connection.execute(explained, (0, 11, BATCH_BYTES)).fetchone()
         assert row is not None
@@ -275,7 +276,7 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 class TestPolling:
-    def test_page_by_page_it_is_all_of_it(self, stage: Stage) -> None:
+    def test_all_pages_together_are_the_whole_log(self, stage: Stage) -> None:
         stage.place_and_release(20)
         with log_of(stage) as log:
             seen, after = [], None
@@ -292,13 +293,13 @@ class TestPolling:
             later = log.facts(stage.venue.organization_id, after, 7)
             assert [fact.event_id for fact in later.items] == [stage.stored()[-1].event_id]
 
-    def test_another_organization_sees_none_of_it(self, stage: Stage) -> None:
+    def test_another_organization_sees_no_facts(self, stage: Stage) -> None:
         stage.place(1)
         with log_of(stage) as log:
             assert log.facts(OrganizationId(uuid4()), None, 10).items == ()
             assert len(log.facts(stage.venue.organization_id, None, 10).items) == 1
 
-    def test_what_was_pruned_is_told(self, stage: Stage) -> None:
+    def test_a_cursor_before_pruned_facts_is_gone(self, stage: Stage) -> None:
         stage.place(3)
         organization_id = stage.venue.organization_id
         with log_of(stage) as log:
@@ -309,5 +310,5 @@ class TestPolling:
             assert stage.stored() == []
             assert log.facts(organization_id, first, 10).is_gone
             assert not log.facts(organization_id, None, 10).is_gone
-            # Whoever had seen all of it has missed nothing.
+            # A poller that is up to date missed nothing.
             assert not log.facts(organization_id, up_to_date, 10).is_gone

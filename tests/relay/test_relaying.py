@@ -1,4 +1,4 @@
-"""The relay on real brokers: everything arrives, in the order of each hold, whatever breaks."""
+"""The relay on real brokers: everything arrives, in the order of each hold, whatever fails."""
 
 import random
 import threading
@@ -37,7 +37,7 @@ def test_everything_arrives_once_and_in_order(stage: Stage, broker: BrokerUnderT
     stage.assert_arrived(broker.address.published(), once=True)
 
 
-def test_more_than_a_batch(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_batches_arrive_in_order(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relaying, "BATCH", 5)
     stage.place_and_release(100)
     published = Listed([])
@@ -45,9 +45,7 @@ def test_more_than_a_batch(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Non
     stage.assert_arrived(published.messages, once=True)
 
 
-def test_two_relays_share_the_work_while_facts_are_made(
-    stage: Stage, broker: BrokerUnderTest
-) -> None:
+def test_two_relays_share_the_work(stage: Stage, broker: BrokerUnderTest) -> None:
     publishers = [_Watched(broker.address.publisher()) for _ in range(2)]
     with _relaying(stage, *publishers):
         for _ in range(LOAD_ROUNDS):
@@ -57,10 +55,8 @@ def test_two_relays_share_the_work_while_facts_are_made(
     assert all(publisher.count for publisher in publishers), "one of them did nothing"
 
 
-def test_a_broker_that_is_away_for_a_while(
-    stage: Stage, broker: BrokerUnderTest, quick: None
-) -> None:
-    """Under load: it is killed, and comes back when facts have piled up."""
+def test_a_broker_outage_loses_nothing(stage: Stage, broker: BrokerUnderTest, quick: None) -> None:
+    """The broker is killed under load and returns when a backlog has built up."""
     relayed_before = _Watched(broker.address.publisher())
     with _relaying(stage, relayed_before):
         stage.place_and_release(50)
@@ -74,10 +70,10 @@ def test_a_broker_that_is_away_for_a_while(
     stage.assert_arrived(broker.address.published())
 
 
-def test_facts_that_nobody_listens_to_wait(
+def test_unroutable_facts_wait_for_a_queue(
     stage: Stage, rabbit_alone: BrokerUnderTest, quick: None
 ) -> None:
-    """Those of other partitions do not wait for them; and once somebody listens, all arrive."""
+    """Facts of other partitions do not wait; once a queue is bound, all arrive."""
     url = rabbit_alone.address.url
     with connected(url) as connection:
         channel = connection.channel()
@@ -87,36 +83,36 @@ def test_facts_that_nobody_listens_to_wait(
         hold_id, seat = _hold_and_seat_of_different_partitions(stage)
         stage.ask(stage.venue.block(seat))
         with _relaying(stage, RabbitPublisher(url, None)):
-            told: list[Message] = []
-            wait_until(lambda: bool(_take(channel, "early", told)), "the fact of the seat arrives")
-            assert {message.type for message in told} == {"seat.blocked"}
+            sent: list[Message] = []
+            wait_until(lambda: bool(_take(channel, "early", sent)), "the fact of the seat arrives")
+            assert {message.type for message in sent} == {"seat.blocked"}
             channel.queue_declare("late", durable=True, auto_delete=False)
             channel.queue_bind("late", FACTS, "#")
             stage.wait_until_relayed()
-        _take(channel, "late", told)
+        _take(channel, "late", sent)
     assert hold_id in {fact.subject for fact in stage.stored()}
-    stage.assert_arrived(told)
+    stage.assert_arrived(sent)
 
 
-def test_a_fact_that_nobody_listens_to_is_soon_alone(stage: Stage, quick: None) -> None:
-    """The others of its batch are told again each time, and must not be told without end."""
+def test_an_unroutable_fact_is_soon_sent_alone(stage: Stage, quick: None) -> None:
+    """The others of its batch are sent again each time, which must be bounded."""
     hold_id = stage.place_and_release(1)[0]
     stage.ask(*(stage.venue.place(("standing", 1), hold_id=each) for each in _neighbours(hold_id)))
-    told: list[Message] = []
+    sent: list[Message] = []
 
     def refuse_the_first(messages: Sequence[Message]) -> None:
-        told.extend(messages)
+        sent.extend(messages)
         if any(message.type == "hold.cancelled" for message in messages):
             raise Unroutable(["hold.cancelled"])
 
     with stage.relay(Listed([], refuse_the_first)) as relay:
-        wait_until(lambda: _tend(relay) and told[-1].type == "hold.cancelled", "it is told")
-        wait_until(lambda: _tend(relay) and _is_alone(told, 5), "it is told alone, again and again")
-    others = Counter(message.id for message in told if message.type != "hold.cancelled")
+        wait_until(lambda: _tend(relay) and sent[-1].type == "hold.cancelled", "it is sent")
+        wait_until(lambda: _tend(relay) and _is_alone(sent, 5), "it is sent alone repeatedly")
+    others = Counter(message.id for message in sent if message.type != "hold.cancelled")
     assert max(others.values()) <= BATCH.bit_length()
 
 
-def test_trouble_is_met_with_longer_and_longer_pauses(stage: Stage) -> None:
+def test_the_relay_backs_off_exponentially(stage: Stage) -> None:
     stage.place(1)
     now = 0.0
     broken = True
@@ -130,7 +126,7 @@ def test_trouble_is_met_with_longer_and_longer_pauses(stage: Stage) -> None:
         pauses = []
         for _ in range(12):
             pauses.append(relay.tend())
-            assert relay.tend() == pauses[-1], "it is tried before its time"
+            assert relay.tend() == pauses[-1], "it was retried too early"
             now += pauses[-1]
         assert pauses[0] < pauses[4] < pauses[-1]
         assert PAUSE_SECONDS_MAX / 2 <= pauses[-1] <= PAUSE_SECONDS_MAX
@@ -139,12 +135,10 @@ def test_trouble_is_met_with_longer_and_longer_pauses(stage: Stage) -> None:
         assert relay.tend() == IDLE_SECONDS
         broken = True
         stage.place(1)
-        assert relay.tend() <= pauses[0] * 2, "what is over does not count any more"
+        assert relay.tend() <= pauses[0] * 2, "the back-off was not reset"
 
 
-def test_facts_that_the_broker_refuses_do_not_hold_up_other_partitions(
-    stage: Stage, quick: None
-) -> None:
+def test_refused_facts_do_not_delay_other_partitions(stage: Stage, quick: None) -> None:
     hold_ids = stage.place(64)
     bad = hold_ids[0].int % PARTITIONS
     published = Listed([])
@@ -160,8 +154,8 @@ def test_facts_that_the_broker_refuses_do_not_hold_up_other_partitions(
         wait_until(lambda: _tend(relay) and set(published.ids) == others, "the others arrive")
 
 
-def test_connections_to_the_database_that_are_cut(stage: Stage) -> None:
-    """Again and again, at any moment of the relay."""
+def test_cut_database_connections_lose_nothing(stage: Stage) -> None:
+    """Repeatedly, at any point of the relay's work."""
     published = Listed([])
     with _relaying(stage, published):
         for _ in range(5):
@@ -171,13 +165,14 @@ def test_connections_to_the_database_that_are_cut(stage: Stage) -> None:
     stage.assert_arrived(published.messages)
 
 
-def test_a_database_that_is_away_is_waited_for() -> None:
+def test_the_relay_waits_for_an_unavailable_database() -> None:
     nowhere = PostgresOutbox("postgresql://holdfast@127.0.0.1:1/nowhere")
     assert relaying.Relay(nowhere, Listed([])).tend() == AFTER_STORE_ERROR_SECONDS
 
 
-def test_a_consumer_that_knows_ids_acts_once_on_each(stage: Stage, broker: BrokerUnderTest) -> None:
-    """Relayed twice, for the cursors are lost, and delivered in any order to several at once."""
+def test_a_consumer_that_tracks_ids_acts_once(stage: Stage, broker: BrokerUnderTest) -> None:
+    """Relayed twice because the cursors are lost, and delivered in any order to concurrent
+    consumers."""
     stage.place_and_release(50)
     stage.relay_all(broker.address.publisher())
     stage.forget_cursors()
@@ -203,7 +198,7 @@ def test_a_consumer_that_knows_ids_acts_once_on_each(stage: Stage, broker: Broke
 
 
 class _Watched:
-    """Counts what goes through."""
+    """Counts the messages passed on."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
@@ -219,7 +214,7 @@ class _Watched:
 
 @contextmanager
 def _relaying(stage: Stage, *publishers: Publisher) -> Iterator[None]:
-    """Relays, each on a thread of its own, as they run in a server."""
+    """Run relays, each on its own thread, as in a server."""
     stopped = threading.Event()
 
     def run(publisher: Publisher) -> None:
@@ -244,12 +239,12 @@ def _tend(relay: relaying.Relay) -> bool:
     return True
 
 
-def _is_alone(told: Sequence[Message], times: int) -> bool:
-    return len(told) >= times and {message.type for message in told[-times:]} == {"hold.cancelled"}
+def _is_alone(sent: Sequence[Message], times: int) -> bool:
+    return len(sent) >= times and {message.type for message in sent[-times:]} == {"hold.cancelled"}
 
 
 def _neighbours(hold_id: HoldId) -> list[HoldId]:
-    """Of the same partition."""
+    """Hold ids in the same partition."""
     return [HoldId(UUID(int=hold_id.int + PARTITIONS * number)) for number in range(1, 60)]
 
 
@@ -261,7 +256,7 @@ def _hold_and_seat_of_different_partitions(stage: Stage) -> tuple[HoldId, str]:
 
 
 def _take(channel: Channel, queue: str, into: list[Message]) -> int:
-    """Whatever is there now; how many there are in all."""
+    """Read all available messages; the total so far."""
     while (raw := channel.basic_get(queue, no_ack=True)) is not None:
         into.append(from_raw(raw))
     return len(into)

@@ -1,5 +1,5 @@
-"""A database that is restored into another PostgreSQL, whose transactions have lower numbers: once
-it is migrated, facts from before and after arrive, in the order of each hold, and none is lost."""
+"""A database restored into another PostgreSQL with lower transaction ids: after the migration,
+facts from before and after arrive in the order of each hold, and none is lost."""
 
 import threading
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ UPDATE relay_cursor SET moved_at = moved_at - interval '1 day'
 def restore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restore]:
     directory = tmp_path_factory.mktemp("elsewhere")
     with EmbeddedPostgres(directory, settings={"max_connections": "60"}) as elsewhere:
-        # It has the roles, which are in no dump.
+        # It has the roles, which no dump contains.
         DatabaseFactory(elsewhere).migrated()
         yield restorer(elsewhere, directory)
 
@@ -51,14 +51,14 @@ class Restored(NamedTuple):
     url: str
     venue: Venue
     relayed: Listed  # before the dump
-    live: list[HoldId]  # of those
-    position: Position  # where a poller was
+    live: list[HoldId]  # of the relayed ones
+    position: Position  # a poller's cursor
     map_version: int
 
 
 @pytest.fixture
 def restored(stage: Stage, restore: Restore) -> Restored:
-    """Some facts were relayed long ago, and some have not been."""
+    """A restored database with facts relayed long ago, and facts not relayed yet."""
     use_up_transactions(stage.url)
     relayed = Listed([])
     stage.place_and_release(20)
@@ -87,10 +87,10 @@ def opened(url: str) -> Iterator[Database]:
         database.close()
 
 
-def test_nothing_is_lost_and_the_order_is_kept(restored: Restored) -> None:
+def test_a_migration_after_a_restore_loses_nothing_and_keeps_the_order(restored: Restored) -> None:
     published = Listed([])
     with staged(restored.url, restored.venue) as stage:
-        # Somebody starts to sell before the database is migrated.
+        # Selling starts before the migration.
         stage.place(20)
         stage.ask(*map(stage.venue.release, restored.live[:10]))
         facts = len(stage.stored())
@@ -103,13 +103,13 @@ def test_nothing_is_lost_and_the_order_is_kept(restored: Restored) -> None:
         stage.place_and_release(20)
         stage.relay_all(published)
         stage.assert_arrived([*restored.relayed.messages, *published.messages])
-        # What was relayed long ago is not relayed again.
+        # Facts relayed long ago are not relayed again.
         assert not set(published.ids) & set(restored.relayed.ids)
         assert_sound(stage.url)
         assert migrated(stage.url) == [UP_TO_DATE]
 
 
-def test_until_it_is_migrated_the_relay_stands_still(restored: Restored) -> None:
+def test_the_relay_stops_until_the_migration(restored: Restored) -> None:
     published = Listed([])
     with staged(restored.url, restored.venue) as stage, stage.relay(published) as relay:
         stage.place(5)
@@ -124,7 +124,7 @@ def test_until_it_is_migrated_the_relay_stands_still(restored: Restored) -> None
         assert "a position from the future" in {each.looks_for for each in checks if each.found}
 
 
-def test_what_was_relayed_just_now_is_rather_told_twice(stage: Stage, restore: Restore) -> None:
+def test_recently_relayed_facts_are_relayed_again(stage: Stage, restore: Restore) -> None:
     """Nobody knows how far apart the clocks are."""
     use_up_transactions(stage.url)
     stage.place_and_release(5)
@@ -138,24 +138,22 @@ def test_what_was_relayed_just_now_is_rather_told_twice(stage: Stage, restore: R
 
 
 class TestPolling:
-    def test_a_cursor_from_there_has_expired_and_a_new_one_finds_everything(
-        self, restored: Restored
-    ) -> None:
+    def test_an_old_cursor_is_gone_and_a_new_one_finds_everything(self, restored: Restored) -> None:
         organization_id = restored.venue.organization_id
         with opened(restored.url) as database:
             log = PostgresFactLog(database)
             assert log.facts(organization_id, restored.position, 10).is_gone
             migrated(restored.url)
             assert log.facts(organization_id, restored.position, 10).is_gone
-            # Nor may one be taken for ours that happens to be lower.
+            # A lower cursor must not be taken for one of ours.
             assert log.facts(organization_id, Position(5, 0), 10).is_gone
             with staged(restored.url, restored.venue) as stage:
                 polled = _polled(log, stage)
                 assert [fact.event_id for fact in polled] == _event_ids(stage)
 
-    def test_while_old_facts_are_pruned(self, restored: Restored) -> None:
-        """All facts from there have a transaction in common; that the first of them are gone must
-        not make the rest unreadable."""
+    def test_pruning_old_facts_leaves_the_rest_readable(self, restored: Restored) -> None:
+        """All restored facts share a transaction id; pruning the first must leave the rest
+        readable."""
         migrated(restored.url)
         with psycopg.connect(restored.url) as connection:
             for partition in range(PARTITIONS):
@@ -169,7 +167,7 @@ class TestPolling:
             assert [fact.event_id for fact in polled] == left
 
 
-def test_who_follows_a_map_is_shown_all_of_it(restored: Restored) -> None:
+def test_a_seat_map_poller_gets_the_whole_map_again(restored: Restored) -> None:
     organization_id, session_id = restored.venue.organization_id, restored.venue.session_id
     with opened(restored.url) as database:
         seats = PostgresSeats(database)
@@ -179,14 +177,14 @@ def test_who_follows_a_map_is_shown_all_of_it(restored: Restored) -> None:
         assert before is not None
         assert after is not None
         assert len(before.seats) == len(after.seats) == ROW
-        # And of what they have seen then, nothing.
+        # After that, nothing is new.
         nothing_new = seats.seat_changes(organization_id, session_id, after.version)
         assert nothing_new is not None
         assert nothing_new.seats == ()
 
 
-def test_seats_that_were_never_sold(stage: Stage, restore: Restore) -> None:
-    """They have a position, though there is no fact yet."""
+def test_seats_without_facts_are_restored(stage: Stage, restore: Restore) -> None:
+    """They have a position, but no fact yet."""
     use_up_transactions(stage.url)
     with psycopg.connect(stage.url) as connection:
         connection.execute(
@@ -200,8 +198,8 @@ def test_seats_that_were_never_sold(stage: Stage, restore: Restore) -> None:
         there.assert_arrived(published.messages, once=True)
 
 
-def test_migrating_while_tickets_are_sold(stage: Stage) -> None:
-    """Whoever sells at that moment waits a little, and their facts come after all others."""
+def test_a_migration_during_sales_loses_nothing(stage: Stage) -> None:
+    """Sales at that moment wait briefly, and their facts come last."""
     relayed, published = Listed([]), Listed([])
     hold_ids = stage.place(100)
     stage.relay_all(relayed)
@@ -217,11 +215,11 @@ def test_migrating_while_tickets_are_sold(stage: Stage) -> None:
     seller = threading.Thread(target=sell)
     seller.start()
     assert begun.wait(60)
-    said = migrated(stage.url)
+    report = migrated(stage.url)
     stopped.set()
     seller.join(60)
     assert not seller.is_alive()
-    assert len(said) == 2
+    assert len(report) == 2
     stage.relay_all(published)
     stage.assert_arrived([*relayed.messages, *published.messages])
     assert_sound(stage.url)
@@ -235,7 +233,7 @@ def _waiting(url: str) -> int:
 
 
 def _polled(log: PostgresFactLog, stage: Stage) -> list[StoredFact]:
-    """From the beginning, in small pages."""
+    """All facts, in small pages."""
     polled: list[StoredFact] = []
     page = log.facts(stage.venue.organization_id, None, 7)
     while True:

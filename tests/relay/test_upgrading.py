@@ -1,5 +1,4 @@
-"""Facts from before the log had partitions: each goes to the one that its hold's later facts are
-in."""
+"""Facts older than the log's partitions go to the partition of their hold's later facts."""
 
 import psycopg
 from django.core.management import call_command
@@ -21,7 +20,7 @@ VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'seat.blocke
 """
 
 
-def test_old_facts_are_divided_as_new_ones_are(fresh_database_url: str) -> None:
+def test_old_facts_get_the_partitions_of_new_ones(fresh_database_url: str) -> None:
     setup_django(Settings(database_url=fresh_database_url))
     try:
         call_command("migrate", "holdfast", "0003", database=OWNER, verbosity=0)

@@ -1,1 +1,1 @@
-"""What the tests stand on: real services, real server processes, small worlds."""
+"""Foundations of the tests: real services, real server processes, small worlds."""

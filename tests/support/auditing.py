@@ -1,5 +1,5 @@
-"""Proof, from the rows of a live database, that nothing was lost and nothing was counted twice: the
-product's own audit of the books."""
+"""The product's own integrity check, which proves from a live database that nothing was lost or
+counted twice."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import psycopg
 
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks
 
-# Many tests keep the reaper away: how timely it is, they do not ask.
+# Many tests run without a reaper, so late expiry is no failure.
 NO_HURRY_SECONDS = 10 * 365 * 86_400
 
 

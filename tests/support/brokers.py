@@ -1,4 +1,4 @@
-"""The two brokers that carry facts, behind one face for the tests."""
+"""The two brokers that carry facts, behind one interface for the tests."""
 
 import os
 import signal
@@ -33,13 +33,13 @@ from tests.support.patience import PATIENCE_SECONDS, wait_until
 from tests.support.rabbit import RabbitBroker
 
 WAIT_SECONDS_MAX = PATIENCE_SECONDS
-# Long enough for a test that handles its messages at once, short enough to be waited for.
+# Long enough for a test that handles messages at once, short enough to wait for.
 CLAIM_AFTER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Small enough to be handed to another process."""
+    """Small enough to pass to another process."""
 
     kind: str
     url: str
@@ -76,7 +76,7 @@ class BrokerAddress:
         return ValkeyDeadLetters(self.url)
 
     def send_to_us(self, message: Message) -> None:
-        """As another system does that tells us of an order: until it is taken."""
+        """Send an order message like another system, until it is accepted."""
         if self.kind == "rabbitmq":
             wait_until(lambda: _is_taken(self.url, message), "the message is taken")
         else:
@@ -84,8 +84,7 @@ class BrokerAddress:
                 publisher.publish([message])
 
     def published(self) -> list[Message]:
-        """Every fact that is there for whoever wants it, in order. Ask once: RabbitMQ hands them
-        out."""
+        """Every published fact, in order. Call once: RabbitMQ removes them."""
         if self.kind == "rabbitmq":
             return _in_queue(self.url, FACTS_QUEUE)
         with closing(streams.connect(self.url)) as client:
@@ -95,7 +94,8 @@ class BrokerAddress:
 
 
 def _is_taken(url: str, message: Message) -> bool:
-    """A queue that somebody else is just making refuses messages for a moment."""
+    """Whether the broker accepted it: a queue that is just being created refuses messages
+    briefly."""
     with connected(url) as connection:
         publishing = ConfirmingChannel(connection)
         declare(publishing.channel)
@@ -120,14 +120,14 @@ def _in_queue(url: str, queue: str) -> list[Message]:
 
 @dataclass(frozen=True, slots=True)
 class BrokerUnderTest:
-    """Its data survives whatever is done to the server."""
+    """A broker whose data survives whatever is done to the server."""
 
     address: BrokerAddress
     server: RabbitBroker | EmbeddedValkey
 
     @contextmanager
     def silent(self) -> Iterator[None]:
-        """It is there, but says nothing."""
+        """Stop the server's processes without ending them."""
         os.kill(self.server.pid, signal.SIGSTOP)
         try:
             wait_until(lambda: is_stopped(self.server.pid), "the broker is stopped")
@@ -137,7 +137,7 @@ class BrokerUnderTest:
 
 
 def is_stopped(pid: int) -> bool:
-    """Every thread of it: the last may still answer for a moment after the signal."""
+    """Whether every thread is stopped: the last may still answer briefly after the signal."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     states = [(each / "stat").read_text().rpartition(")")[2].split()[0] for each in threads]
     return set(states) == {"T"}
@@ -149,7 +149,7 @@ def new_message(message_type: str = "order.confirmed", body: bytes = b'{"n": 1}'
 
 @dataclass
 class Handling:
-    """A handler that writes down what it gets. It answers as it is told to, and then with DONE."""
+    """A handler that records messages and returns the given answers, then DONE."""
 
     answers: list[Handled | Dead | Exception] = field(default_factory=list)
     always: Handled | Dead | Exception = Handled.DONE
@@ -173,7 +173,7 @@ class Handling:
 
 @contextmanager
 def running(consumer: Consumer, handler: Handler) -> Iterator[None]:
-    """The consumer on a thread of its own, which ends in order."""
+    """Run the consumer on its own thread, and stop it gracefully."""
     stopped = threading.Event()
     thread = threading.Thread(target=consumer.run, args=(handler, stopped))
     thread.start()

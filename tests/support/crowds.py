@@ -1,4 +1,4 @@
-"""Many clients at once, each with a connection of its own."""
+"""Many clients at once, each with its own connection."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ class Reply:
 
 
 class Crowd:
-    """A fixed number of clients. Plain connections, so that the clients cost little."""
+    """A fixed number of clients, on plain connections to keep them cheap."""
 
     def __init__(self, platform: Platform, size: int) -> None:
         self._platform = platform
@@ -36,7 +36,7 @@ class Crowd:
         self.size = size
 
     def all_at_once(self, send: Callable[[int], Reply]) -> list[Reply]:
-        """Everyone sends one request, starting together."""
+        """Every client sends one request, all starting together."""
 
         def one(number: int) -> Reply:
             self._start.wait(30)

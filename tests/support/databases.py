@@ -14,7 +14,7 @@ from holdfast.bootstrap.settings import Settings
 
 
 def server_url(owner_url: str) -> str:
-    """The same database, with the login that serves."""
+    """The same database with the server's login."""
     password = urlsplit(owner_url).password
     assert password is not None
     return owner_url.replace(
@@ -23,7 +23,7 @@ def server_url(owner_url: str) -> str:
 
 
 def own_environment() -> dict[str, str]:
-    """For processes of ours: nothing of the tests' own way to look at the rows."""
+    """The environment for our processes, without the tests' setting to read rows as owner."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -33,7 +33,7 @@ def own_environment() -> dict[str, str]:
 
 @dataclass
 class DatabaseFactory:
-    """Migrates once; every further database is a copy of that one."""
+    """Migrates once; every further database is a copy."""
 
     postgres: EmbeddedPostgres
     _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
@@ -44,7 +44,7 @@ class DatabaseFactory:
         return self.postgres.url
 
     def migrated(self) -> str:
-        """The shared database. Tests that use it make organizations of their own."""
+        """The shared database; tests that use it make their own organizations."""
         if not self._is_migrated:
             migrate(Settings(database_url=self.template_url), report=lambda _: None)
             self._is_migrated = True
@@ -52,7 +52,7 @@ class DatabaseFactory:
         return self.template_url
 
     def fresh(self) -> str:
-        """A database of its own, for tests that break things."""
+        """A separate database, for tests that break things."""
         self.migrated()
         name = f"fresh_{next(self._numbers)}"
         self._run(f"CREATE DATABASE {name} TEMPLATE pristine OWNER holdfast")
@@ -64,8 +64,8 @@ class DatabaseFactory:
 
 
 def is_engine_blocked(url: str) -> bool:
-    """Whether an engine waits for somebody's lock in this database. Nobody else does in a test, and
-    what the server's login is doing is hidden from the owner of the tables; locks are not."""
+    """Whether an engine waits for a lock in this database. Locks are visible to the owner of the
+    tables, unlike the activity of the server's login, and in a test nobody else waits."""
     query = (
         "SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
         " WHERE a.datname = current_database() AND NOT l.granted"

@@ -1,4 +1,4 @@
-"""Programs that the tests need and that no wheel carries, from Debian's packages."""
+"""Programs from Debian packages that the tests need and no wheel provides."""
 
 import fcntl
 import os
@@ -13,13 +13,13 @@ from typing import NoReturn
 import pytest
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "debian"
-# All together end before the timeout of the test that asks does.
+# Together shorter than the timeout of the test that asks.
 UPDATE_SECONDS_MAX, INSTALL_SECONDS_MAX, DOWNLOAD_SECONDS_MAX = 50, 110, 60
 UNPACK_SECONDS_MAX = 20
 
 
 def announce(config: pytest.Config, sentence: str) -> None:
-    """Tell the person who waits what for."""
+    """Show the developer what the run waits for."""
     capture = config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     with capture.global_and_fixture_disabled():
@@ -27,14 +27,15 @@ def announce(config: pytest.Config, sentence: str) -> None:
 
 
 def unavailable(sentence: str) -> NoReturn:
-    """Skip, but not where nobody would notice that a part of the tests never runs."""
+    """Skip, or fail in CI, where nobody would notice skipped tests."""
     if os.environ.get("CI"):
         pytest.fail(sentence)
     pytest.skip(sentence)
 
 
 def install(package: str) -> bool:
-    """Into the system, where we may. For what must be installed to run."""
+    """Install the package into the system, if allowed, for programs that run only when
+    installed."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return False
     with _one_at_a_time():
@@ -46,8 +47,8 @@ def install(package: str) -> bool:
 
 
 def unpack(name: str, packages: Sequence[str]) -> Path | None:
-    """The files of the packages in a directory of our own, which is kept from one run to the next:
-    nothing is installed, no service is started, nobody needs to be root."""
+    """Unpack the packages into a directory kept between runs. Nothing is installed, no service
+    started, and root is not needed."""
     kept = CACHE / name
     if kept.is_dir():
         return kept
@@ -71,7 +72,7 @@ def _fetch(packages: Sequence[str], kept: Path) -> Path | None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """The workers of a run need the same program at the same moment, and apt refuses the second."""
+    """Serialize workers that need the same program: apt refuses a second run."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -79,8 +80,8 @@ def _one_at_a_time() -> Iterator[None]:
 
 
 def _download(packages: Sequence[str], into: Path) -> bool:
-    """With the lists that the system has; with fresh ones of our own where they are missing or too
-    old."""
+    """Download with the system's package lists, or with fresh private ones if these are missing or
+    outdated."""
     into.mkdir()
     download = ["apt-get", "download", *packages]
     if _run(download, DOWNLOAD_SECONDS_MAX, cwd=into):
@@ -94,7 +95,7 @@ def _download(packages: Sequence[str], into: Path) -> bool:
 
 
 def _settle(files: Path, kept: Path) -> None:
-    """Whole or not at all; another run of the tests may have been faster."""
+    """Move the files into place atomically; another run may have been faster."""
     try:
         files.rename(kept)
     except OSError:

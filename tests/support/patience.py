@@ -1,15 +1,15 @@
-"""How long a test waits for something to happen, and how it waits."""
+"""How long tests wait for a condition, and how."""
 
 import time
 from collections.abc import Callable
 
 from holdfast.engine import Limits
 
-# Only a failure takes this long. It is a bound for a machine that is busy with something else, not
-# a claim about our speed: those are made by `make bench`.
+# Only a failure takes this long: a bound for a busy machine, not a claim about speed (see `make
+# bench`).
 PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 0.02
-# For an engine whose deadline is not what the test is about.
+# For an engine whose deadline is not under test.
 PATIENT = Limits(deadline_seconds=PATIENCE_SECONDS)
 
 

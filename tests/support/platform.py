@@ -1,4 +1,4 @@
-"""A ticketing platform, as Holdfast sees it: an organization with a key that sets up its sale
+"""A ticketing platform as Holdfast sees it: an organization with an API key that sets up its sale
 through the API alone."""
 
 import re
@@ -33,17 +33,17 @@ class Sale:
 
 @dataclass(frozen=True)
 class Hall:
-    """A session on sale whose tickets are seats of one block."""
+    """A session on sale with the seats of one block."""
 
     event_id: str
     session_id: str
     block_id: str
     ticket_type_id: str
-    seat_ids: tuple[str, ...]  # row by row, from left to right
+    seat_ids: tuple[str, ...]  # row by row, left to right
     seats_per_row: int
 
     def row(self, number: int) -> tuple[str, ...]:
-        """The seats of a row; the first is 0."""
+        """The seats of a row, counted from 0."""
         start = number * self.seats_per_row
         return self.seat_ids[start : start + self.seats_per_row]
 
@@ -60,7 +60,7 @@ class Platform:
             base_url=self.base_url,
             headers={"Authorization": f"Bearer {self.secret_key}"},
             timeout=60,
-            # No certificates to load: that takes longer than most requests here.
+            # Loading certificates would take longer than most requests here.
             verify=False,
             event_hooks={"response": [_refuse_nulls]},
         )
@@ -73,7 +73,7 @@ class Platform:
     def on_sale(
         self, *capacities: int, price: int = 4500, currency: str = "EUR", **ticket_type: Any
     ) -> Sale:
-        """A session with one ticket type for each capacity."""
+        """A session with one ticket type per capacity."""
         event = self.made("/api/events", {"name": "Concert", "currency": currency})
         session = self.made("/api/sessions", {"event_id": event["event_id"], "name": "Friday"})
         types = [

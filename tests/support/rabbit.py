@@ -37,7 +37,7 @@ NEW_VHOSTS = """
 
 @dataclass(frozen=True, slots=True)
 class RabbitInstallation:
-    """Debian's files, in the system's root or in one of our own."""
+    """Debian's files, in the system's root or in our own."""
 
     root: Path
 
@@ -47,7 +47,7 @@ class RabbitInstallation:
 
     @property
     def programs(self) -> Path:
-        """Those of RabbitMQ itself: the ones on the PATH insist on the user `rabbitmq`."""
+        """RabbitMQ's own scripts: those on the PATH require the user `rabbitmq`."""
         return next(self.root.glob("usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin"))
 
     @property
@@ -63,7 +63,7 @@ class RabbitInstallation:
 
 
 def find_rabbit() -> RabbitInstallation | None:
-    """The system's if it has one, otherwise one that is fetched once and kept."""
+    """The system's RabbitMQ, or one that is downloaded once and kept."""
     system = RabbitInstallation(Path("/"))
     if system.is_there:
         return system
@@ -73,8 +73,8 @@ def find_rabbit() -> RabbitInstallation | None:
 
 @dataclass
 class RabbitBroker:
-    """One node on ports of 127.0.0.1, with a port mapper of its own, so that it meets no other
-    Erlang of this machine. Start it from the main thread: it ends with it."""
+    """One node on ports of 127.0.0.1, with its own port mapper, isolated from other Erlang nodes.
+    Start it from the main thread: it ends with that thread."""
 
     directory: Path
     installation: RabbitInstallation
@@ -100,7 +100,7 @@ class RabbitBroker:
         return self
 
     def stop(self) -> None:
-        """In order: everything that it answers for is on disk."""
+        """Stop gracefully: everything it confirmed is on disk."""
         if self._processes:
             self._server.send_signal(signal.SIGTERM)
             try:
@@ -109,14 +109,14 @@ class RabbitBroker:
                 self._end()
 
     def kill(self) -> None:
-        """kill -9, as a crash would. Its small helpers end when it is gone."""
-        # For half a second it keeps the names of new quorum queues in memory alone. A crash within
-        # that time costs the queues, which is its own affair and not what our tests are about.
+        """Kill -9, as in a crash. Its helpers end with it."""
+        # For half a second RabbitMQ keeps the names of new quorum queues in memory only. A crash
+        # within that time loses the queues, which is not under test.
         self.ctl("eval", "[dets:sync(Table) || Table <- dets:all()].")
         self._end()
 
     def restart(self) -> None:
-        """Its data survives."""
+        """Restart; the data survives."""
         self.stop()
         self.start()
 
@@ -139,8 +139,8 @@ class RabbitBroker:
         return done.stdout
 
     def new_vhost(self) -> str:
-        """The address of a virtual host that nobody else uses. Some are made at once: the command
-        takes longer to start than they take to be made."""
+        """The URL of an unused virtual host. Several are made at once: the command takes longer to
+        start than to make them."""
         if not self._vhosts:
             names = [f"test-{next(self._numbers)}" for _ in range(VHOSTS_AT_ONCE)]
             self.ctl("eval", NEW_VHOSTS % ", ".join(f'<<"{name}">>' for name in names))
@@ -153,7 +153,7 @@ class RabbitBroker:
 
     @cached_property
     def _environment(self) -> Mapping[str, str]:
-        """Nothing of ours but this: a variable of the person's shell must not lead it astray."""
+        """Only these variables: those of the developer's shell must not affect it."""
         return {
             "HOME": str(self.directory),  # where the cookie is
             "PATH": f"{self.directory / 'bin'}:/usr/bin:/bin",
@@ -171,7 +171,7 @@ class RabbitBroker:
             "RABBITMQ_PID_FILE": str(self.directory / "pid"),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": LOOPBACK_ONLY,
             "RABBITMQ_CTL_ERL_ARGS": LOOPBACK_ONLY,
-            # Lets its script turn into the server, instead of staying in between as a shell.
+            # Makes the script exec the server instead of staying as a shell.
             "detached": "1",
         }
 
@@ -184,7 +184,7 @@ class RabbitBroker:
         if cookie.exists():
             return
         (self.directory / "bin").mkdir(parents=True)
-        # Debian's own script says where Erlang is installed, which is not where it is unpacked.
+        # Debian's script names the installed path of Erlang, not where it is unpacked.
         erl = self.directory / "bin" / "erl"
         erl.write_text(
             "#!/bin/sh\n"

@@ -6,15 +6,14 @@ import tempfile
 from pathlib import Path
 
 MEMORY = Path("/dev/shm")
-# Three workers together write about 3 GB in a whole run.
+# Three workers together write about 3 GB in a full run.
 BYTES_NEEDED = 8 * 1024**3
 
 
 def use_memory() -> None:
-    """Keep temporary files in memory where there is room.
+    """Keep temporary files in memory if there is room.
 
-    A slow disk can hold up every write for half a minute, and no test is about the disk.
-    """
+    A slow disk can delay every write for half a minute, and no test is about the disk."""
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
         return
     if shutil.disk_usage(MEMORY).free >= BYTES_NEEDED:

@@ -1,4 +1,4 @@
-"""Real server processes: `holdfast serve`, started, killed and stopped by the tests."""
+"""Real server processes: `holdfast serve`, started, killed and stopped by tests."""
 
 import os
 import signal
@@ -27,8 +27,8 @@ def free_port() -> int:
 
 @dataclass
 class RunningServer:
-    """One `holdfast serve` with its worker processes, in a process group of its own. The database
-    is named by its owner's address."""
+    """One `holdfast serve` with its workers, in its own process group. `database_url` is the
+    owner's."""
 
     database_url: str
     log: Path
@@ -79,7 +79,7 @@ class RunningServer:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
 
     def kill(self) -> None:
-        """kill -9, every process of it."""
+        """Kill -9 all its processes."""
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(10)

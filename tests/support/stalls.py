@@ -1,8 +1,7 @@
-"""A test that fails while the machine's disk stands still proves nothing, so it runs once more.
+"""A test that fails during a stall of the disk proves nothing, so it runs once more.
 
-Linux counts the time in which every runnable process waited for the disk
-(`/proc/pressure/io`). Elsewhere no test runs twice.
-"""
+Linux counts the time in which every runnable process waited for the disk (`/proc/pressure/io`).
+Elsewhere no test runs twice."""
 
 from pathlib import Path
 
@@ -16,7 +15,7 @@ PROPERTY = "disk_stalled_seconds"
 
 
 def stalled_seconds() -> float:
-    """How long the machine has waited for its disk since it started, 0 where nobody counts."""
+    """How long the machine has waited for its disk since it started; 0 if unknown."""
     try:
         lines = PRESSURE.read_text().splitlines()
     except OSError:
@@ -26,7 +25,7 @@ def stalled_seconds() -> float:
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run the test as pytest does, and a second time if it failed during a stall."""
+    """Run the test as pytest does, and again if it failed during a stall."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     before = stalled_seconds()
     reports = runtestprotocol(item, nextitem=nextitem, log=False)

@@ -1,4 +1,4 @@
-"""A failure during a stall of the disk is tried again; any other failure counts at once."""
+"""A failure during a disk stall is retried; any other failure counts at once."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def outcome(directory: Path, stall_seconds: float) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
-def test_a_failure_during_a_stall_is_tried_again_and_reported(tmp_path: Path) -> None:
+def test_a_failure_during_a_stall_is_retried_and_reported(tmp_path: Path) -> None:
     run = outcome(tmp_path, stall_seconds=20)
 
     assert run.returncode == 0, run.stdout

@@ -33,7 +33,7 @@ def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess
 
 @dataclass
 class RunningCommand:
-    """One `holdfast ...` with its children, in a process group of its own."""
+    """A `holdfast ...` command with its children, in its own process group."""
 
     arguments: tuple[str, ...]
     log: Path
@@ -51,7 +51,7 @@ class RunningCommand:
             )
 
     def lines(self, event: str) -> list[dict[str, Any]]:
-        """What it has logged so far under this name."""
+        """Its log entries with this event name so far."""
         found = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [line for line in map(json.loads, found) if line["event"] == event]
 
@@ -66,12 +66,12 @@ class RunningCommand:
         return [int(pid) for pid in listed.split()]
 
     def kill(self) -> None:
-        """kill -9, every process of it."""
+        """Kill -9 all its processes."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(10)
 
     def stop(self) -> int:
-        """In order; its exit code."""
+        """Stop it gracefully; the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)

@@ -1,4 +1,4 @@
-"""Commands as processes, and holds that have lapsed."""
+"""Commands as processes, and expired holds."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ Start = Callable[..., RunningCommand]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a command that runs until it is stopped."""
+    """A function that starts a command that runs until stopped."""
     started: list[RunningCommand] = []
 
     def make(*arguments: str, **settings: str) -> RunningCommand:
@@ -41,7 +41,7 @@ def world(fresh_database_url: str) -> Iterator[PostgresWorld]:
 
 @pytest.fixture
 def lapse(world: PostgresWorld) -> Callable[[int], Venue]:
-    """So many holds of two tickets each, all lapsed a minute ago."""
+    """A function that makes holds of two tickets, expired a minute ago."""
 
     def make(count: int) -> Venue:
         engine = Admission(world.store, PATIENT)
@@ -56,8 +56,9 @@ def lapse(world: PostgresWorld) -> Callable[[int], Venue]:
 
 
 @pytest.fixture
-def lapse_line(world: PostgresWorld) -> Callable[[], None]:
-    """One hold of two tickets, and two parties of four that waited for them: all have lapsed."""
+def lapse_waitlist(world: PostgresWorld) -> Callable[[], None]:
+    """A function that makes a hold of two tickets and two parties of four waiting for them, all
+    expired."""
 
     def make() -> None:
         engine = Admission(world.store, PATIENT)

@@ -1,4 +1,4 @@
-"""Holds that have lapsed, and what became of them."""
+"""Lapsed holds, and their status afterwards."""
 
 from holdfast.domain.group.outcomes import Placed
 from holdfast.engine import Admission
@@ -13,23 +13,23 @@ def place_many(engine: Admission, venue: Venue, count: int) -> None:
 
 
 def statuses(url: str) -> dict[str, int]:
-    """How many holds have which status."""
+    """The number of holds by status."""
     return dict(rows(url, "SELECT status, count(*) FROM hold GROUP BY status"))
 
 
 def times_expired(url: str) -> dict[int, int]:
-    """How many holds were expired how often: told, and written to the audit."""
-    told = rows(
+    """The number of holds by how often they expired, according to facts and audit."""
+    in_facts = rows(
         url,
         "SELECT times, count(*) FROM ("
         " SELECT count(*) AS times FROM outbox WHERE type = 'hold.expired' GROUP BY hold_id"
         ") AS each_hold GROUP BY times",
     )
-    written = rows(
+    in_audit = rows(
         url,
         "SELECT times, count(*) FROM ("
         " SELECT count(*) AS times FROM audit WHERE action = 'hold.expired' GROUP BY hold_id"
         ") AS each_hold GROUP BY times",
     )
-    assert told == written
-    return dict(told)
+    assert in_facts == in_audit
+    return dict(in_facts)

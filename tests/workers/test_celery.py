@@ -1,4 +1,4 @@
-"""Beat and workers on a real RabbitMQ: a lapsed hold is expired, whoever is killed on the way."""
+"""Beat and workers on a real RabbitMQ: lapsed holds expire, whichever process is killed."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def send(amqp_url: str, task: str = "holdfast.release_expired") -> None:
 
 
 def ready(amqp_url: str, queue: str) -> int | None:
-    """How many messages wait for a worker there; None where there is no such queue."""
+    """The number of messages in the queue; None if there is no such queue."""
     with Connection(amqp_url) as connection:  # type: ignore[no-untyped-call]
         try:
             return int(connection.default_channel.queue_declare(queue, passive=True).message_count)
@@ -45,7 +45,7 @@ def wait_until_stuck(url: str) -> None:
     wait_until(lambda: is_engine_blocked(url), "a reaper is in the middle")
 
 
-def test_beat_and_a_worker_expire_what_has_lapsed(
+def test_beat_and_a_worker_expire_lapsed_holds(
     rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
 ) -> None:
     lapse(5)
@@ -62,12 +62,12 @@ def test_beat_and_a_worker_expire_what_has_lapsed(
     assert started["seconds"]["holdfast.release_expired"] == 1
     assert (worker.stop(), beat.stop()) == (0, 0)
     assert ready(amqp_url, CLEANUP) is not None
-    # Not one of those that Celery would make for tasks that are put off.
+    # None of the queues that Celery would make for delayed tasks.
     assert ready(amqp_url, "celery_delayed_0") is None
     assert_sound(world.url, grace_seconds=1)
 
 
-def test_a_task_whose_worker_is_killed_is_done_by_the_next(
+def test_the_task_of_a_killed_worker_is_done_by_the_next(
     rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
 ) -> None:
     venue = lapse(5)
@@ -83,10 +83,10 @@ def test_a_task_whose_worker_is_killed_is_done_by_the_next(
     assert times_expired(world.url) == {1: 5}
 
 
-def test_a_task_that_costs_three_workers_is_given_up(
+def test_a_task_that_kills_three_processes_is_dropped(
     rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
 ) -> None:
-    """Its process is killed in each attempt; the worker makes a new one and goes on."""
+    """Each attempt kills its process; the worker replaces it and continues."""
     venue = lapse(1)
     amqp_url = rabbit.new_vhost()
     worker = start("worker", AMQP_URL=amqp_url, DATABASE_URL=world.url)
@@ -100,12 +100,12 @@ def test_a_task_that_costs_three_workers_is_given_up(
         send(amqp_url)
         wait_until_stuck(world.url)
     wait_for_expiry(world.url, 1)
-    # The first task would have come before the second one.
+    # The first task would have come before the second.
     (warning,) = worker.lines("task.last_attempt")
     assert (warning["task"], warning["attempt"]) == ("holdfast.release_expired", 3)
 
 
-def test_a_task_that_fails_three_times_is_given_up_with_a_log(
+def test_a_task_that_fails_three_times_is_dropped_with_a_log_entry(
     rabbit: RabbitBroker, start: Start
 ) -> None:
     amqp_url = rabbit.new_vhost()
@@ -120,7 +120,7 @@ def test_a_task_that_fails_three_times_is_given_up_with_a_log(
     assert ready(amqp_url, CLEANUP) == 0
 
 
-def test_every_duty_is_done_by_a_worker(
+def test_a_worker_can_do_every_duty(
     rabbit: RabbitBroker, world: PostgresWorld, lapse: Lapse, start: Start
 ) -> None:
     lapse(2)
@@ -140,7 +140,7 @@ def test_every_duty_is_done_by_a_worker(
     assert (audited["unsound"], audited["level"]) == (0, "info")
 
 
-def test_messages_end_before_the_next_is_sent() -> None:
+def test_messages_expire_before_the_next_is_sent() -> None:
     settings = Settings(amqp_url="amqp://localhost", holdfast_reaper_beat_seconds=60)
     schedule = create_app(settings).conf.beat_schedule
     assert schedule["release expired holds"]["schedule"] == 60

@@ -1,4 +1,4 @@
-"""The files of a deployment: they start what there is to start, with commands that exist."""
+"""The deployment files start every process, with commands that exist."""
 
 import json
 import re
@@ -29,7 +29,7 @@ SECRETS = (
     "HOLDFAST_SECRET_KEY",
 )
 
-# The whole layout: every background duty has a process of its own.
+# The full layout: every background duty has its own process.
 LAYOUT = {
     "api": ["serve", "--api"],
     "pages": ["serve", "--pages"],
@@ -77,7 +77,7 @@ def in_compose() -> dict[str, list[str]]:
     }
 
 
-def test_every_layout_has_every_process() -> None:
+def test_every_layout_starts_every_process() -> None:
     assert in_procfile() == {name: ["holdfast", *command] for name, command in LAYOUT.items()}
     assert in_systemd() == {name: [PROGRAM, *command] for name, command in LAYOUT.items()}
     assert in_compose() == {"migrate": ["migrate"], **LAYOUT}
@@ -88,13 +88,15 @@ def test_the_commands_exist(command: list[str]) -> None:
     assert callable(parser().parse_args(command).run)
 
 
-def test_compose_has_the_services_that_the_others_need() -> None:
+def test_compose_has_the_required_services() -> None:
     services = compose_services()
     assert set(services) == {"postgres", "valkey", "rabbitmq", "migrate", *LAYOUT}
     text = (ROOT / "deploy" / "compose.yaml").read_text()
     for variable in SECRETS:
         assert re.findall(rf"\$\{{{variable}(.*?)\}}", text)
-        assert set(re.findall(rf"\$\{{{variable}(.*?)\}}", text)) == {":?"}, "no default for it"
+        assert set(re.findall(rf"\$\{{{variable}(.*?)\}}", text)) == {":?"}, (
+            "a password must have no default"
+        )
 
 
 def test_only_migrate_gets_the_owners_password() -> None:
@@ -103,10 +105,10 @@ def test_only_migrate_gets_the_owners_password() -> None:
         assert is_owner == (name in {"postgres", "migrate"}), name
 
 
-def test_the_login_of_compose_can_be_served_with(
+def test_the_server_accepts_the_login_of_compose(
     databases: DatabaseFactory, fresh_database_url: str
 ) -> None:
-    """What the script executes, but for the roles that are there already."""
+    """The statements of the script, except for roles that already exist."""
     script = (ROOT / "deploy" / "postgres-login.sh").read_text()
     (statement,) = re.findall(r"^CREATE ROLE web .*;$", script, re.MULTILINE)
     name = f"web_{uuid4().hex[:8]}"
@@ -121,7 +123,7 @@ def test_the_login_of_compose_can_be_served_with(
         assert PostgresHolds(database).seconds_until_due() is None
 
 
-def test_compose_itself_accepts_the_file() -> None:
+def test_docker_compose_accepts_the_file() -> None:
     if not _has_compose():
         pytest.skip("there is no Docker Compose here")
     read = subprocess.run(
@@ -143,12 +145,12 @@ def _has_compose() -> bool:
     return asked.returncode == 0
 
 
-def test_systemd_itself_accepts_the_units(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("there is no systemd here")
     units = []
     for unit in (ROOT / "deploy" / "systemd").iterdir():
-        # The program need not be installed for its units to be right.
+        # The program need not be installed to check its units.
         copy = tmp_path / unit.name
         copy.write_text(unit.read_text().replace(PROGRAM, sys.executable))
         units.append(str(copy))

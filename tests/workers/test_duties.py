@@ -1,4 +1,4 @@
-"""The duties, without a database or an engine."""
+"""The duties without a database or an engine."""
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future
@@ -56,8 +56,7 @@ class StubHousekeeping:
 
 @dataclass
 class StubEngine:
-    """Does what it is told, or refuses, or leaves everything hanging. What it has done is gone from
-    the housekeeping that it is given."""
+    """Obeys, refuses, or never answers. Holds it has processed are removed from `housekeeping`."""
 
     refuses: bool = False
     hangs: bool = False
@@ -91,7 +90,7 @@ class StubEngine:
 def due(
     organization: int, session: int, count: int, *, is_lapsed: bool = True, tickets: int = 2
 ) -> tuple[DueHold, ...]:
-    """Holds of so many tickets each; parties on the waitlist have none."""
+    """Holds with this many tickets each; waiting parties have none."""
     organization_id = OrganizationId(UUID(int=organization))
     session_id = SessionId(UUID(int=session))
     return tuple(
@@ -112,14 +111,14 @@ class TestReaper:
         assert sizes == [DUE_BATCH_MAX, 2, 1]
         assert len({command.origin.request_id for command in engine.commands}) == 1
 
-    def test_it_ends_what_has_lapsed_and_warns_of_what_is_about_to(self) -> None:
+    def test_it_expires_lapsed_holds_and_warns_of_expiring_ones(self) -> None:
         found = due(1, 1, 2) + due(1, 1, 3, is_lapsed=False)
         engine = StubEngine()
         reaped = Reaper(StubHousekeeping(found), engine).run_once()
         assert (reaped.expired_holds, reaped.warned, reaped.tickets_released) == (2, 3, 4)
         assert [type(command) for command in engine.commands] == [ExpireHolds, WarnHolds]
 
-    def test_holds_and_waiting_parties_are_counted_apart(self) -> None:
+    def test_holds_and_waiting_parties_are_counted_separately(self) -> None:
         found = due(1, 1, 2) + due(1, 1, 3, tickets=0)
         with capture_logs() as logs:
             reaped = Reaper(StubHousekeeping(found), StubEngine()).run_once()
@@ -140,7 +139,7 @@ class TestReaper:
     @pytest.mark.parametrize(
         "engine", [StubEngine(refuses=True), StubEngine(hangs=True)], ids=["refused", "hanging"]
     )
-    def test_what_is_blocked_is_skipped_by_the_next_turns(
+    def test_blocked_sessions_are_skipped_by_the_next_turns(
         self, engine: StubEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(expiring, "TURN_SECONDS", 0.01)
@@ -153,15 +152,15 @@ class TestReaper:
         assert [command.hold_ids for command in engine.commands] == [(found[-1].hold_id,)]
         engine.commands.clear()
         assert reaper.tend(30.0) == 1.0
-        assert not engine.commands, "everything rests"
+        assert not engine.commands, "all sessions are resting"
 
-    def test_holds_that_others_have_ended_meanwhile_block_nothing(self) -> None:
+    def test_holds_already_ended_by_others_block_nothing(self) -> None:
         engine = StubEngine(finds_nothing=True)
         reaped = Reaper(StubHousekeeping(due(1, 1, HOLDS_PER_RUN)), engine).run_once()
         assert (reaped.processed_failed, reaped.blocked) == (HOLDS_PER_RUN, frozenset())
-        assert not reaped.may_be_more, "looking again at once would find the same"
+        assert not reaped.may_be_more, "another run would find the same"
 
-    def test_a_session_whose_commands_are_answered_is_tried_again(
+    def test_a_session_is_retried_after_its_commands_were_answered(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(expiring, "TURN_SECONDS", 0.01)
@@ -175,7 +174,7 @@ class TestReaper:
         reaper.tend(30.0)
         assert len(engine.commands) == 2
 
-    def test_a_session_that_was_blocked_shares_no_batch(self) -> None:
+    def test_a_blocked_session_gets_its_own_batch(self) -> None:
         found = due(1, 1, 1) + due(1, 2, 1)
         engine = StubEngine(refuses=True)
         reaper = Reaper(StubHousekeeping(found), engine)
@@ -187,7 +186,7 @@ class TestReaper:
         reaper.run_once()
         assert [len(command.hold_ids) for command in engine.commands][-1] == 2
 
-    def test_what_was_not_done_is_counted(self) -> None:
+    def test_failed_holds_are_counted(self) -> None:
         one = StubHousekeeping(due(1, 1, 1))
         hanging = Reaper(one, StubEngine(hangs=True), wait_seconds=0.01).run_once()
         refused = Reaper(one, StubEngine(refuses=True)).run_once()
@@ -210,30 +209,30 @@ class TestReaper:
     ) -> None:
         assert Reaper(housekeeping, StubEngine()).tend(30.0) == waits
 
-    def test_one_at_a_time_is_enough(self) -> None:
+    def test_only_one_reaper_runs_at_a_time(self) -> None:
         engine = StubEngine()
         housekeeping = StubHousekeeping(due(1, 1, 1), is_our_turn=False, until_due=-1.0)
         assert Reaper(housekeeping, engine).tend(30.0) > 0
         assert not engine.commands
 
 
-class TestSweeping:
-    def test_it_goes_on_until_nothing_lapsed_is_left(self) -> None:
+class TestSweep:
+    def test_it_continues_until_no_lapsed_hold_is_left(self) -> None:
         housekeeping = StubHousekeeping(due(1, 1, HOLDS_PER_RUN + 1))
-        told: list[Swept] = []
+        progress: list[Swept] = []
         engine = StubEngine(housekeeping=housekeeping)
-        swept = sweep(Reaper(housekeeping, engine), told.append)
+        swept = sweep(Reaper(housekeeping, engine), progress.append)
         assert swept == Swept(HOLDS_PER_RUN + 1, 2 * (HOLDS_PER_RUN + 1))
-        assert told == [Swept(HOLDS_PER_RUN, 2 * HOLDS_PER_RUN)]
+        assert progress == [Swept(HOLDS_PER_RUN, 2 * HOLDS_PER_RUN)]
 
-    def test_it_gives_up_what_cannot_be_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_gives_up_on_stuck_holds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sweeping, "PAUSE_SECONDS", 0.0)
         engine = StubEngine(refuses=True)
         swept = sweep(Reaper(StubHousekeeping(due(1, 1, 1)), engine))
         assert swept == Swept(failed=1)
         assert len(engine.commands) == sweeping.FRUITLESS_MAX
 
-    def test_a_store_that_is_away_is_told(self) -> None:
+    def test_it_raises_if_the_store_is_unavailable(self) -> None:
         with pytest.raises(StoreUnavailable):
             sweep(Reaper(StubHousekeeping(error=StoreUnavailable()), StubEngine()))
 
@@ -270,7 +269,7 @@ class StubPruning:
 class TestPruner:
     KEEPING = Keeping(answers_seconds=1, facts_seconds=2, receipts_seconds=3)
 
-    def test_it_goes_on_until_nothing_old_is_left(self) -> None:
+    def test_it_continues_until_nothing_old_is_left(self) -> None:
         batch = pruning.BATCH_SIZE
         store = StubPruning(2 * batch + 1, {0: batch + 1, PARTITIONS - 1: 5}, 7)
         pruner = Pruner(store, self.KEEPING)
@@ -284,7 +283,7 @@ class TestPruner:
         assert pruner.run_once() == Pruned(facts=1)
         assert pruner.tend(60.0) == 60.0
 
-    def test_a_store_that_is_away_is_tried_again_later(self) -> None:
+    def test_it_retries_later_if_the_store_is_unavailable(self) -> None:
         assert Pruner(StubPruning(error=StoreUnavailable()), self.KEEPING).tend(60.0) == 60.0
 
 
@@ -297,18 +296,18 @@ class StubBooks:
         yield from self.checks
 
 
-class TestBookAudit:
+class TestIntegrityAudit:
     SOUND = Checked("a lost seat", 5, 0, (), 0.5)
     UNSOUND = Checked("a lost pool", 5, 2, ('{"id": 1}',), 0.25)
 
-    def test_a_line_says_that_the_books_are_sound(self) -> None:
+    def test_a_sound_database_is_logged(self) -> None:
         with capture_logs() as lines:
             assert BookAudit(StubBooks((self.SOUND,)), 120).run_once()
         (line,) = lines
         assert (line["event"], line["log_level"]) == ("books.audited", "info")
         assert (line["checks"], line["rows"], line["duration_ms"]) == (1, 5, 500)
 
-    def test_damage_is_an_error_that_names_it(self) -> None:
+    def test_damage_is_logged_as_an_error(self) -> None:
         with capture_logs() as lines:
             assert not BookAudit(StubBooks((self.SOUND, self.UNSOUND)), 120).run_once()
         error, summary = lines
@@ -335,14 +334,14 @@ class TestPlan:
             ({"amqp_url": "amqp://localhost", "holdfast_duties": "none"}, {"journal"}),
         ],
     )
-    def test_a_server_does_what_nobody_else_is_said_to_do(
+    def test_a_server_runs_the_configured_duties(
         self, settings: dict[str, Any], names: set[str]
     ) -> None:
         configured = Settings(database_url=self.DATABASE, **settings)
         planned = planned_duties(EngineRoom(configured), configured)
         assert {duty.name for duty in planned} == names
 
-    def test_the_first_audit_waits_for_its_time(self) -> None:
+    def test_the_first_audit_runs_after_its_interval(self) -> None:
         configured = Settings(database_url=self.DATABASE, holdfast_audit_minutes=2)
         planned = planned_duties(EngineRoom(configured), configured)
         (books,) = (duty for duty in planned if duty.name == "books")

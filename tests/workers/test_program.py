@@ -1,4 +1,4 @@
-"""The program `holdfast`: its commands, and what each of them loads."""
+"""The `holdfast` program: its commands, and the modules each of them loads."""
 
 import subprocess
 import sys
@@ -25,30 +25,30 @@ print(*(name for name in ("django.db", "kombu", "holdfast.engine") if name in sy
 
 
 def loaded(*command: str) -> list[str]:
-    """What is there once the options of the command are known."""
+    """The modules loaded once the command's options are parsed."""
     program = [sys.executable, "-c", LOADED, *command]
     return subprocess.run(program, capture_output=True, check=True, text=True).stdout.split()
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def output_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     with pytest.raises(SystemExit):
         main(words)
     return capsys.readouterr().out
 
 
-def test_all_commands_are_told_of(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = told(capsys, "--help").splitlines()
+def test_all_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = output_of(capsys, "--help").splitlines()
     listed = [line.split()[0] for line in lines if line.startswith("    ")]
     assert [word for word in listed if word in MODULES] == list(MODULES)
 
 
 @pytest.mark.parametrize("command", MODULES)
 def test_each_command_knows_its_options(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    assert told(capsys, command, "--help").startswith(f"usage: holdfast {command} ")
+    assert output_of(capsys, command, "--help").startswith(f"usage: holdfast {command} ")
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, "--version") == f"holdfast {version('holdfast')}\n"
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert output_of(capsys, "--version") == f"holdfast {version('holdfast')}\n"
     assert loaded("--version") == []
 
 
@@ -65,7 +65,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ("create-admin", "x" * 151),
     ],
 )
-def test_a_name_that_nobody_could_use_is_not_understood(
+def test_an_invalid_name_is_rejected(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -75,7 +75,7 @@ def test_a_name_that_nobody_could_use_is_not_understood(
 
 
 @pytest.mark.parametrize(("said", "is_agreed"), [("y", True), ("Yes ", True), ("", False)])
-def test_it_asks_and_takes_nothing_for_a_yes_but_yes(
+def test_only_yes_confirms_a_question(
     monkeypatch: pytest.MonkeyPatch, said: str, is_agreed: bool
 ) -> None:
     asked: list[str] = []
@@ -93,7 +93,7 @@ def test_it_asks_and_takes_nothing_for_a_yes_but_yes(
     assert len(asked) == 1
 
 
-def test_hanging_up_on_a_question_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_of_input_declines_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     def hang_up(_question: str) -> str:
         raise EOFError
 
@@ -103,7 +103,7 @@ def test_hanging_up_on_a_question_is_a_no(monkeypatch: pytest.MonkeyPatch) -> No
         confirm("Delete it?", Namespace(yes=False))
 
 
-def test_a_known_person_gets_a_new_password_only_when_somebody_agrees(
+def test_an_existing_admin_gets_a_new_password_only_after_confirmation(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"ann-{uuid4().hex[:8]}"
@@ -127,4 +127,4 @@ def test_a_known_person_gets_a_new_password_only_when_somebody_agrees(
 
 def test_a_command_loads_only_what_it_needs() -> None:
     assert loaded("relay") == ["kombu"]
-    assert loaded() == ["django.db", "kombu", "holdfast.engine"], "the control: all commands"
+    assert loaded() == ["django.db", "kombu", "holdfast.engine"], "control: all commands"

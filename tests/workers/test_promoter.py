@@ -1,4 +1,4 @@
-"""The promoter's runs, without a database or an engine."""
+"""The promoter's runs without a database or an engine."""
 
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -28,8 +28,8 @@ def some_sessions(count: int) -> tuple[SessionKey, ...]:
 
 
 @dataclass
-class StubLines:
-    """Whatever is promoted, the lines stay as unsettled as they are said to be."""
+class StubWaitlists:
+    """Waitlists that stay as unsettled as configured, whatever is promoted."""
 
     unsettled: tuple[SessionKey, ...] = ()
     waiting: tuple[SessionKey, ...] = ()
@@ -55,7 +55,7 @@ class StubLines:
 
 @dataclass
 class StubEngine:
-    """Promotes so many in each session, refuses (None), or leaves everything hanging."""
+    """Promotes this many in each session, refuses (None), or never answers."""
 
     promotes: int | None = 0
     hangs: bool = False
@@ -76,72 +76,72 @@ class StubEngine:
         return future
 
 
-def test_the_promoter_goes_on_at_once_where_somebody_was_promoted() -> None:
+def test_the_promoter_continues_at_once_after_a_promotion() -> None:
     engine = StubEngine(promotes=3)
-    promoter = Promoter(StubLines(some_sessions(2)), engine)
+    promoter = Promoter(StubWaitlists(some_sessions(2)), engine)
     assert promoter.tend(PAUSE) == 0.0
     assert promoter.run_once() == 6
 
 
 @pytest.mark.parametrize("promotes", [0, None], ids=["nobody is promoted", "all is refused"])
-def test_the_promoter_pauses_where_a_line_cannot_be_settled(promotes: int | None) -> None:
+def test_the_promoter_pauses_if_a_waitlist_cannot_be_settled(promotes: int | None) -> None:
     sessions = some_sessions(2)
     engine = StubEngine(promotes)
-    assert Promoter(StubLines(sessions), engine).tend(PAUSE) == PAUSE
+    assert Promoter(StubWaitlists(sessions), engine).tend(PAUSE) == PAUSE
     assert engine.asked == list(sessions), "it tried"
 
 
-def test_the_promoter_pauses_where_all_is_settled() -> None:
+def test_the_promoter_pauses_if_all_is_settled() -> None:
     engine = StubEngine(promotes=1)
-    assert Promoter(StubLines(), engine).tend(PAUSE) == PAUSE
+    assert Promoter(StubWaitlists(), engine).tend(PAUSE) == PAUSE
     assert not engine.asked
 
 
-def test_the_promoter_pauses_when_the_store_is_away() -> None:
+def test_the_promoter_pauses_if_the_store_is_unavailable() -> None:
     with capture_logs() as logs:
-        assert Promoter(StubLines(is_away=True), StubEngine()).tend(PAUSE) == PAUSE
+        assert Promoter(StubWaitlists(is_away=True), StubEngine()).tend(PAUSE) == PAUSE
     assert [(log["event"], log["problem"]) for log in logs] == [
         ("promoter.failed", "StoreUnavailable")
     ]
 
 
-def test_a_sweep_looks_at_every_line_page_by_page() -> None:
+def test_a_sweep_examines_every_waitlist_page_by_page() -> None:
     sessions = some_sessions(2 * SESSIONS_PER_RUN + 1)
     engine = StubEngine(promotes=1)
-    assert Promoter(StubLines(waiting=sessions), engine).sweep() == len(sessions)
+    assert Promoter(StubWaitlists(waiting=sessions), engine).sweep() == len(sessions)
     assert engine.asked == list(sessions)
 
 
-def test_all_waitlists_are_looked_at_when_it_is_time_a_few_in_each_turn() -> None:
+def test_a_due_sweep_examines_a_few_waitlists_each_turn() -> None:
     sessions = some_sessions(2 * SESSIONS_PER_RUN + 1)
     engine = StubEngine()
-    lines = StubLines(waiting=sessions, is_sweep_due=True)
-    promoter = Promoter(lines, engine)
+    waitlists = StubWaitlists(waiting=sessions, is_sweep_due=True)
+    promoter = Promoter(waitlists, engine)
     promoter.tend(PAUSE)
     assert engine.asked == list(sessions[:SESSIONS_PER_RUN])
     promoter.tend(PAUSE)
     promoter.tend(PAUSE)
     assert engine.asked == list(sessions)
     promoter.tend(PAUSE)
-    assert engine.asked == list(sessions), "not again before it is time"
+    assert engine.asked == list(sessions), "again before the pause was over"
 
 
 def test_a_promoter_without_the_lease_does_nothing() -> None:
     sessions = some_sessions(2)
     engine = StubEngine()
-    lines = StubLines(sessions, sessions, is_our_turn=False, is_sweep_due=True)
-    assert Promoter(lines, engine).tend(PAUSE) == PAUSE
-    assert not Promoter(lines, engine).sweep()
+    waitlists = StubWaitlists(sessions, sessions, is_our_turn=False, is_sweep_due=True)
+    assert Promoter(waitlists, engine).tend(PAUSE) == PAUSE
+    assert not Promoter(waitlists, engine).sweep()
     assert not engine.asked
 
 
-def test_a_session_that_is_not_answered_is_not_asked_for_again(
+def test_a_session_without_an_answer_is_not_submitted_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(waitlist, "TURN_SECONDS", 0.01)
     sessions = some_sessions(2)
     engine = StubEngine(hangs=True)
-    promoter = Promoter(StubLines(sessions), engine)
+    promoter = Promoter(StubWaitlists(sessions), engine)
     promoter.tend(PAUSE)
     promoter.tend(PAUSE)
     assert engine.asked == list(sessions)

@@ -1,4 +1,4 @@
-"""The pruner on a real database: only what is old, relayed and asked for by nobody."""
+"""The pruner on a real database deletes only old, relayed rows that nobody needs."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -31,7 +31,7 @@ def pruner(world: PostgresWorld) -> Iterator[Pruner]:
 
 @pytest.fixture
 def venue(world: PostgresWorld) -> Venue:
-    """With a hold that was paid and one that was let go: five facts."""
+    """A venue with a paid and a released hold: five facts."""
     engine = Admission(world.store, PATIENT)
     engine.start()
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
@@ -42,7 +42,7 @@ def venue(world: PostgresWorld) -> Venue:
 
 
 def run(url: str, *statements: str) -> None:
-    """As the owner. Not even the owner may change the audit, unless its guard is taken away."""
+    """Run as the owner, who still cannot change the audit while its trigger is enabled."""
     with psycopg.connect(url) as connection:
         for statement in statements:
             connection.execute(statement.encode())
@@ -72,7 +72,7 @@ def count(url: str, table: str) -> int:
     return int(found)
 
 
-def test_facts_that_are_old_and_relayed_are_deleted_and_nothing_else(
+def test_only_old_relayed_facts_are_deleted(
     world: PostgresWorld, venue: Venue, pruner: Pruner
 ) -> None:
     before = {table: count(world.url, table) for table in KEPT_TABLES}
@@ -88,7 +88,7 @@ def test_facts_that_are_old_and_relayed_are_deleted_and_nothing_else(
     assert_sound(world.url)
 
 
-def test_a_fact_that_was_not_relayed_is_kept_however_old_it_is(
+def test_a_fact_not_relayed_is_kept_however_old(
     world: PostgresWorld, venue: Venue, pruner: Pruner
 ) -> None:
     relay_up_to(world.url, "'1'::xid8, 0")
@@ -96,7 +96,7 @@ def test_a_fact_that_was_not_relayed_is_kept_however_old_it_is(
     assert pruner.run_once() == Pruned()
 
 
-def test_without_any_relay_facts_are_kept_for_their_time_only(
+def test_without_a_relay_old_facts_are_deleted(
     world: PostgresWorld, venue: Venue, pruner: Pruner
 ) -> None:
     make_old(world.url)

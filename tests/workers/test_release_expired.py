@@ -1,4 +1,4 @@
-"""`holdfast release-expired`: what it says, what it does, and several of them at once."""
+"""`holdfast release-expired`: its output, its effects, and concurrent runs."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def release(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run_command("release-expired", *arguments, DATABASE_URL=url)
 
 
-def test_it_says_how_many_holds_expired_and_how_many_tickets_went_back(
+def test_it_reports_the_expired_holds_and_released_tickets(
     world: PostgresWorld, lapse: Lapse
 ) -> None:
     lapse(3)
@@ -40,7 +40,7 @@ def test_it_says_how_many_holds_expired_and_how_many_tickets_went_back(
     assert_sound(world.url, grace_seconds=1)
 
 
-def test_a_dry_run_names_the_holds_and_changes_nothing(world: PostgresWorld, lapse: Lapse) -> None:
+def test_a_dry_run_lists_the_holds_and_changes_nothing(world: PostgresWorld, lapse: Lapse) -> None:
     lapse(2)
     short = release(world.url, "--dry-run")
     assert (short.returncode, short.stdout) == (0, "Found 2 lapsed hold(s) with 4 ticket(s).\n")
@@ -55,10 +55,10 @@ def test_a_dry_run_names_the_holds_and_changes_nothing(world: PostgresWorld, lap
     assert statuses(world.url) == {"active": 2}
 
 
-def test_parties_that_only_waited_are_counted_apart(
-    world: PostgresWorld, lapse_line: Callable[[], None]
+def test_waiting_parties_are_counted_separately(
+    world: PostgresWorld, lapse_waitlist: Callable[[], None]
 ) -> None:
-    lapse_line()
+    lapse_waitlist()
     short = release(world.url, "--dry-run", "-v")
     *named, holds, waiting = short.stdout.splitlines()
     assert sorted(line.split("  ")[3] for line in named) == ["2 ticket(s)", "waiting", "waiting"]
@@ -73,7 +73,7 @@ def test_parties_that_only_waited_are_counted_apart(
     assert statuses(world.url) == {"expired": 3}
 
 
-def test_what_cannot_be_expired_is_told_and_is_a_failure(
+def test_a_hold_that_cannot_be_expired_is_reported_as_a_failure(
     world: PostgresWorld, lapse: Lapse
 ) -> None:
     venue = lapse(1)
@@ -84,7 +84,7 @@ def test_what_cannot_be_expired_is_told_and_is_a_failure(
     assert statuses(world.url) == {"active": 1}
 
 
-def test_a_database_that_is_away_is_one_clear_line() -> None:
+def test_an_unavailable_database_is_reported_in_one_line() -> None:
     done = release(NOBODY)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
@@ -92,13 +92,13 @@ def test_a_database_that_is_away_is_one_clear_line() -> None:
 
 
 @pytest.mark.alone
-def test_three_at_once_expire_each_hold_once(world: PostgresWorld, lapse: Lapse) -> None:
+def test_three_concurrent_runs_expire_each_hold_once(world: PostgresWorld, lapse: Lapse) -> None:
     lapse(MANY)
     with ThreadPoolExecutor() as pool:
         ended = list(pool.map(lambda _: release(world.url), range(3)))
     assert [done.returncode for done in ended] == [0, 0, 0]
-    told = [int(done.stdout.splitlines()[-1].split()[1].replace(",", "")) for done in ended]
-    assert sum(told) == MANY
+    counts = [int(done.stdout.splitlines()[-1].split()[1].replace(",", "")) for done in ended]
+    assert sum(counts) == MANY
     assert statuses(world.url) == {"expired": MANY}
     assert times_expired(world.url) == {1: MANY}
     assert_sound(world.url, grace_seconds=1)
@@ -117,9 +117,7 @@ def test_a_long_run_shows_its_progress(world: PostgresWorld, lapse: Lapse) -> No
     assert last == "Expired 2,000 hold(s), released 4,000 ticket(s)."
 
 
-def test_one_that_watches_expires_a_hold_when_its_time_is_up(
-    world: PostgresWorld, start: Start
-) -> None:
+def test_watch_expires_a_hold_when_it_is_due(world: PostgresWorld, start: Start) -> None:
     engine = Admission(world.store, PATIENT)
     engine.start()
     venue = world.venue({"floor": 2}, {"standing": ("floor",)}, ttl_seconds=2)
@@ -133,7 +131,7 @@ def test_one_that_watches_expires_a_hold_when_its_time_is_up(
 
 
 @pytest.mark.alone
-def test_one_that_is_killed_leaves_nothing_half_done(
+def test_a_killed_run_leaves_nothing_half_done(
     world: PostgresWorld, lapse: Lapse, start: Start
 ) -> None:
     lapse(MANY)

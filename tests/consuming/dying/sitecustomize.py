@@ -1,5 +1,5 @@
-"""A consumer that dies at a point of its work, as kill -9 would have it. Python imports this first
-when its directory is on PYTHONPATH."""
+"""A consumer that kills itself at a given point, as by kill -9. Python imports this file first when
+its directory is on PYTHONPATH."""
 
 import os
 import signal

@@ -1,6 +1,6 @@
-"""A server that dies at a point of its work, as kill -9 would have it: when the engine has a
-command of this kind in hand, or in a run of the reaper. Python imports this first when its
-directory is on PYTHONPATH."""
+"""A server that kills itself at a given point, as by kill -9: while the engine runs a command of
+this type, or in a run of the reaper. Python imports this file first when its directory is on
+PYTHONPATH."""
 
 import os
 import signal
@@ -20,7 +20,8 @@ _at_hand = threading.local()
 
 
 def _die() -> None:
-    """The whole server: a process alone would be replaced, and its successor die too."""
+    """Kill the whole process group: a single process would be replaced, and its successor would die
+    too."""
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
@@ -51,7 +52,7 @@ def _dying_before_commit(write: Callable[..., None]) -> Callable[..., None]:
     def dying(connection: Any, *arguments: Any) -> None:
         with connection.pipeline():
             write(connection, *arguments)
-        # The inner pipeline has waited for the server: everything is written, nothing committed.
+        # The inner pipeline waited for the server: everything is written, nothing committed.
         if getattr(_at_hand, "is_wanted", False):
             _die()
 

@@ -1,6 +1,5 @@
-"""A server that acts a moment later upon what it has read, so that two surely meet; for the
-control, one that does not lock payments. Python imports this first when its directory is on
-PYTHONPATH."""
+"""A server that acts a moment after reading, so that two surely collide; for the control, it does
+not lock payments. Python imports this file first when its directory is on PYTHONPATH."""
 
 import os
 from uuid import uuid4
