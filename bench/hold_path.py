@@ -2,7 +2,6 @@
 through, from the request to the answer, on all threads of a warm server."""
 
 import asyncio
-import json
 import os
 import sys
 import threading
@@ -13,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+import httpx
 
 import holdfast
 from bench.lab import SESSION_ID, Lab, ticket_type_id
@@ -108,26 +109,11 @@ async def place_hold(app: Any, secret_key: str, number: int) -> None:
         "quantity": 2,
         "customer_email": f"buyer{number}@example.com",
     }
-    headers = {"authorization": f"Bearer {secret_key}", "content-type": "application/json"}
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": "POST",
-        "path": "/api/holds",
-        "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 50_000),
-    }
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": json.dumps(wanted).encode(), "more_body": False}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    await app(scope, receive, send)
-    assert sent[0]["status"] == 201, sent
+    headers = {"Authorization": f"Bearer {secret_key}"}
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://holdfast") as client:
+        answer = await client.post("/api/holds", json=wanted, headers=headers)
+    assert answer.status_code == 201, answer.text
 
 
 def common(recordings: Sequence[Sequence[Step]]) -> list[Step]:
