@@ -45,8 +45,9 @@ bench: $(READY) ## measure against pgbench on this machine (QUICK=1: the two mai
 path: $(READY) ## list the functions and files that a hold passes through
 	@$(BIN)/python -m bench.hold_path
 
-pictures: $(READY) ## draw the pictures of the documentation that come from the code
+pictures: $(READY) ## draw the pictures of the documentation that come from the code and the demo
 	@$(BIN)/python -m docs.pictures
+	@$(BIN)/python -m docs.pictures.hall
 
 faults: $(READY) ## a storm of faults under load (SECONDS=60, SEED=7 to replay), then the long tests
 	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
