@@ -1,11 +1,14 @@
-"""Every link leads somewhere."""
+"""Every page is short, says for whom it is, and leads nowhere in vain."""
 
 import re
 from pathlib import Path
 
-from tests.docs.pages import all_pages
+import pytest
+
+from tests.docs.pages import ROOT, all_pages, name_of
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINES_MAX = 300
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -27,3 +30,10 @@ def test_every_link_of_every_page_leads_somewhere() -> None:
             if not target.exists() or (fragment and fragment not in anchors(target)):
                 broken.append(f"{page.name}: {link}")
     assert not broken
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
+def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
+    lines = page.read_text().splitlines()
+    assert lines[2].startswith(("For ", "This page is for "))
+    assert len(lines) <= LINES_MAX
