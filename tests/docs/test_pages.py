@@ -37,3 +37,38 @@ def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
     lines = page.read_text().splitlines()
     assert lines[2].startswith(("For ", "This page is for "))
     assert len(lines) <= LINES_MAX
+
+
+# A file or directory of ours in code type, perhaps with the number of a line.
+NAMED_PATH = re.compile(
+    r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|sql)|(?:[\w-]+/)+[\w.-]+\.\w+|(?:[\w-]+/)+|"
+    r"(?:tests|bench|domain|ports|engine|services|adapters|bootstrap|entrypoints)(?:/\w+)+)(?::\d+)?`"
+)
+# A name is taken off this list when the path is there.
+NOT_YET = {
+    "adapters/postgres/holds/rows.py",
+    "bootstrap/consumers.py",
+    "bootstrap/relay.py",
+    "entrypoints/admin/",
+    "entrypoints/api/holds/routes.py",
+}
+OURS = ("src", "tests", "bench", "docs", "contracts", "features", "deploy")
+
+
+def is_there(path: str) -> bool:
+    """From the root, or from anywhere in a directory of ours: tables leave out what they repeat."""
+    return (ROOT / path).exists() or any(
+        next((ROOT / ours).glob(f"**/{path}"), None) is not None for ours in OURS
+    )
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=name_of
+)
+def test_every_path_that_a_page_names_exists(page: Path) -> None:
+    named = set(NAMED_PATH.findall(page.read_text()))
+    assert {path for path in named - NOT_YET if not is_there(path)} == set()
+
+
+def test_a_path_that_is_expected_is_not_there_yet() -> None:
+    assert {path for path in NOT_YET if is_there(path)} == set()
