@@ -77,15 +77,15 @@ async def record(secret_key: str) -> list[Step]:
     threading.setprofile(recorder)
     sys.setprofile(recorder)
     app = create_api_only()
-    told: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
     started = asyncio.Event()
 
     async def lifespan_sent(message: Any) -> None:
         assert message["type"].endswith(".complete"), message
         started.set()
 
-    life = asyncio.ensure_future(app({"type": "lifespan"}, told.get, lifespan_sent))
-    await told.put({"type": "lifespan.startup"})
+    life = asyncio.ensure_future(app({"type": "lifespan"}, messages.get, lifespan_sent))
+    await messages.put({"type": "lifespan.startup"})
     await started.wait()
     recordings = []
     for number in range(WARM_UP_HOLDS + RECORDED_HOLDS):
@@ -96,7 +96,7 @@ async def record(secret_key: str) -> list[Step]:
             await asyncio.sleep(QUIET_SECONDS)
         recorder.is_on = False
         recordings.append(recorder.steps())
-    await told.put({"type": "lifespan.shutdown"})
+    await messages.put({"type": "lifespan.shutdown"})
     await life
     sys.setprofile(None)
     return common(recordings[WARM_UP_HOLDS:])

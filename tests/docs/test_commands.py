@@ -36,7 +36,7 @@ TIMEOUT_SECONDS = 170
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 # A block of commands, and its output if that follows at once.
 BLOCK = re.compile(
-    r"^```console\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
+    r"^```console\n(.*?)^```\n(?:\n^```(?:text|json)\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
 MARK = "-- end of a block --"
 # Differs from run to run: ids, references, keys, rows, times and other numbers.

@@ -1,4 +1,4 @@
-"""Every page is short, says for whom it is, and leads nowhere in vain."""
+"""Every page is short, says for whom it is, and has no dead link or path."""
 
 import re
 from pathlib import Path
