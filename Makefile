@@ -1,16 +1,16 @@
-# Everything runs from the project's own virtual environment; nothing global is touched.
+# Everything runs in the project's own virtual environment; nothing global is changed.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-# Compiled once, out of the way of the sources: every process that the tests start would otherwise
-# compile all that it imports, which takes it three seconds.
+# Compile once, outside the source tree: otherwise every process that the tests start compiles its
+# imports, which takes three seconds.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
-# The whole suite is shared out among one worker more than there are cores, as many a test waits;
-# those that need the machine to themselves come after the others. Each worker has services of its
-# own, so a part of the suite is sooner done without workers.
+# The whole suite runs on one worker more than there are cores, because many tests wait; tests that
+# need the machine to themselves run last. Each worker starts its own services, so a part of the
+# suite is faster without workers.
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 TOGETHER := -n $(WORKERS) --maxprocesses 5 --dist worksteal -m "not alone and not long"
 ALONE := -m "alone and not long"
@@ -25,7 +25,7 @@ help: ## list these targets
 demo: $(READY) ## run Holdfast on embedded PostgreSQL and Valkey, with a demo sale loaded
 	@exec $(BIN)/holdfast demo
 
-test: $(READY) ## run the whole suite against real, private services
+test: $(READY) ## run all tests against real, private services
 ifdef ARGS
 	@$(BIN)/python -m pytest $(ARGS)
 else
@@ -33,13 +33,13 @@ else
 	@$(BIN)/python -m pytest $(ALONE) $(SLOWEST)
 endif
 
-check: $(READY) ## format, lint, types, import contracts
+check: $(READY) ## check format, lint, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## measure against pgbench on this machine (QUICK=1: the two main scenarios)
+bench: $(READY) ## benchmark against pgbench on this machine (QUICK=1: the two main scenarios)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(ARGS)
 
 path: $(READY) ## list the functions and files that a hold passes through
@@ -49,18 +49,18 @@ pictures: $(READY) ## draw the pictures of the documentation that come from the 
 	@$(BIN)/python -m docs.pictures
 	@$(BIN)/python -m docs.pictures.hall
 
-faults: $(READY) ## a storm of faults under load (SECONDS=60, SEED=7 to replay), then the long tests
+faults: $(READY) ## inject faults under load (SECONDS=60, SEED=7 to replay), then run the long tests
 	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m pytest -m long $(SLOWEST)
 
-mutants: $(READY) ## small errors in domain and engine that no test notices (SECONDS=600, SEED=7 to replay, ONLY=domain/holds/hold.py)
+mutants: $(READY) ## mutation tests of domain and engine (SECONDS=600, SEED=7 to replay, ONLY=domain/holds/hold.py)
 	@$(BIN)/python -m tests.mutation --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED)) --only "$(ONLY)"
 
-format: $(READY) ## rewrite the sources in the project's format
+format: $(READY) ## format the sources
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock: $(READY) ## resolve the dependencies anew into requirements.lock
+lock: $(READY) ## update requirements.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate -o requirements.lock
 

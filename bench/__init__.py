@@ -1,1 +1,1 @@
-"""The measured claims: `make bench`. Always a ratio in one run on one machine, never a time."""
+"""The benchmarks: `make bench`. Claims are ratios within one run on one machine, never times."""

@@ -1,4 +1,4 @@
-"""`make bench`: measure everything; exit code 0 when every `must` holds."""
+"""`make bench`: measure everything; exit code 0 if every `must` is met."""
 
 import argparse
 import sys

@@ -1,6 +1,6 @@
--- The same end of a hold as ours, one per transaction: the same rows into the same tables. A sequence
--- hands out the lapsed holds, so that nobody looks for one or waits for another's. The counters come
--- last, so that their locks are held as shortly as possible.
+-- Expires a hold as we do, one per transaction: the same rows in the same tables. A sequence assigns
+-- the lapsed holds: no client searches for one or waits for another. The counters come last, to hold
+-- their locks as briefly as possible.
 SELECT nextval('bench_lapsed') AS n \gset
 BEGIN;
 SELECT set_config('holdfast.organizations', '{@organization@}', true);

@@ -1,11 +1,11 @@
-"""Halls for the scenarios with seats. Their ids are made of numbers too."""
+"""Halls for the scenarios with seats. Their ids are made from numbers too."""
 
 from uuid import UUID
 
 from bench.lab import EVENT_ID, ORGANIZATION_ID, Lab
 
-# Seats picked by hand come from an arena, so that two buyers seldom pick the same one; seats that
-# are found, and the map, from a house of the size that people know.
+# Specific seats are chosen in an arena, where two buyers seldom choose the same one; best available
+# and the seat map use a hall of ordinary size.
 ARENA_SESSION_ID = UUID("b0000000-0000-4000-8010-000000000001")
 HOUSE_SESSION_ID = UUID("b0000000-0000-4000-8010-000000000002")
 SEATS = {ARENA_SESSION_ID: 200_000, HOUSE_SESSION_ID: 40_000}
@@ -42,7 +42,7 @@ def seat_id(number: int) -> UUID:
 
 
 def empty_halls(lab: Lab) -> None:
-    """Every seat free, as before the sale. The halls are built when they are first needed."""
+    """Free every seat. The halls are built on first use."""
     lab.clear()
     with lab.connected() as connection:
         known = connection.execute("SELECT count(*) FROM block").fetchone()

@@ -1,6 +1,6 @@
--- The same hold as ours, one per transaction: the same rows into the same tables. Distinct holders
--- and ids; `pool` is 1 for the hot pool. The counters come last, so that their locks are held as shortly
--- as possible: an application would rather take the place first and refuse early, and be slower.
+-- Places a hold as we do, one per transaction: the same rows in the same tables. Distinct holders and
+-- ids; `pool` is 1 for the hot pool. The counters come last, to hold their locks as briefly as
+-- possible: an application would take the place first to refuse early, and be slower.
 \set n random(1, 140000000000000)
 \set pool @pool@
 BEGIN;

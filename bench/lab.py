@@ -1,4 +1,4 @@
-"""The laboratory: a private PostgreSQL, our server on it, pgbench and wrk, all on this machine."""
+"""The lab: a private PostgreSQL, our server, pgbench and wrk, all on this machine."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
 
-# Ids are made of numbers, so that pgbench and wrk can make them too.
+# Ids are made from numbers, as pgbench and wrk can do too.
 ORGANIZATION_ID = UUID("b0000000-0000-4000-8000-000000000001")
 EVENT_ID = UUID("b0000000-0000-4000-8000-000000000002")
 SESSION_ID = UUID("b0000000-0000-4000-8000-000000000003")
@@ -83,7 +83,7 @@ class Lab:
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Any]]:
-        """As the superuser: COPY does not load rows under row-level security."""
+        """As the superuser, because COPY does not load rows under row-level security."""
         name = urlsplit(self.url).path.removeprefix("/")
         superuser = self.postgres.superuser_url
         with psycopg.connect(superuser, dbname=name, autocommit=True) as connection:
@@ -91,7 +91,7 @@ class Lab:
             yield connection
 
     def add_organization(self, organization_id: UUID, pools: int) -> str:
-        """Its secret key. It sells under the same ids as all others, so one load serves them."""
+        """Returns its secret key. All organizations use the same ids, so one load fits all."""
         secret_key, key = new_secret_key("test", "bench")
         PostgresOrganizations(self.url).create(OrganizationId(organization_id), "Bench", [key])
         self._put_on_sale(organization_id, pools)
@@ -125,9 +125,9 @@ class Lab:
                 connection.execute("INSERT INTO ticket_type_pool VALUES (%(o)s, %(t)s, %(p)s)", ids)
 
     def clear(self) -> None:
-        """The same empty tables before every measurement, and nothing left to write back."""
+        """Empty the tables before a measurement, and write everything to disk."""
         with self.connected() as connection:
-            # Nobody may empty the audit but whoever owns the table and says so.
+            # Only the table's owner can empty the audit, and only without its trigger.
             connection.execute(
                 "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only;"
                 "TRUNCATE hold, hold_line, outbox, audit, idempotency, pool_lapse, relay_cursor,"
@@ -138,11 +138,10 @@ class Lab:
             connection.execute("VACUUM (FULL, ANALYZE) pool")
         self.checkpoint()
 
-    def keep_line(self, is_kept: bool) -> None:
-        """Whether who finds nothing left may wait. As any change of the catalogue it raises the
-        version; no server runs meanwhile."""
+    def set_waitlist(self, is_on: bool) -> None:
+        """Raises the version, like any change of the catalog. No server runs in the meantime."""
         with self.connected() as connection:
-            connection.execute("UPDATE event SET waitlist = %s", (is_kept,))
+            connection.execute("UPDATE event SET waitlist = %s", (is_on,))
             connection.execute("UPDATE session SET version = version + 1")
 
     def checkpoint(self) -> None:
@@ -153,7 +152,7 @@ class Lab:
     def server(
         self, processes: int = 1, group_max: int = 128, *, duties: str = "threads"
     ) -> Iterator[RunningServer]:
-        """`holdfast serve` with everything on: validation, keys, audit, outbox, logs."""
+        """`holdfast serve` with everything enabled: validation, keys, audit, outbox, logs."""
         port = free_port("127.0.0.1")
         environment = {
             **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
@@ -195,5 +194,5 @@ class Lab:
 
 
 def pgbench_program() -> Path:
-    """The wheel of the embedded PostgreSQL brings it along."""
+    """It comes with the wheel of the embedded PostgreSQL."""
     return find_postgres().server.with_name("pgbench")

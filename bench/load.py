@@ -34,7 +34,7 @@ function request()
 end
 """
 
-# The same keys again and again: after the first round everything is a replay.
+# Repeats the same keys: after the first round every request is a replay.
 REPLAY = """
 local key, session = "%(key)s", "%(session)s"
 local counter = 0
@@ -49,7 +49,7 @@ function request()
 end
 """
 
-# Five hundred carts, each changed again and again: another quantity every time.
+# Five hundred carts, each changed repeatedly to another quantity.
 CHANGE = """
 local key, session = "%(key)s", "%(session)s"
 local counter = 0
@@ -66,7 +66,7 @@ function request()
 end
 """
 
-# Seats of a hall, by hand or found for the buyer: `@want@` is the part of the body that says which.
+# Seats of a hall, specific or best available: `want` is that part of the body.
 SEATS_WANTED = """
 local key, session = "%(key)s", "%(session)s"
 local counter, prefix, threads = 0, nil, 0
@@ -88,7 +88,7 @@ RANDOM_SEAT = (
 )
 FOUND_SEATS = """'"ticket_type_id":"%(ticket_type)s","quantity":%(count)d'"""
 
-# Everybody wants the same seat. Answers are counted by what they say: won, refused, or failed.
+# All clients want the same seat. Responses are counted as won, refused or failed.
 STAMPEDE = """
 local key, path = "%(key)s", "%(path)s"
 local counter, prefix, all = 0, nil, {}
@@ -116,7 +116,7 @@ function counted()
 end
 """
 
-# With `numbers` above 0 the path ends with one of them, each in its turn.
+# With `numbers` above 0, the path ends with each number in turn.
 READ = """
 local key, numbers, counter = "%(key)s", %(numbers)d, 0
 function request()
@@ -126,7 +126,7 @@ function request()
 end
 """
 
-# Secret keys that nobody has.
+# Secret keys that do not exist.
 UNKNOWN_KEYS = """
 local counter, prefix = 0, nil
 function init(args) math.randomseed(os.time()) end
@@ -153,7 +153,7 @@ end
 
 @dataclass(frozen=True)
 class LoadRun:
-    """`rate` counts answers that were not refused."""
+    """`rate` counts responses that are not refusals."""
 
     rate: float
     p50_ms: float
@@ -167,7 +167,7 @@ class LoadRun:
 def place_script(
     lab: Lab, *, is_hot: bool, pause_ms: float = 0.0, seed: int = 0, key: str | None = None
 ) -> str:
-    """`key` is that of another organization than the lab's own."""
+    """`key` is the key of another organization."""
     names = {
         "key": key or lab.secret_key,
         "session": SESSION_ID,
@@ -212,7 +212,7 @@ def stampede_script(lab: Lab, path: str) -> str:
 
 
 def run_wrk(lab: Lab, server: RunningServer, script: str, clients: int, seconds: float) -> LoadRun:
-    # A file of its own: two loads may run at once.
+    # A separate file, because two loads may run at once.
     with NamedTemporaryFile("w", dir=lab.directory, suffix=".lua", delete=False) as file:
         file.write(script + DONE)
     ended = subprocess.run(
@@ -242,7 +242,7 @@ def run_wrk(lab: Lab, server: RunningServer, script: str, clients: int, seconds:
 
 
 def wrk_program() -> Path:
-    """wrk, installed from the system's packages where that is allowed."""
+    """wrk, installed from the system's packages if possible."""
     found = shutil.which("wrk")
     if found is None and shutil.which("apt-get"):
         sys.stderr.write("Installing wrk from the system's packages ...\n")
@@ -250,5 +250,5 @@ def wrk_program() -> Path:
             subprocess.run(["apt-get", "-q", *arguments], check=False, capture_output=True)  # noqa: S607
         found = shutil.which("wrk")
     if found is None:
-        raise RuntimeError("wrk is missing and may not be installed here: install it by hand")
+        raise RuntimeError("wrk is missing and could not be installed: install it by hand")
     return Path(found)

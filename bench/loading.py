@@ -1,4 +1,4 @@
-"""Tables full of holds, made at once: what a sale leaves behind after a while."""
+"""Fills the tables with holds in bulk, as after some time of a sale."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, pool_id, ticket_type_id
 from holdfast.domain.waitlist.queues import line_id_of
 
-# Their ends are spread over ten minutes.
+# Their expiry is spread over ten minutes.
 SPREAD_SECONDS = 600
 HOUR_SECONDS = 3600
 
@@ -14,7 +14,7 @@ HOLD = """
 COPY hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
     currency, status, version, created_at, updated_at, held_at, expires_at, due_at) FROM STDIN
 """
-# The first pool is sold out, and so many wait for it.
+# Parties on the waitlist of the first pool, which is sold out.
 WAITING = """
 INSERT INTO hold (organization_id, id, session_id, reference, customer_email, quantity, total_minor,
     currency, status, version, created_at, updated_at, expires_at, due_at)
@@ -77,8 +77,7 @@ WHERE pool.id = counted.pool_id
 
 
 def load_holds(lab: Lab, count: int, *, ends_in_seconds: int, pools: int = 1) -> None:
-    """Active ones, in tables that were cleared before. With a negative `ends_in_seconds` they have
-    lapsed."""
+    """Load active holds; with a negative `ends_in_seconds`, lapsed ones. Clear the tables first."""
     with lab.connected() as connection, connection.transaction():
         row = connection.execute("SELECT date_trunc('second', now())").fetchone()
         assert row is not None
@@ -98,7 +97,7 @@ def load_holds(lab: Lab, count: int, *, ends_in_seconds: int, pools: int = 1) ->
 
 
 def load_waiting(lab: Lab, count: int) -> None:
-    """In tables that were cleared before: the first pool has nothing, and so many wait for it."""
+    """Load parties that wait for the first pool, which is sold out. Clear the tables first."""
     pool, ticket_type = pool_id(1), ticket_type_id(1)
     names = {
         "organization": ORGANIZATION_ID,
@@ -119,8 +118,8 @@ def load_waiting(lab: Lab, count: int) -> None:
 
 
 def load_queues(lab: Lab, count: int) -> None:
-    """In tables that were cleared before: so many different queues of one party each. All want the
-    first pool, of which one place is free; the first party needs two, so nobody can be served."""
+    """Load different queues of one party each. All want the first pool, which has one free place;
+    the first party needs two, so nobody can be promoted. Clear the tables first."""
     wanted = [(1, 2 + number % 49, 51 + number // 49) for number in range(count)]
     lines = [line_id_of(map(pool_id, numbers)) for numbers in wanted]
     names = {"organization": ORGANIZATION_ID, "session": SESSION_ID, "count": count}

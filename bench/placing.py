@@ -1,4 +1,4 @@
-"""Placing holds, by pgbench and by our server, under the same conditions."""
+"""Placing holds with pgbench and with our server, under the same conditions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -57,7 +57,7 @@ def seats_by_pgbench(lab: Lab, plan: Plan, count: int) -> Callable[[], PgbenchRu
 def seats_by_server(
     lab: Lab, plan: Plan, script: Callable[[int], str]
 ) -> Callable[[], PgbenchRun | LoadRun]:
-    """`script` makes the load; it is given a seed."""
+    """`script` makes the load from a seed."""
 
     def measure() -> LoadRun:
         empty_halls(lab)
@@ -77,7 +77,7 @@ def figure_of(
     base: Sequence[PgbenchRun | LoadRun] = (),
     must: float | None = None,
 ) -> Figure:
-    """The medians of both sides; latencies where there are any."""
+    """The medians of both sides, and the latencies if there are any."""
     rates = [run.rate for run in runs]
     loads = [run for run in runs if isinstance(run, LoadRun)]
     refused = sum(run.refused + run.broken for run in loads)

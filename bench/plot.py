@@ -1,4 +1,4 @@
-"""The picture that explains Holdfast: rate over clients, drawn as plain SVG."""
+"""The chart of rate over clients, as plain SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Panel:
 
     @property
     def top(self) -> float:
-        """A round number above everything drawn."""
+        """A round number above all values."""
         highest = max(max(rates) for rates in self.series.values())
         step = 10 ** (len(str(int(highest))) - 1) / 2
         return float(step * (int(highest / step) + 1))

@@ -1,4 +1,4 @@
-"""What a scenario found, and how it is shown."""
+"""The results of a scenario, and their table."""
 
 import json
 import statistics
@@ -9,9 +9,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. `ratio` is `rate` by `base_rate`: pgbench's, or that of the other side
-    that `versus` names. `must` is the least ratio that passes; None is shown and not judged. With a
-    `base_p99_ms` the ratio is one of latencies, and `at_most` is the largest that passes."""
+    """A row of the table. `ratio` is `rate` divided by `base_rate`, the rate of `versus`. `must` is
+    the smallest ratio that passes; None is only shown. With `base_p99_ms` the ratio is one of
+    latencies, and `at_most` is the largest that passes."""
 
     name: str
     clients: int
@@ -45,7 +45,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def relative_spread(values: Sequence[float]) -> float:
-    """Half of the distance between the extremes, as a part of the median."""
+    """Half the range, relative to the median."""
     return (max(values) - min(values)) / 2 / median(values) if len(values) > 1 else 0.0
 
 

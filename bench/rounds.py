@@ -1,5 +1,5 @@
-"""Alternating rounds: each contender is measured once per round, so that a noisy minute of the
-machine falls on all of them; the medians are compared."""
+"""Alternating rounds: each contender is measured once per round, which spreads noise of the machine
+over all of them. Their medians are compared."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 @dataclass
 class Plan:
-    """How long and how often. `quick` is for a first look."""
+    """The duration and number of rounds. A quick plan is for a first impression."""
 
     is_quick: bool = False
     started: float = field(default_factory=time.monotonic)
@@ -25,7 +25,7 @@ class Plan:
     def seconds(self) -> int:
         return 5 if self.is_quick else 4
 
-    def tell(self, text: str) -> None:
+    def log(self, text: str) -> None:
         elapsed = time.monotonic() - self.started
         sys.stderr.write(f"[{elapsed:6.1f} s] {text}\n")
         sys.stderr.flush()
@@ -43,6 +43,6 @@ def alternate(plan: Plan, title: str, contenders: Mapping[str, Callable[[], T]])
     runs: dict[str, list[T]] = {name: [] for name in contenders}
     for number in range(plan.rounds):
         for name, measure in contenders.items():
-            plan.tell(f"{title}: {name}, round {number + 1} of {plan.rounds}")
+            plan.log(f"{title}: {name}, round {number + 1} of {plan.rounds}")
             runs[name].append(measure())
     return Measured(runs)

@@ -1,5 +1,5 @@
--- The same hold of @count@ named seat(s) as ours, one per transaction: the same rows into the same
--- tables. The seats come last, so that their locks are held as shortly as possible.
+-- Holds @count@ specific seat(s) as we do, one per transaction: the same rows in the same tables. The
+-- seats come last, to hold their locks as briefly as possible.
 \set n random(1, 140000000000000)
 \set first random(0, @groups@ - 1) * @count@ + 1
 BEGIN;

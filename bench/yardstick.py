@@ -1,5 +1,5 @@
-"""The yardstick: pgbench doing the same hold, one per transaction, with the same rows into the same
-tables, as the same role under the same row-level security."""
+"""The baseline: pgbench places the same hold, one per transaction, with the same rows in the same
+tables, and the same role and row-level security."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def hold_script(is_hot: bool) -> str:
 
 
 def seats_script(count: int) -> str:
-    """So many named seats of the arena in one hold."""
+    """A hold of `count` specific seats of the arena."""
     names = {
         "count": str(count),
         "groups": str(SEATS[ARENA_SESSION_ID] // count),
@@ -80,7 +80,7 @@ def run_pgbench(lab: Lab, script: str, clients: int, seconds: float) -> PgbenchR
     rate = re.search(r"tps = ([\d.]+)", ended.stdout)
     latency = re.search(r"latency average = ([\d.]+)", ended.stdout)
     if "actually processed: 0" in ended.stdout:
-        return PgbenchRun(0.0, 0.0)  # many clients on a slow machine, in the second of the warm-up
+        return PgbenchRun(0.0, 0.0)  # many clients on a slow machine, during the warm-up second
     if ended.returncode or rate is None or latency is None:
         raise RuntimeError(f"pgbench failed:\n{ended.stdout[-500:]}\n{ended.stderr[-500:]}")
     return PgbenchRun(float(rate[1]), float(latency[1]))

@@ -1,5 +1,5 @@
 Feature: Blocked seats
-  Operators take seats out of the sale, for a camera or a broken chair, and put them back.
+  Operators block seats, for a camera or a broken chair, and unblock them.
 
   Background:
     Given a hall with 2 rows of 6 seats
@@ -8,9 +8,9 @@ Feature: Blocked seats
     Given the operator has blocked seats "A3", "A4"
     When a customer holds seat "A3"
     Then the request fails with "seat_not_available"
-    And the seat is said to be blocked
+    And the error says that the seat is blocked
 
-  Scenario: Best available passes blocked seats over
+  Scenario: Best available skips blocked seats
     Given the operator has blocked seats "A1", "A2", "A3", "A4", "A5", "A6"
     When a customer asks for the best 3 seats
     Then the seats are in row "B"

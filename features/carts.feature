@@ -1,6 +1,6 @@
 Feature: Carts
-  Buyers change their minds, double-click and lose their connection. A cart always has exactly the
-  hold that it shows, and nothing is held twice.
+  Buyers change their minds, double-click and lose their connection. The hold always matches the
+  cart, and nothing is held twice.
 
   Background:
     Given session "concert-123" has 10 tickets
@@ -8,75 +8,75 @@ Feature: Carts
   Scenario: A buyer puts tickets into the cart
     When the buyer puts 2 tickets into the cart
     Then the cart holds 2 tickets
-    And 2 tickets are held in all
+    And 2 tickets are held in total
 
-  Scenario: A buyer changes the quantity again and again
+  Scenario: A buyer changes the quantity repeatedly
     When the buyer puts 2 tickets into the cart
     And the buyer changes the cart to 4 tickets
     And the buyer changes the cart to 3 tickets
     And the buyer changes the cart to 5 tickets
     Then the cart holds 5 tickets
-    And it is still the same hold, with the same end
-    And 5 tickets are held in all
+    And it is still the same hold, with the same expiry
+    And 5 tickets are held in total
 
-  Scenario: The same cart once more
+  Scenario: The same cart is sent again
     When the buyer puts 2 tickets into the cart
     And the buyer changes the cart to 2 tickets
-    Then it is still the same hold, with the same end
-    And nothing about the hold was changed
+    Then it is still the same hold, with the same expiry
+    And the hold is unchanged
 
-  Scenario: More than there is
+  Scenario: More tickets than are available
     Given another customer holds 7 tickets
     When the buyer puts 2 tickets into the cart
     And the buyer changes the cart to 4 tickets
     Then the request fails with "insufficient_inventory"
     And the cart holds 2 tickets
-    And 9 tickets are held in all
+    And 9 tickets are held in total
 
-  Scenario: As many as there are
+  Scenario: As many tickets as are available
     Given another customer holds 7 tickets
     When the buyer asks for 5 tickets, or at least 2
     Then the cart holds 3 tickets
 
-  Scenario: Less, though everything is gone
+  Scenario: Fewer tickets, although everything is sold out
     Given another customer holds 6 tickets
     When the buyer puts 4 tickets into the cart
     And the buyer changes the cart to 1 ticket
     Then the cart holds 1 ticket
-    And 7 tickets are held in all
+    And 7 tickets are held in total
 
-  Scenario: The price stays for what stays
+  Scenario: Tickets that stay in the cart keep their price
     When the buyer puts 2 tickets into the cart
-    And the tickets become dearer
+    And the ticket price rises
     And the buyer changes the cart to 1 ticket
-    Then the cart costs as much as 1 ticket cost before
+    Then the cart has the old price of 1 ticket
 
   Scenario: Two tabs at once
     When the buyer sends 2, 3, 4 and 5 tickets from four tabs at once
-    Then what is held in all is what the cart shows
+    Then the tickets held match the cart
 
-  Scenario: The buyer takes everything out again
+  Scenario: The buyer empties the cart
     When the buyer puts 2 tickets into the cart
-    And the buyer takes everything out of the cart
+    And the buyer empties the cart
     Then the cart is empty
     And nothing is held
 
   Scenario: An empty cart holds nothing
-    When the buyer takes everything out of the cart
+    When the buyer empties the cart
     Then the cart is empty
     When the buyer renews the cart
     Then the request fails with "empty_cart"
     And nothing is held
 
-  Scenario: The time is up, and the buyer renews
+  Scenario: The hold expires, and the buyer renews it
     When the buyer puts 2 tickets into the cart
     And 11 minutes pass
     Then the cart can be renewed
     When the buyer renews the cart
     Then the cart holds 2 tickets
-    And it is a new hold with fresh time
+    And it is a new hold with the full time
 
-  Scenario: The time is up, and others were quicker
+  Scenario: The hold expires, and others take the tickets
     When the buyer puts 2 tickets into the cart
     And 11 minutes pass
     And another customer holds 9 tickets
@@ -84,13 +84,13 @@ Feature: Carts
     Then the request fails with "insufficient_inventory"
     And the cart can be renewed
 
-  Scenario: The answer got lost
+  Scenario: The response is lost
     When the buyer puts 2 tickets into the cart with an idempotency key
     And the same request is sent again
-    Then both answers are the same
-    And 2 tickets are held in all
+    Then both responses are the same
+    And 2 tickets are held in total
 
-  Scenario: A cart of somebody else
+  Scenario: Another customer's cart
     When the buyer puts 2 tickets into the cart
     And a stranger puts 1 ticket into the same cart
     Then the request fails with "cart_of_another_holder"
@@ -98,13 +98,13 @@ Feature: Carts
 
   Scenario: Paying for the cart
     When the buyer puts 2 tickets into the cart
-    And the buyer goes to pay for the cart
+    And the buyer checks out the cart
     And the payment is made
     Then the order has 2 tickets with 2 different codes
     And the cart was paid for
 
-  Scenario: Going to pay when the time is up
+  Scenario: Checking out after the hold expired
     When the buyer puts 2 tickets into the cart
     And 11 minutes pass
-    And the buyer goes to pay for the cart
+    And the buyer checks out the cart
     Then the request fails with "expired_before_checkout"

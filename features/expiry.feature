@@ -1,6 +1,6 @@
 Feature: Expired holds are released
-  The expiry worker writes down which holds have expired and gives their tickets back. An operator
-  can do the same by hand, look first, and prove afterwards that the books are sound.
+  The expiry worker expires lapsed holds and releases their tickets. An operator can do the same by
+  hand, do a dry run first, and check the integrity of the database afterwards.
 
   Background:
     Given no expiry worker is running
@@ -8,7 +8,7 @@ Feature: Expired holds are released
 
   Scenario: A dry run shows what would be released and changes nothing
     Given a hold for 2 tickets that expired 1 minute ago
-    When the operator looks what would be released
+    When the operator does a dry run
     Then the report says "Found 1 lapsed hold(s) with 2 ticket(s)."
     And the report names the hold
     And the hold is not released yet
@@ -33,10 +33,10 @@ Feature: Expired holds are released
     When 3 expiry workers run at once
     Then each hold was expired exactly once
 
-  Scenario: A hold that nobody released is found by the audit
+  Scenario: The integrity check finds a hold that was not released
     Given a hold for 2 tickets that expired 10 minutes ago
-    When the operator audits the books
-    Then the audit finds "a live hold that is long past its end"
+    When the operator runs the integrity check
+    Then the check finds "an active or waiting hold long past its expiry"
     When the operator releases expired holds
-    And the operator audits the books
-    Then the books are sound
+    And the operator runs the integrity check
+    Then all checks pass

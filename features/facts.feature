@@ -1,59 +1,58 @@
 Feature: Facts
-  Whatever happens to a hold is told: to everybody who listens on the broker, and to everybody who
-  asks. Every fact is told at least once, under an id that stays the same, and those of one hold in
-  the order in which they happened.
+  Every change of a hold is published to the broker and can be polled. Every fact is published at
+  least once, always with the same id, and the facts of a hold in the order in which they happened.
 
   Background:
     Given a server that relays to RabbitMQ
 
-  Scenario: A hold that is created
+  Scenario: A hold is created
     Given session "concert-123" has available tickets
     When a customer requests a hold for 2 tickets
-    Then a hold.created message arrives, in the words of the event schema
+    Then a hold.created message arrives, as the event schema requires
     And the same fact can be polled
 
-  Scenario: A hold that expires
+  Scenario: A hold expires
     Given an active hold that expired 1 minute ago
-    When the expiry worker has written it down
-    Then a hold.expired message arrives, in the words of the event schema
+    When the expiry worker has recorded it
+    Then a hold.expired message arrives, as the event schema requires
     And the same fact can be polled
 
-  Scenario: One after the other
+  Scenario: Facts are in order
     Given session "concert-123" has available tickets
     When a customer requests a hold for 2 tickets
     And the hold is released
-    Then the facts "hold.created, hold.cancelled" are polled, in this order
+    Then polling returns "hold.created, hold.cancelled" in this order
     And the same facts arrive, in this order
 
-  Scenario: Polling goes on where it ended
+  Scenario: Polling continues where it ended
     Given session "concert-123" has available tickets
     When a customer requests a hold for 2 tickets
     And all facts are polled
     And the hold is released
-    Then from there on the facts "hold.cancelled" are polled
+    Then polling from there returns "hold.cancelled"
 
-  Scenario: Nothing is passed over
+  Scenario: No fact is skipped
     Given session "concert-123" has available tickets
-    And a transaction that began earlier, told a fact and is still under way
+    And an earlier transaction that has written a fact and is still open
     When a customer requests a hold for 2 tickets
-    Then no fact is polled yet
+    Then polling returns no facts yet
     When that transaction ends
-    Then its fact is polled, and then "hold.created"
+    Then polling returns its fact, and then "hold.created"
 
-  Scenario: Nobody hears of the holds of others
+  Scenario: Facts of other organizations are hidden
     Given session "concert-123" has available tickets
     When a customer requests a hold for 2 tickets
-    Then another organization polls no facts
+    Then another organization sees no facts
 
-  Scenario: Whoever stays away for too long is told
+  Scenario: A cursor that is too old
     Given session "concert-123" has available tickets
     When a customer requests a hold for 2 tickets
     And all facts are polled
     And a month passes, and old facts are pruned
-    Then polling from there on fails with 410 "cursor_expired"
-    And polling from the beginning goes well
+    Then polling from there fails with 410 "cursor_expired"
+    And polling from the beginning works
 
-  Scenario Outline: A cursor that nobody gave
+  Scenario Outline: An invalid cursor
     When facts are polled after "<cursor>"
     Then it fails with 400 "invalid_cursor"
 

@@ -1,5 +1,5 @@
 Feature: Release
-  A customer who changes their mind lets the tickets go, and the next customer can have them at once.
+  A customer who changes their mind releases the tickets, and the next customer can have them at once.
 
   Scenario: Release a hold
     Given an active hold for customer "user@example.com"
@@ -14,9 +14,9 @@ Feature: Release
     And the hold is released
     And another customer requests a hold for 1 ticket
     Then a hold is created with status "active"
-    And 1 ticket is held in all
+    And 1 ticket is held in total
 
-  Scenario: Released once and for all
+  Scenario: A hold is released only once
     Given an active hold for customer "user@example.com"
     When the hold is released
     And the hold is released

@@ -1,5 +1,5 @@
 Feature: Reserve Seat
-  A user clicks on a seat and has it for five minutes, while they decide and pay.
+  A user clicks on a seat and has five minutes to decide and pay.
 
   Background:
     Given a hall with 2 rows of 6 seats where seats are reserved for 5 minutes
@@ -7,20 +7,20 @@ Feature: Reserve Seat
   Scenario: User can reserve an available seat
     When a user reserves seat "A3"
     Then the reservation is confirmed with a countdown of 300 seconds
-    And the message is that the seat is reserved for 5 minutes
+    And the message says that the seat is reserved for 5 minutes
     And seat "A3" is held
 
   Scenario: Duplicate reserve by the same user
     Given a user has reserved seat "A3"
     When the same user reserves seat "A3"
-    Then the answer is the reservation that exists
+    Then the response is the existing reservation
     And there is one hold
 
   Scenario: Reserved by another user
     Given a user has reserved seat "A3"
     When another user reserves seat "A3"
     Then the request fails with "seat_held_by_another_user"
-    And the remaining seconds are shown, and nobody's name
+    And the response shows the remaining seconds, but no name
 
   Scenario: The reservation expires
     Given a user has reserved seat "A3"

@@ -1,21 +1,21 @@
 Feature: Seats
-  A customer holds the very seats of their choice for a few minutes, or the best ones that are
-  there. No seat is ever given to two people.
+  A customer holds specific seats for a few minutes, or the best available ones. No seat is ever held
+  by two people.
 
   Background:
     Given a hall with 2 rows of 6 seats
 
-  Scenario: Hold a very seat
+  Scenario: Hold a specific seat
     When a customer holds seat "A3"
     Then a hold is created with status "active"
     And seat "A3" is held
-    And the hold tells block, row and number of "A3"
+    And the hold shows block, row and number of "A3"
 
-  Scenario: A held seat is not for anybody else
+  Scenario: A held seat is not available to others
     Given another customer holds seat "A3"
     When a customer holds seat "A3"
     Then the request fails with "seat_held_by_another_user"
-    And the customer learns for how long, and not by whom
+    And the error says for how long, but not by whom
 
   Scenario: All or nothing
     Given another customer holds seat "A3"
@@ -33,7 +33,7 @@ Feature: Seats
     When the customer holds the seats that were offered
     Then a hold is created with status "active"
 
-  Scenario: A seat whose time is up is free again
+  Scenario: An expired seat is free again
     Given another customer held seat "A3" until a minute ago
     When a customer holds seat "A3"
     Then a hold is created with status "active"
@@ -48,7 +48,7 @@ Feature: Seats
     Then a hold is created with status "active"
     And the 4 seats are side by side
 
-  Scenario: Two groups get different seats
+  Scenario: Two parties get different seats
     Given another customer asked for the best 4 seats
     When a customer asks for the best 4 seats
     Then the 4 seats are side by side
@@ -66,24 +66,24 @@ Feature: Seats
     Then the request fails with "no_available_seats"
 
   Scenario: Seats and standing places in one hold
-    Given 5 standing places besides
+    Given the hall also has 5 standing places
     When a customer holds seats "A1", "A2" and 3 standing places
     Then a hold is created with status "active"
     And it has 2 seats and 3 other places
 
-  Scenario: Seats are not kept when the standing places are gone
-    Given 5 standing places besides
+  Scenario: No seats are held when the standing places are sold out
+    Given the hall also has 5 standing places
     When a customer holds seats "A1", "A2" and 6 standing places
     Then the request fails with "insufficient_inventory"
     And seats "A1", "A2" are available
 
   Scenario: One hold per customer and session
-    Given a customer may have one active hold of the session
+    Given customers may have one active hold per session
     And customer "ann@example.com" holds seat "A1"
     When customer "ann@example.com" holds seat "A2"
     Then the request fails with "active_hold_exists"
     And the message is "You already have an active hold for this session"
-    And the customer is told of the hold that exists
+    And the error names the existing hold
 
   Scenario: Hold statistics
     Given another customer held seat "B1" until a minute ago

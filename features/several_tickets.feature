@@ -1,5 +1,5 @@
-Feature: Several kinds of tickets in one hold
-  A family buys adults and children together. They get all of it or nothing.
+Feature: Several ticket types in one hold
+  A family buys adult and child tickets together. They get all or nothing.
 
   Background:
     Given a session with these ticket types
@@ -8,18 +8,18 @@ Feature: Several kinds of tickets in one hold
       | Child  | 2000  | 3         |
       | Dinner | 8000  | 0         |
 
-  Scenario: Everything is there
+  Scenario: Everything is available
     When a customer requests a hold for
       | ticket type | quantity |
       | Adult       | 2        |
       | Child       | 3        |
     Then a hold is created with status "active"
-    And the hold has 5 tickets for 15000 in all
-    And the hold names no single ticket type
+    And the hold has 5 tickets for 15000 in total
+    And the hold has no single ticket type
     And 8 "Adult" tickets are available
     And 0 "Child" tickets are available
 
-  Scenario: One kind is short, so nothing is held
+  Scenario: Too few tickets of one type, so nothing is held
     When a customer requests a hold for
       | ticket type | quantity |
       | Adult       | 2        |
@@ -28,7 +28,7 @@ Feature: Several kinds of tickets in one hold
     And the message is "Only 3 ticket(s) available"
     And nothing is held
 
-  Scenario: The last of several kinds is sold out, so nothing is held
+  Scenario: The last of several types is sold out, so nothing is held
     When a customer requests a hold for
       | ticket type | quantity |
       | Adult       | 1        |
@@ -38,7 +38,7 @@ Feature: Several kinds of tickets in one hold
     And the message is "Only 0 ticket(s) available"
     And nothing is held
 
-  Scenario: The same kind twice counts together
+  Scenario: Lines of the same type are added up
     When a customer requests a hold for
       | ticket type | quantity |
       | Child       | 2        |
@@ -46,7 +46,7 @@ Feature: Several kinds of tickets in one hold
     Then the request fails with "insufficient_inventory"
     And nothing is held
 
-  Scenario: One unknown kind, so nothing is held
+  Scenario: One unknown type, so nothing is held
     When a customer requests a hold for
       | ticket type | quantity |
       | Adult       | 2        |
@@ -54,7 +54,7 @@ Feature: Several kinds of tickets in one hold
     Then the request fails with "invalid_ticket_type"
     And nothing is held
 
-  Scenario: Letting go gives all of it back
+  Scenario: Releasing the hold frees all tickets
     When a customer requests a hold for
       | ticket type | quantity |
       | Adult       | 2        |

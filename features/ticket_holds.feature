@@ -1,6 +1,6 @@
 Feature: Ticket Hold System
-  Customers reserve tickets for a limited time while they complete their purchase, and what they do
-  not buy goes back on sale by itself.
+  Customers reserve tickets for a limited time while they complete their purchase. Tickets that they
+  do not buy go back on sale automatically.
 
   Scenario: Create hold successfully
     Given session "concert-123" has available tickets
@@ -35,7 +35,7 @@ Feature: Ticket Hold System
     And another customer requests a hold for 1 ticket
     Then the request fails with "insufficient_inventory"
     And the message is "Only 0 ticket(s) available"
-    And 1 ticket is held in all
+    And 1 ticket is held in total
 
   Scenario Outline: Invalid email
     Given session "concert-123" has available tickets
@@ -84,8 +84,8 @@ Feature: Ticket Hold System
   Scenario: Get hold status
     Given an active hold for customer "user@example.com"
     When the hold is read
-    Then the answer shows the hold as it was created
-    And the answer does not contain "user@example.com"
+    Then the response shows the hold as it was created
+    And the response does not contain "user@example.com"
 
   Scenario: Hold not found
     When a hold that does not exist is read
@@ -93,12 +93,12 @@ Feature: Ticket Hold System
     And the message is "Hold not found"
 
   Scenario: Service unavailable
-    Given session "concert-123" has available tickets on a server of its own
-    And the database is away
+    Given session "concert-123" has available tickets on its own server
+    And the database is down
     When a customer requests a hold for 2 tickets
     Then the request fails with "service_unavailable"
     And the message is "Unable to process hold request. Please try again."
-    When the database is back
+    When the database is up again
     And the customer tries again
     Then a hold is created with status "active"
-    And 2 tickets are held in all
+    And 2 tickets are held in total

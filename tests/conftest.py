@@ -2,6 +2,7 @@
 per test."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,13 +14,16 @@ from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.facts import deliveries
 from tests.contract.worlds import PostgresWorld
-from tests.support import debian
+from tests.support import debian, scratch
 from tests.support.brokers import BrokerAddress, BrokerUnderTest
 from tests.support.databases import DatabaseFactory
 from tests.support.patience import PATIENT
 from tests.support.platform import Platform, new_platform
 from tests.support.rabbit import RabbitBroker, find_rabbit
 from tests.support.servers import RunningServer
+from tests.support.stalls import pytest_runtest_protocol, pytest_terminal_summary
+
+__all__ = ["pytest_runtest_protocol", "pytest_terminal_summary"]
 
 # What the shell of the person who runs the tests has set must not lead them astray.
 for variable in [name for name in os.environ if name.startswith("HOLDFAST_")]:
@@ -30,6 +34,7 @@ os.environ.pop("DATABASE_URL", None)
 os.environ["PGOPTIONS"] = "-c holdfast.owner=on"
 os.environ.pop("REDIS_URL", None)
 os.environ.pop("AMQP_URL", None)
+scratch.use_memory()
 
 
 @pytest.fixture(scope="session")
@@ -37,8 +42,11 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatabaseFact
     # Nothing here outlives the run, and the tests kill processes, never the operating system: what
     # a killed one wrote is in the kernel's hands, so waiting for the disk would prove nothing.
     settings = {"max_connections": "200", "fsync": "off", "full_page_writes": "off"}
-    with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), settings=settings) as postgres:
+    directory = tmp_path_factory.mktemp("postgres")
+    with EmbeddedPostgres(directory, settings=settings) as postgres:
         yield DatabaseFactory(postgres)
+    # A failed run keeps its directories to be looked at, and this one would fill the memory.
+    shutil.rmtree(directory)
 
 
 @pytest.fixture(scope="session")

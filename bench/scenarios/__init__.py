@@ -1,4 +1,4 @@
-"""The scenarios, one small file each. A new one is added here, and nowhere else."""
+"""The scenarios, one file each. Add new ones only here."""
 
 from collections.abc import Callable, Sequence
 

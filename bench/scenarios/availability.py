@@ -1,4 +1,4 @@
-"""Reading what is left of a session with a hundred ticket types, also when the reaper was away."""
+"""Reading the availability of 100 ticket types, also with many lapsed holds not yet expired."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Four seats together, found for the buyer, against pgbench that is told which four to take."""
+"""Best available for four seats together, against pgbench with four given seats."""
 
 from collections.abc import Sequence
 from functools import partial

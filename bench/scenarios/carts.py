@@ -1,4 +1,4 @@
-"""Carts that change all the time, against holds that are placed, in the same pool."""
+"""Changing carts against placing holds, in the same pool."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The engine on PostgreSQL without HTTP: what the front door costs is the difference."""
+"""The engine on PostgreSQL without HTTP, to show the cost of HTTP."""
 
 import time
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ ORIGIN = Origin("bench", str(uuid4()), "127.0.0.1", "bench")
 def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     rates = []
     for number in range(plan.rounds):
-        plan.tell(f"engine alone, round {number + 1} of {plan.rounds}")
+        plan.log(f"engine alone, round {number + 1} of {plan.rounds}")
         lab.clear()
         engine = Admission(
             PostgresStore(lab.url), Limits(queue_max=4 * COMMANDS, deadline_seconds=60)

@@ -1,4 +1,4 @@
-"""Everybody wants the same pool."""
+"""All clients want the same pool."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How long a hold takes at half of the rate that the server can do."""
+"""The latency of a hold at half of the server's peak rate."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,12 @@ CLIENTS = 64
 def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     runs = []
     for number in range(plan.rounds):
-        plan.tell(f"latency at half of the peak, round {number + 1} of {plan.rounds}")
+        plan.log(f"latency at half of the peak, round {number + 1} of {plan.rounds}")
         lab.clear()
         with lab.server() as server:
             run_wrk(lab, server, place_script(lab, is_hot=True, seed=1), CLIENTS, WARM_UP_SECONDS)
             peak = run_wrk(lab, server, place_script(lab, is_hot=True, seed=2), CLIENTS, 3)
-            # Each client pauses as long as makes the crowd half as fast; a first try tells how much
-            # of its round the answer itself takes.
+            # Clients pause to halve the rate; a trial run shows how long the response itself takes.
             round_ms = 1000 * CLIENTS / (peak.rate / 2)
             trial = place_script(lab, is_hot=True, pause_ms=round_ms, seed=3)
             answer_ms = run_wrk(lab, server, trial, CLIENTS, WARM_UP_SECONDS).p50_ms

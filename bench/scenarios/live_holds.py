@@ -1,4 +1,4 @@
-"""A thousand live holds against a million: the cost of a hold must stay flat."""
+"""A thousand live holds against a million: the cost of a hold must stay constant."""
 
 from collections.abc import Callable, Sequence
 
@@ -31,8 +31,8 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
 def _loaded(lab: Lab, plan: Plan, count: int) -> Callable[[], None]:
     def load() -> None:
         lab.clear()
-        plan.tell(f"loading {count:,} live holds")
-        # They end in an hour, so that none lapses while we measure.
+        plan.log(f"loading {count:,} live holds")
+        # They expire in an hour, after the measurement.
         load_holds(lab, count, ends_in_seconds=HOUR_SECONDS)
 
     return load

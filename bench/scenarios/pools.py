@@ -1,4 +1,4 @@
-"""pgbench, our server without groups (one command per transaction), our server with groups."""
+"""pgbench against our server with groups, and without (one command per transaction)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Everybody picks a seat of their own in an arena."""
+"""Each client chooses a random seat in an arena."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,5 +1,4 @@
-"""Two hundred thousand lapsed holds: how fast they are written down, and what the sale feels of
-it."""
+"""Expiring 200,000 lapsed holds: the rate, and the effect on the sale."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -43,8 +42,8 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
 
 
 def _expiring(lab: Lab, plan: Plan, pools: int) -> Figure:
-    """Like placing: everybody wants the same pool, or each another. The first is what a rush leaves
-    behind, and what is judged."""
+    """Holds of one pool or spread over many. One pool is the usual result of a rush, and must meet
+    the target."""
     where = "one pool" if pools == 1 else f"{pools} pools"
     rates = alternate(
         plan,
@@ -66,7 +65,7 @@ def _expiring(lab: Lab, plan: Plan, pools: int) -> Figure:
 def _load(lab: Lab, plan: Plan, count: int, pools: int) -> None:
     lab.clear()
     if count:
-        plan.tell(f"loading {count:,} lapsed holds")
+        plan.log(f"loading {count:,} lapsed holds")
         load_holds(lab, count, ends_in_seconds=-HOUR_SECONDS, pools=pools)
 
 
@@ -109,7 +108,7 @@ def _reaper(lab: Lab) -> Iterator[Reaper]:
 def _placing(
     lab: Lab, plan: Plan, lapsed: int = 0, reaped: list[float] | None = None
 ) -> Callable[[], LoadRun]:
-    """The server's own reaper works through what has lapsed while the holds are placed."""
+    """The server's own reaper expires lapsed holds while new ones are placed."""
 
     def measure() -> LoadRun:
         _load(lab, plan, lapsed, POOLS)
@@ -120,7 +119,7 @@ def _placing(
             placed = run_wrk(lab, server, script, CLIENTS, plan.seconds)
             expired = _expired(lab)
         if reaped is not None:
-            assert expired < lapsed, "the reaper was done too early to be in the way"
+            assert expired < lapsed, "the reaper finished before the measurement ended"
             reaped.append((expired - before) / plan.seconds)
         return placed
 

@@ -1,4 +1,4 @@
-"""How late the end of a hold is written down while the sale goes on. Printed, not judged."""
+"""The delay until lapsed holds are marked as expired, during a sale. Shown without a target."""
 
 import time
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ SELECT count(*), percentile_cont(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY 
 def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     lab.clear()
     _set_ttl(lab, TTL_SECONDS)
-    plan.tell("reaper lag")
+    plan.log("reaper lag")
     started = time.perf_counter()
     with lab.server() as server:
         script = place_script(lab, is_hot=False, seed=1, pause_ms=20)
@@ -62,4 +62,4 @@ def _await_all(lab: Lab) -> None:
         if row is None:
             return
         time.sleep(0.2)
-    raise RuntimeError("the reaper did not come by")
+    raise RuntimeError("the reaper did not expire all holds in time")

@@ -1,4 +1,4 @@
-"""How fast a relay works off what has piled up in the outbox. Printed, not judged."""
+"""The rate at which a relay publishes a backlog. Shown without a target."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,8 @@ from tests.support.rabbit import RabbitBroker, find_rabbit
 FACTS = 20_000
 SECRET = "of-the-bench-" * 3
 
-# The fact that each hold was created, in the partition of its hold.
-TELL = f"""
+# A hold.created fact for each hold, in the hold's partition.
+INSERT_FACTS = f"""
 INSERT INTO outbox (organization_id, event_id, hold_id, version, type, partition, occurred_at,
     payload)
 SELECT organization_id, gen_random_uuid(), id, 1, 'hold.created',
@@ -47,7 +47,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
 
 @contextmanager
 def _brokers(lab: Lab) -> Iterator[dict[str, MakePublisher]]:
-    """RabbitMQ where there is one, or where it can be fetched."""
+    """Valkey, and RabbitMQ if it is or can be installed."""
     with ExitStack() as running:
         valkey = running.enter_context(EmbeddedValkey(lab.directory / "valkey"))
         brokers: dict[str, MakePublisher] = {
@@ -63,12 +63,12 @@ def _brokers(lab: Lab) -> Iterator[dict[str, MakePublisher]]:
 
 
 def _rate(lab: Lab, make_publisher: MakePublisher) -> float:
-    """Facts per second, confirmed and written down, by one relay."""
+    """Facts per second that one relay publishes and marks as published."""
     lab.clear()
     load_holds(lab, FACTS, ends_in_seconds=HOUR_SECONDS)
     with lab.connected() as connection:
         connection.execute("DELETE FROM relay_cursor")
-        connection.execute(TELL)
+        connection.execute(INSERT_FACTS)
     with closing(PostgresOutbox(lab.url)) as outbox, closing(make_publisher()) as publisher:
         relay = Relay(outbox, publisher, SECRET)
         started = time.perf_counter()

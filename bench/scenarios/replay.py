@@ -1,4 +1,4 @@
-"""Requests that come again with the same keys."""
+"""Retries with the same idempotency keys."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ CLIENTS = 64
 def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     runs = []
     for number in range(plan.rounds):
-        plan.tell(f"replay of keys, round {number + 1} of {plan.rounds}")
+        plan.log(f"replay of keys, round {number + 1} of {plan.rounds}")
         lab.clear()
         with lab.server() as server:
             run_wrk(lab, server, replay_script(lab), CLIENTS, WARM_UP_SECONDS)

@@ -1,4 +1,4 @@
-"""Reading the whole map of a house with 40,000 seats, half of them taken."""
+"""Reading the seat map of a hall with 40,000 seats, half of them taken."""
 
 from collections.abc import Sequence
 
@@ -27,6 +27,6 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     runs = []
     with lab.server() as server:
         for number in range(plan.rounds):
-            plan.tell(f"map of 40,000 seats, round {number + 1} of {plan.rounds}")
+            plan.log(f"map of 40,000 seats, round {number + 1} of {plan.rounds}")
             runs.append(run_wrk(lab, server, script, CLIENTS, plan.seconds))
     return [figure_of("map of 40,000 seats", CLIENTS, runs)]

@@ -1,4 +1,4 @@
-"""The same crowd, spread over a hundred pools."""
+"""The same load, spread over a hundred pools."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A thousand clients want one seat. Exactly one may win, and nobody may see an error of ours."""
+"""A thousand clients want one seat. Exactly one must win, without server errors."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     path = f"/api/events/{EVENT_ID}/seats/{seat_id(1)}/reserve"
     runs = []
     for number in range(plan.rounds):
-        plan.tell(f"one seat, {CLIENTS:,} clients, round {number + 1} of {plan.rounds}")
+        plan.log(f"one seat, {CLIENTS:,} clients, round {number + 1} of {plan.rounds}")
         empty_halls(lab)
         with lab.server() as server:
             runs.append(run_wrk(lab, server, stampede_script(lab, path), CLIENTS, plan.seconds))

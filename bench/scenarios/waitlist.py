@@ -1,5 +1,4 @@
-"""A hundred thousand people wait for one pool: what those feel who come now, and how fast the line
-moves when places come free."""
+"""A waitlist of 100,000 parties: the rate of joining it, and of promotions from it."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +23,7 @@ PGBENCH, PROMOTED = "pgbench", "promotions"
 def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     joining = alternate(
         plan,
-        "a pool with a line",
+        "joining a waitlist",
         {
             NOBODY: by_server(
                 lab, plan, is_hot=True, clients=CLIENTS, prepare=lambda: _held(lab, plan)
@@ -36,14 +35,14 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     )
     moving = alternate(
         plan,
-        "a line that moves",
+        "promotions",
         {
             PGBENCH: _by_pgbench(lab, plan),
             PROMOTED: _promoting(lab, plan),
         },
     )
     lab.clear()
-    lab.keep_line(is_kept=False)
+    lab.set_waitlist(is_on=False)
     nobody, many = joining.of(NOBODY), joining.of(MANY)
     promoted = moving.of(PROMOTED)
     return [
@@ -61,22 +60,22 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
 
 
 def _held(lab: Lab, plan: Plan) -> None:
-    """As full tables, and nobody waits."""
+    """Fill the tables as much, but without a waitlist."""
     lab.clear()
-    lab.keep_line(is_kept=True)
-    plan.tell(f"loading {WAITING:,} who hold")
+    lab.set_waitlist(is_on=True)
+    plan.log(f"loading {WAITING:,} active holds")
     load_holds(lab, WAITING, ends_in_seconds=HOUR_SECONDS)
 
 
 def _waited_for(lab: Lab, plan: Plan) -> None:
     lab.clear()
-    lab.keep_line(is_kept=True)
-    plan.tell(f"loading {WAITING:,} who wait")
+    lab.set_waitlist(is_on=True)
+    plan.log(f"loading {WAITING:,} waiting parties")
     load_waiting(lab, WAITING)
 
 
 def _by_pgbench(lab: Lab, plan: Plan) -> Callable[[], float]:
-    """Holds, one per transaction: a promotion writes about as much."""
+    """Places holds, one per transaction: a promotion writes about as much."""
     measure = by_pgbench(lab, plan, is_hot=True, clients=CLIENTS)
     return lambda: measure().rate
 
@@ -97,7 +96,7 @@ def _promoting(lab: Lab, plan: Plan) -> Callable[[], float]:
                 promoter.run_once()
             seconds = time.perf_counter() - started
         promoted = WAITING - _count_waiting(lab)
-        assert promoted < WAITING, "the line was too short to be measured"
+        assert promoted < WAITING, "the waitlist was too short to measure"
         return promoted / seconds
 
     return measure

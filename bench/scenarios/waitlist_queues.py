@@ -1,5 +1,5 @@
-"""Many different queues in one session: what one look at its waitlist costs when nobody can be
-served. Every release there costs about as much."""
+"""Many different queues in one session: the cost of checking the waitlist when nobody can be
+promoted. Every release costs about as much."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.engine import Admission, Limits
 
 FEW, MANY = 100, 400
-# Four times as many queues cost four times as much, and not sixteen times.
+# Four times as many queues must cost four times as much, not sixteen times.
 MUST = 0.8 * FEW / MANY
 
 
@@ -27,7 +27,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
         {str(count): _looking(lab, plan, count) for count in (FEW, MANY)},
     )
     lab.clear()
-    lab.keep_line(is_kept=False)
+    lab.set_waitlist(is_on=False)
     few, many = measured.of(str(FEW)), measured.of(str(MANY))
     return [
         Figure(f"looks, {FEW} queues", 1, median(few), spread=relative_spread(few)),
@@ -50,8 +50,8 @@ def _looking(lab: Lab, plan: Plan, count: int) -> Callable[[], float]:
 
     def measure() -> float:
         lab.clear()
-        lab.keep_line(is_kept=True)
-        plan.tell(f"loading {count} queues")
+        lab.set_waitlist(is_on=True)
+        plan.log(f"loading {count} queues")
         load_queues(lab, count)
         engine = Admission(PostgresStore(lab.url), Limits(deadline_seconds=60))
         engine.start()

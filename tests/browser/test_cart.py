@@ -103,7 +103,7 @@ def test_two_tabs_are_one_cart_and_the_last_change_stands(
 def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Opened) -> None:
     sale = platform.on_sale(5, hold_policy={"ttl_seconds": 2, "warning_seconds": 0})
     tab = opened(sale)
-    renew = tab.page.get_by_role("button", name="Hold them again")
+    renew = tab.page.get_by_role("button", name="Hold again")
     expect(renew).to_be_hidden()
     tab.click_more()
     expect(renew).to_be_visible()

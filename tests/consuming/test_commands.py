@@ -154,7 +154,7 @@ def test_a_broker_that_was_away_is_found_again(
 
 class TestDeadLetters:
     def test_none(self, commands: Commands) -> None:
-        assert commands.said("dead-letters") == "0 put aside\n"
+        assert commands.said("dead-letters") == "0 dead letter(s)\n"
 
     def test_they_are_shown_without_addresses_and_sent_again(
         self, shop: Shop, rabbit_alone: BrokerUnderTest, commands: Commands
@@ -174,22 +174,24 @@ class TestDeadLetters:
         assert "reason  malformed message: Expected `uuid`, got `int` - at `$.event_id`" in shown
         assert "b***@example.com" in shown
         assert "buyer@example.com" not in shown
-        assert shown.endswith("2 put aside\n")
+        assert shown.endswith("2 dead letter(s)\n")
         # An operator puts things right: here, by turning the clock back.
         consumer.terminate()
         consumer.wait(WAIT_SECONDS_MAX)
         shop.world.let_pass(shop.venue, -601)
-        assert commands.said("dead-letters", "--replay", str(late.id)).startswith("1 sent")
+        assert commands.said("dead-letters", "--replay", str(late.id)).startswith(
+            "1 dead letter(s) replayed"
+        )
         commands.consume()
         wait_until(lambda: shop.order_of(hold) is not None, "the order is there")
         assert put_aside(rabbit_alone) == [poison.id]
-        assert commands.said("dead-letters", "--replay").startswith("1 sent")
+        assert commands.said("dead-letters", "--replay").startswith("1 dead letter(s) replayed")
         wait_until(lambda: put_aside(rabbit_alone) == [poison.id], "it is refused again")
 
     def test_one_that_is_not_there(self, commands: Commands) -> None:
         done = commands.run("dead-letters", "--replay", str(uuid4()))
         assert (done.returncode, done.stdout) == (1, "")
-        assert "no such message" in done.stderr
+        assert "no such dead letter" in done.stderr
 
     @pytest.mark.parametrize(
         ("arguments", "change", "code", "problem"),

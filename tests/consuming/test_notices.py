@@ -115,8 +115,8 @@ class TestWarning:
         (told,) = told_after(shop, broker, mail_server, facts)
         ends_at = shop.world.hold(shop.venue, hold.id).expires_at
         assert told.to == address_of(hold)
-        assert f"until {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
-        assert re.search(r"for \d+ seconds? more", told.text)
+        assert f"by {ends_at:%d %B %Y, %H:%M:%S} UTC" in told.text
+        assert re.search(r"Please pay within \d+ seconds?", told.text)
         assert hold.reference in told.text
         assert "row A, seat 1" in told.text
 
@@ -219,12 +219,12 @@ class TestTrouble:
         assert [each.to for each in told] == [address_of(somebody)]
         (letter,) = broker.address.dead_letters().peek(10)
         assert letter.message.id == fact.id
-        assert letter.reason == "the notice was refused: the mail server said 550"
+        assert letter.reason == "notice refused: the mail server said 550"
 
     @pytest.mark.parametrize(
         ("when", "reason"),
         [
-            ("MAIL", "the notice was refused: the mail server said 552"),
+            ("MAIL", "notice refused: the mail server said 552"),
             ("RCPT", TOO_OFTEN),
             ("DATA", TOO_OFTEN),
         ],

@@ -101,7 +101,7 @@ def test_a_confirmation_names_everything() -> None:
         "\n"
         "Total: 115.00 EUR\n"
         "\n"
-        "Keep the codes: each lets one person in.\n"
+        "Keep these codes. Each admits one person.\n"
     )
 
 
@@ -129,8 +129,8 @@ def test_tickets_of_several_events_are_told_apart() -> None:
 )
 def test_a_warning_says_how_long_that_is(seconds: int, left: str) -> None:
     told = warning(a_hold(a_seat("7"), seconds=seconds), OCCASION, NOW)
-    assert told.subject == f"{left} left to pay for your tickets for Hamlet"
-    assert f"for {left} more, until 16 November 2026, 19:" in told.body
+    assert told.subject == f"{left} left to pay for your ticket for Hamlet"
+    assert f"Please pay within {left}, by 16 November 2026, 19:" in told.body
     assert (
         "Booking reference: HF-7K2M\nSeat: Stalls, row C, seat 7\nTotal: 45.00 EUR\n" in told.body
     )

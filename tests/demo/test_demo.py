@@ -203,9 +203,9 @@ def test_the_printed_way_to_pay_leads_to_tickets_a_notice_and_facts(running_demo
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("audit", "The books are sound."),
+        ("audit", "All checks passed."),
         ("relay --status", "waiting "),
-        ("dead-letters", "0 put aside"),
+        ("dead-letters", "0 dead letter(s)"),
         ("release-expired --dry-run -v", "Found 0 lapsed hold(s)"),
     ],
 )

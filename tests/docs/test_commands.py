@@ -32,7 +32,7 @@ NOT_RUN = {
     "docs/maintenance": "restores into a second PostgreSQL, as tests/relay/test_restoring.py does",
 }
 INSTALLATION = "docs/installation"  # needs an empty PostgreSQL instead of the demo
-TIMEOUT_SECONDS = 170
+TIMEOUT_SECONDS = 280
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 # A block of commands, and its output if that follows at once.
 BLOCK = re.compile(
@@ -45,7 +45,10 @@ VARYING = re.compile(
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z0-9]{6}\b|(?<=row )\w+|\d[\d.,:TZ-]*"
 )
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the commands need curl")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("curl") is None, reason="the commands need curl"),
+    pytest.mark.timeout(TIMEOUT_SECONDS + 10),
+]
 
 
 @dataclass(frozen=True)

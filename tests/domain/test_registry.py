@@ -34,7 +34,7 @@ def test_a_command_that_does_not_say_how_it_is_decided_is_noticed() -> None:
             return Footprint(frozenset())
 
     problems = incomplete((*COMMANDS, Half))  # type: ignore[type-abstract]
-    assert problems == ["Half does not say decide"]
+    assert problems == ["Half does not define decide"]
     with pytest.raises(TypeError, match="decide"):
         Half()  # type: ignore[abstract]
 

@@ -132,7 +132,7 @@ def test_a_stand_in_made_by_someone_else_is_refused(
         stand_in.mkdir()
         stand_in.chmod(0o777 if squat == "writable" else 0o755)
         os.chown(stand_in, 0 if squat == "writable" else nobody_ids()[0], 0)
-    with pytest.raises(EmbeddedServiceError, match="remove it to go on"):
+    with pytest.raises(EmbeddedServiceError, match="remove it to continue"):
         EmbeddedPostgres(tmp_path, run_as=RunAs.NOBODY).start()
 
 

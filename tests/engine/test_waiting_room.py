@@ -98,7 +98,7 @@ class TestLargeCommands:
         assert room.take(128) == (self.OWN, [first])
         room.put_back(self.OWN, [(first, POOL)])  # somebody has locked its pool
         assert room.take(128) == (self.OTHER, [second])
-        assert room._next_line() is None, "the first waits while the second runs"
+        assert room._next_queue() is None, "the first waits while the second runs"
         room.put_back(self.OTHER, [])
         assert room.take(128) == (POOL, [first])
 

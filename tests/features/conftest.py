@@ -115,7 +115,7 @@ def with_a_key(scene: Scene) -> None:
     scene.repeat(Sent(scene.cart.path, body, {"Idempotency-Key": new_key()}, "PUT"))
 
 
-@when("the buyer goes to pay for the cart")
+@when("the buyer checks out the cart")
 def the_buyer_goes_to_pay(scene: Scene) -> None:
     scene.send("/api/checkouts", {"cart": scene.cart.name})
 
@@ -170,7 +170,7 @@ def expires_in_ten_minutes(scene: Scene) -> None:
     assert scene.hold["expires_in_seconds"] == 600
 
 
-@then(parsers.re(r"the hold lasts (?P<minutes>\d+) minutes in all"), converters={"minutes": int})
+@then(parsers.re(r"the hold lasts (?P<minutes>\d+) minutes in total"), converters={"minutes": int})
 def the_hold_lasts(scene: Scene, minutes: int) -> None:
     """To the second: the end is rounded up to a whole one."""
     hold = scene.read(scene.hold["hold_id"]).json()
@@ -184,7 +184,7 @@ def five_minutes_later(scene: Scene) -> None:
     assert seconds_between(scene.hold["expires_at"], hold["expires_at"]) == 300
 
 
-@then("both answers are the same")
+@then("both responses are the same")
 def both_answers_are_the_same(scene: Scene) -> None:
     first, again = scene.answers[-2:]
     assert first.is_success
@@ -253,7 +253,9 @@ def nothing_is_held(scene: Scene) -> None:
     assert scene.held() == 0
 
 
-@then(parsers.re(r"(?P<quantity>\d+) tickets? (is|are) held in all"), converters={"quantity": int})
+@then(
+    parsers.re(r"(?P<quantity>\d+) tickets? (is|are) held in total"), converters={"quantity": int}
+)
 def held_in_all(scene: Scene, quantity: int) -> None:
     assert scene.held() == quantity
     assert scene.available() == scene.capacity - quantity

@@ -19,7 +19,7 @@ def entries(scene: Scene) -> list[Json]:
     return list(answer.json()["data"])[::-1]
 
 
-@then(parsers.parse('the audit of the hold tells of "{actions}"'))
+@then(parsers.parse('the audit of the hold shows "{actions}"'))
 def the_audit_tells_of(scene: Scene, actions: str) -> None:
     """What was refused is written aside, a moment later."""
     expected = actions.split(", ")
@@ -40,14 +40,14 @@ def no_entry_contains(scene: Scene, text: str) -> None:
     assert text not in scene.platform.client.get("/api/audit").text
 
 
-@then("the last entry is not by the platform's key")
+@then("the last entry is not from the platform's key")
 def not_by_the_key(scene: Scene) -> None:
     first, *_, last = entries(scene)
     assert first["actor"].startswith("key:")
     assert not last["actor"].startswith("key:")
 
 
-@then("the last entry says that it was done as an operator")
+@then("the last entry shows that an operator did it")
 def done_as_an_operator(scene: Scene) -> None:
     first, *_, last = entries(scene)
     assert "as_operator" not in first["new"]

@@ -31,7 +31,7 @@ def as_many_as_there_are(scene: Scene, quantity: int, at_least: int) -> None:
     scene.repeat(Sent(scene.cart.path, body, {}, "PUT"))
 
 
-@when("the tickets become dearer")
+@when("the ticket price rises")
 def dearer(scene: Scene) -> None:
     path = f"/api/ticket-types/{scene.sale.ticket_type_id}"
     assert scene.platform.client.patch(path, json={"price": DEARER}).status_code == 200
@@ -43,7 +43,7 @@ def four_tabs(scene: Scene) -> None:
     scene.answers += in_parallel([partial(scene.cart.put, each) for each in wanted])
 
 
-@when("the buyer takes everything out of the cart")
+@when("the buyer empties the cart")
 def takes_everything_out(scene: Scene) -> None:
     scene.repeat(Sent(scene.cart.path, {"items": []}, {}, "PUT"))
 
@@ -65,24 +65,24 @@ def the_payment_is_made(scene: Scene) -> None:
     scene.send(f"/api/checkouts/{checkout_id}/complete", {"payment_reference": "pay-1"})
 
 
-@then("it is still the same hold, with the same end")
+@then("it is still the same hold, with the same expiry")
 def the_same_hold(scene: Scene) -> None:
     first, now = first_answer(scene).json(), scene.cart.now()
     assert (now["hold_id"], now["expires_at"]) == (first["hold_id"], first["expires_at"])
 
 
-@then("nothing about the hold was changed")
+@then("the hold is unchanged")
 def nothing_changed(scene: Scene) -> None:
     assert scene.cart.now()["version"] == 1
     assert len(scene.owner.facts(scene.cart.now()["hold_id"])) == 1
 
 
-@then("the cart costs as much as 1 ticket cost before")
+@then("the cart has the old price of 1 ticket")
 def costs_as_before(scene: Scene) -> None:
     assert scene.cart.now()["total"] == 4500
 
 
-@then("what is held in all is what the cart shows")
+@then("the tickets held match the cart")
 def never_the_sum(scene: Scene) -> None:
     shown = scene.cart.now()
     assert all(answer.is_success for answer in scene.answers)
@@ -103,7 +103,7 @@ def can_be_renewed(scene: Scene) -> None:
     assert (shown["status"], shown["can_renew"]) == ("expired", True)
 
 
-@then("it is a new hold with fresh time")
+@then("it is a new hold with the full time")
 def a_new_hold(scene: Scene) -> None:
     now = scene.cart.now()
     assert now["hold_id"] != first_answer(scene).json()["hold_id"]

@@ -43,12 +43,12 @@ def the_event_is_cancelled(scene: Scene) -> None:
     assert answer.status_code == 200, answer.text
 
 
-@when("the customer goes to checkout")
+@when("the customer starts the checkout")
 def goes_to_checkout(scene: Scene) -> None:
     scene.send("/api/checkouts", {"hold_ids": [scene.hold["hold_id"]]})
 
 
-@when(parsers.parse('"{email}" goes to checkout with all of the event'))
+@when(parsers.parse('"{email}" checks out everything held for the event'))
 def goes_to_checkout_with_all(scene: Scene, email: str) -> None:
     scene.send("/api/checkouts", {"event_id": scene.sale.event_id, "customer_email": email})
 
@@ -76,7 +76,7 @@ def _complete(scene: Scene, reference: str) -> None:
     scene.send(path, {"payment_reference": reference})
 
 
-@then("an order is made of all holds of the checkout")
+@then("an order is created from all holds of the checkout")
 def an_order_is_made(scene: Scene) -> None:
     assert scene.answer.status_code == 201, scene.answer.text
     order = scene.answer.json()
@@ -86,7 +86,7 @@ def an_order_is_made(scene: Scene) -> None:
     assert {hold["status"] for hold in checkout["holds"]} == {"converted"}
 
 
-@then("the lapsed hold is named")
+@then("the error names the lapsed hold")
 def the_lapsed_hold_is_named(scene: Scene) -> None:
     assert scene.answer.json()["lapsed_hold_ids"] == [scene.hold["hold_id"]]
 
@@ -105,7 +105,7 @@ def the_same_order(scene: Scene) -> None:
     assert first.content == again.content
 
 
-@then("the audit of the hold tells of the second payment")
+@then("the audit of the hold shows the second payment")
 def the_audit_tells_of_the_second_payment(scene: Scene) -> None:
     """What was refused is written aside, a moment later."""
 
@@ -118,7 +118,7 @@ def the_audit_tells_of_the_second_payment(scene: Scene) -> None:
     assert errors() == ["already_paid"]
 
 
-@then("the checkout has 2 holds and 4 tickets to pay")
+@then("the checkout has 2 holds with 4 tickets")
 def two_holds_to_pay(scene: Scene) -> None:
     checkout = scene.answer.json()
     assert [hold["hold_id"] for hold in checkout["holds"]] == [

@@ -9,7 +9,7 @@ from tests.support.patience import wait_until
 scenarios("conversion.feature")
 
 
-@given("late payments count for 2 minutes")
+@given("late payments are accepted for 2 minutes")
 def late_payments_count(scene: Scene) -> None:
     scene.sale = scene.platform.on_sale(CAPACITY, hold_policy={"late_payment_seconds": 120})
 
@@ -45,14 +45,14 @@ def the_conversion_is_published(scene: Scene) -> None:
     assert facts["order.confirmed"]["order_id"] == order_id
 
 
-@then("the hold and its order name each other")
+@then("the hold and its order refer to each other")
 def they_name_each_other(scene: Scene) -> None:
     hold = scene.read(scene.hold["hold_id"]).json()
     order = scene.platform.client.get(f"/api/orders/{hold['order_id']}").json()
     assert order["hold_ids"] == [hold["hold_id"]]
 
 
-@then("a new hold stands for the lapsed one and is converted")
+@then("a new hold replaces the lapsed one and is converted")
 def a_new_hold_stands_for_it(scene: Scene) -> None:
     assert scene.answer.status_code == 200, scene.answer.text
     answer = scene.answer.json()

@@ -87,7 +87,7 @@ def _place(scene: Scene, quantity: int, seconds_ago: int) -> None:
     scene.owner.let_pass(scene.platform.organization_id, seconds_ago)
 
 
-@when("the operator looks what would be released")
+@when("the operator does a dry run")
 def looks(operator: Operator) -> None:
     operator.runs("release-expired", "--dry-run", "-v")
 
@@ -98,7 +98,7 @@ def releases(operator: Operator) -> None:
     assert operator.done[-1].returncode == 0, operator.done[-1].stderr
 
 
-@when("the operator audits the books")
+@when("the operator runs the integrity check")
 def audits(operator: Operator) -> None:
     operator.runs("audit")
 
@@ -141,14 +141,14 @@ def expired_once(scene: Scene) -> None:
     assert scene.held() == 0
 
 
-@then(parsers.parse('the audit finds "{damage}"'))
+@then(parsers.parse('the check finds "{damage}"'))
 def audit_finds(operator: Operator, damage: str) -> None:
     assert operator.done[-1].returncode == 1
     (line,) = (line for line in operator.report.splitlines() if line.startswith("FOUND"))
     assert line.endswith(damage)
 
 
-@then("the books are sound")
+@then("all checks pass")
 def sound(operator: Operator) -> None:
     assert operator.done[-1].returncode == 0, operator.report
-    assert operator.report.splitlines()[-1] == "The books are sound."
+    assert operator.report.splitlines()[-1] == "All checks passed."

@@ -27,7 +27,7 @@ def an_operator_extends_with_a_key(scene: Scene) -> None:
     )
 
 
-@then("a hold.extended event is published with the new end")
+@then("a hold.extended event is published with the new expiry")
 def the_extension_is_published(scene: Scene) -> None:
     (extended,) = (
         payload

@@ -93,7 +93,7 @@ def a_relaying_server(relaying_server: RunningServer, listener: Listener) -> Sce
     return scene_on(relaying_server)
 
 
-@given("a transaction that began earlier, told a fact and is still under way")
+@given("an earlier transaction that has written a fact and is still open")
 def a_transaction_under_way(scene: Scene, polling: Polling) -> None:
     polling.told_early = str(uuid4())
     connection = polling.under_way.enter_context(psycopg.connect(scene.owner.database_url))
@@ -109,7 +109,7 @@ def the_transaction_ends(polling: Polling) -> None:
     polling.under_way.close()
 
 
-@when("the expiry worker has written it down")
+@when("the expiry worker has recorded it")
 def the_worker_has_come_by(scene: Scene) -> None:
     scene.owner.wait_for_status(scene.hold["hold_id"], "expired")
 
@@ -136,7 +136,7 @@ def polled_after(scene: Scene, polling: Polling, cursor: str) -> None:
     polling.answer = _poll(scene, cursor)
 
 
-@then(parsers.re(r"an? (?P<kind>hold\.\w+) message arrives, in the words of the event schema"))
+@then(parsers.re(r"an? (?P<kind>hold\.\w+) message arrives, as the event schema requires"))
 def a_message_arrives(scene: Scene, listener: Listener, kind: str) -> None:
     hold_id = scene.hold["hold_id"]
     kinds = ["hold.created"] if kind == "hold.created" else ["hold.created", kind]
@@ -164,7 +164,7 @@ def the_same_can_be_polled(scene: Scene, listener: Listener) -> None:
     ]
 
 
-@then(parsers.parse('the facts "{kinds}" are polled, in this order'))
+@then(parsers.parse('polling returns "{kinds}" in this order'))
 def these_are_polled(scene: Scene, polling: Polling, kinds: str) -> None:
     wanted, found = kinds.split(", "), []
 
@@ -181,35 +181,35 @@ def the_same_arrive(scene: Scene, listener: Listener) -> None:
     listener.wait_for(scene.hold["hold_id"], "hold.created", "hold.cancelled")
 
 
-@then(parsers.parse('from there on the facts "{kinds}" are polled'))
+@then(parsers.parse('polling from there returns "{kinds}"'))
 def from_there_on(scene: Scene, polling: Polling, kinds: str) -> None:
     these_are_polled(scene, polling, kinds)
 
 
-@then("no fact is polled yet")
+@then("polling returns no facts yet")
 def none_is_polled(scene: Scene, polling: Polling) -> None:
     assert scene.owner.facts(scene.hold["hold_id"])
     assert _polled(scene, polling) == []
 
 
-@then('its fact is polled, and then "hold.created"')
+@then('polling returns its fact, and then "hold.created"')
 def its_fact_comes_first(scene: Scene, polling: Polling) -> None:
     these_are_polled(scene, polling, "hold.cancelled, hold.created")
 
 
-@then("another organization polls no facts")
+@then("another organization sees no facts")
 def another_polls_none(scene: Scene, relaying_server: RunningServer, polling: Polling) -> None:
     all_are_polled(scene, polling)
     other = new_platform(relaying_server.base_url, relaying_server.database_url)
     assert other.client.get("/api/facts").json()["data"] == []
 
 
-@then(parsers.parse('polling from there on fails with {status:d} "{error}"'))
+@then(parsers.parse('polling from there fails with {status:d} "{error}"'))
 def polling_fails(scene: Scene, polling: Polling, status: int, error: str) -> None:
     problem_of(_poll(scene, polling.after), status, error)
 
 
-@then("polling from the beginning goes well")
+@then("polling from the beginning works")
 def from_the_beginning(scene: Scene) -> None:
     answer = _poll(scene)
     assert (answer.status_code, answer.json()["data"]) == (200, [])

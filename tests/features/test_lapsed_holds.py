@@ -9,7 +9,7 @@ from tests.support.servers import RunningServer
 scenarios("lapsed_holds.feature")
 
 
-@given("the expiry worker is away", target_fixture="scene")
+@given("the expiry worker is not running", target_fixture="scene")
 def the_worker_is_away(unreaped_server: RunningServer) -> Scene:
     return scene_on(unreaped_server)
 
@@ -40,7 +40,7 @@ def _all_in_a_hold(scene: Scene, capacity: int, seconds_ago: int) -> None:
     scene.owner.let_pass(scene.platform.organization_id, TTL_SECONDS + seconds_ago)
 
 
-@then("the hold still waits for the expiry worker")
+@then("the hold is not yet marked as expired")
 def still_waits(scene: Scene) -> None:
     assert scene.owner.status(scene.holds[0]["hold_id"]) == "active"
 
@@ -50,7 +50,7 @@ def no_time_is_left(scene: Scene) -> None:
     assert scene.answer.json()["expires_in_seconds"] == 0
 
 
-@then("the first hold was expired on the way, and a hold.expired event is published")
+@then("the first hold is marked as expired, and a hold.expired event is published")
 def was_expired_on_the_way(scene: Scene) -> None:
     first = scene.holds[0]
     assert first["hold_id"] != scene.hold["hold_id"]

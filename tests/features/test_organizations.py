@@ -37,7 +37,7 @@ def the_other_lists(scene: Scene, email: str) -> None:
     assert scene.other.client.get("/api/holds").json()["data"] == []
 
 
-@when("the other organization asks what the session has left")
+@when("the other organization reads the session's availability")
 def the_other_asks(scene: Scene) -> None:
     path = f"/api/sessions/{scene.sale.session_id}/availability"
     scene.answers.append(scene.other.client.get(path))
@@ -69,7 +69,7 @@ def _hold_one(scene: Scene, platform: Platform, **more: Any) -> None:
     scene.holds.append(answer.json())
 
 
-@then("the answer is the one for a hold that does not exist")
+@then("the response is the same as for a hold that does not exist")
 def as_if_it_did_not_exist(scene: Scene) -> None:
     unknown = scene.other.client.get(f"/api/holds/{UNKNOWN_ID}")
     assert scene.answer.status_code == unknown.status_code

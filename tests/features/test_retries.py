@@ -75,34 +75,34 @@ def released_with_a_key(scene: Scene) -> None:
     scene.send(path, headers={"Idempotency-Key": new_key()})
 
 
-@then("both answers are the same, byte for byte")
+@then("both responses are the same, byte for byte")
 def both_are_the_same(scene: Scene) -> None:
     first, second = scene.answers[-2:]
     assert first.is_success
     assert (second.status_code, second.content) == (first.status_code, first.content)
 
 
-@then("all answers are the same, byte for byte")
+@then("all responses are the same, byte for byte")
 def all_are_the_same(scene: Scene) -> None:
     assert {(answer.status_code, answer.content) for answer in scene.answers} == {
         (201, scene.answer.content)
     }
 
 
-@then("the answer is the first one, byte for byte")
+@then("the response is the first one, byte for byte")
 def the_first_one(scene: Scene) -> None:
     first = scene.answers[0]
     assert (scene.answer.status_code, scene.answer.content) == (201, first.content)
 
 
-@then("the second answer says that it is a repetition")
+@then("the second response is marked as a replay")
 def says_that_it_is_a_repetition(scene: Scene) -> None:
     first, second = scene.answers[-2:]
     assert "idempotent-replayed" not in first.headers
     assert second.headers["idempotent-replayed"] == "true"
 
 
-@then(parsers.parse("the status of the answer is {status:d}"))
+@then(parsers.parse("the status of the response is {status:d}"))
 def the_status_is(scene: Scene, status: int) -> None:
     assert scene.answer.status_code == status
 
@@ -113,7 +113,7 @@ def has_the_chosen_id(scene: Scene) -> None:
     assert scene.answer.json()["hold_id"] == scene.sent[0].body["hold_id"]
 
 
-@then("neither the cart nor the customer can be found in what is kept for it")
+@then("the stored response reveals neither the cart nor the customer")
 def nothing_can_be_found(scene: Scene) -> None:
     ((kept,),) = scene.owner.rows(
         "SELECT body FROM idempotency WHERE organization_id = %s", scene.platform.organization_id

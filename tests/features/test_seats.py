@@ -59,7 +59,7 @@ def asks_for_the_best(hall: HallScene, count: str) -> None:
     hall.best(int(count))
 
 
-@given(parsers.parse("{count:d} standing places besides"))
+@given(parsers.parse("the hall also has {count:d} standing places"))
 def standing_places(hall: HallScene, count: int) -> None:
     body = {"session_id": hall.hall.session_id, "name": "Floor", "price": 1000}
     made = hall.scene.platform.made("/api/ticket-types", body | {"capacity": count})
@@ -72,7 +72,7 @@ def holds_both(hall: HallScene, labels: str, count: str) -> None:
     hall.ask(lines=[seats, {"ticket_type_id": hall.standing_id, "quantity": int(count)}])
 
 
-@given("a customer may have one active hold of the session")
+@given("customers may have one active hold per session")
 def one_active_hold(hall: HallScene) -> None:
     change_event(hall, hold_policy={"one_active_hold": True})
 
@@ -178,7 +178,7 @@ def seats_are(hall: HallScene, labels: str, status: str) -> None:
     assert hall.statuses(names_in(labels)) == {status}
 
 
-@then(parsers.re(rf"the hold tells block, row and number of {LABELS}"))
+@then(parsers.re(rf"the hold shows block, row and number of {LABELS}"))
 def the_hold_tells(hall: HallScene, labels: str) -> None:
     (line,) = hall.scene.hold["lines"]
     seat = line["seat"]
@@ -186,8 +186,8 @@ def the_hold_tells(hall: HallScene, labels: str) -> None:
     assert [told] == names_in(labels)
 
 
-@then("the customer learns for how long, and not by whom")
-@then("the remaining seconds are shown, and nobody's name")
+@then("the error says for how long, but not by whom")
+@then("the response shows the remaining seconds, but no name")
 def learns_for_how_long(hall: HallScene) -> None:
     first, last = hall.scene.sent[0].body, hall.scene.answer
     assert first is not None
@@ -232,7 +232,7 @@ def seats_and_places(hall: HallScene, seats: int, places: int) -> None:
     assert sum(line["quantity"] for line in lines if line["seat"] is None) == places
 
 
-@then("the customer is told of the hold that exists")
+@then("the error names the existing hold")
 def told_of_the_hold(hall: HallScene) -> None:
     problem = hall.scene.answer.json()
     assert problem["hold_id"] == hall.scene.hold["hold_id"]
@@ -252,13 +252,13 @@ def reservation_is_confirmed(hall: HallScene, seconds: int) -> None:
     assert (data["status"], data["expires_in_seconds"]) == ("held", seconds)
 
 
-@then("the message is that the seat is reserved for 5 minutes")
+@then("the message says that the seat is reserved for 5 minutes")
 def reserved_for_five_minutes(hall: HallScene) -> None:
     message = hall.scene.answer.json()["data"]["message"]
     assert message == "Seat reserved for 5 minutes. Proceed to checkout."
 
 
-@then("the answer is the reservation that exists")
+@then("the response is the existing reservation")
 def the_reservation_that_exists(hall: HallScene) -> None:
     first, second = hall.scene.answers
     assert (first.status_code, second.status_code) == (201, 200)
@@ -271,7 +271,7 @@ def there_is_one_hold(hall: HallScene) -> None:
     assert len(page["data"]) == 1
 
 
-@then("the seat is said to be blocked")
+@then("the error says that the seat is blocked")
 def said_to_be_blocked(hall: HallScene) -> None:
     assert hall.scene.answer.json()["current_status"] == "blocked"
 

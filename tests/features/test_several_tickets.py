@@ -31,12 +31,12 @@ def requests_a_hold_for(scene: Scene, datatable: list[list[str]]) -> None:
     scene.send("/api/holds", body)
 
 
-@then(parsers.parse("the hold has {quantity:d} tickets for {total:d} in all"))
+@then(parsers.parse("the hold has {quantity:d} tickets for {total:d} in total"))
 def has_tickets_for(scene: Scene, quantity: int, total: int) -> None:
     assert (scene.hold["quantity"], scene.hold["total"]) == (quantity, total)
 
 
-@then("the hold names no single ticket type")
+@then("the hold has no single ticket type")
 def names_no_single_type(scene: Scene) -> None:
     assert scene.hold["ticket_type_id"] is None
     assert scene.sent[-1].body is not None

@@ -31,7 +31,7 @@ def own_server(own_postgres: EmbeddedPostgres, tmp_path: Path) -> Iterator[Runni
 
 
 @given(
-    parsers.parse('session "{name}" has available tickets on a server of its own'),
+    parsers.parse('session "{name}" has available tickets on its own server'),
     target_fixture="scene",
 )
 def session_on_its_own_server(own_server: RunningServer, name: str) -> Scene:
@@ -40,12 +40,12 @@ def session_on_its_own_server(own_server: RunningServer, name: str) -> Scene:
     return scene
 
 
-@given("the database is away")
+@given("the database is down")
 def the_database_is_away(own_postgres: EmbeddedPostgres) -> None:
     own_postgres.stop()
 
 
-@when("the database is back")
+@when("the database is up again")
 def the_database_is_back(own_postgres: EmbeddedPostgres, own_server: RunningServer) -> None:
     own_postgres.start()
     own_server.wait_for("/readyz")
@@ -101,7 +101,7 @@ def the_available_quantity_is_returned(scene: Scene) -> None:
     assert problem["message"] == "Only 1 ticket(s) available"
 
 
-@then("the answer shows the hold as it was created")
+@then("the response shows the hold as it was created")
 def as_it_was_created(scene: Scene) -> None:
     read = scene.answer.json()
     assert scene.answer.status_code == 200
@@ -110,6 +110,6 @@ def as_it_was_created(scene: Scene) -> None:
     assert read == {name: value for name, value in scene.hold.items() if name in read}
 
 
-@then(parsers.parse('the answer does not contain "{text}"'))
+@then(parsers.parse('the response does not contain "{text}"'))
 def the_answer_does_not_contain(scene: Scene, text: str) -> None:
     assert text not in scene.answer.text

@@ -19,12 +19,12 @@ def hold_of(scene: Scene, name: str) -> Json:
     return dict(scene.read(newest["hold_id"]).json())
 
 
-@given(parsers.parse('session "{name}" has {capacity:d} tickets and keeps a line'))
+@given(parsers.parse('session "{name}" has {capacity:d} tickets and a waitlist'))
 def keeps_a_line(scene: Scene, name: str, capacity: int) -> None:
     scene.put_on_sale(capacity, hold_policy={"waitlist": True})
 
 
-@given('another customer has let 1 ticket go while "ada" waits for 3')
+@given('another customer has released 1 ticket while "ada" waits for 3')
 def one_is_free(scene: Scene) -> None:
     """Four were held by one person; now three are, and one is free."""
     scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
@@ -46,13 +46,13 @@ def asks_often(scene: Scene, name: str, times: int) -> None:
         assert scene.answer.status_code == 202, scene.answer.text
 
 
-@when("the other customer lets go")
+@when("the other customer releases the hold")
 def lets_go(scene: Scene) -> None:
     scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
     assert scene.answer.status_code == 200, scene.answer.text
 
 
-@when(parsers.parse('"{name}" leaves the line'))
+@when(parsers.parse('"{name}" leaves the waitlist'))
 def leaves(scene: Scene, name: str) -> None:
     scene.send(f"/api/holds/{hold_of(scene, name)['hold_id']}/release")
 
@@ -86,7 +86,7 @@ def has_time_to_pay(scene: Scene, name: str) -> None:
     assert 600 <= seconds_between(hold["held_at"], hold["expires_at"]) < 601
 
 
-@then(parsers.parse('"{name}" is told of it by a fact'))
+@then(parsers.parse('a fact reports the promotion of "{name}"'))
 def is_told(scene: Scene, name: str) -> None:
     facts = scene.owner.facts(hold_of(scene, name)["hold_id"])
     assert [kind for kind, _ in facts] == ["hold.waiting", "hold.promoted"]

@@ -61,7 +61,7 @@ def test_pages_cannot_be_framed_or_sniffed(browser: Client) -> None:
 def test_an_unknown_page_says_so_plainly(browser: Client) -> None:
     answer = browser.get("/no-such-page")
     assert answer.status_code == 404
-    assert "There is no such page" in answer.content.decode()
+    assert "<h1>Page not found</h1>" in answer.content.decode()
 
 
 def test_a_failure_shows_no_detail(browser: Client) -> None:

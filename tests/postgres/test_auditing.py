@@ -89,34 +89,34 @@ WAITING = "(SELECT id FROM hold WHERE status = 'waiting' LIMIT 1)"
 # Not even the owner may change the audit, unless the guard is taken away first.
 UNGUARDED = "ALTER TABLE audit DISABLE TRIGGER audit_is_append_only; "
 DAMAGES = {
-    "a live hold that is long past its end": (
+    "an active or waiting hold long past its expiry": (
         (
             "UPDATE hold SET created_at = created_at - interval '1 day', warn_at = NULL,"
             " expires_at = expires_at - interval '1 day', due_at = expires_at - interval '1 day'"
             " WHERE status = 'active'"
         ),
     ),
-    "a pool whose held and sold units are not those of its holds": (
+    "a pool whose counters differ from its holds": (
         "UPDATE pool SET held = held + 1",
         "UPDATE pool SET sold = sold + 1",
         "UPDATE hold_line SET pool_ids = ARRAY[gen_random_uuid()] WHERE seat_id IS NULL",
     ),
-    "a second of a pool whose units are not those that lapse in it": (
+    "a pool whose expiry counters differ from its holds": (
         "UPDATE pool_lapse SET units = units + 1",
         "UPDATE pool_lapse SET lapses_at = lapses_at + interval '1h'",
         "DELETE FROM pool_lapse",
     ),
-    "a hold whose quantity or total is not that of its lines": (
+    "a hold whose quantity or total differs from its lines": (
         "UPDATE hold SET quantity = quantity + 1 WHERE status = 'cancelled'",
         "UPDATE hold SET total_minor = total_minor + 1",
     ),
-    "a hold that is due at another time than its warning or its end, or after it": (
+    "a hold with a wrong due_at, or with a warning due though it is not active": (
         "UPDATE hold SET warn_at = created_at, due_at = created_at WHERE status = 'converted'",
     ),
-    "a line of a seat that is not one": (
+    "a line with a seat and a quantity other than 1": (
         "UPDATE hold_line SET quantity = 2 WHERE seat_id IS NOT NULL",
     ),
-    "a seat of a live hold that is not held by it until its end": (
+    "a seat of an active hold that is not held by it until its expiry": (
         (
             "UPDATE seat SET status = 'available', hold_id = NULL, held_until = NULL"
             f" WHERE id = {HELD}"
@@ -124,23 +124,21 @@ DAMAGES = {
         f"UPDATE seat SET held_until = held_until + interval '1h' WHERE id = {HELD}",
         f"UPDATE seat SET hold_id = gen_random_uuid() WHERE id = {HELD}",
     ),
-    "a held seat that is no line of a live hold": (
+    "a held seat without a line in an active hold": (
         (
             "UPDATE seat SET status = 'held', hold_id = gen_random_uuid(), held_until = now(),"
             " holder_key = gen_random_uuid(), locked_at = now() WHERE status = 'available'"
         ),
         (f"UPDATE hold_line SET seat_id = {FREE} WHERE seat_id = {HELD}"),
     ),
-    "a seat in two live or paid holds": (
+    "a seat in two active or paid holds": (
         (
             "UPDATE hold_line SET seat_id = (SELECT seat_id FROM ticket WHERE seat_id IS NOT NULL)"
             f" WHERE seat_id = {HELD}"
         ),
     ),
-    "a seat that is held and has a ticket": (
-        f"UPDATE ticket SET seat_id = {HELD} WHERE seat_id IS NOT NULL",
-    ),
-    "a sold seat without its ticket, or the other way round": (
+    "a held seat with a ticket": (f"UPDATE ticket SET seat_id = {HELD} WHERE seat_id IS NOT NULL",),
+    "a sold seat without a ticket, or a ticket for a seat that is not sold": (
         (
             "UPDATE seat SET status = 'available', hold_id = NULL, blocked_reason = NULL"
             " WHERE status = 'blocked'"
@@ -148,10 +146,10 @@ DAMAGES = {
         "UPDATE seat SET hold_id = gen_random_uuid() WHERE status = 'blocked'",
         "DELETE FROM ticket WHERE seat_id IS NOT NULL",
     ),
-    "more people on the seats of a block than its capacity": (
+    "a block with more taken seats than its capacity": (
         "UPDATE pool SET total = held + sold - 1, held = held - 1 WHERE name = 'Stalls capacity'",
     ),
-    "a paid hold without its order, or an unpaid one with one": (
+    "a paid hold without an order, or an unpaid hold with one": (
         "UPDATE hold SET order_id = gen_random_uuid() WHERE status = 'converted'",
         (
             "UPDATE hold SET order_id = (SELECT id FROM purchase_order LIMIT 1)"
@@ -159,19 +157,19 @@ DAMAGES = {
         ),
         "UPDATE purchase_order SET hold_ids = hold_ids[1:1] WHERE checkout_id IS NOT NULL",
     ),
-    "an order of a hold that it has not paid": (
+    "an order with a hold that was not converted to it": (
         "UPDATE purchase_order SET hold_ids = hold_ids || gen_random_uuid()",
         "UPDATE hold SET status = 'expired', order_id = NULL WHERE status = 'converted'",
     ),
-    "tickets that are not the units of a paid hold": (
+    "tickets that differ from the lines of a paid hold": (
         "DELETE FROM ticket WHERE position = 0",
         "UPDATE ticket SET hold_id = (SELECT id FROM hold WHERE status = 'cancelled' LIMIT 1)",
         "UPDATE ticket SET unit_price_minor = unit_price_minor + 1",
     ),
-    "an order whose total is not that of its tickets": (
+    "an order whose total differs from its tickets": (
         "UPDATE purchase_order SET total_minor = total_minor + 1",
     ),
-    "a revived hold without its expired one": (
+    "a replacement hold without its expired hold": (
         "UPDATE hold SET status = 'cancelled' WHERE id IN (SELECT revives FROM hold)",
         "UPDATE hold SET revives = gen_random_uuid() WHERE revives IS NOT NULL",
         "UPDATE hold SET quantity = quantity + 1 WHERE revives IS NOT NULL",
@@ -194,15 +192,15 @@ DAMAGES = {
         "UPDATE outbox SET type = 'hold.changed' WHERE type = 'hold.extended'",
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'hold.cancelled'",
     ),
-    "facts of a hold in another order than its versions": (
+    "facts of a hold that are not in the order of its versions": (
         "UPDATE outbox SET xid = '1' WHERE type = 'hold.converted'",
     ),
-    "a seat without one fact of its taking and one of its end": (
+    "missing or unexpected facts of a seat in a hold": (
         "DELETE FROM outbox WHERE type = 'seat.held'",
         "DELETE FROM outbox WHERE type = 'seat.released'",
         "UPDATE outbox SET type = 'seat.released' WHERE type = 'seat.sold'",
     ),
-    "a seat that was not blocked as often as written": (
+    "a seat whose blocked status disagrees with the audit": (
         "UPDATE seat SET status = 'blocked', blocked_reason = 'broken' WHERE status = 'available'",
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'seat.unblocked'",
     ),
@@ -288,7 +286,7 @@ OLD_FACTS = (
     "looks_for",
     [
         "a hold without exactly one fact per version",
-        "a seat without one fact of its taking and one of its end",
+        "missing or unexpected facts of a seat in a hold",
         "a blocked or unblocked seat without its fact",
         "an order without exactly one fact",
     ],

@@ -141,5 +141,5 @@ def test_without_a_database_it_fails_in_one_sentence() -> None:
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "holdfast: the outbox cannot be read: is PostgreSQL there, and is it migrated?\n"
+        "holdfast: the outbox cannot be read: is PostgreSQL running and migrated?\n"
     )

@@ -80,7 +80,7 @@ def test_what_cannot_be_expired_is_told_and_is_a_failure(
     with world.locked_by_a_stranger(venue, venue.pools["floor"]):
         done = release(world.url)
     assert done.returncode == 1
-    assert done.stdout.endswith("Failed to expire 1 hold(s): the log says why.\n")
+    assert done.stdout.endswith("Failed to expire 1 hold(s): see the log for the reason.\n")
     assert statuses(world.url) == {"active": 1}
 
 

@@ -27,7 +27,10 @@ def configure_logs(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    render: list[structlog.typing.Processor] = [_renderer(settings), redact_addresses]
+    if settings.holdfast_log_format == "json":
+        render: list[structlog.typing.Processor] = [_render_json]
+    else:
+        render = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()), redact_addresses]
     level = logging.getLevelNamesMapping()[settings.holdfast_log_level.upper()]
     structlog.configure(
         processors=[*shared, *render],
@@ -45,23 +48,24 @@ def configure_logs(settings: Settings) -> None:
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
 
 
+def _write(stream: TextIO, text: str) -> None:
+    """A log entry that cannot be written (broken pipe, full disk) is lost: ticket sales go on."""
+    with contextlib.suppress(OSError, ValueError):
+        stream.write(text + "\n")
+        stream.flush()
+
+
 class _Lines:
-    """Writes lines. A log that cannot be written (its reader is gone, the disk is full) is no
-    reason to stop selling tickets: the line is lost, and nothing else."""
+    """The logger that structlog writes to."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def msg(self, line: str) -> None:
         if _gathered.lines is None:
-            self.write(line)
+            _write(self._stream, line)
         else:
             _gathered.lines.append(line)
-
-    def write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.write(text + "\n")
-            self._stream.flush()
 
     debug = info = warning = error = critical = msg
 
@@ -85,9 +89,8 @@ def written_at_once() -> Iterator[None]:
         yield
     finally:
         _gathered.lines = None
-        out = _Lines(sys.stderr)
         for text in _joined(lines):
-            out.write(text)
+            _write(sys.stderr, text)
 
 
 def _joined(lines: list[str]) -> Iterator[str]:
@@ -106,22 +109,16 @@ def _joined(lines: list[str]) -> Iterator[str]:
         yield "\n".join(piece)
 
 
-def _renderer(settings: Settings) -> structlog.typing.Processor:
-    if settings.holdfast_log_format == "json":
-        return _render_json
-    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-
-
 def _render_json(_logger: object, _method: str, event: structlog.typing.EventDict) -> str:
-    return _encoder.encode(event).decode()
+    text = _encoder.encode(event).decode()
+    if text.count("@") == text.count("***@"):  # nearly always
+        return text
+    return redact_addresses(None, "", text)
 
 
 def redact_addresses(_logger: object, _method: str, line: object) -> str:
-    """The last net: whatever was logged, in whatever field, an address in it loses its name."""
-    text = str(line)
-    if text.count("@") == text.count("***@"):  # nearly always
-        return text
-    return _WORD.sub(_without_name, text)
+    """Hide the name in every e-mail address, whichever field it was logged in."""
+    return _WORD.sub(_without_name, str(line))
 
 
 def _without_name(word: re.Match[str]) -> str:

@@ -1,1 +1,1 @@
-"""The rules of holding tickets, in plain Python: no input, no output, no clock of its own."""
+"""The rules of holding tickets in plain Python, without I/O or a clock."""

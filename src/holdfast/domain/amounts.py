@@ -1,11 +1,11 @@
-"""Amounts of money as people write them."""
+"""Formats amounts of money for people."""
 
 from types import MappingProxyType
 
 from holdfast.domain.values import Money
 
-# ISO 4217 currencies whose minor unit is not a hundredth. Browsers disagree for some others (they
-# show forints without their hundredths), so pages take the digits from here as well.
+# ISO 4217 currencies whose minor unit is not a hundredth. Browsers differ for some others (such as
+# forints, shown without hundredths), so pages use these digits, too.
 MINOR_DIGITS = MappingProxyType(
     {
         **dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What is told to the world and to the audit log: all of it follows from the transitions."""
+"""Derives the published facts and the audit records from the transitions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from holdfast.domain.values import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One message to the world. A fact of a seat that no hold has carries the seat's version."""
+    """A published message. Without a hold, it carries the seat's version."""
 
     organization_id: OrganizationId
     type: FactType
@@ -40,7 +40,7 @@ class AuditRecord:
     new: dict[str, JsonValue]
 
 
-# What the audit calls it when a seat changes hands, and what it is then.
+# The audit's action for each change of a seat, and the seat's new status.
 _SEAT_ACTION = {
     FactType.SEAT_HELD: ("seat_reserved", SeatStatus.HELD),
     FactType.SEAT_RELEASED: ("seat_released", SeatStatus.AVAILABLE),
@@ -49,7 +49,7 @@ _SEAT_ACTION = {
 
 
 def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
-    """The fact of the hold, then one for each of its seats that changes hands."""
+    """The fact of the hold, then one for each seat that changes."""
     hold = transition.after
     key = (hold.organization_id, transition.fact_type, hold.version, hold.id)
     yield Fact(*key, None, fact_payload(transition))
@@ -74,8 +74,6 @@ def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
 
 
 class ReleaseReason(StrEnum):
-    """Why a seat is free again."""
-
     TTL_EXPIRED = "ttl_expired"
     USER_RELEASED = "user_released"
     OPERATOR = "operator"
@@ -89,8 +87,8 @@ def _release_reason(transition: Transition) -> ReleaseReason:
 
 
 def order_fact(order: Order, version: int) -> Fact:
-    """It travels with the first of its holds, whose `version` it carries, and so after that
-    hold's own conversion. Neither the codes of the tickets nor any name is told."""
+    """The fact of an order. It carries the `version` of its first hold, and so follows that hold's
+    conversion. It contains neither ticket codes nor names."""
     payload: dict[str, JsonValue] = {
         "order_id": str(order.id),
         "organization_id": str(order.organization_id),
@@ -108,7 +106,7 @@ def order_fact(order: Order, version: int) -> Fact:
 
 
 def _ticket_payloads(tickets: Sequence[Ticket]) -> Iterator[dict[str, JsonValue]]:
-    """The tickets of one line, which may be thousands, have most of it in common."""
+    """The payloads of the tickets. Those of one line, maybe thousands, share most fields."""
     of_line = attrgetter("hold_id", "session_id", "ticket_type_id")
     for ids, of_one_line in groupby(giving_way(tickets), of_line):
         hold_id, session_id, ticket_type_id = map(str, ids)
@@ -137,7 +135,7 @@ def seat_fact(transition: SeatTransition, event_id: EventId, now: datetime) -> F
 
 
 def audit_of(transition: Transition, event_id: EventId) -> Iterator[AuditRecord]:
-    """The row of the hold, then one for each of its seats that changes hands."""
+    """The record of the hold, then one for each seat that changes."""
     hold, before = transition.after, transition.before
     new = audit_values(hold)
     assert new is not None
@@ -190,10 +188,9 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
 
 
 def fact_payload(transition: Transition) -> dict[str, JsonValue]:
-    """The payload of the message. The e-mail address is in hold.created only."""
+    """The payload of the fact. Only hold.created has the e-mail address."""
     hold, before = transition.after, transition.before
-    # A consumer puts `quantity` back on sale, or what the lines say. A party that only waited had
-    # nothing.
+    # Consumers put `quantity`, or the lines, back on sale: nothing for a hold that only waited.
     is_end_of_waiting = before is not None and before.waiting is not None and hold.is_over()
     single = hold.lines[0] if len(hold.lines) == 1 else None
     payload: dict[str, JsonValue] = {
@@ -253,7 +250,7 @@ def _line_payload(line: Line) -> dict[str, JsonValue]:
 
 
 def audit_values(hold: Hold | None) -> dict[str, JsonValue] | None:
-    """What an audit row keeps of a hold: what can change, never who the holder is."""
+    """The values of a hold in an audit record: what can change, never the holder."""
     if hold is None:
         return None
     values: dict[str, JsonValue] = {
@@ -273,5 +270,5 @@ def audit_values(hold: Hold | None) -> dict[str, JsonValue] | None:
 
 
 def iso(moment: datetime) -> str:
-    """UTC, ISO 8601, with a Z."""
+    """ISO 8601 in UTC, with a Z."""
     return moment.isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Identifiers. Each kind has its own type, so that one is never passed for another."""
+"""Identifiers. Each kind has its own type, so they cannot be mixed up."""
 
 from typing import NewType
 from uuid import UUID
@@ -16,11 +16,11 @@ OrderId = NewType("OrderId", UUID)
 TicketId = NewType("TicketId", UUID)
 ApiKeyId = NewType("ApiKeyId", UUID)
 
-# A client may choose a hold's id, so two organizations may choose the same one.
+# Clients may choose hold ids, so two organizations may choose the same one.
 HoldKey = tuple[OrganizationId, HoldId]
 EventKey = tuple[OrganizationId, EventId]
 SessionKey = tuple[OrganizationId, SessionId]
-# A payment goes by the reference that its provider gave it.
+# By the provider's payment reference.
 PaymentKey = tuple[OrganizationId, str]
-# A cart goes by the name that the platform gave it.
+# By the platform's name for the cart.
 CartKey = tuple[OrganizationId, str]

@@ -1,21 +1,20 @@
-"""The short reference that people read to each other over the telephone, such as `K7M2QX`.
+"""The short reference of a hold that people read out over the phone, such as `K7M2QX`.
 
-References come from a counter, so they never collide and nothing has to be looked up; arithmetic
-modulo the size of the alphabet's space scatters neighbours. They identify, they do not authorize:
-whoever knows one still needs a credential.
+References come from a counter, so they never collide and need no lookup; modular arithmetic
+scatters neighbours. A reference identifies a hold but authorizes nothing.
 """
 
-# No 0/O, 1/I/L: letters that are misread or misheard.
+# Without 0/O and 1/I/L, which are easily confused.
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 _BASE = len(ALPHABET)
 _SHORTEST = 6
-# Any multiplier that shares no factor with the base permutes the space.
+# Any multiplier coprime to the base permutes the space.
 _MULTIPLIER = 618_033_989
 _OFFSET = 271_828_183
 
 
 def reference_of(number: int) -> str:
-    """The reference of the counter value `number`; one more letter when a length is used up."""
+    """The reference for a counter value, with one more letter when a length is used up."""
     assert number >= 0
     length = _SHORTEST
     while number >= _BASE**length:

@@ -1,4 +1,4 @@
-"""The codes of every expected "no". They are part of the API: a code is never renamed."""
+"""The refusal codes. They are part of the API: never rename one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class RefusalCode(StrEnum):
 
     @property
     def is_retryable(self) -> bool:
-        """The same request, sent again later, may succeed: such an answer is never stored."""
+        """Whether the same request may succeed later; such an answer is never stored."""
         return self in _RETRYABLE
 
 

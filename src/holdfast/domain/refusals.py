@@ -1,29 +1,29 @@
-"""Every expected "no". A refusal is a value, not an exception.
+"""The refusals. A refusal is a value, not an exception.
 
 Refusal
 |-- about the ask          invalid_session, invalid_ticket_type, invalid_seat, invalid_block,
 |                          quantity_above_maximum, orphan_seat, invalid_seats,
 |                          too_many_seats
-|-- about the catalogue    invalid_event_state, invalid_sale_window, invalid_policy,
+|-- about the catalog      invalid_event_state, invalid_sale_window, invalid_policy,
 |                          duplicate_block, capacity_in_use
 |-- about the sale         event_not_available, event_unavailable, event_sales_closed
 |                                                                      (a retry may help)
-|-- about the stock        insufficient_inventory, no_available_seats, block_at_capacity,
+|-- about inventory        insufficient_inventory, no_available_seats, block_at_capacity,
 |                          seat_held_by_another_user, seat_not_available,
 |                          lock_not_available
 |                                                                      (a retry may help)
 |-- about the holder       active_hold_exists, already_waiting         (a retry may help)
 |-- about the hold         hold_not_found, hold_expired, invalid_hold_state,
 |                          extension_limit_reached
-|-- about paying           expired_before_checkout, empty_cart, different_holders,
+|-- about payment          expired_before_checkout, empty_cart, different_holders,
 |                          different_currencies, too_many_tickets, too_many_attendees,
 |                          checkout_not_found, order_not_found, payment_refused,
 |                          payment_already_used, already_paid, amount_changed
 |-- about carts            cart_of_another_holder, cart_of_another_session
-|-- about waiting          waiting_places_exceeded, too_many_queues,
+|-- about the waitlist     waiting_places_exceeded, too_many_queues,
 |                          others_are_waiting (a retry may help)
-|-- about repeating        idempotency_key_reused, request_in_progress (the latter: a retry helps)
-'-- about ourselves        service_unavailable, internal_error         (a retry may help)
+|-- about idempotency      idempotency_key_reused, request_in_progress (the latter: a retry helps)
+'-- about the service      service_unavailable, internal_error         (a retry may help)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ def insufficient_inventory(available: int) -> Refusal:
 
 
 def insufficient_addition(more: int) -> Refusal:
-    """For a cart that has something already."""
+    """For a cart that already has a hold."""
     return Refusal(
         RefusalCode.INSUFFICIENT_INVENTORY,
         f"Only {more} more ticket(s) available",
@@ -98,13 +98,13 @@ def event_unavailable() -> Refusal:
 
 
 def event_sales_closed() -> Refusal:
-    return Refusal(RefusalCode.EVENT_SALES_CLOSED, "The sale of this event is not open")
+    return Refusal(RefusalCode.EVENT_SALES_CLOSED, "Sales for this event are not open")
 
 
 def invalid_event_state(status: str) -> Refusal:
     return Refusal(
         RefusalCode.INVALID_EVENT_STATE,
-        f"An event that is {status} cannot become that",
+        f"An event that is {status} cannot change to this status",
         {"current_status": status},
     )
 
@@ -126,7 +126,7 @@ def ttl_above_lifetime() -> Refusal:
 
 
 def seat_held_by_another_user(details: Mapping[str, JsonValue]) -> Refusal:
-    """It says for how long, and never by whom."""
+    """`details` say for how long, but never by whom."""
     return Refusal(
         RefusalCode.SEAT_HELD_BY_ANOTHER_USER,
         "Seat is already held by another user. Please select a different seat.",
@@ -139,7 +139,7 @@ def seat_not_available(details: Mapping[str, JsonValue]) -> Refusal:
 
 
 def lock_not_available(seat_ids: Iterable[SeatId]) -> Refusal:
-    """Others are changing these seats right now, and may leave them free."""
+    """For seats that others are changing right now and may leave free."""
     named: list[JsonValue] = [str(seat_id) for seat_id in seat_ids]
     return Refusal(
         RefusalCode.LOCK_NOT_AVAILABLE,
@@ -160,7 +160,7 @@ def not_enough_seats(requested: int, available: int, kind: str = "seats") -> Ref
 def block_at_capacity(block_name: str, available: int) -> Refusal:
     return Refusal(
         RefusalCode.BLOCK_AT_CAPACITY,
-        "The block has no room for so many",
+        "The block does not have enough capacity left",
         {"block_name": block_name, "available_quantity": available},
     )
 
@@ -168,7 +168,7 @@ def block_at_capacity(block_name: str, available: int) -> Refusal:
 def too_many_seats(seats: int) -> Refusal:
     return Refusal(
         RefusalCode.TOO_MANY_SEATS,
-        f"This would end holds of {seats} seats in all. Name fewer seats in one call.",
+        f"This would end holds with {seats} seats in total. Name fewer seats per call.",
         {"seats": seats},
     )
 
@@ -176,7 +176,7 @@ def too_many_seats(seats: int) -> Refusal:
 def orphan_seat(seats: list[JsonValue]) -> Refusal:
     return Refusal(
         RefusalCode.ORPHAN_SEAT,
-        "This selection would leave a single seat alone. Please move it by one.",
+        "This selection would leave a single empty seat. Please move it by one seat.",
         {"orphan_seats": seats},
     )
 
@@ -206,7 +206,7 @@ def block_not_found() -> Refusal:
 
 
 def duplicate_block() -> Refusal:
-    return Refusal(RefusalCode.DUPLICATE_BLOCK, "The session has a block of this name already")
+    return Refusal(RefusalCode.DUPLICATE_BLOCK, "The session already has a block with this name")
 
 
 def event_not_found() -> Refusal:
@@ -242,16 +242,16 @@ def capacity_in_use(in_use: int) -> Refusal:
 
 
 def seats_in_use(in_use: int) -> Refusal:
-    """Holds that were made before a capacity would not be counted in it."""
+    """Existing holds would not count towards a new capacity."""
     return Refusal(
         RefusalCode.CAPACITY_IN_USE,
-        f"{in_use} seat(s) of the block are held or sold; it can get a capacity only without any",
+        f"{in_use} seat(s) of the block are held or sold; a capacity can be set only before that",
         {"in_use": in_use},
     )
 
 
 def invalid_seats(errors: Sequence[Mapping[str, JsonValue]], count: int) -> Refusal:
-    """`errors` are the first of them: the field, the code and the message of each."""
+    """`errors` are the first errors, each with its field, code and message."""
     shown = f"; here are the first {len(errors)}" if count > len(errors) else ""
     listed: list[JsonValue] = [dict(error) for error in errors]
     return Refusal(
@@ -266,7 +266,7 @@ def hold_not_found() -> Refusal:
 
 
 def hold_expired(lapsed: Sequence[str] = ()) -> Refusal:
-    """`lapsed` are the holds in question, where there are several."""
+    """`lapsed` names the expired holds if the request was about several."""
     details: dict[str, JsonValue] = {"lapsed_hold_ids": list(lapsed)} if lapsed else {}
     return Refusal(RefusalCode.HOLD_EXPIRED, "The hold has expired", details)
 
@@ -282,13 +282,13 @@ def extension_limit_reached(expires_at: datetime) -> Refusal:
 def expired_before_checkout(lapsed: Sequence[str]) -> Refusal:
     return Refusal(
         RefusalCode.EXPIRED_BEFORE_CHECKOUT,
-        "The hold expired before checkout. Select again what is still free.",
+        "The hold expired before checkout. Please select again from what is still available.",
         {"lapsed_hold_ids": list(lapsed)},
     )
 
 
 def empty_cart() -> Refusal:
-    return Refusal(RefusalCode.EMPTY_CART, "Nothing is held that could be paid for")
+    return Refusal(RefusalCode.EMPTY_CART, "There are no active holds to pay for")
 
 
 def nothing_to_renew() -> Refusal:
@@ -297,21 +297,22 @@ def nothing_to_renew() -> Refusal:
 
 def different_holders() -> Refusal:
     return Refusal(
-        RefusalCode.DIFFERENT_HOLDERS, "The holds belong to different people: pay for each's apart"
+        RefusalCode.DIFFERENT_HOLDERS,
+        "The holds belong to different customers. Check out separately for each customer.",
     )
 
 
 def different_currencies() -> Refusal:
     return Refusal(
         RefusalCode.DIFFERENT_CURRENCIES,
-        "The holds are in different currencies: pay for each apart",
+        "The holds are in different currencies. Check out separately for each currency.",
     )
 
 
 def too_many_tickets(maximum: int) -> Refusal:
     return Refusal(
         RefusalCode.TOO_MANY_TICKETS,
-        f"One order has at most {maximum} tickets: pay for the holds apart",
+        f"An order can have at most {maximum} tickets. Split them into several orders.",
         {"maximum": maximum},
     )
 
@@ -319,7 +320,7 @@ def too_many_tickets(maximum: int) -> Refusal:
 def too_many_seats_in_order(maximum: int) -> Refusal:
     return Refusal(
         RefusalCode.TOO_MANY_TICKETS,
-        f"One order has at most {maximum} seats: pay for the holds apart",
+        f"An order can have at most {maximum} seats. Split them into several orders.",
         {"maximum": maximum},
     )
 
@@ -345,10 +346,10 @@ def payment_refused(reason: str) -> Refusal:
 
 
 def payment_already_used(order_id: str) -> Refusal:
-    """`order_id` is what it has paid for."""
+    """`order_id` is the order it paid for."""
     return Refusal(
         RefusalCode.PAYMENT_ALREADY_USED,
-        "This payment has paid for another order",
+        "This payment was already used for another order",
         {"order_id": order_id},
     )
 
@@ -356,7 +357,7 @@ def payment_already_used(order_id: str) -> Refusal:
 def already_paid(order_id: str) -> Refusal:
     return Refusal(
         RefusalCode.ALREADY_PAID,
-        "This was paid for already, with another payment reference",
+        "Already paid for with another payment reference",
         {"order_id": order_id},
     )
 
@@ -399,16 +400,16 @@ def internal_error() -> Refusal:
 
 
 def amount_changed(total_minor: int, currency: str) -> Refusal:
-    """Somebody changed the cart while its payment was being checked."""
+    """The cart was changed while its payment was being checked."""
     return Refusal(
         RefusalCode.AMOUNT_CHANGED,
-        "The amount due is another one by now",
+        "The amount due has changed",
         {"total": total_minor, "currency": currency},
     )
 
 
 def cart_of_another_holder() -> Refusal:
-    return Refusal(RefusalCode.CART_OF_ANOTHER_HOLDER, "This is the cart of another customer")
+    return Refusal(RefusalCode.CART_OF_ANOTHER_HOLDER, "This cart belongs to another customer")
 
 
 def cart_of_another_session(session_id: str) -> Refusal:
@@ -422,7 +423,7 @@ def cart_of_another_session(session_id: str) -> Refusal:
 def waiting_places_exceeded(maximum: int) -> Refusal:
     return Refusal(
         RefusalCode.WAITING_PLACES_EXCEEDED,
-        f"At most {maximum} place(s) in the line for one customer",
+        f"At most {maximum} place(s) on the waitlist per customer",
         {"maximum": maximum},
     )
 

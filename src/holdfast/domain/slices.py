@@ -1,4 +1,4 @@
-"""Going through many items in slices, between which other threads get the interpreter."""
+"""Iterates over many items in slices, with pauses that leave the interpreter to other threads."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -8,19 +8,19 @@ T = TypeVar("T")
 
 # About a millisecond of work on most things.
 ITEMS_PER_SLICE = 100
-# Fewer slices come without a pause: the engine's main lane and the event loop never sleep.
+# Small jobs run without a pause: the engine's main lane and the event loop must not sleep.
 SLICES_WITHOUT_PAUSE = 5
-# How long the pause is, compared with the processor time of the slice before it.
+# The pause as a multiple of the slice's processor time.
 REST = 2
-# Not 0: a thread that does not really sleep has the interpreter back before another one wakes up.
+# Not 0: without a real sleep, the thread has the interpreter back before another one wakes up.
 PAUSE_SECONDS_MIN = 0.00005
-# Some of this happens under locks.
+# Bounded because some callers hold locks.
 PAUSE_SECONDS_MAX = 0.003
 
 
 def giving_way(items: Iterable[T], per_slice: int = ITEMS_PER_SLICE) -> Iterator[T]:
-    """The same items. Each slice is followed by a longer pause: the engine's thread needs the
-    interpreter some twenty times for a hold, and finds it free most of the time."""
+    """Yield the items, with a pause after each slice that is longer than the slice: the engine's
+    thread needs the interpreter some twenty times per hold, and finds it free most of the time."""
     first_pause = (SLICES_WITHOUT_PAUSE + 1) * per_slice
     begun = time.thread_time()
     for number, item in enumerate(items, 1):

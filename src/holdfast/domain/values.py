@@ -1,4 +1,4 @@
-"""Values that are valid by construction and never change."""
+"""Immutable values that are valid by construction."""
 
 import re
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from uuid import UUID
 
 QUANTITY_MAX = 10_000
 MINOR_UNITS_MAX = 10**12  # of one price
-TOTAL_MINOR_MAX = 2**63 - 1  # of a sum of them: what PostgreSQL can count
+TOTAL_MINOR_MAX = 2**63 - 1  # of a sum: PostgreSQL's bigint
 USER_ID_LENGTH_MAX = 255
 EMAIL_LENGTH_MAX = 254
 
@@ -24,7 +24,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 
 
 class InvalidValue(ValueError):
-    """A value that may not exist. It never repeats the offending input."""
+    """A value is invalid. The message never repeats the input."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class InvalidValue(ValueError):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EmailAddress:
-    """An address in dot-atom form. Printing it shows the redacted form, so that logs stay clean."""
+    """An address in dot-atom form. `str` and `repr` are redacted to keep it out of logs."""
 
     value: str
 
@@ -44,7 +44,7 @@ class EmailAddress:
 
     @property
     def normalized(self) -> str:
-        """The form that decides whether two addresses are the same holder."""
+        """The form used to compare holders."""
         return self.value.lower()
 
     @property
@@ -60,7 +60,7 @@ class EmailAddress:
 
 
 class Quantity(int):
-    """How many tickets: a whole number from 1 to QUANTITY_MAX."""
+    """A number of tickets from 1 to QUANTITY_MAX."""
 
     __slots__ = ()
 
@@ -83,12 +83,12 @@ class Money:
         if not _CURRENCY.fullmatch(self.currency):
             raise InvalidValue("invalid_currency", "Currency must be a three-letter ISO 4217 code")
         if not 0 <= self.minor <= TOTAL_MINOR_MAX:
-            raise InvalidValue("invalid_price", "An amount must be a number of minor units from 0")
+            raise InvalidValue("invalid_price", "An amount must be 0 or more minor units")
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """For whom the places are kept: an e-mail address, the platform's user id, or both."""
+    """The person who has a hold: an e-mail address, the platform's user id, or both."""
 
     email: EmailAddress | None = None
     user_id: str | None = None
@@ -105,8 +105,8 @@ class Holder:
 
     @property
     def key(self) -> UUID:
-        """The same for the same person, and it tells nobody who that is. The platform knows its
-        users: where it names one, an address says nothing more."""
+        """An opaque key of the person. The platform's user id, if given, takes precedence over the
+        address."""
         if self.user_id is not None:
             return _digest(f"user {self.user_id}")
         assert self.email is not None
@@ -115,17 +115,16 @@ class Holder:
     def is_person(self, other: "Holder") -> bool:
         return self.key == other.key
 
-    def retold(self, other: "Holder") -> "Holder":
-        """In newer words, where it is the same person: an address that is told now is the one to
-        write to."""
-        told = other.email
-        if told is None or not self.is_person(other):
+    def with_email_of(self, other: "Holder") -> "Holder":
+        """This holder with the newer address of `other`, if that is the same person."""
+        email = other.email
+        if email is None or not self.is_person(other):
             return self
-        is_known = self.email is not None and self.email.normalized == told.normalized
-        return self if is_known else replace(self, email=told)
+        is_known = self.email is not None and self.email.normalized == email.normalized
+        return self if is_known else replace(self, email=email)
 
     def is_same_as(self, other: "Holder") -> bool:
-        """Told in the same words: what a repeated request is."""
+        """Whether address and user id are the same, as in a repeated request."""
         mine, theirs = self.email, other.email
         same_email = (mine and mine.normalized) == (theirs and theirs.normalized)
         return same_email and self.user_id == other.user_id

@@ -1,7 +1,7 @@
-"""Admission: commands queue up, are decided in groups, and commit together.
+"""The engine: commands queue up, are decided in groups, and commit together.
 
-`Admission` is the door, `Limits` are its bounds, and `COMMANDS` is all that can be asked of it. The
-rest of the package is private to it.
+`Admission` is the entry point, `Limits` its bounds, and `COMMANDS` lists what it accepts. The rest
+of the package is private.
 """
 
 from holdfast.domain.group.registry import COMMANDS

@@ -1,4 +1,4 @@
-"""The door of the engine. It owns the queue, the waiting room and the threads."""
+"""The entry point of the engine. It owns the queue, the waiting room and the threads."""
 
 import contextlib
 import threading
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 
 class Admission:
-    """`submit` may be called from any thread. `start` once, `stop` once."""
+    """Call `submit` from any thread, `start` once and `stop` once."""
 
     def __init__(
         self, store: Store, limits: Limits | None = None, observers: Sequence[Observer] = ()
@@ -62,7 +62,7 @@ class Admission:
         return pending.future
 
     def stop(self) -> None:
-        """Take nothing in, answer what is queued, then go; bounded by `drain_seconds`."""
+        """Accept no more commands, answer the queued ones, and stop, within `drain_seconds`."""
         give_up_at = time.monotonic() + self._limits.drain_seconds
         self._queue.close()
         _join(self._main_lane, give_up_at)
@@ -73,11 +73,11 @@ class Admission:
             pending.refuse(refusals.service_unavailable())
 
     def is_alive(self) -> bool:
-        """Whether commands are being worked on."""
+        """Whether all lanes are running."""
         return self._main_lane.is_alive() and all(lane.is_alive() for lane in self._patient_lanes)
 
     def unanswered(self) -> int:
-        """How many commands have been taken in and not answered yet."""
+        """The number of commands accepted and not answered yet."""
         return self._queue.unanswered()
 
     def _run_main_lane(self) -> None:
@@ -86,8 +86,11 @@ class Admission:
         while pendings := self._queue.take(self._limits.group_max):
             try:
                 result = runner.run(pendings)
-                self._waiting.join(result.blocked)
-                self._queue.put_first(result.again)
+                # Each of these wakes other threads.
+                if result.blocked:
+                    self._waiting.join(result.blocked)
+                if result.again:
+                    self._queue.put_first(result.again)
             except BaseException as error:
                 _fail(pendings, error)
         connection.close()
@@ -108,7 +111,7 @@ class Admission:
 
 
 def _fail(pendings: list[Pending], error: BaseException) -> None:
-    """The last net: a lane never dies with futures hanging. First the answers, then the log."""
+    """Answer all futures before logging, so that none is left hanging."""
     for pending in pendings:
         pending.refuse(refusals.internal_error())
     with contextlib.suppress(Exception):

@@ -1,7 +1,7 @@
-"""One group: plan, lock, read, decide, write, commit, answer.
+"""Runs one group: plan, lock, read, decide, write, commit, answer.
 
-`GroupRunner.run` never raises and leaves no command behind: each is answered, or handed back as
-blocked (somebody has locked its rows) or to be run again (it needs more than was locked).
+`GroupRunner.run` never raises and loses no command: each is answered, or returned as blocked (its
+rows are locked) or to be run again (it needs more locks).
 """
 
 import random
@@ -18,7 +18,6 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import (
     Footprint,
     Needs,
-    Proposal,
     Resource,
     ResourceKind,
     Survey,
@@ -60,14 +59,14 @@ log = structlog.get_logger()
 _SAME_KEY = {ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
 
 
-def nobody_waits(_organization_id: OrganizationId, _footprint: Footprint) -> None:
-    """The patient lanes serve the lines themselves, so they never send anyone to one."""
+def no_lock_queue(_organization_id: OrganizationId, _footprint: Footprint) -> None:
+    """Patient lanes serve the lock queues, so they never send a command to one."""
     return
 
 
 @dataclass(slots=True)
 class GroupResult:
-    """What is left of a group after it ran."""
+    """The commands left over after a group ran."""
 
     blocked: list[tuple[Pending, Resource]] = field(default_factory=list)
     again: list[Pending] = field(default_factory=list)
@@ -84,7 +83,7 @@ class GroupRunner:
         self,
         connection: StoreConnection,
         observers: Sequence[Observer],
-        line_for: Callable[[OrganizationId, Footprint], Resource | None] = nobody_waits,
+        line_for: Callable[[OrganizationId, Footprint], Resource | None] = no_lock_queue,
     ) -> None:
         self._connection = connection
         self._observers = observers
@@ -92,7 +91,7 @@ class GroupRunner:
         self._entries_lost = 0
 
     def run(self, pendings: Sequence[Pending], wait_for: Resource | None = None) -> GroupResult:
-        """`wait_for` is the line that these commands come from, when they come from one."""
+        """Run a group. `wait_for` is the lock queue that the commands come from, if any."""
         for attempt in range(ATTEMPTS_MAX):
             pendings = self._drop_late(pendings)
             if not pendings:
@@ -125,7 +124,7 @@ class GroupRunner:
     def _attempt(
         self, pendings: Sequence[Pending], verdicts: Verdicts, wait_for: Resource | None
     ) -> None:
-        """Plan with an unlocked look, then one transaction."""
+        """Plan with an unlocked survey, then run one transaction."""
         needs = _needs_of_all(pendings)
         survey = self._connection.survey(needs, is_patient=wait_for is not None)
         plan = GroupPlan(survey)
@@ -135,17 +134,19 @@ class GroupRunner:
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
             pending.is_large = footprint.weight > WEIGHT_IN_MAIN_LANE_MAX
-            line = footprint.awaits or self._line_for(pending.command.organization_id, footprint)
+            lock_queue = footprint.awaits or self._line_for(
+                pending.command.organization_id, footprint
+            )
             is_too_much = weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX
-            if footprint.refusal is None and line is None and not is_too_much:
+            if footprint.refusal is None and lock_queue is None and not is_too_much:
                 weight += footprint.weight
                 planned.append((pending, footprint))
                 continue
             unplanned.append(footprint)
             if footprint.refusal is not None:
                 verdicts.answers.append((pending, Answer(footprint.refusal)))
-            elif line is not None:
-                verdicts.blocked.append((pending, line))
+            elif lock_queue is not None:
+                verdicts.blocked.append((pending, lock_queue))
             else:
                 verdicts.again.append(pending)
         if planned:
@@ -153,23 +154,25 @@ class GroupRunner:
                 ledger = _lock_and_read(group, planned, survey, wait_for)
                 ledger.surveyed_pools = frozenset(pool_id for _, pool_id in needs.lapsed)
                 for footprint in unplanned:
-                    _close_claim(ledger, footprint)
+                    if footprint.claim is not None:
+                        ledger.close_claim(footprint.claim)
                 _decide_all(group, ledger, planned, survey, verdicts)
 
     def _conclude(self, verdicts: Verdicts) -> GroupResult:
-        """The group has committed (or had nothing to write): now, and only now, answer."""
+        """Answer, now that the group has committed or had nothing to write."""
         for pending, answer in verdicts.answers:
             pending.answer(answer)
         if verdicts.transitions or verdicts.seat_transitions:
             for observer in self._observers:
-                self._tell(observer.committed, verdicts.transitions, verdicts.seat_transitions)
+                self._notify(observer.committed, verdicts.transitions, verdicts.seat_transitions)
         for pending, answer in verdicts.answers:
             if isinstance(answer.outcome, Refusal):
-                self._tell_refused(pending.command, answer.outcome)
-        return self._leftovers(verdicts)
+                self._notify_refused(pending.command, answer.outcome)
+        is_done = not (verdicts.blocked or verdicts.again)
+        return GroupResult() if is_done else self._leftovers(verdicts)
 
     def _leftovers(self, verdicts: Verdicts) -> GroupResult:
-        """What waits on, and what runs again; each within its bound."""
+        """The commands that stay blocked or run again; those beyond their limits are refused."""
         result = GroupResult()
         now = time.monotonic()
         for pending, resource in verdicts.blocked:
@@ -193,7 +196,7 @@ class GroupRunner:
         return result
 
     def _drop_late(self, pendings: Sequence[Pending]) -> list[Pending]:
-        """A deadline drops a command only here, before it is decided."""
+        """Refuse commands past their deadline. Only here, before they are decided."""
         now = time.monotonic()
         in_time = []
         for pending in pendings:
@@ -204,25 +207,25 @@ class GroupRunner:
         return in_time
 
     def refuse(self, pending: Pending, refusal: Refusal) -> None:
-        """Give a command up, with the best answer that is known for it."""
+        """Give up on a command, with the best answer known for it."""
         refusal = pending.last_resort or refusal
         pending.refuse(refusal)
-        self._tell_refused(pending.command, refusal)
+        self._notify_refused(pending.command, refusal)
 
     def _give_up(self, pendings: Sequence[Pending]) -> GroupResult:
-        """The store failed: whatever an earlier round has learnt, this may have been committed."""
+        """Answer 503 after a failure of the store. Earlier rounds' refusals may be wrong, because
+        the group may have committed."""
         for pending in pendings:
             pending.last_resort = None
             self.refuse(pending, refusals.service_unavailable())
         return GroupResult()
 
-    def _tell_refused(self, command: Command, refusal: Refusal) -> None:
+    def _notify_refused(self, command: Command, refusal: Refusal) -> None:
         for observer in self._observers:
-            self._tell(observer.refused, command, refusal)
+            self._notify(observer.refused, command, refusal)
 
-    def _tell(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        """An observer that fails costs neither the other observers nor the other tenants of the
-        group anything."""
+    def _notify(self, observe: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call an observer; its failure must not affect other observers or tenants."""
         try:
             observe(*args, **kwargs)
         except Exception:
@@ -241,7 +244,7 @@ class GroupRunner:
     def _halve(
         self, pendings: Sequence[Pending], error: Exception, wait_for: Resource | None
     ) -> GroupResult:
-        """One command breaks the group: find it by halves. Alone, it gets an error and a log."""
+        """Find the command that breaks the group by bisection, then log and answer an error."""
         if len(pendings) == 1:
             log.error(
                 "command_failed",
@@ -288,16 +291,13 @@ def _lock_and_read(
     return ledger
 
 
-def _proposal_to(footprint: Footprint, ledger: Ledger, survey: Survey) -> Proposal | None:
-    """What was found, or not found, in a catalogue that has changed since counts for nothing."""
-    if footprint.proposal is None:
-        return None
-    is_current = all(
+def _is_current(footprint: Footprint, ledger: Ledger, survey: Survey) -> bool:
+    """Whether the catalog is unchanged since the survey."""
+    return all(
         key in survey.sessions and survey.sessions[key].version == ledger.sessions[key].version
         for _, organization_id, name in footprint.required_of(ResourceKind.SESSION)
         if (key := (organization_id, SessionId(name))) in ledger.sessions
     )
-    return footprint.proposal if is_current else None
 
 
 def _decide_all(
@@ -307,15 +307,19 @@ def _decide_all(
     survey: Survey,
     verdicts: Verdicts,
 ) -> None:
-    """Decide one after the other, write, commit."""
+    """Decide the commands one by one, then write and commit."""
     for pending, footprint in planned:
         missed = footprint.required & ledger.skipped if ledger.skipped else None
         if missed:
             verdicts.blocked.append((pending, min(missed)))
         else:
-            ledger.proposal = _proposal_to(footprint, ledger, survey)
+            proposal = footprint.proposal
+            if proposal is not None and not _is_current(footprint, ledger, survey):
+                proposal = None
+            ledger.proposal = proposal
             decide_one(ledger, pending, verdicts, is_survey_useful=bool(footprint.optional))
-        _close_claim(ledger, footprint)
+        if footprint.claim is not None:
+            ledger.close_claim(footprint.claim)
     is_dirty = any(waitlist.is_dirty() for waitlist in ledger.waitlists.values())
     if verdicts.transitions or verdicts.seat_transitions or verdicts.recorded or is_dirty:
         group.write_and_commit(
@@ -328,11 +332,6 @@ def _decide_all(
                 verdicts.orders,
             )
         )
-
-
-def _close_claim(ledger: Ledger, footprint: Footprint) -> None:
-    if footprint.claim is not None:
-        ledger.close_claim(footprint.claim)
 
 
 def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
@@ -348,8 +347,8 @@ def _needs_of_all(pendings: Sequence[Pending]) -> Needs:
 
 
 def _drop_repeats(pendings: Sequence[Pending]) -> list[Pending]:
-    """Of several requests with one key that wait in the same line, the first waits on; the others
-    are told after a while that it is still in flight."""
+    """Of several blocked requests with the same key, keep the first; refuse the others after a
+    while, because the first is still in progress."""
     now = time.monotonic()
     first_of: dict[UUID, Pending] = {}
     waiting = []

@@ -1,4 +1,4 @@
-"""A command on its way through the engine."""
+"""A submitted command and its state in the engine."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from holdfast.ports.engine import Answer, Render
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """`deadline` is on the monotonic clock of this process; the hold's times never are."""
+    """`deadline` is on this process's monotonic clock, unlike the times of holds."""
 
     command: Command
     render: Render | None
@@ -24,13 +24,14 @@ class Pending:
     rounds: int = 0
     fruitless_rounds: int = 0
     overtaken_rounds: int = 0
-    last_resort: Refusal | None = None  # what to answer instead of 503
-    learnt: NeedsMore = NOTHING_MORE  # what earlier rounds found to be missing
-    is_large: bool = False  # too much for the main lane
-    same_key_since: float | None = None  # since when another request with its key is in the way
+    last_resort: Refusal | None = None  # the answer instead of 503
+    learnt: NeedsMore = NOTHING_MORE  # found missing by earlier rounds
+    is_large: bool = False  # too large for the main lane
+    same_key_since: float | None = None  # when another request with its key first blocked it
 
     def answer(self, answer: Answer) -> None:
-        """The first answer stands. Leaving comes first, so that who reads the answer finds room."""
+        """Set the answer unless there is one. It leaves the queue first, to make room for the
+        caller's next request."""
         if self.future.done():
             return
         self.leave(self)

@@ -1,4 +1,4 @@
-"""Deciding one command of a group, and keeping what came of it until the group has committed."""
+"""Decides one command of a group, and keeps the results until the group has committed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Verdicts:
-    """What was decided in this attempt. It counts only once the group has committed."""
+    """The decisions of one attempt. They count only once the group has committed."""
 
     answers: list[tuple[Pending, Answer]] = field(default_factory=list)
     again: list[Pending] = field(default_factory=list)
@@ -55,8 +55,8 @@ class Verdicts:
 def decide_one(
     ledger: Ledger, pending: Pending, verdicts: Verdicts, *, is_survey_useful: bool
 ) -> None:
-    """Decide on the ledger as the earlier commands of the group have left it. The decision is
-    applied only when it is complete, so an error here costs this one command."""
+    """Decide a command on the ledger as earlier commands left it. Only complete decisions are
+    applied, so an error fails just this command."""
     try:
         replay = _replay(ledger, pending)
         if replay is not None:
@@ -64,7 +64,7 @@ def decide_one(
             return
         decision = pending.command.decide(ledger)
         body = None
-        # An order that was made before is read by whoever answers.
+        # An order made earlier is read by the caller that renders the answer.
         if pending.render is not None and not isinstance(
             decision.outcome, NeedsMore | AlreadyConverted
         ):
@@ -81,9 +81,11 @@ def decide_one(
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
     verdicts.keep(decision)
-    promoted = _settled(ledger, pending.command, decision)
-    verdicts.transitions += promoted
-    outcome = _after_promotions(ledger, pending.command, decision.outcome, promoted)
+    outcome, promoted = decision.outcome, list[Transition]()
+    if ledger.waitlists:
+        promoted = _settled(ledger, pending.command, decision)
+        verdicts.transitions += promoted
+        outcome = _after_promotions(ledger, pending.command, outcome, promoted)
     if isinstance(outcome, NeedsMore):
         has_moved = bool(decision.transitions or promoted) or is_survey_useful
         _learn(pending, outcome, has_moved)
@@ -92,14 +94,13 @@ def decide_one(
     if outcome is not decision.outcome and pending.render is not None:
         body = pending.render(outcome)
     verdicts.answers.append((pending, Answer(outcome, body)))
-    _record(ledger, pending, outcome, body, verdicts)
+    if pending.command.idempotency is not None:
+        _record(ledger, pending.command.idempotency, outcome, body, verdicts)
 
 
 def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Transition]:
-    """What it has freed goes to those who wait, before the next command is decided. An error here
-    costs the attempt: the ledger may be half changed."""
-    if not ledger.waitlists:
-        return []
+    """Give freed places to the waitlist before the next command is decided. An error here fails the
+    attempt, because the ledger may be half changed."""
     promoted = command.promotes
     sessions = {each.after.session_key for each in decision.transitions if each.frees_places}
     sessions |= {
@@ -119,7 +120,8 @@ def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Trans
 def _after_promotions(
     ledger: Ledger, command: Command, outcome: Outcome | NeedsMore, settled: Sequence[Transition]
 ) -> Outcome | NeedsMore:
-    """Who waited may have been promoted at once. The promoter goes on until nothing is missing."""
+    """The outcome after promotions: a waiting hold may have been promoted at once, and the promoter
+    continues until no lock is missing."""
     if isinstance(outcome, Waiting):
         hold = ledger.holds[outcome.hold.key]
         return CartChanged(hold, outcome.at) if hold.occupies_places() else outcome
@@ -142,12 +144,9 @@ def _missing(waitlist: Waitlist) -> NeedsMore | None:
 
 
 def _record(
-    ledger: Ledger, pending: Pending, outcome: Outcome, body: bytes | None, verdicts: Verdicts
+    ledger: Ledger, key: IdempotencyKey, outcome: Outcome, body: bytes | None, verdicts: Verdicts
 ) -> None:
-    """Keep the answer for those who ask again, or the receipt of a message that had its effect."""
-    key = pending.command.idempotency
-    if key is None:
-        return
+    """Record the answer for repeated requests, or the receipt of a processed message."""
     is_refusal = isinstance(outcome, Refusal)
     if key.receipt is not None:
         if not is_refusal:
@@ -162,8 +161,8 @@ def _record(
 
 
 def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
-    """A round that brought nothing counts against the command. One that made room or learnt
-    something does not. Being overtaken counts, less, where there is something else to answer."""
+    """Count rounds without progress against the command. Rounds that made room or learnt something
+    don't count; being overtaken counts, with a higher limit, if there is another answer."""
     learnt = pending.learnt.and_(needs)
     if needs.was_overtaken:
         pending.overtaken_rounds += needs.otherwise is not None

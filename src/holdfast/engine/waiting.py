@@ -1,18 +1,18 @@
-"""The room for commands whose rows somebody else has locked, and for large ones.
+"""The waiting room for commands blocked by locks, and for large commands.
 
-One line per locked resource, each served by at most one patient lane at a time. Whoever comes
-later for a resource that has a line goes to its end, so arrival order is kept; whoever needs other
-resources goes straight on in the main lane. Nobody waits behind a stranger's lock.
+Each locked resource has a lock queue, served by at most one patient lane at a time. Later commands
+for that resource join its end, so arrival order is kept. Commands that need other resources stay in
+the main lane.
 
-A line whose resource did not come free in its turn is served after those that were never tried,
-and one lane is always kept for the latter: however many strangers sit on their locks, a line that
-only needs a moment gets it.
+A lock queue whose resource stayed locked during its turn is served after those never tried, and one
+lane is always reserved for the latter. However many locks stay taken, a lock queue that needs only
+a moment gets it.
 
-A large command would keep everybody in the main lane waiting. Each organization has a line for
-them. One large command runs at a time, alone, whichever line it is in: several would leave little
-of the interpreter to the main lane. Small commands behind one that waits for its turn pass it.
+A large command would delay everybody in the main lane, so each organization has a queue for them.
+Only one large command runs at a time, alone: several would leave little of the interpreter to the
+main lane. Small commands overtake large ones that wait for their turn.
 
-Buyers do not wait long for a seat that somebody has locked: there are others to choose.
+Buyers wait only briefly for a locked seat, because they can choose another.
 """
 
 import threading
@@ -35,72 +35,72 @@ class WaitingRoom:
         self._tried_served_max = max(1, lanes - 1)
         self._tried: set[Resource] = set()
         self._changed = threading.Condition()
-        self._lines: dict[Resource, deque[Pending]] = {}
+        self._queues: dict[Resource, deque[Pending]] = {}
         self._served: set[Resource] = set()
         self._not_before: dict[Resource, float] = {}
-        # Since when nobody of a line got what it is about. A long line that moves is no reason to
-        # give up.
+        # Since when a lock queue has made no progress: a long one that moves is not given up.
         self._stuck_since: dict[Resource, float] = {}
-        self._large_served: Resource | None = None  # the line whose large command runs
+        self._large_served: Resource | None = None  # the queue whose large command runs
         self._is_closed = False
 
     def line_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
-        """The line that a command with this footprint has to join, if there is one."""
+        """The lock queue that a command with this footprint has to join, if any."""
         if footprint.weight > WEIGHT_IN_MAIN_LANE_MAX:
             return Resource(ResourceKind.LARGE, organization_id, _NO_NAME)
-        if not self._lines:
+        if not self._queues:
             return None
         with self._changed:
-            return min(footprint.required & self._lines.keys(), default=None)
+            return min(footprint.required & self._queues.keys(), default=None)
 
     def join(self, blocked: Iterable[tuple[Pending, Resource]]) -> None:
         with self._changed:
             for pending, resource in blocked:
-                self._line_of(resource).append(pending)
+                self._queue_of(resource).append(pending)
             self._changed.notify_all()
 
     def take(self, count_max: int) -> tuple[Resource, list[Pending]] | None:
-        """A line that nobody serves and its first commands; blocks. None: closed and done."""
+        """Take the first commands of a lock queue that no lane serves; blocks. None only when
+        closed and done."""
         with self._changed:
             while True:
-                resource = self._next_line()
+                resource = self._next_queue()
                 if resource is not None:
                     self._served.add(resource)
                     return resource, self._take_from(resource, count_max)
-                if self._is_closed and not self._lines:
+                if self._is_closed and not self._queues:
                     return None
                 self._changed.wait(POLL_SECONDS if self._not_before else None)
 
     def _take_from(self, resource: Resource, count_max: int) -> list[Pending]:
-        line = self._lines[resource]
-        if self._large_served is None and line[0].is_large:
+        queue = self._queues[resource]
+        if self._large_served is None and queue[0].is_large:
             self._large_served = resource
-            return [line.popleft()]
+            return [queue.popleft()]
         passed: list[Pending] = []
         if self._large_served is not None:
-            while line[0].is_large:
-                passed.append(line.popleft())
+            while queue[0].is_large:
+                passed.append(queue.popleft())
         taken: list[Pending] = []
-        while line and not line[0].is_large and len(taken) < count_max:
-            taken.append(line.popleft())
-        line.extendleft(reversed(passed))
+        while queue and not queue[0].is_large and len(taken) < count_max:
+            taken.append(queue.popleft())
+        queue.extendleft(reversed(passed))
         return taken
 
-    def _next_line(self) -> Resource | None:
-        """Large commands take turns whether they were tried or not: there is only one turn at a
-        time, and a new one could always come first."""
+    def _next_queue(self) -> Resource | None:
+        """The lock queue to serve next. Large commands take turns whether tried or not: only one
+        runs at a time, so new ones could always come first."""
         now = time.monotonic()
         due = [
             resource
-            for resource, line in self._lines.items()
-            if line
+            for resource, queue in self._queues.items()
+            if queue
             and resource not in self._served
             and self._not_before.get(resource, 0.0) <= now
-            and (self._large_served is None or not all(each.is_large for each in line))
+            and (self._large_served is None or not all(each.is_large for each in queue))
         ]
         has_room = len(self._served & self._tried) < self._tried_served_max
         for resource in due:
-            is_large = self._large_served is None and self._lines[resource][0].is_large
+            is_large = self._large_served is None and self._queues[resource][0].is_large
             if resource not in self._tried or (is_large and has_room):
                 return resource
         return due[0] if due and has_room else None
@@ -108,9 +108,9 @@ class WaitingRoom:
     def put_back(
         self, resource: Resource, blocked: Blocked, again: Sequence[Pending] = ()
     ) -> Blocked:
-        """The turn of this line is over; what could not be decided waits on, in its order. Those
-        who only need another round got the lock. Returns those, of any line, that have waited long
-        enough for a seat."""
+        """End the turn of a lock queue and return its undecided commands to it, in order. Commands
+        in `again` did get the lock. Returns commands of any queue that waited too long for a
+        seat."""
         leftovers = [*((pending, resource) for pending in again), *blocked]
         with self._changed:
             self._served.discard(resource)
@@ -118,47 +118,48 @@ class WaitingRoom:
                 self._large_served = None
             self._not_before.pop(resource, None)
             for pending, blocked_on in reversed(leftovers):
-                self._line_of(blocked_on).appendleft(pending)
+                self._queue_of(blocked_on).appendleft(pending)
                 if not blocked_on.kind.is_row:
                     self._not_before[blocked_on] = time.monotonic() + POLL_SECONDS
-            line = self._lines.pop(resource, None)
+            queue = self._queues.pop(resource, None)
             if any(blocked_on == resource for _, blocked_on in blocked):
                 self._tried.add(resource)
             else:
                 self._tried.discard(resource)
                 self._stuck_since[resource] = time.monotonic()
-            if line:
-                # To the end of the round. An empty line is gone: newcomers take the main lane.
-                self._lines[resource] = line
+            if queue:
+                # To the end of the round. Empty queues are removed: newcomers use the main lane.
+                self._queues[resource] = queue
             else:
                 self._stuck_since.pop(resource, None)
             overdue = self._take_overdue()
             self._changed.notify_all()
             return overdue
 
-    def _line_of(self, resource: Resource) -> deque[Pending]:
-        if resource not in self._lines:
-            self._lines[resource] = deque()
+    def _queue_of(self, resource: Resource) -> deque[Pending]:
+        if resource not in self._queues:
+            self._queues[resource] = deque()
             self._stuck_since[resource] = time.monotonic()
-        return self._lines[resource]
+        return self._queues[resource]
 
     def _take_overdue(self) -> Blocked:
-        """Those who can choose another seat. What is being served is looked at after its turn."""
+        """Remove commands that waited too long for a seat and can choose another, except in queues
+        being served, which are checked after their turn."""
         limit = time.monotonic() - SEAT_WAIT_SECONDS
         stuck = [
             resource
-            for resource in self._lines
+            for resource in self._queues
             if resource.kind is ResourceKind.SEAT
             and self._stuck_since[resource] <= limit
             and resource not in self._served
         ]
         overdue: Blocked = []
         for seat in stuck:
-            line = self._lines.pop(seat)
-            overdue += [(pending, seat) for pending in line if pending.command.can_choose_seats]
-            rest = deque(pending for pending in line if not pending.command.can_choose_seats)
+            queue = self._queues.pop(seat)
+            overdue += [(pending, seat) for pending in queue if pending.command.can_choose_seats]
+            rest = deque(pending for pending in queue if not pending.command.can_choose_seats)
             if rest:
-                self._lines[seat] = rest
+                self._queues[seat] = rest
             else:
                 del self._stuck_since[seat]
                 self._tried.discard(seat)
@@ -171,7 +172,7 @@ class WaitingRoom:
 
     def empty(self) -> list[Pending]:
         with self._changed:
-            rest = [pending for line in self._lines.values() for pending in line]
-            self._lines.clear()
+            rest = [pending for queue in self._queues.values() for pending in queue]
+            self._queues.clear()
             self._changed.notify_all()
             return rest

@@ -1,1 +1,1 @@
-"""What Holdfast needs of the world, as Protocols; and what its services need of the engine."""
+"""The Protocols that adapters implement, and the engine's interface to the services."""

@@ -1,7 +1,7 @@
-"""Who may call."""
+"""Callers, their scopes and API keys."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from holdfast.domain.ids import ApiKeyId, OrganizationId
 class Scope(StrEnum):
     HOLDS_READ = "holds:read"
     HOLDS_WRITE = "holds:write"
-    HOLDS_OPERATE = "holds:operate"  # beyond what the policy allows a holder
+    HOLDS_OPERATE = "holds:operate"  # beyond the policy's limits for holders
     ORDERS_READ = "orders:read"
     FACTS_READ = "facts:read"
     AUDIT_READ = "audit:read"
@@ -24,21 +24,18 @@ ALL_SCOPES = tuple(Scope)
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller, as its credential says. The organization is never taken from anywhere else."""
+    """The caller, from its credential, which is the only source of the organization."""
 
     organization_id: OrganizationId
     key_id: ApiKeyId
     scopes: frozenset[str]
+    actor: str = field(init=False)
 
-    @property
-    def actor(self) -> str:
-        return f"key:{self.key_id}"
-
-    def may(self, scope: Scope) -> bool:
-        return scope in self.scopes
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "actor", f"key:{self.key_id}")
 
 
 class KeyDirectory(Protocol):
     def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
-        """The principals of those keys that exist and are not revoked. May raise a StoreError."""
+        """The principals of the keys that exist and are not revoked. May raise StoreError."""
         ...

@@ -1,4 +1,4 @@
-"""Reading and changing what is for sale. Changes are rare; they lock the session exclusively."""
+"""Reads and changes the catalog. Changes are rare; they lock the session exclusively."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ CatalogueOutcome = Event | Session | PoolState | TicketType | Block | ImportedSe
 
 @dataclass(frozen=True, slots=True)
 class CatalogueAnswer:
-    """`body` is the rendered answer, recorded for the idempotency key; a replay has no outcome."""
+    """`body` is the rendered answer, stored for the idempotency key. A replay has no outcome."""
 
     outcome: CatalogueOutcome | None
     body: bytes | None = None
@@ -39,8 +39,8 @@ class CatalogueAnswer:
 
 
 class CatalogueStore(Protocol):
-    """Every call may raise StoreUnavailable (or its kin from ports.store); it blocks, so it is not
-    to be called on an event loop."""
+    """Every call may raise StoreUnavailable or another StoreError. It blocks, so don't call it on
+    an event loop."""
 
     def apply(
         self,
@@ -87,7 +87,7 @@ class CatalogueStore(Protocol):
 
 
 class OrganizationStore(Protocol):
-    """For the operator's command line: it makes tenants, so it works as the owner of the tables."""
+    """For the operator's CLI: it creates tenants, so it connects as the owner of the tables."""
 
     def create(
         self, organization_id: OrganizationId, name: str, keys: Sequence["NewKey"]
@@ -96,7 +96,7 @@ class OrganizationStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A secret key as it is stored: its hash, never itself."""
+    """A secret key as stored: only its hash."""
 
     name: str
     prefix: str

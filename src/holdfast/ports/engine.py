@@ -1,4 +1,4 @@
-"""What services need of the engine: hand in a command, get a future."""
+"""The engine's interface for services: submit a command, get a future."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -13,7 +13,7 @@ from holdfast.domain.refusal_codes import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a command. `body` is what was rendered for an idempotency key: now, or, when
+    """The answer to a command. `body` is rendered for an idempotency key: now or, with
     `is_replay`, the first time."""
 
     outcome: Outcome | None
@@ -21,13 +21,13 @@ class Answer:
     is_replay: bool = False
 
 
-# Turns an outcome into the bytes that a repeated request gets again.
+# Renders an outcome as the bytes that a repeated request gets, too.
 Render = Callable[[Outcome], bytes]
 
 
 class Observer(Protocol):
-    """Hears from the engine what came of a group, after everyone was answered. The engine may have
-    several. They run on its thread, so they must be quick and must not block."""
+    """Receives the results of a group after its commands were answered. Observers run on the
+    engine's thread, so they must be quick and must not block."""
 
     def committed(
         self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
@@ -38,6 +38,6 @@ class Observer(Protocol):
 
 class Submit(Protocol):
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
-        """Never raises and never blocks. The future always gets an answer; an expected "no" is a
-        Refusal in it. `render` is needed where the command carries an idempotency key."""
+        """Submit a command; never raises or blocks. The future always gets an answer, which may be
+        a Refusal. `render` is required if the command has an idempotency key."""
         ...

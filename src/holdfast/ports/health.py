@@ -1,10 +1,10 @@
-"""Whether what we stand on is there."""
+"""Health checks of dependencies."""
 
 from typing import Protocol
 
 
 class Dependency(Protocol):
-    """`is_required`: without it Holdfast is not ready; with a mere hint missing, it is."""
+    """Something Holdfast depends on. It is not ready without the required ones."""
 
     @property
     def name(self) -> str: ...
@@ -13,5 +13,5 @@ class Dependency(Protocol):
     def is_required(self) -> bool: ...
 
     def problem(self) -> str | None:
-        """One short sentence without secrets or host names, or None when all is well. Bounded."""
+        """A short sentence without secrets or host names; None if all is well. Bounded in time."""
         ...

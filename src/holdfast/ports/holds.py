@@ -1,4 +1,4 @@
-"""Reading holds. What is shown carries the moment of the database's clock at which it was true."""
+"""Reads holds. `at` is the database's time at which a result was true."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
@@ -23,8 +23,8 @@ class SeenHold:
 
 @dataclass(frozen=True, slots=True)
 class SeenPlace:
-    """A place in a line: the first has position 1, out of all who wait for any of the same. About
-    how long it takes from here, if that can be told."""
+    """A place on the waitlist. `position` counts from 1 among all `waiting` for any of the same;
+    `estimate_seconds` is the estimated wait, if known."""
 
     position: int
     waiting: int
@@ -33,13 +33,13 @@ class SeenPlace:
     at: datetime
 
 
-# Fewer, or a burst, say nothing about how fast a line goes.
+# Fewer promotions, or a burst, say nothing about the speed of a queue.
 SERVED_MIN = 3
 OPEN_SECONDS_MIN = 60.0
 
 
 def estimated_seconds(position: int, served: int, open_seconds: float) -> int | None:
-    """As fast as the line went since it opened."""
+    """The estimated wait at the queue's average speed since it opened."""
     if served < SERVED_MIN or open_seconds < OPEN_SECONDS_MIN:
         return None
     return ceil(position * open_seconds / served)
@@ -47,8 +47,7 @@ def estimated_seconds(position: int, served: int, open_seconds: float) -> int | 
 
 @dataclass(frozen=True, slots=True)
 class HoldFilter:
-    """A lapsed hold counts as expired here too; `is_lapsed` finds those that only the clock has
-    ended so far."""
+    """Lapsed holds count as expired; `is_lapsed` finds those not yet recorded as expired."""
 
     session_id: SessionId | None = None
     status: HoldStatus | None = None
@@ -60,14 +59,14 @@ class HoldFilter:
 
 class HoldOrder(StrEnum):
     NEWEST = "newest"
-    EXPIRY = "expiry"  # what ends next comes first; holds that have ended are left out
+    EXPIRY = "expiry"  # next to expire first, without ended holds
 
 
 @dataclass(frozen=True, slots=True)
 class HoldStatistics:
-    """`active` holds are live, some of them `expiring_soon`; they have `tickets` among them, of
-    which `seats` are assigned seats. The end of `lapsed` ones is yet to be written down. Parties on
-    the waitlist have no places: `waiting` are live, `lapsed_waiting` ran out of time."""
+    """`active` holds have `tickets`, of which `seats` are assigned seats; `expiring_soon` counts
+    some of them. `lapsed` holds are not yet recorded as expired. Parties on the waitlist have no
+    places: `waiting` ones are live, `lapsed_waiting` ones ran out of time."""
 
     active: int
     lapsed: int
@@ -81,8 +80,8 @@ class HoldStatistics:
 
 @dataclass(frozen=True, slots=True)
 class DueHold:
-    """Its end is to be written down, or else its holder is to be warned. `quantity` is what the end
-    frees: 0 for a party on the waitlist."""
+    """A hold to expire if it has lapsed, or else to warn. `quantity` is what expiry frees: 0 for a
+    party on the waitlist."""
 
     organization_id: OrganizationId
     session_id: SessionId
@@ -99,7 +98,7 @@ RECENT_HOLDS_MAX = 200
 
 
 class HoldReader(Protocol):
-    """Every call may raise StoreUnavailable; it blocks."""
+    """Every call blocks and may raise StoreUnavailable."""
 
     def hold(self, organization_id: OrganizationId, hold_id: HoldId) -> SeenHold | None: ...
 
@@ -114,7 +113,7 @@ class HoldReader(Protocol):
     def live_holds(
         self, organization_id: OrganizationId, event_id: EventId, holder: Holder
     ) -> tuple[Hold, ...]:
-        """Of a person, oldest first."""
+        """A person's live holds, oldest first."""
         ...
 
     def recent_holds(
@@ -124,8 +123,8 @@ class HoldReader(Protocol):
         holder: Holder,
         since: datetime | None,
     ) -> tuple[SeenHold, ...]:
-        """Of a person, whatever became of them: those whose time was not up at `since`, or a day
-        ago. The newest first, RECENT_HOLDS_MAX at most."""
+        """A person's holds in any state whose time was not up at `since`, or a day ago without it.
+        Newest first, at most RECENT_HOLDS_MAX."""
         ...
 
     def cart_hold(self, organization_id: OrganizationId, cart: str) -> SeenHold | None:
@@ -133,13 +132,13 @@ class HoldReader(Protocol):
         ...
 
     def live_holds_of_cart(self, organization_id: OrganizationId, cart: str) -> tuple[Hold, ...]:
-        """Whatever carries the name of the cart and could be paid for, oldest first."""
+        """All holds with the cart's name that can be paid for, oldest first."""
         ...
 
     def waiting_position(
         self, organization_id: OrganizationId, hold_id: HoldId
     ) -> SeenPlace | None:
-        """None when it does not wait."""
+        """The place on the waitlist; None if the hold is not waiting."""
         ...
 
     def statistics(
@@ -148,61 +147,62 @@ class HoldReader(Protocol):
 
 
 class Housekeeping(Protocol):
-    """What the reaper and the promoter ask, over all organizations."""
+    """Queries of the reaper and the promoter, across all organizations."""
 
     def due_holds(self, limit: int, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
-        """Oldest first, found without a lock; none of the sessions that are skipped."""
+        """Due holds, oldest first, read without locks; `skipped` sessions are left out."""
         ...
 
     def reaping(self) -> AbstractContextManager[bool]:
-        """Whether it is this reaper's turn. Several do no harm, but one at a time is enough."""
+        """Whether it is this reaper's turn. Several are harmless, but one at a time is enough."""
         ...
 
     def seconds_until_due(self) -> float | None:
-        """Until the next hold is due, by the database's clock; None when there is none."""
+        """Seconds until the next hold is due, by the database's clock; None if there is none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PromoterTurn:
-    """How far the look at all waitlists has got (None: it starts), and whether it is to go on."""
+    """The progress of the sweep over all waitlists (None: at its start), and whether to
+    continue."""
 
     swept_to: SessionKey | None
     is_sweep_due: bool
 
 
-# A promoter that is gone is followed by another after this long.
+# Another promoter takes over from a dead one after this long.
 PROMOTER_LEASE_SECONDS = 5.0
 
 
 class LineKeeping(Protocol):
-    """What the promoter asks, over all organizations."""
+    """Queries of the promoter, across all organizations."""
 
     def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:
-        """None while the lease is another promoter's. Asking renews it."""
+        """Take or renew the lease; None while another promoter has it."""
         ...
 
     def swept(self, promoter: UUID, swept_to: SessionKey | None, pause_seconds: float) -> None:
-        """Remember where the look at all waitlists goes on, and when; by whoever has the lease."""
+        """Store where the sweep continues, and when; only the promoter with the lease can."""
         ...
 
     def unsettled_sessions(self, limit: int) -> tuple[SessionKey, ...]:
-        """Where somebody's turn may have come."""
+        """Sessions where a party may be due for promotion."""
         ...
 
     def waiting_sessions(self, after: SessionKey | None, limit: int) -> tuple[SessionKey, ...]:
-        """Where anybody waits, in the order of their keys."""
+        """Sessions with a waitlist that is not empty, ordered by key."""
         ...
 
 
 class Pruning(Protocol):
-    """What the pruner asks, over all organizations: delete what is older than that, up to a limit;
-    says how many were deleted."""
+    """Queries of the pruner, across all organizations. Each deletes rows older than `kept_seconds`,
+    up to `limit`, and returns how many."""
 
     def prune_answers(self, kept_seconds: int, limit: int) -> int: ...
 
     def prune_facts(self, partition: int, kept_seconds: int, limit: int) -> int:
-        """Only those that were relayed, or that no relay has ever asked for."""
+        """Delete only facts that were relayed, or that no relay has ever asked for."""
         ...
 
     def prune_receipts(self, kept_seconds: int, limit: int) -> int: ...

@@ -1,4 +1,4 @@
-"""Reading checkouts and orders."""
+"""Reads checkouts and orders."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ TICKETS_PER_PAGE_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SeenCheckout:
-    """A checkout and its holds as they are at the moment `at`. `order_id` once it is complete."""
+    """A checkout and its holds at the time `at`. `order_id` is set once it is complete."""
 
     checkout: Checkout
     holds: tuple[Hold, ...]
@@ -24,7 +24,7 @@ class SeenCheckout:
 
 
 class OrderReader(Protocol):
-    """Every call may raise StoreUnavailable; it blocks."""
+    """Every call blocks and may raise StoreUnavailable."""
 
     def checkout(
         self, organization_id: OrganizationId, checkout_id: CheckoutId
@@ -39,6 +39,6 @@ class OrderReader(Protocol):
         hold_id: HoldId | None = None,
         payment_reference: str | None = None,
     ) -> Page[Order]:
-        """Newest first. A page ends before the order that brings it above TICKETS_PER_PAGE_MAX,
-        but has one order at least."""
+        """Orders, newest first. A page ends before the order that would exceed
+        TICKETS_PER_PAGE_MAX, but has at least one order."""
         ...

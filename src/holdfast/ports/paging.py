@@ -1,4 +1,4 @@
-"""Pages by cursor, stable while rows are added."""
+"""Cursor-based pages, stable while rows are added."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +12,7 @@ T = TypeVar("T")
 
 
 class Cursor(NamedTuple):
-    """The last row that the caller has seen: the time that the list is in the order of, and which
-    of those with the same time."""
+    """The last row the caller has seen: its time in the sort order, and its id to break ties."""
 
     at: datetime
     id: UUID
@@ -30,7 +29,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """`next` is set when there is more."""
+    """`next` is set if there is more."""
 
     items: tuple[T, ...]
     next: Cursor | None

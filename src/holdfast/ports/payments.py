@@ -1,4 +1,4 @@
-"""Payments stay outside: somebody else takes the money. What we ask is whether it was taken."""
+"""Payment checks. Somebody else takes the money; Holdfast only asks whether it was paid."""
 
 from typing import Protocol
 from uuid import UUID
@@ -9,24 +9,23 @@ from holdfast.domain.values import Money
 class PaymentProvider(Protocol):
     @property
     def is_single_use(self) -> bool:
-        """Whether a payment pays for one order only. Otherwise whoever took it may pay for several,
-        one by one, and minds the sum."""
+        """Whether a payment pays for only one order. Otherwise it may pay for several, and the
+        payment's taker watches the total."""
         ...
 
     def problem(self, reference: str | None, total: Money) -> str | None:
-        """Why a payment with this reference does not pay for this much, in words for the buyer;
-        None when it does. It may block, within a bound of its own; it may raise
-        PaymentUnavailable."""
+        """Why this payment does not cover the total, in words for the buyer; None if it does.
+        Blocks for a bounded time; may raise PaymentUnavailable."""
         ...
 
 
 class PaymentUnavailable(Exception):
-    """Nobody knows whether it was paid. Nothing was changed; asking again may help."""
+    """The payment could not be checked. Nothing was changed; a retry may help."""
 
 
 class DemoTill(Protocol):
-    """Takes no money, only says that it did: for trying things out."""
+    """Pretends to take money, for demos."""
 
     def take(self, amount: Money, card: str | None, nonce: UUID) -> str | None:
-        """The reference of the payment, the same for the same nonce; None: the card is declined."""
+        """The payment's reference, the same for the same nonce; None if the card is declined."""
         ...

@@ -1,4 +1,4 @@
-"""Reading seats. What is shown carries the moment of the database's clock at which it was true."""
+"""Reads seats. `at` is the database's time at which a result was true."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, SeatId, SessionId
 from holdfast.domain.seats.seat import Seat, SeatStatus
 
-# Beyond so many the whole map is shorter, and is written once for all who ask.
+# Beyond this the whole map is shorter, and is rendered once for everybody.
 CHANGES_MAX = 2_000
 
 
@@ -24,8 +24,8 @@ class SeenSeat:
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """A row from left to right, one entry per seat. `statuses` has one letter for each: a, h, s or
-    b. `held_until`, and the places with something special, go by index."""
+    """A row from left to right, one entry per seat. `statuses` has one letter per seat: a, h, s or
+    b. `held_until` and the special places refer to seats by index."""
 
     name: str
     seat_ids: Sequence[str]
@@ -49,8 +49,8 @@ class MapBlock:
 
 @dataclass(frozen=True, slots=True)
 class SessionMap:
-    """All seats of a session. Whoever asks for the changes since `version` misses none.
-    `blocks_digest` stands for what it says of the blocks themselves."""
+    """All seats of a session. The changes since `version` are complete. `blocks_digest` is a digest
+    of the blocks' own data."""
 
     session_id: SessionId
     version: int
@@ -59,14 +59,14 @@ class SessionMap:
 
     @property
     def next_lapse(self) -> float:
-        """When the first of its held seats becomes available, in seconds since 1970."""
+        """When the next held seat becomes available, in seconds since 1970."""
         rows = (row for block in self.blocks for row in block.rows if row.held_until)
         return min((min(row.held_until.values()) for row in rows), default=inf)
 
 
 class MapState(NamedTuple):
-    """What a map depends on, without the map. `at` is in seconds since 1970. A map that was read
-    while a change was on its way has a lower version than any state from then on."""
+    """The state that a map depends on, without the map. `at` is in seconds since 1970. A map read
+    during a change has a lower version than any later state."""
 
     version: int
     blocks_digest: int
@@ -82,8 +82,8 @@ class ChangedSeat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeatChanges:
-    """The seats that have changed since a version; one that was known already may be among them.
-    Where there are `too_many`, none is named."""
+    """The seats changed since a version, perhaps including known changes. With `too_many`, none are
+    listed."""
 
     session_id: SessionId
     version: int
@@ -93,7 +93,7 @@ class SeatChanges:
 
 @dataclass(frozen=True, slots=True)
 class SeatCounts:
-    """Seats whose hold has lapsed are available."""
+    """Seat counts. Seats whose hold has lapsed are available."""
 
     available: int = 0
     held: int = 0
@@ -123,7 +123,7 @@ class BlockOccupancy:
 
 @dataclass(frozen=True, slots=True)
 class SessionOccupancy:
-    """`pools` are those of its ticket types; the capacity of a block is told with the block."""
+    """`pools` are those of the ticket types; a block's capacity is in the block."""
 
     id: SessionId
     name: str
@@ -153,12 +153,12 @@ class EventOccupancy:
 
 
 class SeatReader(Protocol):
-    """Every call may raise StoreUnavailable; it blocks. None: there is no such thing here."""
+    """Every call blocks and may raise StoreUnavailable. None means not found."""
 
     def seat(
         self, organization_id: OrganizationId, event_id: EventId, seat_id: SeatId
     ) -> SeenSeat | None:
-        """A seat of one of the sessions of this event."""
+        """A seat in one of the event's sessions."""
         ...
 
     def has_event(self, organization_id: OrganizationId, event_id: EventId) -> bool: ...
@@ -174,7 +174,7 @@ class SeatReader(Protocol):
     def seat_changes(
         self, organization_id: OrganizationId, session_id: SessionId, since: int
     ) -> SeatChanges | None:
-        """At most CHANGES_MAX of them."""
+        """The changes since a version, at most CHANGES_MAX."""
         ...
 
     def occupancy(

@@ -1,4 +1,4 @@
-"""How a sale goes: what became of the holds of the last hours."""
+"""Sales statistics: the results of the last hours' holds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from holdfast.domain.ids import OrganizationId, SessionId
 
 @dataclass(frozen=True, slots=True)
 class SaleStatistics:
-    """Of the holds that were made from `since` to `at`; the first of them had its places at
-    `first_at`. A lapsed one counts as expired. A place in a line is no hold until it is promoted.
+    """Statistics of the holds created from `since` to `at`; the first got its places at `first_at`.
+    Lapsed holds count as expired. A place on the waitlist counts as a hold once it is promoted.
 
-    renewed       carts that came back after their hold had expired
+    renewed       carts renewed after their hold had expired
     changed       carts whose hold was changed at least once
-    promoted      got their places after they had waited for them
-    left_line     waited, and left or ran out of time before their turn came
-    at_checkout   their holder went to pay, or has paid
-    abandoned     of those, what ended without an order
+    promoted      holds promoted from the waitlist
+    left_line     parties that left the waitlist or expired before their turn
+    at_checkout   holds whose holder started a checkout or has paid
+    abandoned     of those, the holds that ended without an order
 
-    Only `waiting` is about this moment, whenever those who wait have come.
+    `waiting` is the current waitlist, whenever its parties joined.
     """
 
     since: datetime
@@ -50,8 +50,7 @@ class SaleStatistics:
 
     @property
     def reservations_per_minute(self) -> float:
-        """Since the first of them: a sale that has just begun is not measured by the hours
-        before."""
+        """The rate since the first hold, so that hours before the sale don't count."""
         if self.first_at is None:
             return 0.0
         return self.holds / max(1.0, (self.at - self.first_at) / timedelta(minutes=1))
@@ -66,7 +65,7 @@ class SaleStatistics:
 
     @property
     def hold_to_checkout_rate(self) -> float | None:
-        """Of those that have ended: the others may still go."""
+        """The share of ended holds that reached checkout; live ones still may."""
         return _ratio(self.converted + self.abandoned, self.ended)
 
     @property
@@ -76,8 +75,8 @@ class SaleStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaleHour:
-    """The same of the holds that were made in one hour. A holder is counted in the hour of its
-    newest hold. `waited_seconds` is the sum over those who were promoted."""
+    """Statistics of the holds created in one hour. Holders count in the hour of their newest hold.
+    `waited_seconds` is the total of all promoted holds."""
 
     first_at: datetime | None
     holds: int
@@ -96,7 +95,7 @@ class SaleHour:
 
 @dataclass(frozen=True, slots=True)
 class SaleHistory:
-    """Hours by how many whole ones lie between them and `at`; those without a hold are left out."""
+    """Hours by their age in whole hours before `at`; hours without holds are left out."""
 
     at: datetime
     waiting: int
@@ -107,7 +106,7 @@ class SaleHistory:
         return sum(hour.holds for hour in self.hours.values())
 
     def last(self, hours: int) -> SaleStatistics:
-        """Not more than there are in this history."""
+        """The statistics of the last hours, as far as this history goes."""
         counted = [hour for ago, hour in self.hours.items() if ago < hours]
         firsts = [hour.first_at for hour in counted if hour.first_at is not None]
         promoted = sum(hour.promoted for hour in counted)
@@ -135,10 +134,9 @@ class SaleStatisticsReader(Protocol):
     def history(
         self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
     ) -> SaleHistory:
-        """May raise StoreUnavailable; it blocks, and longer than other readings do."""
+        """May raise StoreUnavailable. Blocks, for longer than other reads."""
         ...
 
 
 def _ratio(part: float, whole: int) -> float | None:
-    """Of nothing, nobody knows."""
     return part / whole if whole else None

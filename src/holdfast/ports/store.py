@@ -1,4 +1,4 @@
-"""The store behind the engine: lock, read, write, commit. It holds no rule."""
+"""The store behind the engine: it locks, reads, writes and commits, and has no business rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -34,22 +34,22 @@ from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.seats.seat import Seat
 
 # StoreError
-# |-- StoreUnavailable   cannot be reached or cannot serve; nothing was committed
-# |-- Contended          lost against another transaction; nothing was committed, try again
-# |-- Rejected           some value or row of this group was refused; nothing was committed
-# '-- CommitUnknown      the connection went away in COMMIT; ask `resolve`
+# |-- StoreUnavailable   unreachable or unable to serve; nothing was committed
+# |-- Contended          conflict with another transaction; nothing was committed, try again
+# |-- Rejected           a value or constraint refused the group; nothing was committed
+# '-- CommitUnknown      the connection was lost in COMMIT; ask `resolve`
 
 
 class StoreError(Exception):
-    """The store said no. Only CommitUnknown leaves the outcome open."""
+    """The base of all store errors. Only CommitUnknown leaves the outcome open."""
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached or cannot serve. Nothing was committed."""
+    """The store is unreachable or unable to serve. Nothing was committed."""
 
 
 class Contended(StoreError):
-    """Another transaction was in the way. Nothing was committed; the group may be tried again."""
+    """Another transaction was in the way. Nothing was committed; the group may be retried."""
 
 
 class Rejected(StoreError):
@@ -58,15 +58,14 @@ class Rejected(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class CommitToken:
-    """Enough to find out later whether a transaction has committed: its id, and one of the rows
-    that exist only if it has."""
+    """Tells later whether a transaction has committed: its id, and a row that exists only then."""
 
     transaction_id: int
     witness: "Witness | None"
 
 
 class Witness(NamedTuple):
-    """A hold, or a seat, that has this version or a later one."""
+    """A hold or seat that has this version or a later one if the transaction has committed."""
 
     organization_id: OrganizationId
     id: UUID
@@ -75,7 +74,7 @@ class Witness(NamedTuple):
 
 
 class CommitUnknown(StoreError):
-    """Nobody knows yet whether the group was committed."""
+    """It is unknown whether the group was committed."""
 
     def __init__(self, token: CommitToken) -> None:
         super().__init__("the connection was lost in COMMIT")
@@ -90,7 +89,7 @@ class CommitState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupWrites:
-    """All that one group leaves behind."""
+    """Everything that one group writes."""
 
     ledger: Ledger
     transitions: Sequence[Transition]
@@ -110,17 +109,17 @@ class GroupWrites:
         return None
 
     def changed_seats(self) -> list[Seat]:
-        """The seats that are not as they were, each as the group leaves it."""
+        """The changed seats in their final state."""
         ids = {seat.id for each in self.transitions for seat, _ in each.seat_moves()}
         ids |= {each.after.id for each in self.seat_transitions}
         return [self.ledger.seats[seat_id] for seat_id in sorted(ids)]
 
     def changed_holds(self) -> dict[HoldKey, Hold]:
-        """Holds that were there before, each as the group leaves it."""
+        """The changed holds, without new ones, in their final state."""
         return {each.after.key: each.after for each in self.transitions if each.before is not None}
 
     def waiting_places(self) -> dict[HoldKey, Hold]:
-        """Holds that have joined a line, left it or moved within it, as the group leaves them."""
+        """Holds that joined, left or moved on the waitlist, in their final state."""
         moved = {}
         for each in self.transitions:
             was = None if each.before is None else each.before.waiting
@@ -160,9 +159,9 @@ class GroupWrites:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a group locks and reads, and for which holds it may need a new reference. Of holds that
-    are `known` from the look ahead, what never changes need not be read again. Of every locked line
-    `look_ahead` parties are read."""
+    """What a group locks and reads, and the new holds that may need a reference. Immutable parts of
+    holds `known` from the survey are not read again. `look_ahead` parties of every locked waitlist
+    queue are read."""
 
     resources: frozenset[Resource]
     new_holds: Sequence[HoldKey] = ()
@@ -172,7 +171,7 @@ class Wanted:
     known: Mapping[HoldKey, Hold] = field(default_factory=dict)
     carts: Sequence[CartKey] = ()
     look_ahead: int = 1
-    # Whose seats were looked at: under the lock of their lines they are looked at once more.
+    # Sessions whose seats were surveyed: they are read again under the lock of their waitlist.
     seatings: frozenset[SessionKey] = frozenset()
 
 
@@ -180,30 +179,28 @@ class Group(Protocol):
     """One transaction, from the locks to the commit. Leaving it uncommitted rolls it back."""
 
     def lock_and_read(self, wanted: Wanted, wait_for: Resource | None = None) -> Ledger:
-        """Lock in the order of the resources, then read, then read the clock. What somebody else
-        has locked is left out and named in `ledger.skipped`. Only `wait_for`, when it is a row, is
-        waited for, up to the lock timeout: first of all, so that nobody ever waits while holding a
-        lock that others need."""
+        """Lock in resource order, then read, then read the clock. Resources that others have locked
+        are skipped and listed in `ledger.skipped`. Only `wait_for`, if it is a row, is waited for,
+        up to the lock timeout. That comes first, so that nobody waits while holding other locks."""
         ...
 
     def write_and_commit(self, writes: GroupWrites) -> None:
-        """Returns only when the database has said COMMIT."""
+        """Returns only once the database has confirmed COMMIT."""
         ...
 
 
 class StoreConnection(Protocol):
-    """One connection, used by one thread. It reconnects by itself."""
+    """One connection for one thread. It reconnects automatically."""
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        """An unlocked look ahead, to learn what to lock. What takes long to read for the first
-        time (the seats of a large hall) is read only by those who are patient; for the others it is
-        named in `unread`."""
+        """Read without locks to learn what to lock. Data that is slow to read the first time (the
+        seats of a large hall) is read only if `is_patient`; otherwise it is listed in `unread`."""
         ...
 
     def group(self) -> AbstractContextManager[Group]: ...
 
     def resolve(self, token: CommitToken) -> CommitState:
-        """Whether a transaction that was lost in COMMIT has committed. Bounded; never a guess."""
+        """Whether a transaction lost in COMMIT has committed. Bounded in time; never a guess."""
         ...
 
     def close(self) -> None: ...
@@ -211,5 +208,5 @@ class StoreConnection(Protocol):
 
 class Store(Protocol):
     def connect(self) -> StoreConnection:
-        """A connection for one thread. It does not touch the network yet."""
+        """A connection for one thread. It does not use the network yet."""
         ...

@@ -1,1 +1,1 @@
-"""The use cases, one module per job. They know the domain and the ports, nothing else of ours."""
+"""The use cases. They import only the domain and the ports."""

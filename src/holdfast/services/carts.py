@@ -1,4 +1,4 @@
-"""Keeping what a cart holds in step with the cart."""
+"""Keeping a cart's holds in step with the cart."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from holdfast.ports.access import Principal
 
 @dataclass(frozen=True, slots=True)
 class CartRequest:
-    """What the cart says now. The remarks name it."""
+    """The whole content of a cart. The remarks contain its name."""
 
     session_id: SessionId
     cart: str

@@ -1,4 +1,4 @@
-"""What the API needs of the process that it runs in."""
+"""The dependencies of the API."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,10 @@ from holdfast.ports.statistics import SaleStatisticsReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiContainer:
-    """`deadline_seconds` is the engine's: the API waits a little longer than that, never forever.
-    `demo_till` is there only where the demo provider takes the payments.
+    """`deadline_seconds` is the engine's; the API waits a little longer than that. `demo_till` is
+    set only with the demo's payment provider.
 
-    It lives with the services because bootstrap fills it and may not know any entry point.
+    It lives with the services because bootstrap fills it and must not import entry points.
     """
 
     submit: Submit

@@ -1,5 +1,5 @@
-"""The pruner: deletes what nobody can ask for any more. Recorded answers, facts that were relayed,
-receipts of messages; never a hold, an order, a ticket or a row of the audit."""
+"""The pruner: deletes old recorded answers, relayed facts and message receipts. It never deletes
+holds, orders, tickets or rows of the audit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,20 +34,19 @@ class Pruned:
 
     @property
     def may_be_more(self) -> bool:
-        """One of the kinds was left unfinished: another run is due at once."""
+        """Whether one kind was left unfinished, and another run is due at once."""
         return max(self.answers, self.facts, self.receipts) >= FULL_RUN
 
 
 @dataclass(frozen=True, slots=True)
 class Pruner:
-    """Small transactions, so that it is never in anybody's way; a bounded number of them, so that
-    one run always ends."""
+    """Uses small transactions, to block nobody, and a bounded number of them per run."""
 
     store: Pruning
     keeping: Keeping
 
     def run_once(self) -> Pruned:
-        """May raise StoreError: what was deleted before stays deleted."""
+        """May raise StoreError; batches deleted before that stay deleted."""
         store, keeping = self.store, self.keeping
         answers = _in_batches(lambda limit: store.prune_answers(keeping.answers_seconds, limit))
         facts = _in_batches(self._prune_facts)
@@ -58,7 +57,7 @@ class Pruner:
         return pruned
 
     def tend(self, interval_seconds: float) -> float:
-        """One run, and how long to wait for the next."""
+        """Run once; returns the seconds to wait for the next run."""
         try:
             return 0.0 if self.run_once().may_be_more else interval_seconds
         except StoreError as error:
@@ -66,7 +65,7 @@ class Pruner:
             return interval_seconds
 
     def _prune_facts(self, limit: int) -> int:
-        """As much as one batch, of the first partition that has something old."""
+        """Delete one batch from the first partition that has old facts."""
         for partition in range(PARTITIONS):
             deleted = self.store.prune_facts(partition, self.keeping.facts_seconds, limit)
             if deleted:

@@ -1,5 +1,4 @@
-"""Reading what there is. Every call blocks; what is not there, and a store that cannot serve, are
-refusals."""
+"""Read operations. Every call blocks; a missing object or an unavailable store is a refusal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ _log = structlog.get_logger("holdfast.reading")
 
 @dataclass(frozen=True, slots=True)
 class HoldInLine:
-    """A hold, and its place in the line while it waits."""
+    """A hold, with its queue position while it waits."""
 
     seen: SeenHold
     place: SeenPlace | None = None
@@ -62,13 +61,13 @@ def hold_in_line(
 def cart_hold(
     reader: HoldReader, organization_id: OrganizationId, cart: str
 ) -> HoldInLine | Refusal:
-    """What the cart holds or waits for, or else held last."""
+    """The cart's active or waiting hold, or else its last one."""
     seen = found(lambda: reader.cart_hold(organization_id, cart), refusals.hold_not_found)
     return seen if isinstance(seen, Refusal) else in_line(reader, seen)
 
 
 def in_line(reader: HoldReader, seen: SeenHold) -> HoldInLine | Refusal:
-    """With the place that it has by now: it may have been promoted since it was seen."""
+    """The hold with its current queue position. It may have been promoted since it was read."""
     if not seen.hold.is_waiting(seen.at):
         return HoldInLine(seen)
     organization_id, hold_id = seen.hold.key
@@ -89,7 +88,7 @@ def holds(
 def seat(
     reader: SeatReader, organization_id: OrganizationId, event_id: EventId, seat_id: SeatId
 ) -> SeenSeat | Refusal:
-    """A seat of another event is not found either; without the event, the event is missing."""
+    """Refuses a seat of another event as not found, and an unknown event as such."""
 
     def missing() -> Refusal:
         known = read(lambda: reader.has_event(organization_id, event_id))

@@ -1,8 +1,8 @@
-"""The promoter: the transaction that frees a place gives it to the next party on the waitlist; what
-was too much for one transaction, or locked by another, is done here.
+"""The promoter. The transaction that frees a place gives it to the next party on the waitlist; the
+promoter does the rest, which was too much for one transaction or locked by another.
 
-Like the reaper it looks without locks and submits commands, so several of them do no harm. One at a
-time is enough: a lease says whose turn it is.
+Like the reaper it reads without locks and submits commands, so several promoters do no harm. A
+lease lets one work at a time, which is enough.
 """
 
 from collections.abc import Iterable
@@ -23,9 +23,9 @@ from holdfast.ports.store import StoreError
 
 SESSIONS_PER_RUN = 64
 WAIT_SECONDS = 30.0
-# In a turn among others, what somebody else has locked is waited for only so long.
+# The background worker waits only this long for commands behind others' locks.
 TURN_SECONDS = 1.0
-# All waitlists are looked at so often, a few at a time, whatever anybody has noted about them.
+# How often all waitlists are checked, a few at a time, even those marked as settled.
 SWEEP_SECONDS = 30.0
 
 _log = structlog.get_logger("holdfast.promoter")
@@ -37,17 +37,17 @@ class Promoter:
     submit: Submit
     wait_seconds: float = WAIT_SECONDS
     _id: UUID = field(default_factory=uuid7)
-    # Asked for and not answered yet: nobody asks for these again meanwhile.
+    # Commands in flight, which are not submitted again.
     _unanswered: dict[SessionKey, Future[Answer]] = field(default_factory=dict)
 
     def run_once(self) -> int:
-        """Settle waitlists that somebody left unsettled; says how many were promoted. May raise
+        """Settle waitlists marked as unsettled; returns the number promoted. May raise
         StoreError."""
         return self._settle_some(self.wait_seconds)
 
     def sweep(self) -> int:
-        """Look at the waitlists that are left of this round, or at all of them, unless another
-        promoter is at it; says how many were promoted. May raise StoreError."""
+        """Check the remaining waitlists of this round, or all, unless another promoter has the
+        lease; returns the number promoted. May raise StoreError."""
         promoted = 0
         while (turn := self.lines.promoter_turn(self._id)) is not None:
             count, is_last = self._sweep_on(turn, self.wait_seconds)
@@ -57,7 +57,7 @@ class Promoter:
         return promoted
 
     def tend(self, interval_seconds: float) -> float:
-        """One run, and how long to wait for the next."""
+        """Run once; returns the seconds to wait for the next run."""
         try:
             turn = self.lines.promoter_turn(self._id)
             if turn is None:
@@ -73,8 +73,7 @@ class Promoter:
         return self._promote(self.lines.unsettled_sessions(SESSIONS_PER_RUN), wait_seconds)
 
     def _sweep_on(self, turn: PromoterTurn, wait_seconds: float) -> tuple[int, bool]:
-        """Look at the next waitlists; says how many were promoted, and whether it was the last of
-        the round."""
+        """Check the next waitlists; returns the number promoted, and whether the round is done."""
         sessions = self.lines.waiting_sessions(turn.swept_to, SESSIONS_PER_RUN)
         promoted = self._promote(sessions, wait_seconds)
         is_last = len(sessions) < SESSIONS_PER_RUN

@@ -1,4 +1,4 @@
-"""Making PostgreSQL's data directory, and what must hold before and after each start."""
+"""Creating PostgreSQL's data directory, and the checks before and after each start."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ _READY_LINE = 7  # of postmaster.pid, where the server writes its own state
 
 
 def ensure_initialised(placement: Placement, *, marker: str, password: str, log: Path) -> None:
-    """Make the data directory unless it is there: made beside its place, then renamed into it.
-
-    A directory of that name is thus always a whole one, whenever the making was interrupted.
-    """
+    """Create the data directory if it is missing, under another name and then renamed: an
+    interruption never leaves a partial one."""
     _remove_leftovers(placement)
     if (placement.data / "PG_VERSION").exists():
         return
@@ -77,7 +75,7 @@ def _run_initdb(
         f"--pwfile={password_file}",
         "--auth=scram-sha-256",
         "--encoding=UTF8",
-        # PostgreSQL's own C.UTF-8 sorts alike on every machine and needs no locale installed.
+        # The builtin C.UTF-8 sorts the same on every machine and needs no installed locale.
         "--locale=C",
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
@@ -94,23 +92,23 @@ def _run_initdb(
         end(process, [(signal.SIGKILL, 5.0)])
     if status != 0:
         raise EmbeddedServiceError(
-            f"PostgreSQL could not make its data directory: initdb ended with status {status}.",
+            f"PostgreSQL could not create its data directory: initdb ended with status {status}.",
             log_tail(log, offset),
         )
 
 
 def clear_stale_lock_file(data: Path) -> None:
-    """Remove the lock file of a server that is gone. Call it only once that is certain.
+    """Remove the lock file of a server that has certainly ended.
 
-    PostgreSQL does so itself, but not when the number of the dead process has since gone to
-    another one, as happens soon after a restart of the machine or of a container.
+    PostgreSQL does so itself, but not when another process has got the same process id, as often
+    happens after a restart of the machine or a container.
     """
     with suppress(FileNotFoundError):
         (data / "postmaster.pid").unlink()
 
 
 def is_ready(data: Path, pid: int) -> bool:
-    """Read from the server's own lock file whether it accepts connections, as pg_ctl does."""
+    """Whether the server accepts connections, from its lock file as pg_ctl does."""
     try:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
     except (FileNotFoundError, UnicodeDecodeError):
@@ -121,13 +119,13 @@ def is_ready(data: Path, pid: int) -> bool:
 
 
 def server_password(owner_password: str) -> str:
-    """Of the login that serves. It follows from the owner's, and does not lead back to it."""
+    """The service login's password, derived one-way from the owner's."""
     return hashlib.sha256(f"{SERVER_ROLE}:{owner_password}".encode()).hexdigest()
 
 
 def ensure_roles_and_database(superuser_url: str, password: str) -> None:
-    """Create our two logins, the roles that they become, and the database, or put right what is
-    there. One login owns the tables; the other owns nothing, and serves."""
+    """Create or correct our two logins, the roles that they assume, and the database. One login
+    owns the tables; the service uses the other, which owns nothing."""
     with psycopg.connect(
         superuser_url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_SECONDS
     ) as connection:
@@ -160,7 +158,7 @@ def _ensure_role(
     known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [name]).fetchone()
     verifier = None
     if password is not None:
-        # Encrypted here, so that no log the server writes can ever show the password.
+        # Encrypted here to keep the password out of the server's log.
         verifier = connection.pgconn.encrypt_password(
             password.encode("ascii"), name.encode("ascii"), b"scram-sha-256"
         ).decode("ascii")

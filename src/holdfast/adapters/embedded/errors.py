@@ -1,10 +1,10 @@
-"""The one error an embedded service raises."""
+"""The error of embedded services."""
 
 from __future__ import annotations
 
 
 class EmbeddedServiceError(Exception):
-    """An embedded service cannot run: one sentence that says why, and the last lines of its log."""
+    """An embedded service cannot run: the reason in one sentence, and the end of its log."""
 
     def __init__(self, sentence: str, log_lines: tuple[str, ...] = ()) -> None:
         self.sentence = sentence

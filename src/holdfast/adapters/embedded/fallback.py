@@ -1,7 +1,7 @@
-"""A directory that `nobody` can enter, for root where user namespaces are refused.
+"""A directory that `nobody` can enter, for root when user namespaces are not allowed.
 
-It lies in a directory that everybody can write in, so anyone may have made it before us. We use it
-only if it is ours, and keep everything in it ours except the one directory the server writes in.
+It is in a world-writable directory, so anyone may have created it before us. We use it only if it
+is ours, and own everything in it except the one directory that the server writes to.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _PROGRAMS_NAME = "programs-"
 
 
 def fallback_directory(directory: Path) -> Path:
-    """Name the directory after the one it stands in for, so that every start finds the same."""
+    """Derive the name from the original directory: every start finds the same one."""
     digest = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()
     return _shared_root() / f"holdfast-{digest[:32]}"
 
 
 def _shared_root() -> Path:
-    """Prefer the temporary directory that keeps its files over a restart of the machine."""
+    """Prefer the temporary directory that survives a reboot."""
     candidates = (Path("/var/tmp"), Path(tempfile.gettempdir()), Path("/tmp"))  # noqa: S108
     for candidate in candidates:
         if _is_safe_and_open(candidate):
             return candidate.resolve()
     raise EmbeddedServiceError(
-        "PostgreSQL does not run as root, and no temporary directory is open to another user."
+        "PostgreSQL does not run as root, and no temporary directory is accessible to other users."
     )
 
 
 def _is_safe_and_open(candidate: Path) -> bool:
-    """Everybody may pass through, and nobody else may rename what we make there."""
+    """Whether all users can pass through, and no other user can rename our files in it."""
     if not candidate.is_dir():
         return False
     path = candidate.resolve()
@@ -52,7 +52,7 @@ def _is_safe_and_open(candidate: Path) -> bool:
 
 
 def prepare(directory: Path, owner: tuple[int, int]) -> Path:
-    """Make the directory, or make sure that the one found is ours."""
+    """Create the directory, or check that the existing one is ours."""
     root = fallback_directory(directory)
     _make_or_check(root, owner=(0, 0), mode=0o755)
     _make_or_check(root / CLUSTER_NAME, owner=owner, mode=0o700)
@@ -60,26 +60,26 @@ def prepare(directory: Path, owner: tuple[int, int]) -> Path:
 
 
 def _make_or_check(path: Path, *, owner: tuple[int, int], mode: int) -> None:
-    """Create with no rights for others first; then look at what is there without following links.
+    """Create without rights for others, then check the result without following links.
 
-    The mode of a directory that is ours is put right, but one that others could write in may
-    already hold something of theirs, and is refused.
+    The mode of our own directory is corrected; one that others could write to is refused, because
+    it may already contain their files.
     """
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise EmbeddedServiceError(f"{path} is not a directory; remove it to go on.")
+        raise EmbeddedServiceError(f"{path} is not a directory; remove it to continue.")
     if found.st_uid not in {0, owner[0]} or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise EmbeddedServiceError(
-            f"{path} was made by someone else or can be written by others; remove it to go on."
+            f"{path} belongs to or is writable by another user; remove it to continue."
         )
     os.chown(path, *owner, follow_symlinks=False)
     path.chmod(mode)
 
 
 def copy_installation(source: Path, root: Path) -> Path:
-    """Copy the programs to where `nobody` can reach them, once per version of them."""
+    """Copy the programs to where `nobody` can reach them, once per version."""
     files = list(postgres_files(source))
     target = root / f"{_PROGRAMS_NAME}{_fingerprint(source)}"
     if _is_whole(source, target, files):
@@ -90,7 +90,7 @@ def copy_installation(source: Path, root: Path) -> Path:
     for file in files:
         (draft / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / file, draft / file)
-    # Whatever the mask the wheel was unpacked with, and ours.
+    # Regardless of our umask, and of the one the wheel was unpacked with.
     for path in (draft, *draft.rglob("*")):
         path.chmod(0o755)
     draft.rename(target)
@@ -98,14 +98,14 @@ def copy_installation(source: Path, root: Path) -> Path:
 
 
 def _fingerprint(source: Path) -> str:
-    """Tell one version of the programs from another without reading them."""
+    """Identify a version of the programs without reading them."""
     found = PostgresInstallation(source).server.stat()
     text = f"{source}:{found.st_size}:{found.st_mtime_ns}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _is_whole(source: Path, target: Path, files: Iterable[Path]) -> bool:
-    """Compare sizes: a power cut soon after the copy leaves files that are empty or missing."""
+    """Compare sizes: a power failure soon after the copy leaves empty or missing files."""
     try:
         return all((source / f).stat().st_size == (target / f).stat().st_size for f in files)
     except FileNotFoundError:

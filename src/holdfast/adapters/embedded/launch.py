@@ -1,12 +1,12 @@
-"""Starts one program so that it cannot outlive the process that asked for it.
+"""Starts a program that cannot outlive the process that requested it.
 
-This file is run by its path in an isolated interpreter (see `processes.py`), so it imports nothing
-but the standard library and needs no search path:
+This file is run by its path in an isolated interpreter (see `processes.py`), so it imports only the
+standard library:
 
     python -I -S launch.py --parent PID --death-signal NUMBER [options] -- program arguments
 
-The kernel delivers the death signal when the THREAD that forked this process ends, not only when
-its process does. Whoever starts the launcher must therefore do so from the main thread.
+The kernel sends the death signal when the THREAD that forked this process ends, even if its process
+lives on. Start the launcher from the main thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-# Exit codes the caller tells apart. They lie above those PostgreSQL and Valkey use themselves.
+# Exit codes for the caller, above those that PostgreSQL and Valkey use.
 REFUSED_EXIT_CODE = 71
 ORPHANED_EXIT_CODE = 72
 UNREACHABLE_EXIT_CODE = 73
@@ -30,14 +30,14 @@ _CLONE_NEWUSER = 0x10000000
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Read the command line; identities are written as uid:gid."""
+    """Parse the command line; identities are written as uid:gid."""
     parser = argparse.ArgumentParser(prog="launch.py", description=__doc__)
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--death-signal", type=int, required=True)
     identity = parser.add_mutually_exclusive_group()
     identity.add_argument("--appear-as", type=_ids, help="enter a user namespace as this identity")
     identity.add_argument("--become", type=_ids, help="give up root for this identity")
-    parser.add_argument("--writable", type=Path, help="give up unless this directory is writable")
+    parser.add_argument("--writable", type=Path, help="fail unless this directory is writable")
     parser.add_argument("command", nargs="+")
     return parser.parse_args(arguments)
 
@@ -48,28 +48,28 @@ def _ids(text: str) -> tuple[int, int]:
 
 
 def enter_user_namespace(uid: int, gid: int) -> None:
-    """Appear as uid:gid to this program only; outside it stays who it was, without its powers."""
+    """Appear as uid:gid inside the namespace; outside, keep the identity but not its privileges."""
     outer_uid, outer_gid = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWUSER) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    # The kernel accepts a group map from the process itself only after setgroups is given up.
+    # An unprivileged process may write its group map only after it has disabled setgroups.
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
     Path("/proc/self/uid_map").write_text(f"{uid} {outer_uid} 1", encoding="ascii")
     Path("/proc/self/gid_map").write_text(f"{gid} {outer_gid} 1", encoding="ascii")
 
 
 def become(uid: int, gid: int) -> None:
-    """Give up root for good; the user goes last, as without root the groups cannot change."""
+    """Drop root for good; the user comes last, because changing groups needs root."""
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
 
 
 def die_with_parent(parent: int, death_signal: int) -> None:
-    """Ask the kernel for the signal, then make sure the parent did not die before it was asked."""
-    # A signal ignored or blocked by the parent would stay so in the program, until it sets its own.
+    """Request the signal from the kernel, then check that the parent had not died before."""
+    # The program would inherit signals that the parent ignores or blocks.
     if death_signal != signal.SIGKILL:
         signal.signal(death_signal, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -83,13 +83,13 @@ def die_with_parent(parent: int, death_signal: int) -> None:
 
 
 def give_up(message: str, exit_code: int) -> NoReturn:
-    """Say why in the service's log, and end with a code the caller knows."""
+    """Write the reason to the service's log, and exit."""
     sys.stderr.write(f"launcher: {message}\n")
     sys.exit(exit_code)
 
 
 def main(arguments: list[str]) -> None:
-    """Change identity, bind this process to its parent, and turn into the program."""
+    """Change identity, bind this process to its parent, and execute the program."""
     options = parse(arguments)
     try:
         if options.appear_as:
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> None:
             become(*options.become)
     except OSError as error:
         give_up(f"this machine refuses the change of identity: {error}", REFUSED_EXIT_CODE)
-    # Only now: a change of identity makes the kernel forget the death signal.
+    # After the change of identity, which clears the death signal.
     die_with_parent(options.parent, options.death_signal)
     if options.writable and not os.access(options.writable, os.R_OK | os.W_OK | os.X_OK):
         give_up(f"{options.writable} is out of reach", UNREACHABLE_EXIT_CODE)

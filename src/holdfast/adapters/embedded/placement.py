@@ -1,8 +1,8 @@
-"""As whom PostgreSQL runs, and where its data lies.
+"""The user that PostgreSQL runs as, and the place of its data.
 
-PostgreSQL refuses to run as root. An ordinary user simply runs it. Root runs it in a user namespace
-of its own, where it appears as `nobody` and yet owns root's files. Where that is refused, or where
-the files are out of its reach, it really runs as `nobody`, in a directory `nobody` can enter.
+PostgreSQL refuses to run as root. Root runs it in a user namespace, where it appears as `nobody`
+and still owns root's files. If that is not allowed, or if the files cannot be reached that way, it
+really runs as `nobody`, in a directory that `nobody` can enter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OVERFLOW_ID = 65534
 
 
 class RunAs(Enum):
-    """The three ways to be someone PostgreSQL agrees to run as."""
+    """The ways to get a user that PostgreSQL agrees to run as."""
 
     SELF = "self"
     NAMESPACE = "namespace"
@@ -36,24 +36,23 @@ class RunAs(Enum):
 
 @dataclass(frozen=True)
 class Placement:
-    """Everything that depends on as whom the server runs."""
+    """Everything that depends on the server's user."""
 
     installation: PostgresInstallation
-    root: Path  # ours alone to write in; the passwords lie here, beside the data they open
-    cluster_parent: Path  # the server's to write in
+    root: Path  # writable by us alone; contains the passwords
+    cluster_parent: Path  # writable by the server
     identity: tuple[str, ...]  # for the launcher
-    owner: tuple[int, int]  # of the files the server must read
+    owner: tuple[int, int]  # of the files that the server must read
 
     @property
     def data(self) -> Path:
-        """The data directory."""
         return self.cluster_parent / DATA_NAME
 
 
 def place(
     directory: Path, installation: PostgresInstallation, forced: RunAs | None = None
 ) -> Placement:
-    """Decide, and make the directories ready."""
+    """Choose a user, and prepare the directories."""
     run_as = forced or _choose(directory, installation)
     if run_as is RunAs.NOBODY:
         return _place_with_nobody(directory, installation)
@@ -63,7 +62,7 @@ def place(
 
 
 def _choose(directory: Path, installation: PostgresInstallation) -> RunAs:
-    """Stay with the data there is: a second, empty database would look like a loss of the first."""
+    """Stay with existing data: a second, empty database would look like data loss."""
     data = directory / DATA_NAME
     _refuse_foreign_data(data)
     if os.geteuid() != 0:
@@ -74,14 +73,14 @@ def _choose(directory: Path, installation: PostgresInstallation) -> RunAs:
         return RunAs.NAMESPACE
     if data.exists():
         raise EmbeddedServiceError(
-            f"PostgreSQL cannot open {data} as root: this machine now refuses user namespaces, "
-            "or the path is closed to a root without its powers."
+            f"PostgreSQL cannot open {data} as root: this machine no longer allows user "
+            "namespaces, or unprivileged root cannot access the path."
         )
     return RunAs.NOBODY
 
 
 def _refuse_foreign_data(data: Path) -> None:
-    """PostgreSQL opens a directory only as its owner; say so before it does, and more clearly."""
+    """PostgreSQL opens only directories of its own user; this error is clearer than its own."""
     if not data.exists():
         return
     owner = data.stat().st_uid
@@ -100,7 +99,7 @@ def _user_name(uid: int) -> str:
 
 
 def _namespace_works(directory: Path, installation: PostgresInstallation) -> bool:
-    """Try it: enter a namespace, reach the directory, execute the server."""
+    """Try to enter a namespace, access the directory and execute the server."""
     command = launcher_command(
         [str(installation.server), "--version"],
         death_signal=signal.SIGKILL,
@@ -124,7 +123,7 @@ def _namespace_identity() -> tuple[str, ...]:
 
 
 def nobody_ids() -> tuple[int, int]:
-    """Find the least user: initdb insists that the user it runs as has a name."""
+    """Find an unprivileged user with a name, which initdb requires."""
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError:

@@ -23,15 +23,15 @@ _DEFAULT_SETTINGS = {"timezone": "UTC", "log_timezone": "UTC"}
 
 
 class EmbeddedPostgres(EmbeddedService):
-    """PostgreSQL on a port of 127.0.0.1, with a role and a database for us.
+    """PostgreSQL on a port of 127.0.0.1, with our roles and database.
 
     Committed data survives `stop`, `kill` and a kill -9 of this process: fsync stays on unless the
-    settings turn it off. `run_as` forces a choice the service otherwise makes itself.
+    settings turn it off. `run_as` overrides the service's own choice.
     """
 
     title: ClassVar[str] = "PostgreSQL"
     name: ClassVar[str] = "postgres"
-    # Fast shutdown, then immediate, then none; each ends the server's children too.
+    # Fast shutdown, then immediate shutdown; both end the server's children too.
     stop_steps: ClassVar[tuple[tuple[signal.Signals, float], ...]] = (
         (signal.SIGINT, 20.0),
         (signal.SIGQUIT, 5.0),
@@ -59,23 +59,22 @@ class EmbeddedPostgres(EmbeddedService):
 
     @property
     def superuser_url(self) -> str:
-        """Where the superuser connects: for making databases and roles, never for the service."""
+        """The superuser's URL, for creating databases and roles, never for the service."""
         return self._url(cluster.SUPERUSER, self._superuser_password(), cluster.SUPERUSER)
 
     @property
     def url(self) -> str:
-        """Where migrations connect, as the owner of the database and nothing more."""
+        """The URL for migrations, as the owner of the database."""
         return self._url(cluster.ROLE, self._role_password(), cluster.DATABASE)
 
     @property
     def server_url(self) -> str:
-        """Where the service connects, as a login that owns nothing."""
+        """The URL for the service, with a login that owns nothing."""
         password = cluster.server_password(self._role_password())
         return self._url(cluster.SERVER_ROLE, password, cluster.DATABASE)
 
     @property
     def data_directory(self) -> Path:
-        """Where the server keeps its data."""
         return self._placed().data
 
     def _url(self, role: str, password: str, database: str) -> str:
@@ -89,7 +88,7 @@ class EmbeddedPostgres(EmbeddedService):
 
     def _placed(self) -> Placement:
         if self._placement is None:
-            raise EmbeddedServiceError("PostgreSQL was not started yet.")
+            raise EmbeddedServiceError("PostgreSQL has not been started.")
         return self._placement
 
     def _kept(self) -> tuple[Path, ...]:
@@ -108,14 +107,14 @@ class EmbeddedPostgres(EmbeddedService):
         fixed = {
             "listen_addresses": LOOPBACK,
             "port": str(port),
-            "unix_socket_directories": "",  # its path may be too long, and nobody needs it
+            "unix_socket_directories": "",  # its path may be too long, and it is not needed
             "cluster_name": self._marker,  # shown in the command line of every process
-            "logging_collector": "off",  # the log is ours: a start that fails quotes from it
+            "logging_collector": "off",  # a failed start quotes from our log
         }
         command = [str(placement.installation.server), "-D", str(placement.data)]
         for name, value in (_DEFAULT_SETTINGS | self._settings | fixed).items():
             command += ["-c", f"{name}={value}"]
-        # SIGINT is the fast shutdown: clients are cut off and the next start has nothing to repair.
+        # SIGINT is the fast shutdown, after which the next start needs no recovery.
         return launcher_command(command, death_signal=signal.SIGINT, identity=placement.identity)
 
     def _working_directory(self) -> Path:
@@ -130,6 +129,6 @@ class EmbeddedPostgres(EmbeddedService):
             cluster.ensure_roles_and_database(self.superuser_url, self._role_password())
         except psycopg.Error as error:
             raise EmbeddedServiceError(
-                f"PostgreSQL runs on port {port}, but its roles and database could not be made: "
+                f"PostgreSQL runs on port {port}, but its roles and database could not be created: "
                 f"{str(error).strip()}"
             ) from error

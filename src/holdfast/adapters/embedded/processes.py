@@ -1,4 +1,4 @@
-"""Starting a service's processes through the launcher, finding them again, and ending them."""
+"""Starting a service's processes through the launcher, finding them and ending them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ _POLL_SECONDS = 0.02
 def launcher_command(
     argv: Sequence[str], *, death_signal: signal.Signals, identity: Sequence[str] = ()
 ) -> list[str]:
-    """Wrap a command so that it dies with this process."""
-    # By path, isolated and without site-packages: quick, and whatever this process has in its
-    # search path or working directory cannot get in between.
+    """Wrap a command to make it die with this process."""
+    # Isolated and without site-packages: quick, and independent of our search path and directory.
     interpreter = [sys.executable, "-I", "-S", "-B", launch.__file__]
     binding = ["--parent", str(os.getpid()), "--death-signal", str(int(death_signal))]
     return [*interpreter, *binding, *identity, "--", *argv]
 
 
 def spawn(command: Sequence[str], *, log: Path, cwd: Path) -> subprocess.Popen[bytes]:
-    """Start a wrapped command with its output in the log. Call this from the main thread."""
+    """Start a wrapped command, with its output in the log. Call this from the main thread."""
     with log.open("ab") as output:
         return subprocess.Popen(
             command,
@@ -38,13 +37,13 @@ def spawn(command: Sequence[str], *, log: Path, cwd: Path) -> subprocess.Popen[b
             stderr=subprocess.STDOUT,
             cwd=cwd,
             env=clean_environment(),
-            # A session of its own: Ctrl-C in the terminal is for us, who then stop it in order.
+            # Keeps Ctrl-C in the terminal from the server, which we then shut down in order.
             start_new_session=True,
         )
 
 
 def clean_environment() -> dict[str, str]:
-    """Return our environment without what would change a server's files, place or language."""
+    """Our environment without variables that affect a server's files, location or language."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -54,10 +53,10 @@ def clean_environment() -> dict[str, str]:
 
 
 def find_marked(marker: str) -> list[int]:
-    """List the processes that carry the marker in their command line, ours excepted.
+    """The other processes with the marker in their command line.
 
-    The command line is the one thing every process shows of itself to everybody; the working
-    directory of another user's process is hidden even from root in many containers.
+    The command line is visible to everybody; the working directory of another user's process is
+    hidden in many containers, even from root.
     """
     needle = marker.encode("ascii")
     found = []
@@ -69,7 +68,7 @@ def find_marked(marker: str) -> list[int]:
 
 
 def wait_until_gone(marker: str, timeout_seconds: float) -> list[int]:
-    """Wait for the last marked process to end; return those that outlast the time."""
+    """Wait for the last marked process to end; return those still running at the timeout."""
     deadline = time.monotonic() + timeout_seconds
     while (remaining := find_marked(marker)) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -79,7 +78,7 @@ def wait_until_gone(marker: str, timeout_seconds: float) -> list[int]:
 def end(
     process: subprocess.Popen[bytes], steps: Sequence[tuple[signal.Signals, float]]
 ) -> signal.Signals | None:
-    """Send one signal after another until the process ends; return the one that did it."""
+    """Send one signal after another until the process ends; return the one that worked."""
     for step, timeout_seconds in steps:
         if process.poll() is not None:
             return None
@@ -92,7 +91,7 @@ def end(
 
 
 def kill_all(process: subprocess.Popen[bytes] | None, marker: str, timeout_seconds: float) -> None:
-    """Kill the process first, so that it starts no more children, then every marked one left."""
+    """Kill the process first, which stops it from starting children, then all marked ones."""
     if process is not None:
         process.kill()
         process.wait()

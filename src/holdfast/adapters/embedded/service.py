@@ -1,4 +1,4 @@
-"""What the two embedded services share: one start, one stop, one lock, one port, one log."""
+"""The base class of the embedded services: start, stop, lock, port and log."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _KILL_TIMEOUT_SECONDS = 5.0
 
 
 class EmbeddedService(ABC):
-    """One server process, private to the process that starts it, with its files in one directory.
+    """A server private to the process that starts it, with its files in one directory.
 
-    Start it from the main thread: the kernel ends the server when the thread that started it ends,
-    so that nothing stays behind whatever becomes of this process.
+    Start it from the main thread: the kernel ends the server with the thread that started it, and
+    so it never outlives this process.
     """
 
     title: ClassVar[str]
@@ -74,21 +74,20 @@ class EmbeddedService(ABC):
     def port(self) -> int:
         """The server's port, from its first start on."""
         if self._port is None:
-            raise EmbeddedServiceError(f"{self.title} was not started yet.")
+            raise EmbeddedServiceError(f"{self.title} has not been started.")
         return self._port
 
     @property
     def is_running(self) -> bool:
-        """Whether the server's process is alive."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start the server and return once it answers."""
+        """Start the server and wait until it is ready."""
         if self._process is not None:
-            raise EmbeddedServiceError(f"{self.title} in {self.directory} is started already.")
+            raise EmbeddedServiceError(f"{self.title} in {self.directory} is already started.")
         if threading.current_thread() is not threading.main_thread():
             raise EmbeddedServiceError(
-                f"{self.title} must be started from the main thread, as it ends with its thread."
+                f"Start {self.title} from the main thread, because it ends with its thread."
             )
         self._owner_pid = os.getpid()
         try:
@@ -105,8 +104,8 @@ class EmbeddedService(ABC):
             raise
 
     def revive(self) -> None:
-        """Start a server whose process has ended again, on its old port. From any thread that ends
-        with this process only."""
+        """Restart a server whose process has ended, on its old port. The calling thread must live
+        as long as this process."""
         self._wanted_port = self.port
         kill_all(self._process, self._marker, _KILL_TIMEOUT_SECONDS)
         self._prepare()
@@ -114,7 +113,7 @@ class EmbeddedService(ABC):
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Nobody can start the service meanwhile. Refuses while it runs, here or elsewhere."""
+        """Keep the service from being started. Refuses while it runs, here or elsewhere."""
         if not self.directory.exists():
             yield
             return
@@ -126,20 +125,20 @@ class EmbeddedService(ABC):
             self.kill()
 
     def erase(self) -> None:
-        """Delete all that the service keeps. Claim it before."""
+        """Delete all files of the service. Claim it first."""
         if self.directory.exists():
             for path in self._kept():
                 remove_tree(path)
 
     def stop(self) -> None:
-        """Stop the server in order and in bounded time; do nothing if it does not run."""
+        """Shut the server down in bounded time; do nothing if it does not run."""
         if self._is_mine() and self._process is not None:
             end(self._process, self.stop_steps)
         self.kill()
 
     def kill(self) -> None:
         """Kill every process of the server at once, as a crash would."""
-        # A fork of this process holds a copy of this object, but not the server.
+        # A fork of this process has a copy of this object, but does not own the server.
         if not self._is_mine():
             return
         if self._process is not None:
@@ -162,34 +161,33 @@ class EmbeddedService(ABC):
         self.stop()
 
     def _kept(self) -> tuple[Path, ...]:
-        """Return where the service's files are."""
         return (self.directory,)
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Make everything ready that the server needs to find."""
+        """Create everything that the server needs."""
 
     @abstractmethod
     def _command(self, port: int) -> Sequence[str]:
-        """Return the whole command that runs the server on this port, launcher included."""
+        """The command that runs the server on this port, launcher included."""
 
     @abstractmethod
     def _working_directory(self) -> Path:
-        """Return a directory the server may be in."""
+        """A directory that the server may enter."""
 
     @abstractmethod
     def _is_ready(self, port: int) -> bool:
-        """Say whether the server answers."""
+        """Whether the server answers."""
 
     def _configure(self) -> None:
-        """Put right in the running server what can only be put right there."""
+        """Adjust the running server."""
         return
 
     def _is_mine(self) -> bool:
         return self._owner_pid == os.getpid()
 
     def _take_over_directory(self) -> None:
-        """Take the lock, and give a predecessor whose owner was killed the time to end."""
+        """Take the lock, and wait for a predecessor whose owner was killed to end."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock_path = self.directory / f"{self.name}.lock"
         deadline = time.monotonic() + self._takeover_timeout_seconds
@@ -200,12 +198,12 @@ class EmbeddedService(ABC):
         if remaining:
             numbers = ", ".join(str(pid) for pid in remaining)
             raise EmbeddedServiceError(
-                f"An earlier {self.title} still runs in {self.directory} (process {numbers})."
+                f"An earlier {self.title} still runs in {self.directory}: process {numbers}."
             )
         prepare_log(self.log)
 
     def _launch(self) -> None:
-        """Run the server, on another port if somebody took the chosen one in the meantime."""
+        """Run the server; on another port if the chosen one was taken in the meantime."""
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             port = self._wanted_port or choose_port(self.directory / f"{self.name}.port")
             offset = prepare_log(self.log)
@@ -229,7 +227,7 @@ class EmbeddedService(ABC):
             )
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes], port: int) -> str | None:
-        """Return nothing once the server answers, or why it never will."""
+        """None once the server answers, or the reason why it does not."""
         deadline = time.monotonic() + self._start_timeout_seconds
         while time.monotonic() < deadline:
             if process.poll() is not None:

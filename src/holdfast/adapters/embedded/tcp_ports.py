@@ -1,4 +1,4 @@
-"""Choosing a TCP port on this machine, and keeping to it from one start to the next."""
+"""Choosing a TCP port, and keeping it across restarts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ LOOPBACK = "127.0.0.1"
 
 
 def is_port_free(host: str, port: int) -> bool:
-    """Say whether a server could listen on this port now."""
+    """Whether a server could listen on this port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As the servers do themselves: connections still in TIME_WAIT do not occupy the port.
+        # As the servers do: connections in TIME_WAIT do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -21,7 +21,7 @@ def is_port_free(host: str, port: int) -> bool:
 
 
 def free_port(host: str) -> int:
-    """Let the kernel name a port that nobody uses. Another process may still take it first."""
+    """An unused port, which another process may still take first."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
@@ -29,7 +29,7 @@ def free_port(host: str) -> int:
 
 
 def remembered_port(memory: Path) -> int | None:
-    """Read the port of the last start, or nothing where there was none or it cannot be read."""
+    """The port of the last start; None if there was none or its file is damaged."""
     try:
         port = int(memory.read_text(encoding="ascii"))
     except (FileNotFoundError, ValueError):
@@ -38,7 +38,7 @@ def remembered_port(memory: Path) -> int | None:
 
 
 def choose_port(memory: Path) -> int:
-    """Take the port of the last start if it is free, so that saved addresses stay valid."""
+    """The port of the last start if it is free, to keep saved addresses valid."""
     port = remembered_port(memory)
     if port is not None and is_port_free(LOOPBACK, port):
         return port

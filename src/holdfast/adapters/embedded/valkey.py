@@ -1,4 +1,4 @@
-"""A private Valkey, which speaks the protocol of Redis."""
+"""A private Valkey, compatible with Redis."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _PROBE_TIMEOUT_SECONDS = 1.0
 class EmbeddedValkey(EmbeddedService):
     """Valkey on a port of 127.0.0.1, in memory only unless the settings say otherwise.
 
-    Settings are written to its configuration as they are: one directive, one value, each quoted
-    the way Valkey wants it.
+    Settings are copied to its configuration as they are, so quote them as Valkey requires.
     """
 
     title: ClassVar[str] = "Valkey"
@@ -31,7 +30,7 @@ class EmbeddedValkey(EmbeddedService):
 
     @property
     def url(self) -> str:
-        """Where clients connect, password included."""
+        """The URL for clients, with the password."""
         return f"redis://:{self._password()}@{LOOPBACK}:{self.port}/0"
 
     def _password(self) -> str:
@@ -46,11 +45,11 @@ class EmbeddedValkey(EmbeddedService):
 
     def _command(self, port: int) -> Sequence[str]:
         configuration = self.directory / "valkey.conf"
-        # In a file, as everybody can read the command line and this holds the password.
+        # In a file, because everybody can read the password on a command line.
         write_private(configuration, self._configuration(port))
         title = f"{{title}} {{listen-addr}} {self._marker}"
         command = [str(find_valkey()), str(configuration), "--proc-title-template", title]
-        # Nothing is lost that an orderly end would keep, and no running script can delay it.
+        # SIGKILL loses nothing that a shutdown would keep, and no running script can delay it.
         return launcher_command(command, death_signal=signal.SIGKILL)
 
     def _configuration(self, port: int) -> str:
@@ -61,7 +60,7 @@ class EmbeddedValkey(EmbeddedService):
             "requirepass": self._password(),
             "dir": _quoted(self._data),
             "daemonize": "no",
-            "logfile": '""',  # to our log, by way of its standard output
+            "logfile": '""',  # standard output, which goes to our log
         }
         directives = defaults | self._settings | fixed
         if any("\n" in name + value for name, value in directives.items()):
@@ -72,7 +71,7 @@ class EmbeddedValkey(EmbeddedService):
         return self._data
 
     def _is_ready(self, port: int) -> bool:
-        """Log in and ask: that it answers our password shows that it is ours."""
+        """Log in and ping: a server that accepts our password is ours."""
         request = f"AUTH {self._password()}\r\nPING\r\n".encode("ascii")
         try:
             with socket.create_connection((LOOPBACK, port), _PROBE_TIMEOUT_SECONDS) as connection:

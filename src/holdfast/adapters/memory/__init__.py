@@ -1,4 +1,4 @@
-"""A store in memory: the same decisions as on PostgreSQL, for tests and simulations."""
+"""An in-memory store for tests and simulations, with the same decisions as on PostgreSQL."""
 
 from holdfast.adapters.memory.store import MemoryStore
 

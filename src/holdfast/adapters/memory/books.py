@@ -1,4 +1,4 @@
-"""Everything in dictionaries, and how it is read."""
+"""The data in dictionaries, and the queries on it."""
 
 import threading
 from collections import defaultdict
@@ -47,7 +47,7 @@ from holdfast.ports.paging import Cursor, Page, PageRequest
 
 @dataclass(slots=True)
 class MemoryBooks:
-    """All that is kept. Implements ports.holds.HoldReader and Housekeeping."""
+    """The stored data. Implements ports.holds.HoldReader and Housekeeping."""
 
     clock: Callable[[], datetime]
     sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class MemoryBooks:
     receipts: set[tuple[OrganizationId, Receipt]] = field(default_factory=set)
     checkouts: dict[tuple[OrganizationId, CheckoutId], Checkout] = field(default_factory=dict)
     orders: dict[tuple[OrganizationId, OrderId], Order] = field(default_factory=dict)
-    # Without those who stand in them: the holds say where they wait.
+    # Without their parties: each hold names the queue that it waits in.
     lines: dict[SessionKey, dict[UUID, WaitingLine]] = field(default_factory=dict)
     unsettled: set[SessionKey] = field(default_factory=set)
     facts: list[Fact] = field(default_factory=list)
@@ -235,7 +235,7 @@ class MemoryBooks:
         )
 
     def waitlist(self, key: SessionKey, look_ahead: int) -> Waitlist:
-        """A copy, to be changed at will."""
+        """A copy that the caller may change."""
         waiting = [
             hold
             for hold in self.stored_holds.values()
@@ -248,7 +248,7 @@ class MemoryBooks:
             parties[hold.waiting.line_id].append(hold)
         lines = {}
         known = self.lines.get(key, {})
-        each = max(1, look_ahead // max(1, len(known)))  # of many lines only a few
+        each = max(1, look_ahead // max(1, len(known)))  # fewer parties each with many queues
         for id_, line in known.items():
             lines[id_] = replace(line, first=tuple(parties[id_][:each]))
         return Waitlist(key, lines, key not in self.unsettled)

@@ -1,4 +1,4 @@
-"""One lock per resource, the clock from outside."""
+"""A group's transaction in memory, with one lock per resource and an injected clock."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -110,7 +110,7 @@ class MemoryConnection:
             group.unlock()
 
     def resolve(self, token: CommitToken) -> CommitState:
-        """Nothing is ever lost between here and memory."""
+        """Never needed: a commit in memory has no unknown outcome."""
         return CommitState.UNKNOWN
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class MemoryGroup:
                 if recorded is not None:
                     ledger.answers[organization_id, name] = recorded
             case _:
-                pass  # a name, with nothing behind it
+                pass  # only a lock, with nothing to read
 
     def _lapse_until(self, pool_id: PoolId, now: datetime) -> dict[datetime, int]:
         until = now + timedelta(seconds=1)

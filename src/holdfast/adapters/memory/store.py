@@ -1,4 +1,4 @@
-"""The engine's store in memory."""
+"""The engine's in-memory store."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from holdfast.adapters.memory.group import MemoryConnection
 
 @dataclass(slots=True)
 class MemoryStore(MemoryBooks):
-    """Implements ports.store.Store, beside what it lets read."""
+    """Implements ports.store.Store on top of the queries."""
 
     def connect(self) -> MemoryConnection:
         return MemoryConnection(self)

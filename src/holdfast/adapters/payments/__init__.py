@@ -1,4 +1,4 @@
-"""Whether it was paid: somebody else takes the money."""
+"""Payment providers, which check that a hold was paid for."""
 
 from holdfast.adapters.payments.demo import DemoPayments
 from holdfast.adapters.payments.trusting import TrustingPayments

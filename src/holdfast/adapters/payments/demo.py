@@ -1,5 +1,5 @@
-"""A provider for trying things out: it takes no money and keeps nothing. A reference says what was
-paid and is signed, so that whoever shares the secret can tell a real one from a made-up one."""
+"""A provider for demos, which takes no money and stores nothing. A reference contains the amount
+and is signed, so every process with the secret recognizes a forged one."""
 
 import hmac
 import re
@@ -31,13 +31,13 @@ class DemoPayments:
         if total.minor == 0:
             return None
         if reference is None:
-            return "it needs a payment_reference"
+            return "payment_reference is missing"
         found = _REFERENCE.fullmatch(reference)
         if found is None:
-            return "nobody knows this payment_reference"
+            return "unknown payment_reference"
         paid, minor, currency, signature = found.groups()
         if not hmac.compare_digest(signature, self._signature(paid)):
-            return "nobody knows this payment_reference"
+            return "unknown payment_reference"
         if (int(minor), currency) != (total.minor, total.currency):
             return "it is not the amount that is due"
         return None

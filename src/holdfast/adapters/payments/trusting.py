@@ -1,4 +1,4 @@
-"""Believing the platform: who has a secret key and says that it was paid, is believed."""
+"""The default provider: trusts your server's word that payment succeeded."""
 
 from holdfast.domain.values import Money
 

@@ -1,1 +1,1 @@
-"""RabbitMQ: facts on their way out, and messages of others on their way in."""
+"""RabbitMQ: publishing facts, and consuming messages."""

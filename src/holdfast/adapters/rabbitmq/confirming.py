@@ -1,4 +1,4 @@
-"""Publishing with confirms: many messages on their way at once, all of them answered for."""
+"""Publishing with confirms, many messages at a time."""
 
 import time
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ CONFIRM_SECONDS_MAX = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message and where to."""
+    """A message with its destination."""
 
     raw: RawMessage
     exchange: str
@@ -21,13 +21,13 @@ class Letter:
 
 
 class ConfirmingChannel:
-    """A channel on which the broker says of every message whether it answers for it. After any
-    error but Unroutable it is of no use any more."""
+    """A channel on which the broker confirms every message. After any error but Unroutable it is
+    unusable."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.channel: Channel = connection.channel()
-        # A body is the bytes that were sent, whatever encoding they are said to be in.
+        # Keep bodies as bytes, whatever encoding they declare.
         self.channel.auto_decode = False
         self.channel.events["basic_ack"].add(self._on_ack)
         self.channel.events["basic_nack"].add(self._on_nack)
@@ -40,8 +40,8 @@ class ConfirmingChannel:
         self._returned: list[str] = []
 
     def publish(self, letters: Sequence[Letter]) -> None:
-        """Returns when all of them are with the broker; raises PublishFailed, or whatever the
-        broken connection raises."""
+        """Publish, and wait until the broker has confirmed all. Raises PublishFailed or one of
+        BROKER_ERRORS."""
         self._refused = 0
         self._returned = []
         for letter in letters:
@@ -52,7 +52,7 @@ class ConfirmingChannel:
             )
         self._wait_for_confirms()
         if self._refused:
-            raise PublishFailed(f"the broker refused {self._refused} of {len(letters)}")
+            raise PublishFailed(f"the broker refused {self._refused} of {len(letters)} messages")
         if self._returned:
             raise Unroutable(self._returned)
 
@@ -61,7 +61,7 @@ class ConfirmingChannel:
         while self._open:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                raise PublishFailed(f"{len(self._open)} not confirmed in time")
+                raise PublishFailed(f"{len(self._open)} messages not confirmed in time")
             self._connection.drain_events(timeout=remaining)
 
     def _on_ack(self, tag: int, multiple: bool) -> None:

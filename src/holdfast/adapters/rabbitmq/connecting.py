@@ -1,4 +1,4 @@
-"""Connections on which nothing is waited for without end."""
+"""Connections with a timeout on every operation."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ CONNECT_SECONDS_MAX = 5.0
 REPLY_SECONDS_MAX = 10.0
 HEARTBEAT_SECONDS = 30
 
-# Whatever a broken connection or a broker that refuses may raise.
+# All errors of broken connections and refused operations.
 BROKER_ERRORS: tuple[type[Exception], ...] = (
     *Transport.connection_errors,
     *Transport.channel_errors,
@@ -24,19 +24,19 @@ Channel = Any
 
 
 def connect(url: str) -> Connection:
-    """The plain connection: kombu's own opens itself anew in the middle of a call, and the channels
-    on it are then gone without a word."""
+    """The transport's plain connection: kombu's own reconnects in the middle of a call, and then
+    silently loses its channels."""
     client = Client(  # type: ignore[no-untyped-call]
         url, connect_timeout=CONNECT_SECONDS_MAX, heartbeat=HEARTBEAT_SECONDS
     )
     connection = client.transport.establish_connection()
-    # For every answer that is waited for and everything that is sent, unless said otherwise.
+    # The default timeout for sending and for replies.
     connection.sock.settimeout(REPLY_SECONDS_MAX)
     return connection
 
 
 def disconnect(connection: Connection) -> None:
-    """In order if the broker answers, and anyway."""
+    """Close cleanly if the broker answers, and free the socket in any case."""
     with contextlib.suppress(*BROKER_ERRORS):
         connection.close()
     connection.collect()

@@ -1,4 +1,4 @@
-"""Messages on their way in, through RabbitMQ."""
+"""Consuming messages from RabbitMQ."""
 
 import threading
 import time
@@ -20,8 +20,7 @@ from holdfast.adapters.rabbitmq.topology import DEAD, DEFAULT_EXCHANGE, declare
 from holdfast.ports.facts.deliveries import PATIENCE_SECONDS, handle_until_settled, pause_seconds
 from holdfast.ports.facts.log import Dead, Handled, Handler, Message, PublishFailed
 
-# A lost connection counts as a delivery of everything that was on its way: let that be only the
-# message that is being handled, not innocent ones behind it.
+# A lost connection counts as a delivery of all prefetched messages, so prefetch no others.
 PREFETCH = 1
 LOOK_EVERY_SECONDS = 0.25
 LINK_ERRORS: tuple[type[Exception], ...] = (*BROKER_ERRORS, PublishFailed)
@@ -36,7 +35,7 @@ class RabbitConsumer:
         self._patience_seconds = patience_seconds
 
     def run(self, handler: Handler, stopped: threading.Event) -> None:
-        """Until it is stopped, through any number of lost connections."""
+        """Consume until stopped, reconnecting as often as needed."""
         failures = 0
         while not stopped.is_set():
             try:
@@ -51,7 +50,7 @@ class RabbitConsumer:
 
 
 class _Link:
-    """One connection of the consumer, for as long as it lasts."""
+    """One connection of the consumer."""
 
     def __init__(self, connection: Connection, queue: str, stopped: threading.Event) -> None:
         self._connection = connection
@@ -76,7 +75,7 @@ class _Link:
         except Exception:
             _log.exception("message.failed", queue=self._queue, message_id=str(message.id))
             self._pause(pause_seconds(_failures_of(raw)))
-            # The broker counts, and puts it aside after a few times.
+            # The broker counts deliveries, and dead-letters the message at its limit.
             self._channel.basic_reject(raw.delivery_tag, requeue=True)
             return
         if handled is Handled.AGAIN:
@@ -94,13 +93,13 @@ class _Link:
         self._publishing.publish([Letter(raw, DEAD, message.type)])
 
     def _send_to_the_end(self, message: Message) -> None:
-        """As a new message: to give it back would count as a failure of it."""
+        """Publish it again as a new message: requeuing would count as a failed delivery."""
         _log.warning("message.delayed", queue=self._queue, message_id=str(message.id))
         raw = to_raw(self._channel, message)
         self._publishing.publish([Letter(raw, DEFAULT_EXCHANGE, self._queue)])
 
     def _pause(self, seconds: float) -> bool:
-        """Listen for so long, so that the connection lives; False when we are being stopped."""
+        """Keep the connection alive for so long, or until a message arrives. False when stopped."""
         until = time.monotonic() + seconds
         while not self._stopped.is_set() and (remaining := until - time.monotonic()) > 0:
             had_arrived = len(self._arrived)

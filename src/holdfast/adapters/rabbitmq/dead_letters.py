@@ -1,4 +1,4 @@
-"""What was put aside: to look at it, and to send it on its way again."""
+"""Reading and replaying dead letters."""
 
 import time
 from collections.abc import Iterator
@@ -49,9 +49,9 @@ class RabbitDeadLetters:
 
 @contextmanager
 def _taken(channel: Channel, limit: int | None) -> Iterator[dict[int, RawMessage]]:
-    """By delivery tag; what is left of them at the end goes back to its place.
+    """Dead letters by delivery tag; those still in the mapping at the end are requeued.
 
-    No more than there are now: what comes back at once must not be taken for ever.
+    Only as many as there are now: one that fails again at once would otherwise be taken forever.
     """
     waiting = _count(channel)
     taken: dict[int, RawMessage] = {}
@@ -70,8 +70,8 @@ def _taken(channel: Channel, limit: int | None) -> Iterator[dict[int, RawMessage
 
 
 def _wait_until_back(channel: Channel, count: int) -> None:
-    """The broker takes a moment for it, and whoever looks in that moment misses some. In vain when
-    somebody else takes them meanwhile, so not for long."""
+    """Requeuing takes a moment, in which other readers would miss some. The wait is short, because
+    another reader may take them in the meantime."""
     deadline = time.monotonic() + RETURN_SECONDS_MAX
     while _count(channel) < count and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY_SECONDS)

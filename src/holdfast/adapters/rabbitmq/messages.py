@@ -1,4 +1,4 @@
-"""Messages as RabbitMQ carries them."""
+"""Messages in RabbitMQ's form."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,10 +8,10 @@ from holdfast.ports.facts.deliveries import TOO_OFTEN, message_id
 from holdfast.ports.facts.log import DeadLetter, Message
 
 PERSISTENT = 2
-# The broker's headers and our own notes begin like this; they are no part of the message.
+# The prefix of the broker's headers and our own notes, which are not part of the message.
 ASIDE = "x-"
 QUEUE_HEADER, REASON_HEADER = "x-holdfast-queue", "x-holdfast-reason"
-# What the broker itself writes on what it puts aside.
+# Set by the broker when it dead-letters a message.
 DEATH_QUEUE_HEADER, DEATH_REASON_HEADER = "x-first-death-queue", "x-first-death-reason"
 DEATH_REASONS = {"delivery_limit": TOO_OFTEN}
 
@@ -33,8 +33,8 @@ def to_raw(channel: Channel, message: Message, notes: Mapping[str, str] = {}) ->
 
 
 def from_raw(raw: RawMessage) -> Message:
-    """Whatever others send is a message; its handler judges the body."""
-    body = bytes(raw.body or b"")  # without any, the library says so with an empty text
+    """Accepts anything; the handler validates the body."""
+    body = bytes(raw.body or b"")  # the library gives an empty str for no body
     return Message(
         id=message_id(_text(raw.properties.get("message_id", "")), body),
         type=_text(raw.properties.get("type") or raw.delivery_info["routing_key"]),
@@ -63,7 +63,7 @@ def _headers(raw: RawMessage) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    """Text that can be written anywhere. What is none comes as bytes, and half characters, which
-    nobody can encode, come as they are."""
+    """Text that can be encoded. The library returns undecodable text as bytes, and lone surrogates
+    as they are."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Facts on their way out, through RabbitMQ."""
+"""Publishing facts to RabbitMQ."""
 
 import time
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from holdfast.ports.facts.log import Message, PublishFailed, Unroutable
 
 
 class RabbitPublisher:
-    """`facts_queue` takes every fact; with None, what no queue is bound to is unroutable."""
+    """`facts_queue` gets every fact; with None, facts without a bound queue are unroutable."""
 
     def __init__(self, url: str, facts_queue: str | None = FACTS_QUEUE) -> None:
         self._url = url
@@ -50,7 +50,7 @@ class RabbitPublisher:
         self._connection = self._channel = None
 
     def _ready_channel(self) -> ConfirmingChannel:
-        # Nobody sends heartbeats while nothing is published, so the broker may have hung up.
+        # No heartbeats are sent while idle, so the broker may have closed the connection.
         if time.monotonic() - self._used_at > HEARTBEAT_SECONDS:
             self._forget()
         if self._channel is None:
@@ -62,7 +62,7 @@ class RabbitPublisher:
         return self._channel
 
     def _forget(self) -> None:
-        """Without a word to a broker that may not listen."""
+        """Drop the connection without a close handshake, which the broker may not answer."""
         if self._connection is not None:
             self._connection.collect()
         self._connection = self._channel = None

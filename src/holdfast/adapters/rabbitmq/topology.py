@@ -1,17 +1,17 @@
-"""The exchanges and queues. Whoever connects declares them, and finds them or makes them."""
+"""The exchanges and queues, declared by every connection."""
 
 from typing import Any
 
 from holdfast.adapters.rabbitmq.connecting import Channel
 from holdfast.ports.facts.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, Subscription
 
-FACTS = "holdfast.facts"  # the exchange of everything that happened, by type
-INBOUND = "holdfast.inbound"  # where others send us what happened with them
+FACTS = "holdfast.facts"  # the exchange for our facts, routed by type
+INBOUND = "holdfast.inbound"  # the exchange for messages of other services
 DEAD = "holdfast.dead"
 DEFAULT_EXCHANGE = ""  # takes the name of a queue as routing key
 DEAD_LETTERS = "holdfast.dead-letters"
 
-# Takes every fact, so that none is unroutable before anybody listens.
+# Gets every fact: none is unroutable before there are consumers.
 FACTS_QUEUE = "holdfast.facts"
 
 _QUORUM = {"x-queue-type": "quorum"}
@@ -19,13 +19,13 @@ _CONSUMED = {
     **_QUORUM,
     "x-delivery-limit": DELIVERIES_MAX - 1,  # the first delivery is not counted
     "x-dead-letter-exchange": DEAD,
-    # A message leaves its queue only when it has arrived among the dead letters. RabbitMQ wants the
-    # queue to refuse rather than drop for this; ours has no limit at which it would.
+    # A message leaves its queue only once it is among the dead letters. RabbitMQ requires
+    # reject-publish for this, which has no effect on a queue without a length limit.
     "x-dead-letter-strategy": "at-least-once",
     "x-overflow": "reject-publish",
 }
-# Looking at a dead letter counts as a delivery of it, and newer brokers drop what was delivered
-# twenty times unless told otherwise.
+# Reading a dead letter counts as a delivery, and newer brokers by default drop messages after
+# twenty deliveries.
 _KEPT = {**_QUORUM, "x-delivery-limit": 1_000_000}
 
 

@@ -1,1 +1,1 @@
-"""Redis or Valkey: a hint, never the truth."""
+"""Redis or Valkey: publishing and consuming messages through streams."""

@@ -1,4 +1,4 @@
-"""What the consumers of the streams put aside: to look at it, and to send it on its way again."""
+"""Reading and replaying dead letters of the streams."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +22,7 @@ from holdfast.ports.facts.deliveries import message_id
 from holdfast.ports.facts.log import DeadLetter, Message, PublishFailed
 
 PAGE_SIZE = 100
-# Both or neither, and once even if two people ask for it at the same time.
+# Atomic, and once even if two people replay at the same time.
 SEND_BACK = """
 if redis.call('XDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))
@@ -59,7 +59,8 @@ class ValkeyDeadLetters:
 
 
 def _all_now(client: Client, stream: str) -> Iterator[tuple[bytes, DeadLetter]]:
-    """No more than there are now: what comes back at once must not be taken for ever."""
+    """Only as many as there are now: one that fails again at once would otherwise be taken
+    forever."""
     newest = client.xrevrange(dead_letters_of(stream), count=1)
     after = "-"
     while newest:
@@ -78,7 +79,7 @@ def _send_back(client: Client, stream: str, entry_id: bytes, letter: DeadLetter)
 
 
 def _letter(fields: Fields) -> DeadLetter:
-    """What is no message is shown as far as it goes."""
+    """A malformed entry is shown as far as possible."""
     body = fields.get(b"body", b"")
     nameless = Message(message_id(None, body), _text(fields, "type"), body, {})
     return DeadLetter(

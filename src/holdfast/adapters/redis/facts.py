@@ -1,5 +1,4 @@
-"""Facts on their way out and messages on their way in, through a stream of Valkey or Redis: for
-those who have no RabbitMQ."""
+"""Publishing and consuming through a Valkey or Redis stream, as an alternative to RabbitMQ."""
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -34,19 +33,19 @@ from holdfast.ports.facts.deliveries import (
 )
 from holdfast.ports.facts.log import Dead, Handled, Handler, Message, PublishFailed
 
-# So many are read at once; they are handled one by one.
+# Messages read at a time; they are handled one by one.
 READ_COUNT = 16
 READ_WAIT_MS = 500
-# Who has not finished a message after so long is taken for dead.
+# A consumer that has not finished a message after this time counts as dead.
 CLAIM_AFTER_SECONDS = 60.0
-# The stream is trimmed after every hundredth of what it keeps.
+# The stream is trimmed whenever it has grown by a hundredth of the messages it keeps.
 TRIMS = 100
 
 _log = structlog.get_logger("holdfast.valkey")
 
 
 class ValkeyPublisher:
-    """The stream keeps about so many messages, and those that one of its groups has not read."""
+    """The stream keeps about `kept` messages, and all that a group has not read yet."""
 
     def __init__(self, url: str, kept: int, *, stream: str = FACTS) -> None:
         self._client = connect(url)
@@ -65,7 +64,7 @@ class ValkeyPublisher:
             raise PublishFailed(type(error).__name__) from error
 
     def _trim_now_and_then(self, count: int) -> None:
-        """Before they are sent: what fails here has sent nothing twice."""
+        """Trim before publishing: a failure here causes no duplicates."""
         self._until_trim -= count
         if self._until_trim < 0:
             trim(self._client, self._stream, self._kept)
@@ -77,7 +76,7 @@ class ValkeyPublisher:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A message in the stream, and how often it was delivered so far, this time included."""
+    """A message in the stream, with its number of deliveries including this one."""
 
     id: bytes
     fields: Fields
@@ -85,7 +84,7 @@ class _Entry:
 
 
 class ValkeyConsumer:
-    """One of the consumers of a group. What is of none of its types it leaves to other groups."""
+    """A consumer of a group. It leaves messages of other types to other groups."""
 
     def __init__(
         self,
@@ -127,7 +126,7 @@ class ValkeyConsumer:
         self._client.close()
 
     def _make_group(self) -> None:
-        """It begins with the oldest message that there is."""
+        """Create the group, starting with the oldest message."""
         try:
             self._client.xgroup_create(self._stream, self._group, id="0", mkstream=True)
         except redis.ResponseError as error:
@@ -136,11 +135,11 @@ class ValkeyConsumer:
 
     def _warn_of_forgetting(self) -> None:
         if forgets(self._client):
-            problem = "without appendonly a restart of Redis loses messages"
+            problem = "a restart of Redis loses messages: set appendonly to yes"
             _log.warning("broker.forgets", queue=self._group, problem=problem)
 
     def _abandoned(self) -> list[_Entry]:
-        """What a consumer that died had not finished, or one that stopped had not begun."""
+        """Messages that a dead consumer had not finished, or a stopped one had not begun."""
         _, claimed, *_ = self._client.xautoclaim(
             self._stream, self._group, self._name, self._claim_after_ms, count=READ_COUNT
         )
@@ -213,12 +212,11 @@ class ValkeyConsumer:
         self._client.xack(self._stream, self._group, entry.id)
 
     def _keep(self, entry: _Entry, deliveries: int | None = None) -> None:
-        """Show that we live and are at it, and for the how-manieth time: should we die of it, the
-        next one knows."""
+        """Show that we are alive, and record the attempt number for the case that we die."""
         self._claim(entry, idle=0, deliveries=deliveries)
 
     def _give_back(self, entry: _Entry, deliveries: int) -> None:
-        """Let the next one take it at once."""
+        """Let another consumer take it at once."""
         self._claim(entry, idle=self._claim_after_ms, deliveries=deliveries)
 
     def _claim(self, entry: _Entry, idle: int, deliveries: int | None) -> None:
@@ -240,7 +238,7 @@ class ValkeyConsumer:
         )
 
     def _send_to_the_end(self, entry: _Entry) -> None:
-        """For us alone: the other groups have had it."""
+        """Add it again for our group alone: the other groups had it already."""
         _log.warning("message.delayed", queue=self._group)
         self._move(entry, self._stream, {GROUP_FIELD: self._group})
 
@@ -252,8 +250,8 @@ class ValkeyConsumer:
             pipeline.execute()
 
     def _leave(self) -> None:
-        """With a consumer goes what it has not finished, so only one that has finished all of it
-        may go."""
+        """Delete this consumer if it has finished all its messages: unfinished ones would be
+        deleted with it."""
         for consumer in self._client.xinfo_consumers(self._stream, self._group):
             if consumer["name"] == self._name.encode() and consumer["pending"] == 0:
                 self._client.xgroup_delconsumer(self._stream, self._group, self._name)

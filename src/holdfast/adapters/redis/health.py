@@ -1,4 +1,4 @@
-"""Whether Redis answers. Holdfast is ready without it."""
+"""The health check of Redis, which Holdfast does not need to be ready."""
 
 import redis
 

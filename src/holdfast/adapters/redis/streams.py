@@ -1,4 +1,4 @@
-"""Messages as streams of Valkey or Redis carry them."""
+"""Messages in the form of Valkey and Redis streams."""
 
 import json
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ INBOUND = "holdfast:{inbound}"
 TIMEOUT_SECONDS = 5.0
 BROKER_ERRORS: tuple[type[Exception], ...] = (redis.RedisError, OSError)
 
-# What a message was sent again for: it is for this group alone.
+# Set on a message that was sent again, for this group alone.
 GROUP_FIELD = "group"
 QUEUE_FIELD, REASON_FIELD = "queue", "reason"
 
 Fields = Mapping[bytes, bytes]
 
-# The types of the library allow for every kind of client, and fit none.
+# The library's types cover sync and async clients, and fit neither.
 Client = Any
 
 
@@ -33,7 +33,7 @@ def dead_letters_of(stream: str) -> str:
 
 
 def connect(url: str) -> Client:
-    """It repeats nothing by itself: what was sent twice would be there twice."""
+    """A client without automatic retries, which would duplicate messages."""
     return redis.Redis.from_url(
         url,
         socket_timeout=TIMEOUT_SECONDS,
@@ -43,7 +43,7 @@ def connect(url: str) -> Client:
 
 
 def forgets(client: Client) -> bool:
-    """Whether a restart loses messages. Who may not ask is not told."""
+    """Whether a restart loses messages. False if we may not read the configuration."""
     try:
         return bool(client.config_get("appendonly") == {"appendonly": "no"})
     except redis.ResponseError:
@@ -61,7 +61,7 @@ def to_fields(message: Message, **notes: str) -> dict[Any, Any]:
 
 
 def from_fields(fields: Fields) -> Message | None:
-    """None when it is none."""
+    """None for a malformed entry."""
     try:
         body = fields[b"body"]
         headers = json.loads(fields.get(b"headers", b"{}"))

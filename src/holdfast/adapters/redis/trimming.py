@@ -1,4 +1,4 @@
-"""Keeping a stream from growing for ever, without losing what somebody has yet to read."""
+"""Limiting the length of a stream without losing unread messages."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ import structlog
 
 from holdfast.adapters.redis.streams import Client
 
-# With so many times what is kept, even what somebody has not read has to go: memory is finite.
+# At this multiple of `kept` even unread messages are deleted, because memory is finite.
 BOUND = 10
 
 _log = structlog.get_logger("holdfast.valkey")
 
 
 def trim(client: Client, stream: str, kept: int) -> None:
-    """Down to about `kept` messages, as far as every group has finished those that go. Where there
-    are no groups nobody is known to miss any."""
+    """Trim to about `kept` messages, but keep those that a group has not finished. A stream without
+    groups has no known readers."""
     excess = client.xlen(stream) - kept
     if excess <= 0:
         return
@@ -24,13 +24,13 @@ def trim(client: Client, stream: str, kept: int) -> None:
         return
     needed = {group["name"].decode(): _needed_from(client, stream, group) for group in groups}
     oldest = min(needed.values(), key=_position)
-    # Here approximate means that some more stay: the server only drops whole blocks of them.
+    # Approximate: the server only drops whole blocks, so some more stay.
     client.xtrim(stream, minid=oldest, approximate=True, limit=excess)
     _bound(client, stream, kept * BOUND, needed)
 
 
 def _needed_from(client: Client, stream: str, group: dict[str, Any]) -> bytes:
-    """The oldest message that the group may still ask for, or one before it."""
+    """The oldest message that the group may still need, or an earlier one."""
     unfinished = client.xpending(stream, group["name"])["min"] if group["pending"] else None
     needed: bytes = unfinished or group["last-delivered-id"]
     return needed

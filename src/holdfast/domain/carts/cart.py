@@ -1,5 +1,4 @@
-"""What the commands of a cart share. A cart has at most one live hold, and the hold is always what
-the cart says."""
+"""Shared by the cart commands. A cart has at most one live hold, which matches its items."""
 
 from dataclasses import replace
 
@@ -19,7 +18,8 @@ from holdfast.domain.values import InvalidValue
 def check_cart(cart: str) -> None:
     if not (1 <= len(cart) <= CART_TOKEN_LENGTH_MAX and cart.isprintable()):
         raise InvalidValue(
-            "invalid_cart", f"A cart's name has 1 to {CART_TOKEN_LENGTH_MAX} printable characters"
+            "invalid_cart",
+            f"A cart's name must have 1 to {CART_TOKEN_LENGTH_MAX} printable characters",
         )
 
 
@@ -30,7 +30,7 @@ def footprint_of_cart(
     placement: Placement | None,
     learnt: NeedsMore,
 ) -> Footprint:
-    """`placement` is what is to be placed for the cart, as if it were a hold of its own."""
+    """The footprint of a cart command; `placement` is the new hold or the addition to place."""
     hold = plan.survey.carts.get(cart)
     required = key_of(command) | {cart_resource(cart)}
     if hold is not None:
@@ -50,7 +50,7 @@ def footprint_of_cart(
 
 
 def newest_hold(ledger: Ledger, cart: CartKey) -> Hold | NeedsMore | None:
-    """The newest hold of the cart, with its places, where they are needed."""
+    """The newest hold of the cart, with its places locked unless it is over."""
     key = ledger.carts.get(cart)
     if key is None:
         return None
@@ -60,18 +60,18 @@ def newest_hold(ledger: Ledger, cart: CartKey) -> Hold | NeedsMore | None:
     return hold
 
 
-def place_anew(ledger: Ledger, ended: Hold | None, placement: Placement) -> Decision:
-    """A hold that has lapsed is recorded as expired first, because the cart may ask for its places
+def place_new_hold(ledger: Ledger, ended: Hold | None, placement: Placement) -> Decision:
+    """Place a new hold. A lapsed one is expired first, because the cart may want its places
     again."""
     if ended is not None and ended.is_lapsed(ledger.now):
         expiry = Transition(ended, ended.expired(ledger.now), placement.origin)
         return Decision(NeedsMore(was_overtaken=True), (expiry,))
     if placement.hold_key not in ledger.references:
-        return Decision(NeedsMore(was_overtaken=True))  # it was live when this was planned
+        return Decision(NeedsMore(was_overtaken=True))  # the hold was live at planning
     return place(ledger, placement)
 
 
-def as_it_is(ledger: Ledger, hold: Hold) -> CartChanged | Waiting:
+def unchanged_cart(ledger: Ledger, hold: Hold) -> CartChanged | Waiting:
     if hold.waiting is not None:
         return Waiting(hold, ledger.now, is_repeat=True)
     return CartChanged(hold, ledger.now, is_repeat=True)

@@ -1,4 +1,4 @@
-"""Releasing what a cart holds."""
+"""Releases a cart's hold."""
 
 from dataclasses import dataclass
 
@@ -15,15 +15,14 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CartEmptied, Decision, NeedsMore
 from holdfast.domain.group.planning import GroupPlan
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.holds.extension import is_of
+from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.ids import CartKey, OrganizationId
 from holdfast.domain.values import Holder
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyCart(Command):
-    """Let go of what the cart holds or waits for, if anything. With `holder`, only if it is
-    theirs."""
+    """Release the cart's live hold, if any. With `holder`, it must be theirs."""
 
     organization_id: OrganizationId
     cart: str
@@ -50,7 +49,7 @@ class EmptyCart(Command):
             return Decision(hold)
         if hold is None or not hold.is_live(ledger.now):
             return Decision(CartEmptied(None, ledger.now))
-        if not is_of(hold, self.holder):
+        if not belongs_to(hold, self.holder):
             return Decision(refusals.cart_of_another_holder())
         released = hold.released(ledger.now)
         return Decision(

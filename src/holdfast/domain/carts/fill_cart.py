@@ -1,4 +1,4 @@
-"""Making the hold of a cart what the cart says: by the difference, all of it or nothing."""
+"""Changes a cart's hold to match the cart's items, all or nothing."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.carts.cart import (
-    as_it_is,
     check_cart,
     footprint_of_cart,
     newest_hold,
-    place_anew,
+    place_new_hold,
+    unchanged_cart,
 )
 from holdfast.domain.carts.items import CartAsk, Difference, difference, joined_lines
 from holdfast.domain.catalog.model import SessionCatalogue
@@ -29,10 +29,10 @@ from holdfast.domain.group.outcomes import (
 from holdfast.domain.group.planning import GroupPlan
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.capacity import Addition, Fit, fit
-from holdfast.domain.holds.extension import is_of
+from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
-from holdfast.domain.holds.lines import make_lines, parts_of, waiting_line
-from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
+from holdfast.domain.holds.new_hold import make_lines, parts_of, waiting_line
+from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.place_hold import contested_seat, place
 from holdfast.domain.holds.placement import (
     LINES_MAX,
@@ -62,14 +62,14 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.seat_choice import Picked, pick_seats
 from holdfast.domain.values import Holder, InvalidValue
 from holdfast.domain.waitlist.fairness import sharing
-from holdfast.domain.waitlist.joining import refuse_for_ever, waiting_place
+from holdfast.domain.waitlist.joining import refuse_impossible, waiting_place
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
 
 
 @dataclass(frozen=True, slots=True)
 class FillCart(Command):
-    """Make the cart's hold what the cart says: all of it, or nothing is changed. `hold_id` and
-    `group_id` are for what is new. The remarks name the cart."""
+    """Make the cart's hold match its items, or change nothing. `hold_id` and `group_id` are used
+    for new holds and lines."""
 
     can_choose_seats = True
 
@@ -87,10 +87,10 @@ class FillCart(Command):
     def __post_init__(self) -> None:
         check_cart(self.cart)
         if not 1 <= len(self.asks) <= LINES_MAX:
-            raise InvalidValue("invalid_items", f"A cart has from 1 to {LINES_MAX} items")
+            raise InvalidValue("invalid_items", f"A cart must have 1 to {LINES_MAX} items")
         item_ids = [each.item_id for each in self.asks]
         if len(set(item_ids)) != len(item_ids):
-            raise InvalidValue("duplicate_item", "An item is named twice")
+            raise InvalidValue("duplicate_item", "Name each item only once")
         named_seats(each.ask for each in self.asks)
 
     @property
@@ -129,8 +129,8 @@ class FillCart(Command):
         if isinstance(hold, NeedsMore):
             return Decision(hold)
         if hold is None or not hold.is_live(ledger.now):
-            return place_anew(ledger, hold, placement_of(self))
-        if not is_of(hold, self.holder):
+            return place_new_hold(ledger, hold, placement_of(self))
+        if not belongs_to(hold, self.holder):
             return Decision(refusals.cart_of_another_holder())
         if hold.session_id != self.session_id:
             return Decision(refusals.cart_of_another_session(str(hold.session_id)))
@@ -139,12 +139,12 @@ class FillCart(Command):
         return _change(ledger, self, hold)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """The id is that of the hold that it would have made."""
+        """Named by the id of the hold it would have created."""
         return FailedAction("cart.fill_failed", self.hold_id, contested_seat(refusal))
 
 
 def placement_of(command: FillCart) -> Placement:
-    """A new hold of all that the cart says."""
+    """A new hold of all the cart's items."""
     items = [CartItem(each.item_id, command.group_id) for each in command.asks]
     return _place(command, [each.ask for each in command.asks], items)
 
@@ -166,8 +166,8 @@ def _place(
 
 
 def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
-    """By the difference. What is given up always is; what comes in addition has to fit, or all
-    stays as it was."""
+    """Apply the difference to the hold. If an addition does not fit, nothing changes, unless the
+    hold already has the minimum."""
     found = difference(hold.lines, command.asks, command.group_id)
     added: Added | Refusal | Decision = Added([], Fit((), ()))
     if found.parts:
@@ -175,13 +175,13 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     if isinstance(added, Decision):
         return added
     if isinstance(added, Refusal):
-        if not _can_do_without(found):
+        if not _has_minimum(found):
             return Decision(added)
         added = Added([], Fit((), ()))
-    holder = hold.holder.retold(command.holder)
+    holder = hold.holder.with_email_of(command.holder)
     is_same = not (found.reduced or added.lines) and len(found.kept) == len(hold.lines)
     if is_same and holder is hold.holder:
-        return Decision(as_it_is(ledger, hold))
+        return Decision(unchanged_cart(ledger, hold))
     lines = joined_lines((*found.kept, *found.reduced, *added.lines))
     kept = [line for line in lines if any(line is each for each in found.kept)]
     new = [line for line in lines if not any(line is each for each in found.kept)]
@@ -210,9 +210,9 @@ def _add(
     if isinstance(picked, NeedsMore):
         return Decision(picked)
     if isinstance(picked, Refusal):
-        return _refused_for_others(ledger, session, more) or picked
+        return _refuse_for_waitlist(ledger, session, more) or picked
     given_up = units_by_pool(hold) - units_of((*found.kept, *found.reduced))
-    parts = as_many_as_there_are(ledger, session, parts_of(more), picked, given_up)
+    parts = fulfil_partially(ledger, session, parts_of(more), picked, given_up)
     lines = make_lines(ledger, session, parts, picked)
     everything = (*found.kept, *found.reduced, *lines)
     types = {line.ticket_type_id for line in lines}
@@ -235,10 +235,10 @@ def _add(
     return _in_addition(room) if isinstance(room, Refusal) else room
 
 
-def _refused_for_others(
+def _refuse_for_waitlist(
     ledger: Ledger, session: SessionCatalogue, more: Placement
 ) -> Refusal | None:
-    """Where people wait for such seats, those that are free are not for a cart that grows."""
+    """Refuse a growing cart if parties on the waitlist want such seats."""
     waitlist = ledger.waitlists.get(session.key)
     if not waitlist or more.named_seats:
         return None
@@ -261,13 +261,13 @@ def _in_addition(refusal: Refusal) -> Refusal:
     return refusals.insufficient_addition(more)
 
 
-def _can_do_without(found: Difference) -> bool:
-    """Whether what is held already is as much as the cart needs at least."""
+def _has_minimum(found: Difference) -> bool:
+    """Whether the hold already has the minimum of all asks."""
     return all(isinstance(ask, Ask) and ask.at_least == 0 for ask, _ in found.parts)
 
 
 def addition_of(command: FillCart, found: Difference) -> Placement:
-    """What comes in addition, as if it were a hold of its own."""
+    """The additional asks, as a hold of their own."""
     asks, items = [ask for ask, _ in found.parts], [item for _, item in found.parts]
     return replace(_place(command, asks, items), given_up=found.given_up)
 
@@ -279,8 +279,7 @@ def _refuse_seats(lines: Sequence[Line]) -> Refusal | None:
 
 
 def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
-    """Who asks for less keeps the place in the line; who asks for more or for other things goes to
-    its end."""
+    """Keep the place in the queue if the cart asks for less; otherwise move to the end."""
     session = ledger.sessions[hold.session_key]
     problem = refuse_status(session) or refuse_asks(
         session, [each.ask for each in command.asks], ledger.now
@@ -290,9 +289,9 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     if not all(_may_wait(each.ask, session) for each in command.asks):
         return _place_instead(ledger, command, hold)
     kept, new = _waiting_lines(session, command, hold)
-    holder = hold.holder.retold(command.holder)
+    holder = hold.holder.with_email_of(command.holder)
     if not new and len(kept) == len(hold.lines) and holder is hold.holder:
-        return Decision(as_it_is(ledger, hold))
+        return Decision(unchanged_cart(ledger, hold))
     lines = (*kept, *new)
     wants = wants_of(lines, session)
     is_less = wants == wants_of(hold.lines, session) and _is_less(lines, hold.lines)
@@ -302,7 +301,7 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     changed = hold.changed(ledger.now, kept, new, holder, place)
     refusal = None
     if not is_less:
-        refusal = refuse_lines(session, lines) or refuse_for_ever(
+        refusal = refuse_lines(session, lines) or refuse_impossible(
             ledger, session, changed, refusals.insufficient_inventory(0)
         )
     if refusal is not None:
@@ -316,10 +315,10 @@ def _may_wait(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
 
 
 def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
-    """For some of it nobody can wait: it is held at once, and the place in the line given up, or
-    all stays as it was. What the cart waits for does not stand in its own way."""
+    """Replace the waiting hold by an active one, because some items have no waitlist; if that
+    fails, nothing changes. The cart's own place on the waitlist does not count against it."""
     if command.hold_key not in ledger.references:
-        return Decision(NeedsMore(was_overtaken=True))  # it was not planned so
+        return Decision(NeedsMore(was_overtaken=True))  # the cart has changed since planning
     released = hold.released(ledger.now)
     key = hold.session_key
     after_it = replace(
@@ -341,7 +340,7 @@ def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
 def _waiting_lines(
     session: SessionCatalogue, command: FillCart, hold: Hold
 ) -> tuple[list[Line], list[Line]]:
-    """Those that stay as they are, and those that are new. A price that was told stays."""
+    """The unchanged lines and the new ones. Quoted prices stay."""
     by_item = {line.item.id: line for line in hold.lines if line.item is not None}
     kept, new = [], []
     for each in command.asks:
@@ -350,8 +349,8 @@ def _waiting_lines(
         had = by_item.get(each.item_id)
         if had is not None and had.ticket_type_id == line.ticket_type_id:
             price = each.ask.unit_price_minor
-            told = had.unit_price_minor if price is None else price
-            line = replace(line, unit_price_minor=told, pool_ids=had.pool_ids)
+            quoted = had.unit_price_minor if price is None else price
+            line = replace(line, unit_price_minor=quoted, pool_ids=had.pool_ids)
             same = replace(line, item=had.item, number=had.number)
             if same == had:
                 kept.append(had)

@@ -1,7 +1,7 @@
-"""What a cart says against what its hold has: the difference is all that is changed.
+"""Computes the difference between a cart's items and its hold.
 
-What stays keeps the price at which it was held; what comes new costs what it costs today. Of what
-is given up, the newest goes first, but never an accessible place that is still asked for.
+Kept tickets keep their price; new ones get today's. The newest tickets are given up first, but
+never an accessible place that is still asked for.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from holdfast.domain.values import InvalidValue, Quantity
 
 @dataclass(frozen=True, slots=True)
 class CartAsk:
-    """An item of a cart, and what it asks for."""
+    """An item of a cart and its ask."""
 
     item_id: str
     ask: Ask | SeatAsk
@@ -32,8 +32,8 @@ class CartAsk:
 
 @dataclass(slots=True)
 class Difference:
-    """`kept` lines stay as they are, `reduced` ones are what remains of others, and `parts` come in
-    addition. The seats that are given up go with the items that had them."""
+    """`kept` lines are unchanged, `reduced` ones replace old lines, `parts` are to be added.
+    `given_up` seats come with the item that had them."""
 
     kept: list[Line] = field(default_factory=list)
     reduced: list[Line] = field(default_factory=list)
@@ -47,7 +47,7 @@ def difference(lines: Sequence[Line], asks: Iterable[CartAsk], group_id: UUID) -
     named = {seat for each in asks if isinstance(each.ask, SeatAsk) for seat in each.ask.seat_ids}
     by_item: defaultdict[str, list[Line]] = defaultdict(list)
     for line in lines:
-        # A seat that is named is that item's, whichever had it before.
+        # A named seat belongs to the item that names it, whichever had it before.
         if line.item is not None and not (line.seat is not None and line.seat.id in named):
             by_item[line.item.id].append(line)
     for each in asks:
@@ -66,7 +66,7 @@ def difference(lines: Sequence[Line], asks: Iterable[CartAsk], group_id: UUID) -
 
 
 def _seats(found: Difference, lines: Sequence[Line], ask: SeatAsk, item: CartItem) -> None:
-    """A seat that was another item's stays with the cart, too."""
+    """Keep named seats that the cart already has, even from another item; add the others."""
     has = set[SeatId]()
     for line in lines:
         if (
@@ -87,7 +87,7 @@ def _seats(found: Difference, lines: Sequence[Line], ask: SeatAsk, item: CartIte
 
 
 def _quantity(found: Difference, lines: Sequence[Line], ask: Ask, item: CartItem) -> None:
-    """Where accessible places are missing, others make way for them."""
+    """Keep up to the quantity, and leave room for accessible places that are missing."""
     lines = [line for line in lines if _serves(line, ask)]
     accessible = [line for line in lines if _is_accessible(line)][: ask.accessible]
     missing = min(ask.accessible, ask.quantity) - len(accessible)
@@ -108,14 +108,14 @@ def _quantity(found: Difference, lines: Sequence[Line], ask: Ask, item: CartItem
 
 
 def rest_of(ask: Ask, has: int, accessible: int) -> Ask | None:
-    """What is missing of it where so many are there, so many of them accessible."""
+    """The rest of the ask once it has this many places, of which some are accessible."""
     left = ask.quantity - has
     if not left:
         return None
     missing = max(0, min(ask.accessible, ask.quantity) - accessible)
     least = None
     if ask.at_least is not None:
-        # Fewer will not do where it is the accessible places that would be missing.
+        # Once regular places are kept, the missing accessible ones are required.
         needed = missing if has > accessible else 0
         least = max(needed, ask.at_least - has)
     return replace(ask, quantity=Quantity(left), at_least=least, accessible=missing)
@@ -134,11 +134,11 @@ def _serves(line: Line, ask: Ask) -> bool:
 
 
 def joined_lines(lines: Iterable[Line]) -> list[Line]:
-    """Lines of one item that differ in nothing but their quantity become one."""
+    """Merge lines of one item that differ only in quantity."""
     alike: dict[tuple[object, ...], list[Line]] = {}
     for position, line in enumerate(lines):
         is_alone = line.seat is not None or line.item is None
-        alike.setdefault((position,) if is_alone else _likeness(line), []).append(line)
+        alike.setdefault((position,) if is_alone else _merge_key(line), []).append(line)
     return [
         group[0]
         if len(group) == 1
@@ -147,14 +147,14 @@ def joined_lines(lines: Iterable[Line]) -> list[Line]:
     ]
 
 
-def _likeness(line: Line) -> tuple[object, ...]:
+def _merge_key(line: Line) -> tuple[object, ...]:
     assert line.item is not None
     return (line.item.id, line.ticket_type_id, line.unit_price_minor, line.pool_ids)
 
 
 def asks_again(hold: Hold) -> list[CartAsk]:
-    """What a cart asks for to get the same once more, at today's prices: the very seats, or others
-    where it was still waiting for them."""
+    """The asks to get the same again at today's prices: the same seats, or any that match if the
+    hold was still waiting."""
     by_item: defaultdict[str, list[Line]] = defaultdict(list)
     for line in hold.lines:
         by_item[line.item.id if line.item else ""].append(line)
@@ -162,7 +162,7 @@ def asks_again(hold: Hold) -> list[CartAsk]:
 
 
 def _ask_again(lines: Sequence[Line]) -> Ask | SeatAsk:
-    """An item asks for one thing: very seats, or so many of a type."""
+    """An item is one ask: for specific seats or for a quantity of a type."""
     first = lines[0]
     seats = tuple(line.seat.id for line in lines if line.seat is not None)
     if seats:

@@ -1,15 +1,15 @@
-"""Holding again what a cart held when its time ran out."""
+"""Renews a cart whose hold has expired."""
 
 from dataclasses import dataclass
 from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.carts.cart import (
-    as_it_is,
     check_cart,
     footprint_of_cart,
     newest_hold,
-    place_anew,
+    place_new_hold,
+    unchanged_cart,
 )
 from holdfast.domain.carts.items import asks_again
 from holdfast.domain.group.command import Command, FailedAction
@@ -18,7 +18,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.group.planning import GroupPlan
-from holdfast.domain.holds.extension import is_of
+from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.holds.hold import CartItem, Hold
 from holdfast.domain.holds.place_hold import contested_seat
 from holdfast.domain.holds.placement import Placement
@@ -29,8 +29,7 @@ from holdfast.domain.values import Holder
 
 @dataclass(frozen=True, slots=True)
 class RenewCart(Command):
-    """Hold again what the cart held when its time ran out, in a new hold with fresh time. A cart
-    whose hold is live keeps it as it is."""
+    """Place a new hold with the contents of the cart's expired one. A live hold is left alone."""
 
     can_choose_seats = True
 
@@ -66,22 +65,22 @@ class RenewCart(Command):
         hold = newest_hold(ledger, self.cart_key)
         if isinstance(hold, NeedsMore):
             return Decision(hold)
-        if hold is not None and not is_of(hold, self.holder):
+        if hold is not None and not belongs_to(hold, self.holder):
             return Decision(refusals.cart_of_another_holder())
         if hold is None or not (hold.is_live(ledger.now) or hold.is_expired(ledger.now)):
             return Decision(refusals.nothing_to_renew())
         if hold.is_live(ledger.now):
-            return Decision(as_it_is(ledger, hold))
-        return place_anew(ledger, hold, _renewal_of(self, hold))
+            return Decision(unchanged_cart(ledger, hold))
+        return place_new_hold(ledger, hold, _renewal_of(self, hold))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """The id is that of the hold that it would have made."""
+        """Named by the id of the hold it would have created."""
         return FailedAction("cart.renew_failed", self.hold_id, contested_seat(refusal))
 
 
 def _renewal_of(command: RenewCart, hold: Hold) -> Placement:
     asks = asks_again(hold)
-    holder = hold.holder if command.holder is None else hold.holder.retold(command.holder)
+    holder = hold.holder if command.holder is None else hold.holder.with_email_of(command.holder)
     return Placement(
         organization_id=command.organization_id,
         session_id=hold.session_id,

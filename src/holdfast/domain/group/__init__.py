@@ -1,1 +1,1 @@
-"""What all commands share: the ledger, the footprint, planning and the decision."""
+"""The parts all commands share: the ledger, the footprint, planning and the decision."""

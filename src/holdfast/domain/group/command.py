@@ -1,6 +1,5 @@
-"""The base of all commands. A command is a small immutable value that says everything about itself
-in one module: what it has to look up, what it locks, how it is decided, what a refused
-attempt is called in the audit, and whether people wait for it."""
+"""The base class of all commands. A command defines in one module what it looks up, what it locks,
+how it is decided, how the audit names a refused attempt, and whether people wait for it."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
@@ -15,7 +14,7 @@ from holdfast.domain.refusal_codes import Refusal
 
 
 class FailedAction(NamedTuple):
-    """What the audit calls a refused command, and the hold or the seat that it was about."""
+    """The audit's name for a refused command, with the hold or seat it was about."""
 
     action: str
     hold_id: HoldId | None = None
@@ -29,35 +28,35 @@ class Command(ABC):
     origin: Origin
     idempotency: IdempotencyKey | None
 
-    # Nobody waits for it: people's commands come first.
+    # Nobody waits for the answer: people's commands come first.
     is_background: ClassVar[bool] = False
-    # A buyer who can choose another seat does not wait long for a locked one.
+    # The buyer can choose another seat, so waits only briefly for a locked one.
     can_choose_seats: ClassVar[bool] = False
-    # It gives a buyer time to pay, and a refusal of that has to be noticed.
+    # It gives a buyer time to pay, so a refusal has to be logged.
     gives_time: ClassVar[bool] = False
-    # Whether the waitlists of its sessions are locked, and whether it may free places for them.
+    # Whether it locks the waitlists of its sessions, and whether it may free places for them.
     locks_waitlists: ClassVar[bool] = True
     frees_places: ClassVar[bool] = True
 
     @abstractmethod
     def needs(self, learnt: NeedsMore) -> Needs:
-        """What the unlocked look ahead has to find, with what earlier rounds found missing."""
+        """The data the unlocked survey must read, including what earlier rounds found missing."""
 
     @abstractmethod
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        """What it locks, going by that look."""
+        """The resources to lock, based on the survey."""
 
     @abstractmethod
     def decide(self, ledger: Ledger) -> Decision:
-        """Reads locked values and returns what to change; it touches nothing, so an error in it
-        costs one command and leaves the rest of the group whole."""
+        """Read locked values and return the changes. Modify nothing, so that an error fails one
+        command and not its group."""
 
     def failed_action(self, refusal: Refusal) -> FailedAction | None:
-        """None where a refusal is nobody's failed attempt."""
+        """The audit's entry for this refusal; None if it is not a failed attempt."""
         del refusal
         return None
 
     @property
     def promotes(self) -> SessionKey | None:
-        """The session whose waitlist it serves, whatever else it does."""
+        """The session whose waitlist it always serves, even if it frees no places."""
         return None

@@ -1,15 +1,15 @@
-"""What a command touches, and the one order in which it is locked.
+"""The resources a command touches, and the order in which they are locked.
 
-A resource sorts by kind, then organization, then name. Every lock in Holdfast is taken in that
-order, so no two transactions can wait for each other in a circle:
+Resources sort by kind, then organization, then name. Every lock in Holdfast is taken in that
+order, so transactions cannot deadlock:
 
-    1 SESSION          shared; whoever changes the catalogue takes it exclusively
-    2 IDEMPOTENCY_KEY  advisory, so that one key has one effect
-      HOLD_ID          advisory, for ids that clients choose
-      HOLDER           advisory, where a holder may have only so much
-      PAYMENT          advisory, where a payment makes one order only
-      CART             advisory, so that a cart has one live hold
-    3 WAITLIST         row; who waits in a session, and in which order
+    1 SESSION          shared; changes of the catalog take it exclusively
+    2 IDEMPOTENCY_KEY  advisory; one key has one effect
+      HOLD_ID          advisory; for ids that clients choose
+      HOLDER           advisory; where holds per holder are limited
+      PAYMENT          advisory; where a payment makes only one order
+      CART             advisory; a cart has one live hold
+    3 WAITLIST         row; the waitlist of a session
       POOL             row
     4 SEAT             row
     5 HOLD             row
@@ -44,8 +44,8 @@ from holdfast.domain.waitlist.queues import Waitlist
 
 class ResourceKind(IntEnum):
     SESSION = 10
-    SEATING = 11  # never locked: the line of those who wait until the seats have been read
-    LARGE = 12  # never locked: the line of an organization's large commands
+    SEATING = 11  # never locked: queues commands until the seats have been read
+    LARGE = 12  # never locked: queues an organization's large commands
     IDEMPOTENCY_KEY = 20
     HOLD_ID = 21
     HOLDER = 22
@@ -58,7 +58,7 @@ class ResourceKind(IntEnum):
 
     @property
     def is_row(self) -> bool:
-        """A row can be waited for; advisory locks are tried again and again."""
+        """Whether it is a row lock, which can be waited for; advisory locks are retried."""
         return self >= ResourceKind.WAITLIST
 
 
@@ -69,7 +69,7 @@ class Resource(NamedTuple):
 
 
 def payment_resource(payment: PaymentKey) -> Resource:
-    """A reference is any text, so it goes by its digest."""
+    """The lock of a payment, named by a digest because a reference is free text."""
     organization_id, reference = payment
     digest = sha256(reference.encode()).digest()
     return Resource(ResourceKind.PAYMENT, organization_id, UUID(bytes=digest[:16]))
@@ -82,21 +82,21 @@ def cart_resource(cart: CartKey) -> Resource:
 
 
 def lock_order(resource: Resource) -> tuple[int, int, int]:
-    """The natural order of resources, told in numbers: ids compare slowly."""
+    """The natural order of resources, as integers because UUIDs compare slowly."""
     return (resource.kind, resource.organization_id.int, resource.name.int)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The seats that the look ahead found, for each best-available ask in its order; or none, and
-    how many were looked for and are there. `full_block` has seats enough, and not the capacity;
-    `limits` are what was believed of such blocks. `asks` are what it answers."""
+    """The seats that the survey found for each best-available ask in `asks`, in order. If it is
+    short, `seats` is empty and `requested` and `available` say how short. `full_block` has enough
+    seats but no capacity left; `limits` are the capacities assumed for such blocks."""
 
     seats: tuple[tuple[SeatId, ...], ...] = ()
     requested: int = 0
     available: int = 0
     full_block: BlockId | None = None
-    kind: str = "seats"  # of what there are too few
+    kind: str = "seats"  # the kind of place that is short
     limits: Mapping[BlockId, int] = field(default_factory=dict)
     asks: tuple[Ask, ...] = ()
 
@@ -106,15 +106,14 @@ class Proposal:
 
 
 class Claim(NamedTuple):
-    """Seats of a session that the plan has left to one command: the others of its group are found
-    seats beside them."""
+    """Seats set aside for one command; the rest of its group is planned around them."""
 
     session_key: SessionKey
     seat_ids: tuple[SeatId, ...]
 
 
 class Holding(NamedTuple):
-    """Whose live holds are to be read, and of which session."""
+    """A holder whose live holds in a session are to be read."""
 
     session_key: SessionKey
     holder: Holder
@@ -122,21 +121,21 @@ class Holding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Without what is `required` a command cannot be decided. What is `optional` (lapsed holds that
-    might make room, seats that were found for it) is taken if nobody else has it."""
+    """The resources one command locks. It cannot be decided without the `required` ones. `optional`
+    ones (lapsed holds that might make room, proposed seats) are locked if nobody else has them."""
 
     required: frozenset[Resource]
     optional: frozenset[Resource] = frozenset()
     proposal: Proposal | None = None
     holding: Holding | None = None
-    new_holds: tuple[HoldKey, ...] = ()  # holds that it may make: each needs a reference
+    new_holds: tuple[HoldKey, ...] = ()  # holds it may create: each needs a reference
     claim: Claim | None = None
-    payment: PaymentKey | None = None  # that must have made no other order
-    cart: CartKey | None = None  # whose newest hold is to be read
-    frees_places: bool = False  # so those who wait for them are to be looked at
-    weight: int = 1  # about how many rows it writes, where that may be many
-    awaits: Resource | None = None  # something that has to be there before anything is planned
-    refusal: Refusal | None = None  # it is too large to be decided at all
+    payment: PaymentKey | None = None  # must not have paid for another order
+    cart: CartKey | None = None  # its newest hold is to be read
+    frees_places: bool = False  # the waitlist has to be served
+    weight: int = 1  # estimated rows written, if many
+    awaits: Resource | None = None  # must be available before the command can be planned
+    refusal: Refusal | None = None  # the command is too large to be decided
 
     def required_of(self, kind: ResourceKind) -> list[Resource]:
         return [resource for resource in self.required if resource.kind is kind]
@@ -144,21 +143,21 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What the unlocked look ahead has to find. Whether the holds that are to be placed need a look
-    at seats depends on the catalogue: see `seats_to_survey`."""
+    """The data the unlocked survey must read. Whether new holds need the seats depends on the
+    catalog: see `seats_to_survey`."""
 
     sessions: frozenset[SessionKey] = frozenset()
     holds: frozenset[HoldKey] = frozenset()
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
     wishes: tuple[Wish, ...] = ()
-    carts: tuple[CartKey, ...] = ()  # whose newest holds may be held again or changed
-    # Sessions, beside those of the holds, where places may be freed.
+    carts: tuple[CartKey, ...] = ()  # their newest holds may be renewed or changed
+    # Sessions besides those of the holds where places may be freed.
     waitlists: frozenset[SessionKey] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class SeatNeeds:
-    """Sessions whose whole seating is needed, and seats whose blocks are."""
+    """Sessions whose whole seating is needed, and seats whose block is needed."""
 
     seatings: frozenset[SessionKey] = frozenset()
     blocks_of: frozenset[tuple[SessionKey, SeatId]] = frozenset()
@@ -166,7 +165,7 @@ class SeatNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What that look found. It may be stale: it only says what to lock."""
+    """The result of the unlocked survey. It may be stale: it only decides what to lock."""
 
     sessions: Mapping[SessionKey, SessionCatalogue] = field(default_factory=dict)
     holds: Mapping[HoldKey, Hold] = field(default_factory=dict)
@@ -175,9 +174,9 @@ class Survey:
     blocks_of: Mapping[SeatId, BlockId] = field(default_factory=dict)
     carts: Mapping[CartKey, Hold] = field(default_factory=dict)  # the newest hold of each
     waitlists: Mapping[SessionKey, Waitlist] = field(default_factory=dict)
-    # Sessions in which somebody waited when a group was there last.
+    # Sessions whose waitlist was not empty after the last group.
     lined: frozenset[SessionKey] = frozenset()
-    # Sessions whose seats are not in memory yet: reading them takes longer than others should wait.
+    # Sessions whose seats are not in memory yet: reading them would delay other commands.
     unread: frozenset[SessionKey] = frozenset()
 
     def known_holds(self) -> dict[HoldKey, Hold]:
@@ -187,8 +186,8 @@ class Survey:
 
 
 def waitlists_to_survey(needs: Needs, seen: Survey) -> frozenset[SessionKey]:
-    """Sessions that keep a line and where places are freed, or seats are looked for: the lines of
-    all others are read under lock only."""
+    """Sessions with a waitlist where places may be freed or seats are wanted. All other waitlists
+    are read only under lock."""
     wanted = set(needs.waitlists)
     wanted |= {hold.session_key for hold in (*seen.holds.values(), *seen.carts.values())}
     wanted |= {wish.session_key for wish in _wishes(needs, seen) if _is_for_seats(wish, seen)}
@@ -198,8 +197,8 @@ def waitlists_to_survey(needs: Needs, seen: Survey) -> frozenset[SessionKey]:
 
 
 def seats_to_survey(needs: Needs, seen: Survey) -> SeatNeeds:
-    """General admission and seats picked by hand cost no look at the seats, unless a block has a
-    capacity, the policy wants to see the neighbours, or somebody waits for seats."""
+    """The seats to read. General admission and named seats need none, unless a block has a
+    capacity, the policy checks for orphans, or a party on the waitlist wants seats."""
     seatings = {key for key, waitlist in seen.waitlists.items() if waitlist.has_wishes()}
     blocks_of: set[tuple[SessionKey, SeatId]] = set()
     for wish in _wishes(needs, seen):

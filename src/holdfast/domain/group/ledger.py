@@ -48,55 +48,51 @@ class Ledger:
     now: datetime
     sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
     pools: dict[PoolId, Pool] = field(default_factory=dict)
-    # Units by second of lapse. What has lapsed up to `now` is complete, perhaps summed up in one
-    # second; later ones may be missing.
+    # Units by second of lapse: complete up to `now` (perhaps summed in one second), partial after.
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
     seats: dict[SeatId, Seat] = field(default_factory=dict)
     holds: dict[HoldKey, Hold] = field(default_factory=dict)
-    # Live holds by session and holder, for those who may have only so many; whatever this group has
-    # made of them.
+    # Live holds by session and holder where they are limited, including this group's changes.
     holdings: dict[tuple[SessionKey, UUID], tuple[Hold, ...]] = field(default_factory=dict)
     answers: dict[tuple[OrganizationId, UUID], RecordedAnswer] = field(default_factory=dict)
-    # Messages that have had their effect already.
+    # Messages already processed.
     receipts: set[tuple[OrganizationId, Receipt | None]] = field(default_factory=set)
-    # What payments that are for single use have paid for already.
+    # The orders already made by single-use payments.
     paid: dict[PaymentKey, OrderId] = field(default_factory=dict)
     # The newest hold of each cart.
     carts: dict[CartKey, HoldKey | None] = field(default_factory=dict)
-    # Of sessions that keep a line: who waits.
     waitlists: dict[SessionKey, Waitlist] = field(default_factory=dict)
     references: dict[HoldKey, str] = field(default_factory=dict)
-    # Locked by someone else: whatever needs one of these is not decided in this group.
+    # Locked by someone else: commands that need one are not decided in this group.
     skipped: frozenset[Resource] = frozenset()
-    # What the unlocked look ahead saw and proposed. Hints, to be checked against what is locked.
+    # Hints from the unlocked survey, to be checked against the locked rows.
     surveyed_pools: frozenset[PoolId] = frozenset()
     seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
-    proposal: Proposal | None = None  # to the command that is decided just now
-    # Sessions of which this group has freed seats, or has not taken what its plan left to it: more
-    # may be free than the look ahead found for those who came later.
+    proposal: Proposal | None = None  # for the command being decided
+    # Sessions where this group freed seats or left claimed ones untaken: later commands may find
+    # more free than the survey did.
     freed: set[SessionKey] = field(default_factory=set)
-    # Seats that this group has sold: of those it does not know either.
+    # Seats that this group has sold, which the survey does not know either.
     sold_seats: set[SeatId] = field(default_factory=set)
 
     def lapsed_units(self, pool_id: PoolId) -> int:
-        """What lapsed holds still occupy of the pool."""
+        """Units of the pool that lapsed holds still occupy."""
         buckets = self.lapse.get(pool_id)
         if not buckets:
             return 0
         return sum(units for second, units in buckets.items() if second <= self.now)
 
     def available(self, pool_id: PoolId) -> int:
-        """What a buyer may have: lapsed places are free."""
+        """Units a buyer can hold, including those of lapsed holds."""
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
-    def knows_line_of(self, session: SessionCatalogue) -> bool:
-        """Whether the lines of the session are locked, if it keeps any."""
+    def knows_waitlist_of(self, session: SessionCatalogue) -> bool:
+        """Whether the session's waitlist is locked, if it has one."""
         return not session.keeps_line or session.key in self.waitlists
 
     def knows_places_of(self, hold: Hold) -> bool:
-        """Whether every pool and seat that would get something back is locked, and who waits for
-        it."""
-        if not self.knows_line_of(self.sessions[hold.session_key]):
+        """Whether every pool and seat the hold would give back is locked, and the waitlist too."""
+        if not self.knows_waitlist_of(self.sessions[hold.session_key]):
             return False
         if hold.waiting is not None:
             return True  # it has no places yet
@@ -107,7 +103,7 @@ class Ledger:
         return all(seat.id in self.seats for seat in hold.seats) if hold.seats else True
 
     def lapsed_holds(self) -> Iterator[Hold]:
-        """Oldest first, so that who lapsed first gives back first."""
+        """The lapsed holds, oldest first."""
         lapsed = [
             hold
             for hold in self.holds.values()
@@ -122,8 +118,8 @@ class Ledger:
         order: Order | None = None,
         passed: Collection[UUID] = (),
     ) -> None:
-        """All of it or none: the new pools and seats are made, and so checked, before any is
-        kept. `passed` are lines of the sessions that it is about."""
+        """Apply all changes or none: new pools and seats are built, and so validated, before any is
+        stored. `passed` are the overtaken waitlist queues."""
         transitions = tuple(transitions)
         moved = {
             pool_id: self.pools[pool_id].moved(move.held, move.sold)
@@ -136,16 +132,18 @@ class Ledger:
                 seats[seat.id] = seat_after(before, move, transition.after)
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
-        self._keep(seats)
+        if seats:
+            self._keep(seats)
         for transition in transitions:
             self.holds[transition.after.key] = transition.after
             if self.holdings:
                 self._keep_holding(transition.after)
-            if transition.before is None and transition.after.cart is not None:
-                cart_key = (transition.after.organization_id, transition.after.cart)
-                self.carts[cart_key] = transition.after.key
+            if transition.before is None and transition.after.is_cart:
+                cart = transition.after.cart
+                assert cart is not None
+                self.carts[transition.after.organization_id, cart] = transition.after.key
             if self.waitlists:
-                self._move_in_line(transition)
+                self._update_waitlist(transition)
         if passed:
             for session_key in {each.after.session_key for each in transitions}:
                 if session_key in self.waitlists:
@@ -157,8 +155,7 @@ class Ledger:
             self.paid.setdefault(order.used_payment, order.id)
 
     def close_claim(self, claim: Claim) -> None:
-        """The command that these seats were left to has had its turn. Those that are still free, or
-        that somebody has locked, may be had by the commands after it."""
+        """Return claimed seats that the command did not take to the commands after it."""
         for seat_id in claim.seat_ids:
             seat = self.seats.get(seat_id)
             if seat is None or seat.is_free(self.now):
@@ -170,7 +167,7 @@ class Ledger:
             others = (each for each in self.holdings[key] if each.key != hold.key)
             self.holdings[key] = (*others, hold)
 
-    def _move_in_line(self, transition: Transition) -> None:
+    def _update_waitlist(self, transition: Transition) -> None:
         before, after = transition.before, transition.after
         waitlist = self.waitlists.get(after.session_key)
         if waitlist is None:

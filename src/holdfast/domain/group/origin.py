@@ -1,4 +1,4 @@
-"""Where a command comes from, and the key that lets it have one effect."""
+"""The origin of a command and its idempotency key."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,7 +8,7 @@ from holdfast.domain.ids import OrganizationId
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who asked, and from where. It ends up in the audit log."""
+    """Who sent the command, and from where, for the audit log."""
 
     actor: str
     request_id: str
@@ -18,19 +18,19 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """One effect per key. `digest` covers the principal and the key as sent; `fingerprint` the
-    request, so that a key that comes back with another request is noticed."""
+    """One effect per key. `digest` covers the principal and the key as sent; `fingerprint` covers
+    the request, to detect a key reused for another one."""
 
     organization_id: OrganizationId
     digest: UUID
     fingerprint: bytes
-    # The command comes from a message: what is kept is a receipt of that, not an answer.
+    # Set for a command from a message: a receipt is stored instead of an answer.
     receipt: "Receipt | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Which of our consumers has taken in which message."""
+    """A message processed by one of our consumers."""
 
     consumer: str
     event_id: UUID

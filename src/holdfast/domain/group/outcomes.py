@@ -1,4 +1,4 @@
-"""What comes of a command."""
+"""The outcomes of commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,8 +31,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """In the line: behind `position` - 1 others. None where only a reader can tell: it has waited
-    for a while."""
+    """On the waitlist. `position` is set only if the hold has just joined; otherwise read it."""
 
     hold: Hold
     at: datetime
@@ -42,7 +41,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class CartChanged:
-    """The cart's hold as it is now; `is_repeat`: it was so already."""
+    """The cart's current hold. With `is_repeat`, nothing had to change."""
 
     hold: Hold
     at: datetime
@@ -51,7 +50,7 @@ class CartChanged:
 
 @dataclass(frozen=True, slots=True)
 class CartEmptied:
-    """`hold` is what was let go, if there was anything."""
+    """`hold` is the released hold, if there was one."""
 
     hold: Hold | None
     at: datetime
@@ -59,7 +58,7 @@ class CartEmptied:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """What was free has been given to so many of those who wait."""
+    """The number of parties promoted from the waitlist."""
 
     count: int
     at: datetime
@@ -79,7 +78,7 @@ class Extended:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutStarted:
-    """`is_repeat`: these very holds are in this checkout already."""
+    """With `is_repeat`, these holds were in this checkout already."""
 
     checkout_id: CheckoutId
     holds: tuple[Hold, ...]
@@ -93,8 +92,8 @@ class CheckoutStarted:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """`holds` are those that the order was made of: for a late payment, the ones that stand for
-    the lapsed ones."""
+    """`holds` are those the order was made from: for a late payment, the holds that replace the
+    expired ones."""
 
     order: Order
     holds: tuple[Hold, ...]
@@ -103,8 +102,7 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyConverted:
-    """They were made this order before. Its tickets are not locked here: who needs them reads
-    them."""
+    """The holds became this order earlier. Its tickets are not locked here and have to be read."""
 
     order_id: OrderId
     at: datetime
@@ -124,8 +122,8 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class SeatsBlocked:
-    """`changed` were blocked (or unblocked) now; the others were so already. `ended` are the holds
-    that this ended."""
+    """`changed` seats were blocked (or unblocked) now, `unchanged` ones before. `ended` are the
+    holds that this ended."""
 
     changed: tuple[Seat, ...]
     unchanged: tuple[SeatId, ...]
@@ -135,16 +133,16 @@ class SeatsBlocked:
 
 @dataclass(frozen=True, slots=True)
 class NeedsMore:
-    """The footprint was too small, or others were quicker. What is learnt goes into the next plan:
+    """The footprint was too small, or others were quicker. The next plan uses what was learnt:
 
-    lapsed          pools that have lapsed holds which would make room
-    holds           stand on seats that are asked for
-    locked_seats    somebody else has locked or taken: best-available looks elsewhere first
-    block_limits    what a block with a capacity has left
-    pools           that somebody who waits needs
-    has_to_wait     may have to wait in line, which is bound by what its holder has
-    was_overtaken   the look ahead was out of date; the next one will not be
-    otherwise       what to answer should this go on for too long; without it, 503
+    lapsed          pools with lapsed holds that would make room
+    holds           holds on the seats that are asked for
+    locked_seats    locked or taken by others: best-available avoids them at first
+    block_limits    remaining capacity of blocks
+    pools           pools that parties on the waitlist need
+    has_to_wait     the command may join the waitlist, which is limited per holder
+    was_overtaken   the survey was stale; the next one is not
+    otherwise       the refusal if this goes on for too long; 503 by default
     """
 
     lapsed: frozenset[tuple[SessionKey, PoolId]] = frozenset()
@@ -194,4 +192,4 @@ class Decision:
     seat_transitions: tuple[SeatTransition, ...] = ()
     checkout: Checkout | None = None
     order: Order | None = None
-    passed: tuple[UUID, ...] = ()  # lines whose first in line was passed by this
+    passed: tuple[UUID, ...] = ()  # waitlist queues whose first party was overtaken

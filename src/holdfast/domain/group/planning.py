@@ -1,4 +1,4 @@
-"""Planning a group: what each command has to lock, given an unlocked look at what it needs."""
+"""Plans the locks of a group's commands from the unlocked survey."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from holdfast.domain.group.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, OrganizationId, PoolId, SeatId, SessionId, SessionKey
 from holdfast.domain.seats.assignment import SeatPlanning, seat_resources
-from holdfast.domain.waitlist.promotion_plan import LinePlanning
+from holdfast.domain.waitlist.promotion_plan import WaitlistPlanning
 
 if TYPE_CHECKING:
     from holdfast.domain.group.command import Command
     from holdfast.domain.holds.placement import Placement
 
-# A seat takes about a tenth of a millisecond to free, and everybody waits for the group that does.
+# Freeing a seat takes about 0.1 ms, and every other command waits for that group.
 SEATS_FREED_AT_ONCE_MAX = 500
 SEATS_FREED_BY_ONE_MAX = 2000
 
@@ -26,38 +26,36 @@ _SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
 
 @dataclass(slots=True)
 class GroupPlan:
-    """The footprints of one group, command by command in its order. Commands plan their own, with
-    what is here."""
+    """Plans the footprints of one group, one command after another in its order."""
 
     survey: Survey
     seats: SeatPlanning = field(init=False)
-    _lines: LinePlanning = field(init=False)
+    _waitlists: WaitlistPlanning = field(init=False)
 
     def __post_init__(self) -> None:
         self.seats = SeatPlanning(self.survey)
-        self._lines = LinePlanning(self.survey)
+        self._waitlists = WaitlistPlanning(self.survey)
 
     def footprint(self, command: Command, learnt: NeedsMore = NOTHING_MORE) -> Footprint:
-        """All that the command locks, including what the waitlist needs to get the places that it
-        frees."""
+        """Everything the command locks, including what the waitlist needs to take freed places."""
         footprint = command.footprint(self, learnt)
         if not command.locks_waitlists or not footprint.required:
             return footprint
-        return self._with_lines(footprint, frees_places=command.frees_places)
+        return self._with_waitlists(footprint, frees_places=command.frees_places)
 
-    def _with_lines(self, footprint: Footprint, *, frees_places: bool) -> Footprint:
+    def _with_waitlists(self, footprint: Footprint, *, frees_places: bool) -> Footprint:
         required, optional = set(footprint.required), set(footprint.optional)
         freed = [SeatId(seat.name) for seat in footprint.required_of(ResourceKind.SEAT)]
         for _, organization_id, name in footprint.required_of(_SESSION):
             session = self.survey.sessions.get((organization_id, SessionId(name)))
             if session is not None and session.keeps_line:
                 if frees_places and session.key in self.survey.unread:
-                    # Somebody on the waitlist may want a seat that it frees.
+                    # A party on the waitlist may want a seat that this frees.
                     awaits = Resource(ResourceKind.SEATING, organization_id, name)
                     return Footprint(frozenset(), awaits=awaits)
                 required.add(Resource(ResourceKind.WAITLIST, organization_id, name))
                 if frees_places:
-                    optional |= self._lines.resources(session.key, freed)
+                    optional |= self._waitlists.resources(session.key, freed)
         return replace(
             footprint,
             required=frozenset(required),
@@ -69,14 +67,13 @@ class GroupPlan:
         return [hold for key in keys if (hold := self.survey.holds.get(key)) is not None]
 
     def lapsed(self, pools: Iterable[tuple[SessionKey, PoolId]]) -> set[Resource]:
-        """Lapsed holds that might make room in these pools."""
+        """The resources of lapsed holds that might make room in these pools."""
         lapsed = [hold for _, pool_id in pools for hold in self.survey.lapsed.get(pool_id, ())]
-        return resources_of(as_many_as_are_quick(lapsed))
+        return resources_of(within_seat_limit(lapsed))
 
 
 def resources_of(holds: Iterable[Hold]) -> set[Resource]:
-    """A hold's session never changes, and other lines are another version: then there is more to
-    lock."""
+    """The resources of these holds. They may be stale: the decision then asks for more."""
     resources: set[Resource] = set()
     pools: set[tuple[OrganizationId, PoolId]] = set()
     sessions: set[SessionKey] = set()
@@ -98,8 +95,8 @@ def seats_of(holds: Iterable[Hold]) -> int:
     return sum(len(hold.seats) for hold in holds)
 
 
-def as_many_as_are_quick(holds: Iterable[Hold]) -> Iterator[Hold]:
-    """Holds that may as well end later, up to so many seats at a time: others wait meanwhile."""
+def within_seat_limit(holds: Iterable[Hold]) -> Iterator[Hold]:
+    """The first of these holds, up to a limit of seats: the rest can end later."""
     seats = 0
     for hold in holds:
         seats += len(hold.seats)
@@ -120,7 +117,7 @@ def key_of(command: Command | Placement) -> set[Resource]:
 
 
 def footprint_of_hold(plan: GroupPlan, command: Command, key: HoldKey) -> Footprint:
-    """Of a command about one hold and its places."""
+    """The footprint of a command about one hold and its places."""
     holds = plan.known((key,))
     required = resources_of(holds) | key_of(command)
     return Footprint(frozenset(required), weight=max(1, seats_of(holds)))

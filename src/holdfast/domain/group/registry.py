@@ -1,5 +1,4 @@
-"""All commands. A new one is added here; whatever else the engine has to know of it, the command
-says itself."""
+"""The registry of all commands. Add new ones here."""
 
 from holdfast.domain.carts.empty_cart import EmptyCart
 from holdfast.domain.carts.fill_cart import FillCart
@@ -32,13 +31,13 @@ COMMANDS: tuple[type[Command], ...] = (
 
 
 def incomplete(commands: tuple[type[Command], ...] = COMMANDS) -> list[str]:
-    """Problems of the registry, none if it is complete."""
+    """The problems of the registry; empty if it is complete."""
     problems = [
-        f"{each.__name__} does not say {', '.join(sorted(each.__abstractmethods__))}"
+        f"{each.__name__} does not define {', '.join(sorted(each.__abstractmethods__))}"
         for each in commands
         if each.__abstractmethods__
     ]
-    # By name: a dataclass with slots is made twice, and the first of them may still be around.
+    # By name: a dataclass with slots is created twice, and the first class may still exist.
     known = {(each.__module__, each.__name__) for each in commands}
     problems += [
         f"{name} of {module} is not registered"

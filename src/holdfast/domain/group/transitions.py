@@ -1,6 +1,6 @@
-"""What a decision changes: transitions of holds, and of seats that an operator blocks. All else
-follows from them by pure functions: the counters of the pools, the units per second of lapse, the
-states of the seats and, in `facts`, what is told of them."""
+"""The changes a decision makes: transitions of holds, and of seats that an operator blocks. Pure
+functions derive the rest from them: pool counters, units per second of lapse, seat states, and
+the published facts (in `facts`)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -43,12 +43,12 @@ _FACT_OF_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One hold, before and after, and who caused it. `before` is None for a new hold."""
+    """One hold before and after a change, and its origin. `before` is None for a new hold."""
 
     before: Hold | None
     after: Hold
     origin: Origin
-    is_by_operator: bool = False  # who may go beyond the policy, and end the holds of others
+    is_by_operator: bool = False  # may exceed the policy and end the holds of others
 
     @property
     def fact_type(self) -> FactType:
@@ -67,12 +67,11 @@ class Transition:
 
     @property
     def changes_lines(self) -> bool:
-        """Lines were added to it or removed from it."""
         return self.before is not None and self.before.lines is not self.after.lines
 
     @property
     def frees_places(self) -> bool:
-        """It gives something back, or leaves its place in a line."""
+        """Whether it gives places back, or leaves or changes its place on the waitlist."""
         before = self.before
         if before is None:
             return False
@@ -83,7 +82,7 @@ class Transition:
 
     @property
     def freed_quantity(self) -> int:
-        """How many tickets it gives back: none where the hold only waited for them."""
+        """Tickets given back; none if the hold was still on the waitlist."""
         before, after = self.before, self.after
         if before is None or not before.occupies_places() or after.is_converted():
             return 0
@@ -104,7 +103,7 @@ class Transition:
         return tuple(line for line in self.before.lines if line.number not in kept)
 
     def seat_moves(self) -> Iterator[tuple[LineSeat, FactType | None]]:
-        """Its seats that change: what becomes of each, or None where only its end is another."""
+        """The seats that change and the fact of each; None if only the expiry changes."""
         before, after = self.before, self.after
         had = before.seats if before is not None and before.occupies_places() else ()
         if not (had or after.seats):
@@ -142,16 +141,17 @@ class PoolMove:
 
 
 def pool_moves(transitions: Iterable[Transition]) -> dict[PoolId, PoolMove]:
-    """By how much each pool's counters change."""
+    """The changes of each pool's counters."""
     held: Counter[PoolId] = Counter()
     sold: Counter[PoolId] = Counter()
     for transition in transitions:
         for hold, sign in ((transition.before, -1), (transition.after, 1)):
-            if hold is None:
+            if hold is None or hold.status not in (HoldStatus.ACTIVE, HoldStatus.CONVERTED):
                 continue
-            counter = _counter_of(hold, held, sold)
-            if counter is not None:
-                _count(hold, sign, counter)
+            counter = held if hold.status is HoldStatus.ACTIVE else sold
+            for line in hold.lines:
+                for pool_id in line.pool_ids:
+                    counter[pool_id] += sign * line.quantity
     return {
         pool_id: PoolMove(held[pool_id], sold[pool_id])
         for pool_id in held.keys() | sold.keys()
@@ -160,7 +160,7 @@ def pool_moves(transitions: Iterable[Transition]) -> dict[PoolId, PoolMove]:
 
 
 def lapse_moves(transitions: Iterable[Transition]) -> dict[tuple[PoolId, datetime], int]:
-    """By how much the units that lapse at each second of each pool change."""
+    """The changes of the units that lapse in each second of each pool."""
     moves: Counter[tuple[PoolId, datetime]] = Counter()
     for transition in transitions:
         for hold, sign in ((transition.before, -1), (transition.after, 1)):
@@ -192,7 +192,7 @@ def units_of(lines: Iterable[Line]) -> Counter[PoolId]:
 
 
 def seat_after(seat: Seat, move: FactType | None, hold: Hold) -> Seat:
-    """What becomes of a seat of a hold that changes to this."""
+    """The seat after this move; `hold` is given as it is afterwards."""
     match move:
         case FactType.SEAT_HELD:
             return seat.held(hold.id, hold.holder.key, hold.expires_at, hold.updated_at)
@@ -202,15 +202,3 @@ def seat_after(seat: Seat, move: FactType | None, hold: Hold) -> Seat:
             return seat.sold()
         case _:
             return seat.extended(hold.expires_at)
-
-
-def _counter_of(hold: Hold, held: Counter[PoolId], sold: Counter[PoolId]) -> Counter[PoolId] | None:
-    if hold.occupies_places():
-        return held
-    return sold if hold.is_converted() else None
-
-
-def _count(hold: Hold, sign: int, counter: Counter[PoolId]) -> None:
-    for line in hold.lines:
-        for pool_id in line.pool_ids:
-            counter[pool_id] += sign * line.quantity

@@ -1,1 +1,1 @@
-"""Holds: placing, extending and ending them, and the capacity they take."""
+"""Holds: placing, extending and ending them, and the capacity they use."""

@@ -1,4 +1,4 @@
-"""Whether there is room for what somebody wants to take now, and what has to end for it."""
+"""Checks whether a hold's new lines fit, and which lapsed holds must end to make room."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from holdfast.domain.waitlist.queues import blocks_for
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The lines that are to be added, and by how much more of each pool that is than before."""
+    """Lines to be added, and the additional demand on each pool."""
 
     asks: Sequence[Ask | SeatAsk]
     lines: Sequence[Line]
@@ -33,7 +33,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """There is room, once these holds have ended and these lines were passed."""
+    """There is room once these holds have ended and these waitlist queues were overtaken."""
 
     ended: tuple[Transition, ...]
     passed: tuple[UUID, ...]
@@ -42,10 +42,9 @@ class Fit:
 def fit(
     ledger: Ledger, session: SessionCatalogue, added: Addition, origin: Origin
 ) -> Fit | Refusal | Decision:
-    """A Decision where more has to be known."""
-    if not ledger.knows_line_of(session) or any(
-        pool_id not in ledger.pools for pool_id in added.demand
-    ):
+    """Check capacity and the waitlist. Returns a Decision if more has to be locked first."""
+    is_unknown = session.keeps_line and not ledger.knows_waitlist_of(session)
+    if is_unknown or any(pool_id not in ledger.pools for pool_id in added.demand):
         return Decision(NeedsMore())
     passed: tuple[UUID, ...] = ()
     if session.keeps_line and ledger.waitlists[session.key]:
@@ -61,12 +60,14 @@ def fit(
     vacated += tuple(
         Transition(hold, hold.released(ledger.now), origin) for hold in added.picked.taken_over
     )
-    room = make_room(ledger, added.demand, vacated, origin)
+    demand = added.demand
+    if all(units <= ledger.pools[pool_id].free for pool_id, units in demand.items()):
+        return Fit(vacated, passed)
+    room = make_room(ledger, demand, vacated, origin)
     if not room.short_pools:
         return Fit((*vacated, *room.evictions), passed)
-    demand = added.demand
-    # If lapsed holds that this group has not locked would make up for it, ask for them and keep
-    # what was evicted meanwhile: it is progress for the next round.
+    # Lapsed holds that are not locked would make room: ask for them, and keep this round's
+    # evictions as progress for the next.
     if all(ledger.available(pool_id) >= units for pool_id, units in demand.items()):
         lapsed = frozenset((session.key, pool_id) for pool_id in room.short_pools)
         return Decision(NeedsMore(lapsed=lapsed), room.evictions)
@@ -74,7 +75,7 @@ def fit(
 
 
 def _taking(ledger: Ledger, session: SessionCatalogue, added: Addition) -> Taking:
-    """What somebody has already is nothing that they take from others."""
+    """What this takes from others: the holder's own seats and units don't count."""
     own = {added.picked.own, *(hold.id for hold in added.picked.taken_over)} - {None}
     seats = frozenset(
         line.seat.id
@@ -96,14 +97,14 @@ def _wants(
     demand: Iterable[PoolId],
     seats: frozenset[SeatId],
 ) -> set[UUID]:
-    """As they would stand in a line for it: see `waiting.wants_of`."""
+    """The same wants as on the waitlist: see `queues.wants_of`."""
     wants: set[UUID] = set(demand)
     for ask in added.asks:
         if isinstance(ask, SeatAsk):
             wants |= {ledger.seats[id_].place.block_id for id_ in seats.intersection(ask.seat_ids)}
         elif seats and session.offers[ask.ticket_type_id].is_seated:
             wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
-    # What a block has left is a matter of its seats.
+    # Blocks with a capacity are covered by their seats.
     return wants - {block.capacity_pool_id for block in session.blocks.values()}
 
 
@@ -115,7 +116,7 @@ def _refuse_shortage(
         short = [pool for pool in line.pool_ids if demand.get(pool, 0) > ledger.available(pool)]
         if short:
             return _refuse_line(ledger, session, added.lines, line, short)
-    raise AssertionError("what is short has a line that is short")
+    raise AssertionError("a short pool without a short line")
 
 
 def _refuse_line(
@@ -139,7 +140,7 @@ def _refuse_line(
         for each in lines
         if each.seat is not None and each.seat.block_id == block
     ):
-        # They were found for the buyer: the next search knows what the block has left.
+        # We proposed these seats: the next search knows what the block has left.
         return Decision(NeedsMore(block_limits={block: available}))
     return refusals.block_at_capacity(session.blocks[block].name, available)
 

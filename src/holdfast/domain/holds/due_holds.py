@@ -1,4 +1,4 @@
-"""Holds of which something is due: what the reaper's commands share."""
+"""The base of the reaper's commands."""
 
 from dataclasses import dataclass, field
 
@@ -8,20 +8,20 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import NeedsMore
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
 
-# A few milliseconds of work: people's commands wait no longer than that for it.
+# A few milliseconds of work, the longest that people's commands wait for it.
 DUE_BATCH_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
 class DueHolds(Command):
-    """Holds of one organization of which something is due. Where it is not, they are left alone."""
+    """Holds of one organization that are due. Those that are not are left alone."""
 
     is_background = True
 
     organization_id: OrganizationId
     hold_ids: tuple[HoldId, ...]
     origin: Origin
-    idempotency: None = field(default=None, init=False)  # doing it twice is harmless
+    idempotency: None = field(default=None, init=False)  # repeats are harmless
 
     def __post_init__(self) -> None:
         assert 1 <= len(self.hold_ids) <= DUE_BATCH_MAX

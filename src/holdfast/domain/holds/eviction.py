@@ -1,4 +1,4 @@
-"""Making room: lapsed holds end when somebody needs their places."""
+"""Eviction: expires lapsed holds whose places are needed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ def make_room(
     vacated: tuple[Transition, ...],
     origin: Origin,
 ) -> Room:
-    """Expire lapsed holds, oldest first and only as many as needed, until the demand fits. What was
-    vacated already counts. All of a pool's lapsed holds have to be known, or the oldest might be
-    passed over."""
+    """Expire lapsed holds, oldest first and only as many as needed, until the demand fits. Places
+    in `vacated` count. Evicts nothing unless all lapsed holds of the short pools are known, because
+    an unknown one might be the oldest."""
     missing = {
         pool_id: units - ledger.pools[pool_id].free
         for pool_id, units in demand.items()

@@ -1,23 +1,23 @@
-"""Writing down that holds have lapsed."""
+"""The reaper's command that expires lapsed holds."""
 
 from dataclasses import dataclass
 
 from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, Expired, NeedsMore
-from holdfast.domain.group.planning import GroupPlan, as_many_as_are_quick, resources_of, seats_of
+from holdfast.domain.group.planning import GroupPlan, resources_of, seats_of, within_seat_limit
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.due_holds import DueHolds
 
 
 @dataclass(frozen=True, slots=True)
 class ExpireHolds(DueHolds):
-    """Write down that these holds have lapsed."""
+    """Mark these lapsed holds as expired."""
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
         del learnt
-        holds = list(as_many_as_are_quick(plan.known(self.hold_keys)))
-        # The reaper leaves the large commands' turn to people.
+        holds = list(within_seat_limit(plan.known(self.hold_keys)))
+        # Half the weight, so the reaper doesn't use the large commands' turn that people need.
         weight = max(1, seats_of(holds) // 2)
         return Footprint(frozenset(resources_of(holds)), weight=weight)
 

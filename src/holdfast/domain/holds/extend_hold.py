@@ -1,4 +1,4 @@
-"""Extending a hold, by its holder or by an operator."""
+"""Extends a hold for its holder or an operator."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, Extended, NeedsMore
 from holdfast.domain.group.planning import GroupPlan, footprint_of_hold
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.holds.extension import end_of_life, is_of, later, warning_seconds
+from holdfast.domain.holds.extension import belongs_to, end_of_life, later_expiry, warning_seconds
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
 from holdfast.domain.policy import TTL_SECONDS_MAX
@@ -20,8 +20,8 @@ from holdfast.domain.values import Holder, InvalidValue
 
 @dataclass(frozen=True, slots=True)
 class ExtendHold(Command):
-    """Make a live hold last `seconds` longer. Its holder may within the policy; an operator beyond
-    it. With `holder`, only if the hold is theirs."""
+    """Extend an active hold by `seconds`. Only operators may exceed the policy. With `holder`, the
+    hold must be theirs."""
 
     gives_time = True
     frees_places = False
@@ -37,7 +37,7 @@ class ExtendHold(Command):
     def __post_init__(self) -> None:
         if not 1 <= self.seconds <= TTL_SECONDS_MAX:
             raise InvalidValue(
-                "invalid_seconds", f"A hold is extended by 1 to {TTL_SECONDS_MAX} seconds"
+                "invalid_seconds", f"seconds must be between 1 and {TTL_SECONDS_MAX}"
             )
 
     @property
@@ -54,7 +54,7 @@ class ExtendHold(Command):
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)
-        if hold is None or not is_of(hold, self.holder):
+        if hold is None or not belongs_to(hold, self.holder):
             return Decision(refusals.hold_not_found())
         if hold.is_expired(ledger.now):
             return Decision(refusals.hold_expired())
@@ -66,7 +66,7 @@ class ExtendHold(Command):
         refusal = refuse_status(session)
         if refusal is not None:
             return Decision(refusal)
-        until = later(ledger.now, hold, self.seconds)
+        until = later_expiry(ledger.now, hold, self.seconds)
         if not self.is_operator:
             until = min(until, end_of_life(session, hold))
         if until <= hold.expires_at:

@@ -1,4 +1,4 @@
-"""How long a hold may last, and whose it is: what extending it and paying for it share."""
+"""Lifetime and ownership of a hold: rules shared by extension, checkout and conversion."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from holdfast.domain.values import Holder
 
 
 def refuse_mixture(holds: Sequence[Hold]) -> Refusal | None:
-    """One order has one holder, one currency and not too many tickets."""
+    """Check that the holds fit into one order: one holder, one currency, not too many tickets."""
     first, *others = holds
     if any(not hold.holder.is_person(first.holder) for hold in others):
         return refusals.different_holders()
@@ -26,8 +26,8 @@ def refuse_mixture(holds: Sequence[Hold]) -> Refusal | None:
     return None
 
 
-def is_of(hold: Hold, holder: Holder | None) -> bool:
-    """A stranger is told nothing of a hold, not even that it is there."""
+def belongs_to(hold: Hold, holder: Holder | None) -> bool:
+    """Whether the hold is theirs. To strangers, callers answer as if it did not exist."""
     return holder is None or hold.holder.is_person(holder)
 
 
@@ -35,7 +35,7 @@ def warning_seconds(session: SessionCatalogue, hold: Hold) -> int:
     return max(policy.warning_seconds for policy in policies_of(session, hold))
 
 
-def later(now: datetime, hold: Hold, seconds: int) -> datetime:
+def later_expiry(now: datetime, hold: Hold, seconds: int) -> datetime:
     return max(hold.expires_at, rounded_up(now)) + timedelta(seconds=seconds)
 
 

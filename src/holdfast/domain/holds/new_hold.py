@@ -1,26 +1,143 @@
-"""A new hold: one that has its places, or one that waits for them."""
+"""Creates new holds, active and waiting ones, and their lines."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import count
+from typing import NamedTuple
 
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import (
+    CartItem,
     Hold,
     HoldStatus,
     Line,
+    LineSeat,
+    SeatWish,
     WaitingPlace,
     rounded_up,
     warning_time,
 )
-from holdfast.domain.holds.placement import Placement
+from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
+from holdfast.domain.ids import SeatId, TicketTypeId
+from holdfast.domain.seats.seat_choice import Picked
+from holdfast.domain.values import Quantity
 
-Lines = tuple[Line, ...]
+
+class Part(NamedTuple):
+    """An ask of a command, with its index there and the cart item it is for."""
+
+    position: int
+    ask: Ask | SeatAsk
+    item: CartItem | None = None
+
+
+def with_quantity(ask: Ask, quantity: int) -> Ask:
+    """The same ask for exactly this quantity, with `accessible` capped at it."""
+    accessible = min(ask.accessible, quantity)
+    return replace(ask, quantity=Quantity(quantity), at_least=None, accessible=accessible)
+
+
+def parts_of(command: Placement) -> list[Part]:
+    items = command.items or (None,) * len(command.asks)
+    return [Part(*each) for each in zip(count(), command.asks, items, strict=False)]
+
+
+def make_lines(
+    ledger: Ledger, session: SessionCatalogue, parts: Sequence[Part], picked: Picked
+) -> list[Line]:
+    lines: list[Line] = []
+    for position, ask, item in parts:
+        seats = picked.seats.get(position)
+        if seats is not None:
+            if isinstance(ask, Ask):
+                seats = _trimmed_seats(ledger, seats, ask)
+            price = ask.unit_price_minor
+            lines += [
+                seat_line(ledger, session, SeatSale(seat_id, picked.type_of[seat_id], price), item)
+                for seat_id in seats
+            ]
+        elif isinstance(ask, Ask):
+            lines.append(plain_line(session, ask, item))
+    return lines
+
+
+def _trimmed_seats(ledger: Ledger, seats: tuple[SeatId, ...], ask: Ask) -> tuple[SeatId, ...]:
+    """Trim the seats to the ask's quantity, which the pools may have reduced: to adjacent ones if
+    these include the accessible seats requested, or if the ask requires it."""
+    count = int(ask.quantity)
+    if len(seats) <= count:
+        return seats
+    accessible = {seat_id for seat_id in seats if ledger.seats[seat_id].place.is_accessible}
+    wanted = min(ask.accessible, count, len(accessible))
+    windows = [seats[start : start + count] for start in range(len(seats) - count + 1)]
+    best = max(windows, key=lambda window: min(wanted, len(accessible.intersection(window))))
+    if ask.is_together or len(accessible.intersection(best)) >= wanted:
+        return best
+    first = [seat_id for seat_id in seats if seat_id in accessible][:wanted]
+    others = [seat_id for seat_id in seats if seat_id not in first]
+    kept = {*first, *others[: count - wanted]}
+    return tuple(seat_id for seat_id in seats if seat_id in kept)
+
+
+def plain_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None) -> Line:
+    offer = session.offers[ask.ticket_type_id]
+    given = ask.unit_price_minor
+    price = offer.price.minor if given is None else given
+    return Line(ask.ticket_type_id, int(ask.quantity), price, offer.pool_ids, item=item)
+
+
+def waiting_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None) -> Line:
+    """The line of a waiting hold, for `at_least` if that is set. Unless the platform named a price,
+    the price is provisional until the seat is known."""
+    offer = session.offers[ask.ticket_type_id]
+    if ask.at_least:
+        ask = with_quantity(ask, ask.at_least)
+    line = plain_line(session, ask, item)
+    if not offer.is_seated:
+        return line
+    price = line.unit_price_minor
+    if ask.unit_price_minor is None and ask.block_id is not None:
+        price = session.price_in(ask.block_id, ask.ticket_type_id)
+    wish = SeatWish(ask.block_id, ask.accessible, ask.is_together, ask.unit_price_minor)
+    return Line(ask.ticket_type_id, line.quantity, price, offer.pool_ids, item=item, wish=wish)
+
+
+class SeatSale(NamedTuple):
+    """A seat sold as this ticket type, at the platform's price if it named one."""
+
+    seat_id: SeatId
+    ticket_type_id: TicketTypeId
+    given_price: int | None = None
+
+
+def seat_line(
+    ledger: Ledger, session: SessionCatalogue, sale: SeatSale, item: CartItem | None = None
+) -> Line:
+    seat_id, ticket_type_id, given_price = sale
+    place = ledger.seats[seat_id].place
+    block = session.blocks[place.block_id]
+    pools = session.offers[ticket_type_id].pool_ids
+    if block.capacity_pool_id is not None and block.capacity_pool_id not in pools:
+        pools = (*pools, block.capacity_pool_id)
+    price = session.price_in(place.block_id, ticket_type_id) if given_price is None else given_price
+    seat = LineSeat(
+        seat_id,
+        place.block_id,
+        block.name,
+        place.row,
+        place.number,
+        place.position,
+        place.is_accessible,
+    )
+    return Line(ticket_type_id, 1, price, pools, seat, item=item)
 
 
 def placed_hold(
-    ledger: Ledger, session: SessionCatalogue, command: Placement, lines: Lines
+    ledger: Ledger, session: SessionCatalogue, command: Placement, lines: tuple[Line, ...]
 ) -> Hold:
-    # Several ticket types in one hold: the shortest time of them is the time of the hold.
+    # With several ticket types, the shortest time to live wins.
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
     ttl_seconds = min(policy.ttl_seconds for policy in policies)
     expires_at = rounded_up(ledger.now) + timedelta(seconds=ttl_seconds)
@@ -33,10 +150,10 @@ def waiting_hold(
     ledger: Ledger,
     session: SessionCatalogue,
     command: Placement,
-    lines: Lines,
+    lines: tuple[Line, ...],
     place: WaitingPlace,
 ) -> Hold:
-    """It has its place as long as the least patient policy says, and never after the sale."""
+    """A hold that waits for the shortest time its policies allow, at most until sales end."""
     policies = (session.offers[line.ticket_type_id].policy for line in lines)
     seconds = min(policy.waiting_seconds for policy in policies)
     start = rounded_up(ledger.now)
@@ -50,7 +167,7 @@ def _hold(
     ledger: Ledger,
     session: SessionCatalogue,
     command: Placement,
-    lines: Lines,
+    lines: tuple[Line, ...],
     expires_at: datetime,
     *,
     warn_at: datetime | None = None,

@@ -1,4 +1,4 @@
-"""As many as there are: where fewer would do, how many each part of a hold gets."""
+"""Partial fulfilment: how many tickets each ask with `at_least` gets."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import replace
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import units_by_pool
-from holdfast.domain.holds.lines import Part
+from holdfast.domain.holds.new_hold import Part
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId
 from holdfast.domain.seats.seat_choice import Picked
@@ -17,15 +17,15 @@ from holdfast.domain.waitlist.fairness import first_of, may_be_passed
 NOTHING: Mapping[PoolId, int] = {}
 
 
-def as_many_as_there_are(
+def fulfil_partially(
     ledger: Ledger,
     session: SessionCatalogue,
     parts: Sequence[Part],
     picked: Picked,
     given_up: Mapping[PoolId, int] = NOTHING,
 ) -> list[Part]:
-    """First the least for everyone, then more of what is left, in their order. What is given up for
-    it counts. Where even the least is not there, all of it is asked for, so that the answer says
+    """Give every part its minimum first, then share out the rest in order. Units in `given_up`
+    count as free. If even the minimum is short, keep the full quantities so that the refusal says
     what is missing."""
     if not any(isinstance(part.ask, Ask) and part.ask.at_least is not None for part in parts):
         return list(parts)
@@ -59,7 +59,7 @@ def as_many_as_there_are(
 def _count_least(
     units: Counter[PoolId], session: SessionCatalogue, part: Part, picked: Picked
 ) -> None:
-    """What the part needs of each pool in any case."""
+    """Add the part's minimum demand on each pool."""
     ask = part.ask
     if isinstance(ask, Ask):
         count = int(ask.quantity) if ask.at_least is None else ask.at_least
@@ -70,7 +70,7 @@ def _count_least(
 
 
 def _room(ledger: Ledger, session: SessionCatalogue, pool_id: PoolId) -> int:
-    """What is left of a pool for somebody who has only just come."""
+    """Units of a pool left for a newcomer, without those claimed by the waitlist."""
     if pool_id not in ledger.pools:
         return 0
     waitlist = ledger.waitlists.get(session.key)

@@ -1,4 +1,4 @@
-"""Placing a hold: everything, or nothing."""
+"""Places a hold, all or nothing."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -24,12 +24,11 @@ from holdfast.domain.group.planning import (
     resources_of,
     seats_of,
 )
-from holdfast.domain.group.transitions import Transition, units_by_pool
+from holdfast.domain.group.transitions import Transition, units_of
 from holdfast.domain.holds.capacity import Addition, fit
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
-from holdfast.domain.holds.lines import make_lines, parts_of
-from holdfast.domain.holds.new_hold import placed_hold
-from holdfast.domain.holds.partial_fulfilment import as_many_as_there_are
+from holdfast.domain.holds.new_hold import make_lines, parts_of, placed_hold
+from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
 from holdfast.domain.holds.preconditions import (
     refuse_asks,
@@ -37,9 +36,9 @@ from holdfast.domain.holds.preconditions import (
     refuse_lines,
     refuse_status,
 )
-from holdfast.domain.ids import SeatId, TicketTypeId
+from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.seats.assignment import pools_of_alternatives, seat_resources
+from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
 from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
 from holdfast.domain.waitlist.joining import is_behind_a_line, wait_or_refuse
 
@@ -47,12 +46,10 @@ _SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
 
 
 class PlaceHold(Placement, Command):
-    """Hold all of these, or nothing."""
-
     __slots__ = ()
 
     can_choose_seats = True
-    locks_waitlists = False  # it does so by itself, where it has to
+    locks_waitlists = False  # its footprint does where necessary
     frees_places = False
 
     def needs(self, learnt: NeedsMore) -> Needs:
@@ -70,8 +67,7 @@ class PlaceHold(Placement, Command):
         return place(ledger, self)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        """It names the seat that was in the way, so that a buyer can be told why they did not get
-        it."""
+        """Name the contested seat, so that support can tell a buyer why they didn't get it."""
         seat_id = contested_seat(refusal) or next(iter(self.named_seats), None)
         action = "hold.create_failed" if seat_id is None else "seat_reserve_failed"
         return FailedAction(action, self.hold_id, seat_id)
@@ -91,34 +87,35 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
     if placement.session_key in plan.survey.unread and _needs_seating(plan, placement):
         awaits = Resource(ResourceKind.SEATING, organization_id, placement.session_id)
         return Footprint(frozenset(), awaits=awaits)
-    standing = plan.known(learnt.holds)
-    if seats_of(standing) > SEATS_FREED_BY_ONE_MAX:
-        # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
-        return Footprint(frozenset(), refusal=refusals.service_unavailable())
     required = key_of(placement)
+    weight = len(placement.named_seats)
+    if learnt.holds:
+        standing = plan.known(learnt.holds)
+        weight += seats_of(standing)
+        if seats_of(standing) > SEATS_FREED_BY_ONE_MAX:
+            # The reaper ends the expired holds on these seats a few at a time.
+            return Footprint(frozenset(), refusal=refusals.service_unavailable())
+        required |= resources_of(standing)
     required.add(Resource(_SESSION, organization_id, placement.session_id))
     if placement.is_id_from_client:
         required.add(Resource(ResourceKind.HOLD_ID, organization_id, placement.hold_id))
         required.add(Resource(ResourceKind.HOLD, organization_id, placement.hold_id))
-    if standing:
-        required |= resources_of(standing)
     optional = plan.lapsed(learnt.lapsed) if learnt.lapsed else set()
     proposal = holding = None
-    weight = len(placement.named_seats) + seats_of(standing)
     session = plan.survey.sessions.get(placement.session_key)
     if session is not None:
-        required |= plan.seats.pools(placement, session)
+        required |= _pools(plan, placement, session)
         if session.keeps_line:
             required.add(Resource(ResourceKind.WAITLIST, organization_id, placement.session_id))
             required |= {Resource(_POOL, organization_id, each) for each in learnt.pools}
-        is_waiting = learnt.has_to_wait or session.key in plan.survey.lined
+        is_waiting = learnt.has_to_wait or placement.session_key in plan.survey.lined
         holding = _holding(placement, session, is_waiting=is_waiting)
         if holding is not None:
             key = holding.holder.key
             required.add(Resource(ResourceKind.HOLDER, organization_id, key))
     if placement.named_seats:
         required |= seat_resources(organization_id, placement.named_seats)
-    # General admission, by far most of all, has nothing to do with what follows.
+    # Skipped for general admission, by far the most common case.
     if session is not None and session.has_seats:
         required |= plan.seats.neighbours(placement, session)
         proposal = plan.seats.propose(placement, session, learnt)
@@ -129,15 +126,26 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
         required |= plan.seats.block_pools(placement.session_key, proposed, proposal.limits)
         optional |= seat_resources(organization_id, proposed)
         weight += len(proposed)
+    is_seating_known = placement.session_key in plan.survey.seatings
     return Footprint(
         frozenset(required),
         frozenset(optional - required),
         proposal,
         holding,
         (placement.hold_key,),
-        claim=plan.seats.claim(placement, proposal),
+        claim=claim_of(placement, proposal) if is_seating_known else None,
         weight=max(1, weight),
     )
+
+
+def _pools(plan: GroupPlan, placement: Placement, session: SessionCatalogue) -> set[Resource]:
+    pools: set[PoolId] = set()
+    for ask in placement.asks:
+        if isinstance(ask, SeatAsk):
+            pools |= plan.seats.pools_of_named(ask, session)
+        elif ask.ticket_type_id in session.offers:
+            pools.update(session.offers[ask.ticket_type_id].pool_ids)
+    return {Resource(_POOL, placement.organization_id, pool_id) for pool_id in pools}
 
 
 def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
@@ -148,14 +156,14 @@ def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
 def _holding(
     placement: Placement, session: SessionCatalogue, *, is_waiting: bool
 ) -> Holding | None:
-    """Whose holds are counted: where a holder may have one only, or so many places in line."""
-    is_bound = any(_is_one_only(ask.ticket_type_id, session) for ask in placement.asks)
+    """The holder whose holds are counted, if holds or places on the waitlist are limited."""
+    is_bound = any(_allows_one_hold(ask.ticket_type_id, session) for ask in placement.asks)
     is_waiting = is_waiting and session.keeps_line
-    return Holding(session.key, placement.holder) if is_bound or is_waiting else None
+    return Holding(placement.session_key, placement.holder) if is_bound or is_waiting else None
 
 
-def _is_one_only(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
-    """Seats named without a ticket type may be of any seated one."""
+def _allows_one_hold(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
+    """Whether holders may have only one hold. Without a ticket type, any seated type may apply."""
     if ticket_type_id is not None:
         offer = session.offers.get(ticket_type_id)
         return offer is not None and offer.policy.one_active_hold
@@ -171,7 +179,7 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
         return Decision(refusals.invalid_session())
     outcome = (
         refuse_status(session)
-        or own_hold(ledger, placement)
+        or (own_hold(ledger, placement) if placement.named_seats else None)
         or refuse_asks(session, placement.asks, ledger.now)
     )
     if outcome is not None:
@@ -199,7 +207,9 @@ def _place(
 ) -> Decision:
     if session.keeps_line and is_behind_a_line(ledger, session, placement):
         return wait_or_refuse(ledger, session, placement, refusals.others_are_waiting())
-    parts = as_many_as_there_are(ledger, session, parts_of(placement), picked)
+    parts = parts_of(placement)
+    if placement.takes_fewer:
+        parts = fulfil_partially(ledger, session, parts, picked)
     lines = numbered_lines(make_lines(ledger, session, parts, picked), 1)
     if not lines:
         return wait_or_refuse(ledger, session, placement, refusals.insufficient_inventory(0))
@@ -210,7 +220,7 @@ def _place(
     found = fit(
         ledger,
         session,
-        Addition([part.ask for part in parts], lines, units_by_pool(hold), picked),
+        Addition([part.ask for part in parts], lines, units_of(lines), picked),
         placement.origin,
     )
     if isinstance(found, Decision):
@@ -223,7 +233,7 @@ def _place(
 
 
 def _repeated(existing: Hold, placement: Placement, now: datetime) -> Outcome:
-    """The id is taken: by this very request, sent again, or by another."""
+    """The answer if the id is taken: by the same request sent earlier, or by another one."""
     is_same = (
         _are_met_by(placement, existing)
         and existing.session_id == placement.session_id
@@ -236,16 +246,16 @@ def _repeated(existing: Hold, placement: Placement, now: datetime) -> Outcome:
 
 
 def _are_met_by(placement: Placement, hold: Hold) -> bool:
-    """Whether its lines are what the asks have got, in their order. Where fewer would do nobody
-    remembers how many each has got: any way to share them out will do."""
-    reached = {0}  # how many of the lines the asks so far may have got
+    """Whether the hold's lines can be the result of the asks, in order. The share of each ask with
+    `at_least` is not stored, so any way to split the lines will do."""
+    reached = {0}  # possible numbers of lines used by the asks so far
     for ask in placement.asks:
         reached = _reached_with(ask, hold.lines, reached)
     return len(hold.lines) in reached
 
 
 def _reached_with(ask: Ask | SeatAsk, lines: Sequence[Line], starts: Iterable[int]) -> set[int]:
-    """Where the lines of this ask may end that begin there."""
+    """Where the lines of this ask may end, given where they may start."""
     if isinstance(ask, SeatAsk):
         count = len(ask.seat_ids)
         return {start + count for start in starts if _are_named(ask, lines[start : start + count])}
@@ -266,7 +276,7 @@ def _are_named(ask: SeatAsk, lines: Sequence[Line]) -> bool:
 
 
 def _runs_for(ask: Ask, lines: Sequence[Line]) -> list[int]:
-    """From each line on, how many follow each other that are seats for it."""
+    """For each line, the length of the run of seat lines from there that suit the ask."""
     runs = [0] * (len(lines) + 1)
     for number in reversed(range(len(lines))):
         line = lines[number]
@@ -276,7 +286,8 @@ def _runs_for(ask: Ask, lines: Sequence[Line]) -> list[int]:
 
 
 def _is_for(ask: Ask | SeatAsk, line: Line) -> bool:
-    """A price counts only where the platform names one: the catalogue's may have changed since."""
+    """Whether the line suits the ask. Compares only prices that the platform named: those of the
+    catalog may have changed."""
     return ask.ticket_type_id in {None, line.ticket_type_id} and ask.unit_price_minor in {
         None,
         line.unit_price_minor,

@@ -1,5 +1,4 @@
-"""What a hold is asked for: so many of a ticket type, or specific seats; and a whole hold to be
-placed, as a value."""
+"""The request for a hold and its asks: quantities of ticket types, or specific seats."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +23,9 @@ SEATS_PER_HOLD_MAX = 250
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """So many of a ticket type, at the catalogue's price unless the platform names one. Of a seated
-    type: the best that are available, in one block if it is named, so many of them accessible, and
-    side by side or not at all if that is asked for. With `at_least`, as many as there are."""
+    """A quantity of a ticket type, at the catalog's price unless the platform names one. For a
+    seated type, the best available seats: in `block_id` if given, with `accessible` accessible
+    ones, and only side by side if `is_together`. With `at_least`, fewer are accepted."""
 
     ticket_type_id: TicketTypeId
     quantity: Quantity
@@ -38,12 +37,12 @@ class Ask:
 
     def __post_init__(self) -> None:
         if self.at_least is not None and not 0 <= self.at_least <= self.quantity:
-            raise InvalidValue("invalid_at_least", "at_least must not be above quantity")
+            raise InvalidValue("invalid_at_least", "at_least must not exceed quantity")
 
 
 @dataclass(frozen=True, slots=True)
 class SeatAsk:
-    """Specific seats, as tickets of this type, or of the first type that their block sells."""
+    """Specific seats, sold as this ticket type or as the first type their block sells."""
 
     seat_ids: tuple[SeatId, ...]
     ticket_type_id: TicketTypeId | None = None
@@ -52,7 +51,7 @@ class SeatAsk:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a command may hold, as far as it is known before anything was looked at."""
+    """What a command may hold, as far as known before the survey."""
 
     session_key: SessionKey
     asks: Sequence[Ask | SeatAsk]
@@ -67,7 +66,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A hold to be placed: all of it, or nothing. A cart is translated into one, too."""
+    """A hold to be placed, all or nothing. Cart commands build one, too."""
 
     organization_id: OrganizationId
     session_id: SessionId
@@ -78,40 +77,40 @@ class Placement:
     idempotency: IdempotencyKey | None = None
     is_id_from_client: bool = False
     remarks: Remarks = NO_REMARKS
-    wants_alternative: bool = False  # where seats are taken: offer the next best ones
-    # One seat, whatever else its holder has: a larger hold that has it is the answer too.
+    wants_alternative: bool = False  # if seats are taken, offer the next best ones
+    # One seat; a larger hold of the same holder that includes it is a valid answer.
     is_reservation: bool = False
-    # What a cart holds, and which of its items each ask is for.
+    # For a cart: the item of each ask.
     is_cart: bool = False
     items: tuple[CartItem, ...] = ()
-    # The seats that the cart gives up meanwhile, and which of its items had each.
+    # Seats that the cart gives up in the same command, with the item each belonged to.
     given_up: tuple[tuple[SeatId, str], ...] = ()
 
+    # Computed once, because every step asks for them.
+    hold_key: HoldKey = field(init=False)
+    session_key: SessionKey = field(init=False)
     named_seats: tuple[SeatId, ...] = field(init=False)
+    takes_fewer: bool = field(init=False)  # as many as there are
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:
-            raise InvalidValue("invalid_lines", f"A hold has from 1 to {LINES_MAX} lines")
+            raise InvalidValue("invalid_lines", f"A hold must have 1 to {LINES_MAX} lines")
         assert len(self.items) in {0, len(self.asks)}
+        object.__setattr__(self, "hold_key", (self.organization_id, self.hold_id))
+        object.__setattr__(self, "session_key", (self.organization_id, self.session_id))
         object.__setattr__(self, "named_seats", named_seats(self.asks))
+        takes_fewer = any(isinstance(ask, Ask) and ask.at_least is not None for ask in self.asks)
+        object.__setattr__(self, "takes_fewer", takes_fewer)
 
     @property
     def wish(self) -> Wish:
         return Wish(self.session_key, self.asks, wants_alternative=self.wants_alternative)
 
-    @property
-    def hold_key(self) -> HoldKey:
-        return (self.organization_id, self.hold_id)
-
-    @property
-    def session_key(self) -> SessionKey:
-        return (self.organization_id, self.session_id)
-
 
 def named_seats(asks: Iterable[Ask | SeatAsk]) -> tuple[SeatId, ...]:
     named = tuple(seat_id for ask in asks if isinstance(ask, SeatAsk) for seat_id in ask.seat_ids)
     if len(set(named)) != len(named):
-        raise InvalidValue("duplicate_seat", "A seat is named twice")
+        raise InvalidValue("duplicate_seat", "Name each seat only once")
     if len(named) > SEATS_PER_HOLD_MAX:
         raise InvalidValue("invalid_lines", f"A hold has at most {SEATS_PER_HOLD_MAX} seats")
     return named

@@ -1,4 +1,4 @@
-"""What is checked of an ask before any place is looked at."""
+"""Checks that need no inventory: status, sale window, ticket types and limits."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ from holdfast.domain.values import Holder
 
 
 def refuse_status(session: SessionCatalogue) -> Refusal | None:
-    """For every step on the way to a sale, from the first hold to the order. The sale window is for
-    new places only: what was held in time may be paid for after its end."""
+    """Refuse sessions not on sale, at every step from hold to order. The sale window is checked
+    elsewhere, for new places only: holds placed in time may be paid for after it."""
     status = session.sale.status
     if status.is_on_sale:
         return None
@@ -37,16 +37,13 @@ def refuse_asks(
         refusal = _refuse_ask(session, ask)
         if refusal is not None:
             return refusal
-        seats += _seats_of(session, ask)
+        if isinstance(ask, SeatAsk):
+            seats += len(ask.seat_ids)
+        elif session.offers[ask.ticket_type_id].is_seated:
+            seats += ask.quantity
     return (
         refusals.quantity_above_maximum(SEATS_PER_HOLD_MAX) if seats > SEATS_PER_HOLD_MAX else None
     )
-
-
-def _seats_of(session: SessionCatalogue, ask: Ask | SeatAsk) -> int:
-    if isinstance(ask, SeatAsk):
-        return len(ask.seat_ids)
-    return ask.quantity if session.offers[ask.ticket_type_id].is_seated else 0
 
 
 def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None:
@@ -68,7 +65,7 @@ def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None
 
 
 def refuse_lines(session: SessionCatalogue, lines: Iterable[Line]) -> Refusal | None:
-    """How much of each ticket type one hold may have, and how much anybody could pay for."""
+    """Check the limits per ticket type and hold, and per order."""
     quantities: Counter[TicketTypeId] = Counter()
     for line in lines:
         quantities[line.ticket_type_id] += line.quantity
@@ -88,12 +85,12 @@ def refuse_holder(
     types: Iterable[TicketTypeId],
     besides: HoldKey | None = None,
 ) -> Refusal | NeedsMore | None:
-    """Where a holder may have one live hold of a session, tell them of the one they have."""
+    """Refuse a second live hold in a session where the policy allows one."""
     if not any(session.offers[type_id].policy.one_active_hold for type_id in types):
         return None
     known = ledger.holdings.get((session.key, holder.key))
     if known is None:
-        return NeedsMore()  # the policy has changed since the look ahead
+        return NeedsMore()  # the policy has changed since the survey
     for hold in known:
         if hold.is_live(ledger.now) and hold.key != besides:
             is_waiting = hold.is_waiting(ledger.now)

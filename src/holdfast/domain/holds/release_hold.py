@@ -1,4 +1,4 @@
-"""Releasing a hold."""
+"""Releases a hold."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from holdfast.domain.refusal_codes import Refusal
 
 @dataclass(frozen=True, slots=True)
 class ReleaseHold(Command):
-    """Let go of a live hold."""
+    """Release a live hold."""
 
     organization_id: OrganizationId
     hold_id: HoldId

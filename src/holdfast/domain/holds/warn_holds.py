@@ -1,4 +1,4 @@
-"""Warning holders that their time is almost up."""
+"""The reaper's command that warns holders before their holds expire."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from holdfast.domain.holds.due_holds import DueHolds
 
 @dataclass(frozen=True, slots=True)
 class WarnHolds(DueHolds):
-    """Publish that the end of these holds is near."""
+    """Publish that these holds expire soon."""
 
     locks_waitlists = False
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        """Nothing of its places changes, so nobody has to wait for a warning."""
+        """Lock no places: a warning changes none, so nobody has to wait for it."""
         del learnt
         required = without_places(resources_of(plan.known(self.hold_keys)))
         return Footprint(frozenset(required))

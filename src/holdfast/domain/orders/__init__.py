@@ -1,1 +1,1 @@
-"""Orders: what paid holds become."""
+"""Orders: checkout, and the conversion of paid holds."""

@@ -1,8 +1,8 @@
-"""Paid holds become an order: all of them, or none.
+"""Converts paid holds to an order, all or nothing.
 
-A payment may come after the end of a hold. Where the policy allows it and the places are still
-free, a new hold with the same lines and prices stands for the lapsed one and is converted at once:
-so an expired hold stays expired, and nobody's place is taken.
+A payment may arrive after a hold has expired. If the policy allows it and the places are still
+free, a new hold with the same lines and prices replaces the expired one and is converted at once.
+The expired hold stays expired, and nobody loses a place.
 """
 
 from collections import Counter, defaultdict
@@ -32,7 +32,7 @@ from holdfast.domain.group.planning import (
 )
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.eviction import make_room
-from holdfast.domain.holds.extension import is_of, refuse_mixture
+from holdfast.domain.holds.extension import belongs_to, refuse_mixture
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import (
@@ -60,8 +60,8 @@ from holdfast.domain.waitlist.fairness import passes, taking_of
 
 @dataclass(frozen=True, slots=True)
 class ConvertHolds(Command):
-    """These holds are paid: make one order of all of them, or of none. A payment that is for single
-    use makes no other order."""
+    """Make one order of all these paid holds, or none. A single-use payment makes no other
+    order."""
 
     frees_places = False
 
@@ -73,16 +73,16 @@ class ConvertHolds(Command):
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
     is_payment_single_use: bool = False
-    # What the payment was checked against; a cart may have changed since. None: nobody checked.
+    # The total the payment was checked against (a cart may have changed since); None if unchecked.
     total_minor: int | None = None
-    payment_problem: str | None = None  # why the payment does not count
+    payment_problem: str | None = None  # why the payment was not accepted
 
     def __post_init__(self) -> None:
         check_hold_ids(self.hold_ids)
 
     @property
     def single_payment(self) -> PaymentKey | None:
-        """The payment, where it is for single use."""
+        """The payment, if it is for single use."""
         reference = self.purchase.payment_reference
         if reference is None or not self.is_payment_single_use:
             return None
@@ -106,7 +106,7 @@ class ConvertHolds(Command):
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
             return Footprint(frozenset(), refusal=refusal)
         if seats_of(ending) > SEATS_FREED_BY_ONE_MAX:
-            # Lapsed holds that stand on the seats: the reaper ends them a few at a time.
+            # The seats are on lapsed holds: the reaper ends those a few at a time.
             return Footprint(frozenset(), refusal=refusals.service_unavailable())
         required = resources_of((*paid, *ending)) | key_of(self)
         required |= {Resource(ResourceKind.HOLD, *key) for key in self.revival_keys}
@@ -124,7 +124,9 @@ class ConvertHolds(Command):
 
     def decide(self, ledger: Ledger) -> Decision:
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
-        if len(holds) < len(self.hold_ids) or not all(is_of(hold, self.holder) for hold in holds):
+        if len(holds) < len(self.hold_ids) or not all(
+            belongs_to(hold, self.holder) for hold in holds
+        ):
             return Decision(refusals.hold_not_found())
         orders = {_order_of(ledger, hold) for hold in holds}
         if len(orders) == 1 and (order_id := next(iter(orders))) is not None:
@@ -147,8 +149,8 @@ class ConvertHolds(Command):
 def _convert(
     ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold], revived: "_Revived"
 ) -> Decision:
-    stand_ins = {hold.revives: hold for hold in revived.holds}
-    paid = [stand_ins.get(hold.id, hold) for hold in holds]
+    replacements = {hold.revives: hold for hold in revived.holds}
+    paid = [replacements.get(hold.id, hold) for hold in holds]
     created = [Transition(None, hold, command.origin) for hold in revived.holds]
     converted = [
         Transition(hold, hold.converted(ledger.now, command.purchase.order_id), command.origin)
@@ -165,9 +167,9 @@ def _convert(
 
 
 def _order_of(ledger: Ledger, hold: Hold) -> OrderId | None:
-    """What the hold, or the one that stands for it, became."""
-    stand_in = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
-    return hold.order_id or (None if stand_in is None else stand_in.order_id)
+    """The order that the hold, or its replacement, became."""
+    replacement = ledger.holds.get((hold.organization_id, revival_id(hold.id)))
+    return hold.order_id or (None if replacement is None else replacement.order_id)
 
 
 def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
@@ -182,7 +184,7 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
         if refusal is not None:
             return refusal
     if command.payment_problem is not None:
-        # Do not ask for another payment if these holds cannot be paid for at all.
+        # Don't ask for another payment if these holds cannot be paid for at all.
         return _refuse_late(ledger, holds) or refusals.payment_refused(command.payment_problem)
     refusal = _refuse_amount(command, holds)
     if refusal is not None:
@@ -198,7 +200,7 @@ def _refuse(ledger: Ledger, command: ConvertHolds, holds: Sequence[Hold]) -> Ref
 
 
 def _refuse_amount(command: ConvertHolds, holds: Sequence[Hold]) -> Refusal | None:
-    """The payment was looked at before anything was locked: a cart may have changed since."""
+    """Check the total again: a cart may have changed since the unlocked payment check."""
     total = sum(hold.total.minor for hold in holds)
     if command.total_minor in {None, total}:
         return None
@@ -224,7 +226,7 @@ def _refuse_late(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
 
 def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
     if hold.held_at is None:
-        return False  # it waited for its places and never had them
+        return False  # it was on the waitlist and never had places
     offers = ledger.sessions[hold.session_key].offers
     seconds = min(offers[line.ticket_type_id].policy.late_payment_seconds for line in hold.lines)
     return ledger.now < hold.expires_at + timedelta(seconds=seconds)
@@ -232,8 +234,8 @@ def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Revived:
-    """The holds that stand for lapsed ones, those that had to end for them, and the lines that they
-    pass."""
+    """Replacements of expired holds, the holds that end for them, and the waitlist queues they
+    overtake."""
 
     holds: tuple[Hold, ...] = ()
     ended: tuple[Transition, ...] = ()
@@ -245,7 +247,7 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
         return _Revived()
     gone = Decision(refusals.hold_expired([str(hold.id) for hold in lapsed]))
     seat_ids = [seat.id for hold in lapsed for seat in hold.seats]
-    # Two of them may have had the same seat, one after the other: only one can have it now.
+    # Two of them may have had the same seat at different times; only one can have it now.
     is_contested = len(set(seat_ids)) < len(seat_ids)
     if is_contested or not all(ledger.seats[seat_id].is_free(ledger.now) for seat_id in seat_ids):
         return gone
@@ -264,19 +266,19 @@ def _revive(ledger: Ledger, command: ConvertHolds, lapsed: Sequence[Hold]) -> _R
         return gone
     room = make_room(ledger, demand, vacated, command.origin)
     if not room.short_pools:
-        stand_ins = tuple(_stand_in(ledger, hold) for hold in lapsed)
-        return _Revived(stand_ins, (*vacated, *room.evictions), passed)
+        replacements = tuple(_replacement(ledger, hold) for hold in lapsed)
+        return _Revived(replacements, (*vacated, *room.evictions), passed)
     if any(ledger.available(pool_id) < units for pool_id, units in demand.items()):
         return gone
     session_of = {pool: hold.session_key for hold in lapsed for pool in units_by_pool(hold)}
     short = frozenset((session_of[pool], pool) for pool in room.short_pools)
-    # What was evicted meanwhile is progress for the next round.
+    # Keep this round's evictions as progress for the next.
     return Decision(NeedsMore(lapsed=short), room.evictions)
 
 
 def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
-    """The lines that are passed when all of them get their places back; None where others wait for
-    such places and come first."""
+    """The waitlist queues overtaken if these holds get their places back; None if others come
+    first."""
     by_session: defaultdict[SessionKey, list[Hold]] = defaultdict(list)
     for hold in lapsed:
         by_session[hold.session_key].append(hold)
@@ -296,8 +298,8 @@ def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
     return passed
 
 
-def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
-    """The same places at the same prices, for a moment that ends in the same transaction."""
+def _replacement(ledger: Ledger, hold: Hold) -> Hold:
+    """A hold with the same places and prices, to be converted in the same transaction."""
     hold_id = revival_id(hold.id)
     return replace(
         hold,
@@ -311,6 +313,6 @@ def _stand_in(ledger: Ledger, hold: Hold) -> Hold:
         expires_at=rounded_up(ledger.now) + timedelta(seconds=1),
         expired_at=None,
         warn_at=None,
-        is_cart=False,  # the cart may have been filled anew since
+        is_cart=False,  # the cart may have a new hold by now
         revives=hold.id,
     )

@@ -1,4 +1,4 @@
-"""What a paid hold becomes: an order, and one ticket for each unit."""
+"""Orders and their tickets, one per unit."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidVa
 
 ATTENDEE_NAME_LENGTH_MAX = 200
 PAYMENT_REFERENCE_LENGTH_MAX = 255
-# As many as one line of a hold may have.
+# As many as one line of a hold can have.
 TICKETS_PER_ORDER_MAX = QUANTITY_MAX
 SEATS_PER_ORDER_MAX = 2_000
 HOLDS_PER_CHECKOUT_MAX = 50
 SEED_BYTES = 32
 
-# Crockford's alphabet: no letter that is taken for another one.
+# Crockford's alphabet, without letters that look alike.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-# A code has 26 letters, 130 bits. They are written in pairs, in half the time.
+# A code has 26 letters, 130 bits. Writing them in pairs takes half the time.
 _PAIRS = [one + other for one in _ALPHABET for other in _ALPHABET]
 _PAIR_BITS = 10
 _PAIR_SHIFTS = range(0, 13 * _PAIR_BITS, _PAIR_BITS)
 
-# Where a UUID tells its version and variant (RFC 9562), and what a UUID of version 5 has there.
+# The version and variant bits of a UUID (RFC 9562), and their values for version 5.
 _UUID_MARKS = 0xF000 << 64 | 0xC000 << 48
 _UUID_5 = 0x5000 << 64 | 0x8000 << 48
 
@@ -45,7 +45,7 @@ _REVIVAL = UUID("6f2a1c52-6f0b-5a0e-9f53-1f8b6f6f3f10")
 
 @dataclass(frozen=True, slots=True)
 class Attendee:
-    """Who comes with a ticket."""
+    """The person who uses a ticket."""
 
     name: str | None = None
     email: EmailAddress | None = None
@@ -57,19 +57,20 @@ class Attendee:
             1 <= len(self.name) <= ATTENDEE_NAME_LENGTH_MAX and self.name.isprintable()
         ):
             raise InvalidValue(
-                "invalid_name", f"A name has 1 to {ATTENDEE_NAME_LENGTH_MAX} printable characters"
+                "invalid_name",
+                f"name must have 1 to {ATTENDEE_NAME_LENGTH_MAX} printable characters",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What is to be made of paid holds. The codes of the tickets follow from `seed`, which is
-    random, secret and never kept: deciding needs no dice of its own, and nobody can guess."""
+    """The order to make from paid holds. Ticket codes are derived from `seed`, which is random,
+    secret and never stored: decisions stay deterministic and codes cannot be guessed."""
 
     order_id: OrderId
     seed: bytes
     payment_reference: str | None = None
-    attendees: tuple[Attendee | None, ...] = ()  # of the tickets, in their order
+    attendees: tuple[Attendee | None, ...] = ()  # in the order of the tickets
 
     def __post_init__(self) -> None:
         assert len(self.seed) == SEED_BYTES
@@ -101,7 +102,7 @@ class Order:
 
     @property
     def used_payment(self) -> PaymentKey | None:
-        """Where nothing was due, none was used up, whatever was named."""
+        """The payment this order used up; None if nothing was due."""
         if self.payment_reference is None or not self.total.minor:
             return None
         return (self.organization_id, self.payment_reference)
@@ -109,7 +110,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Holds that are paid for together. It never changes: whether it is complete, its holds say."""
+    """Holds that are paid for together. It never changes; its holds show whether it is complete."""
 
     organization_id: OrganizationId
     id: CheckoutId
@@ -120,7 +121,7 @@ class Checkout:
 def make_order(
     holds: Sequence[Hold], purchase: Purchase, now: datetime, checkout_id: CheckoutId | None
 ) -> Order:
-    """Of holds of one holder and one currency."""
+    """Make an order of holds that share a holder and a currency."""
     first = holds[0]
     return Order(
         organization_id=first.organization_id,
@@ -152,7 +153,7 @@ def _tickets(holds: Sequence[Hold], purchase: Purchase) -> Iterator[Ticket]:
 
 
 def _ticket_id(order_id: OrderId, number: int) -> TicketId:
-    """What uuid5 makes of them, in a third of the time: an order may have thousands of tickets."""
+    """The same as uuid5 in a third of the time: an order may have thousands of tickets."""
     digest = sha1(order_id.bytes + b"%d" % number, usedforsecurity=False).digest()
     return TicketId(UUID(int=int.from_bytes(digest[:16]) & ~_UUID_MARKS | _UUID_5))
 
@@ -163,18 +164,18 @@ def ticket_code(seed: bytes, number: int) -> str:
 
 
 def checkout_id_of(hold_ids: Iterable[HoldId]) -> CheckoutId:
-    """The same holds are the same checkout, so that a second click finds the first one's."""
+    """Derive the id from the holds, so that a second click finds the same checkout."""
     return CheckoutId(uuid5(_CHECKOUT, " ".join(sorted(map(str, hold_ids)))))
 
 
 def revival_id(hold_id: HoldId) -> HoldId:
-    """The hold that a late payment makes of a lapsed one. It follows from the old one, so that a
-    payment that is told twice finds what the first made."""
+    """The id of the hold that replaces an expired one for a late payment. It is derived, so that a
+    payment reported twice finds the first replacement."""
     return HoldId(uuid5(_REVIVAL, str(hold_id)))
 
 
 def check_hold_ids(hold_ids: tuple[HoldId, ...]) -> None:
     if not 1 <= len(hold_ids) <= HOLDS_PER_CHECKOUT_MAX:
-        raise InvalidValue("invalid_holds", f"Name from 1 to {HOLDS_PER_CHECKOUT_MAX} holds")
+        raise InvalidValue("invalid_holds", f"Name 1 to {HOLDS_PER_CHECKOUT_MAX} holds")
     if len(set(hold_ids)) != len(hold_ids):
-        raise InvalidValue("duplicate_hold", "A hold is named twice")
+        raise InvalidValue("duplicate_hold", "Name each hold only once")

@@ -1,4 +1,4 @@
-"""What a buyer has chosen of an event, and what of it they have lost to time."""
+"""A buyer's selection for an event, and the holds in it that expired."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -8,12 +8,12 @@ from holdfast.domain.holds.hold import Hold
 
 
 def lost_of_selection(live: Sequence[Hold], recent: Sequence[Hold], now: datetime) -> list[Hold]:
-    """The holds that lapsed after the oldest of the live ones got its places, and that the buyer
-    has not chosen again. Where nothing is live, the newest hold takes the place of the oldest live
-    one. `recent` are the holds of the same buyer for the same event, whatever became of them.
+    """The holds that lapsed after the oldest live hold got its places, and that the buyer has not
+    chosen again. Without live holds, the newest hold counts instead. `recent` are the buyer's
+    holds for the event in any state.
 
-    It makes no difference whether a lapse is written down already. Sooner or later every live hold
-    is younger than the lapse, so no hold is in the way for ever."""
+    Recorded or not, a lapse counts. Sooner or later every live hold is younger than the lapse, so
+    no expired hold is in the way forever."""
     if not recent:
         return []
     start = min(map(_begun_at, live), default=max(map(_begun_at, recent)))
@@ -22,7 +22,7 @@ def lost_of_selection(live: Sequence[Hold], recent: Sequence[Hold], now: datetim
         hold
         for hold in recent
         if hold.is_expired(now)
-        and hold.held_at is not None  # a party on the waitlist never had anything
+        and hold.held_at is not None  # a waiting hold had no places to lose
         and hold.expires_at > start
         and hold.id not in paid_late
         and not _is_chosen_again(hold, recent)
@@ -30,7 +30,7 @@ def lost_of_selection(live: Sequence[Hold], recent: Sequence[Hold], now: datetim
 
 
 def _is_chosen_again(lost: Hold, recent: Iterable[Hold]) -> bool:
-    """The same cart was filled again, or the same seats and ticket types were held again."""
+    """Whether the same cart, or the same seats and ticket types, were held again."""
     since = [hold for hold in recent if _begun_at(hold) >= lost.expires_at]
     if lost.cart is not None:
         return any(hold.cart == lost.cart for hold in since)

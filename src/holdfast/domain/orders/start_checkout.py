@@ -1,4 +1,4 @@
-"""Starting a checkout: the holder goes to pay, and each hold gets the time for it."""
+"""Starts a checkout and extends its holds to give the buyer time to pay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from holdfast.domain.group.outcomes import CheckoutStarted, Decision, NeedsMore
 from holdfast.domain.group.planning import GroupPlan, key_of, resources_of, seats_of
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.extension import (
+    belongs_to,
     end_of_life,
-    is_of,
-    later,
+    later_expiry,
     policies_of,
     refuse_mixture,
     warning_seconds,
@@ -34,8 +34,8 @@ from holdfast.domain.values import Holder
 
 @dataclass(frozen=True, slots=True)
 class StartCheckout(Command):
-    """The holder goes to pay for these holds: each is extended, once, as its policy says. Without
-    any it is refused, unless it repeats a request that was answered when there were some."""
+    """Start paying for these holds. Each is extended once, as its policy says. Without holds it is
+    refused, unless it repeats a request that was answered when there were some."""
 
     gives_time = True
     frees_places = False
@@ -75,7 +75,9 @@ class StartCheckout(Command):
         if not self.hold_ids:
             return Decision(refusals.empty_cart())
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
-        if len(holds) < len(self.hold_ids) or not all(is_of(hold, self.holder) for hold in holds):
+        if len(holds) < len(self.hold_ids) or not all(
+            belongs_to(hold, self.holder) for hold in holds
+        ):
             return Decision(refusals.hold_not_found())
         refusal = _refuse_checkout(ledger, holds)
         if refusal is not None:
@@ -103,17 +105,17 @@ class StartCheckout(Command):
 
 
 def _checked_out(ledger: Ledger, hold: Hold, checkout_id: CheckoutId) -> Hold:
-    """The first checkout of a hold extends it; going there again does not."""
+    """Add the hold to the checkout. Only a hold's first checkout extends it."""
     session = ledger.sessions[hold.session_key]
     until = hold.expires_at
     if hold.checkout_id is None:
         seconds = min(policy.checkout_extension_seconds for policy in policies_of(session, hold))
-        until = min(later(ledger.now, hold, seconds), end_of_life(session, hold))
+        until = min(later_expiry(ledger.now, hold, seconds), end_of_life(session, hold))
     return hold.checked_out(ledger.now, checkout_id, until, warning_seconds(session, hold))
 
 
 def _refuse_checkout(ledger: Ledger, holds: Sequence[Hold]) -> Refusal | None:
-    """Nobody is sent to pay for what could not be sold to them afterwards."""
+    """Refuse holds that could not be converted after payment."""
     for hold in holds:
         refusal = refuse_status(ledger.sessions[hold.session_key])
         if refusal is not None:

@@ -1,7 +1,7 @@
-"""Planning for seats: which of those that seem free are proposed to whom.
+"""Assigns seats that seem free to the commands of a group.
 
-Each command of a group gets seats of its own, so that nobody waits for anybody. Whether they are
-really free is decided under lock.
+Each command gets different seats, so none waits for another. Whether they are really free is
+decided under lock.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Placement, SeatA
 from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SeatId, SessionKey
 from holdfast.domain.seats.proposals import claim, seated_asks
 from holdfast.domain.seats.seat_plan import FreeSeats
-from holdfast.domain.seats.seat_search import SeatFinding, again_of, find_again
+from holdfast.domain.seats.seat_search import SeatSearch, find_preferring_own, own_seats_of
 from holdfast.domain.waitlist.fairness import closed_blocks
 
 _POOL, _SEAT = ResourceKind.POOL, ResourceKind.SEAT
@@ -28,20 +28,11 @@ def seat_resources(organization_id: OrganizationId, seat_ids: Iterable[SeatId]) 
 @dataclass(slots=True)
 class SeatPlanning:
     survey: Survey
-    # What is left of the seats that seemed free, after what this group proposes to take.
+    # Seats that seem free and that this group has not proposed yet.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
 
-    def pools(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
-        pools: set[PoolId] = set()
-        for ask in command.asks:
-            if isinstance(ask, SeatAsk):
-                pools |= self._pools_of_named(ask, session)
-            elif ask.ticket_type_id in session.offers:
-                pools |= set(session.offers[ask.ticket_type_id].pool_ids)
-        return {Resource(_POOL, command.organization_id, pool_id) for pool_id in pools}
-
-    def _pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
-        """Without a ticket type, the pools of every seated one: which it is, the seat tells."""
+    def pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
+        """The pools of the ask's ticket type, or of every seated type if it depends on the seat."""
         pools: set[PoolId] = set()
         for ticket_type_id, offer in session.offers.items():
             if offer.is_seated and ask.ticket_type_id in {None, ticket_type_id}:
@@ -54,7 +45,7 @@ class SeatPlanning:
         return pools
 
     def neighbours(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
-        """Where single seats may not be left alone, two on each side are looked at too."""
+        """Two seats on each side of the named ones, if the policy refuses orphans."""
         seating = self.survey.seatings.get(session.key)
         if seating is None or not session.minds_orphans:
             return set()
@@ -86,26 +77,20 @@ class SeatPlanning:
         if asks:
             waitlist = self.survey.waitlists.get(session.key)
             closed = closed_blocks(session, waitlist, seating, free) if waitlist else frozenset()
-            finding = SeatFinding(seating, free, session, limits, learnt.locked_seats, closed)
-            again = again_of(command, session, seating.plan)
-            proposal, free = find_again(finding, asks, again)
+            search = SeatSearch(seating, free, session, limits, learnt.locked_seats, closed)
+            own_seats = own_seats_of(command, session, seating.plan)
+            proposal, free = find_preferring_own(search, asks, own_seats)
             proposal = replace(proposal, asks=tuple(asks))
         if proposal is not None and proposal.is_short:
             return replace(proposal, limits=learnt.block_limits)
         self._free[session.key] = free
         return proposal
 
-    def claim(self, command: Placement, proposal: Proposal | None) -> Claim | None:
-        if command.session_key not in self.survey.seatings:
-            return None
-        found = () if proposal is None else proposal.seats
-        return Claim(command.session_key, (*command.named_seats, *chain.from_iterable(found)))
-
     def block_pools(
         self, session_key: SessionKey, seat_ids: Iterable[SeatId], limited: Iterable[BlockId]
     ) -> set[Resource]:
-        """Of the blocks that are proposed, and of those that were passed over for their capacity:
-        whether they still lack it is decided under lock."""
+        """Capacity pools of the proposed blocks, and of those skipped as full: under lock, they are
+        checked again."""
         session = self.survey.sessions[session_key]
         plan = self.survey.seatings[session_key].plan
         blocks = {plan.place(plan.spots[seat_id]).block_id for seat_id in seat_ids} | set(limited)
@@ -119,8 +104,13 @@ class SeatPlanning:
         }
 
 
+def claim_of(command: Placement, proposal: Proposal | None) -> Claim:
+    found = () if proposal is None else proposal.seats
+    return Claim(command.session_key, (*command.named_seats, *chain.from_iterable(found)))
+
+
 def pools_of_alternatives(command: Placement, session: SessionCatalogue) -> set[Resource]:
-    """What the blocks have left that another offer may be made of."""
+    """Capacity pools of the blocks that an alternative may come from."""
     if not command.wants_alternative:
         return set()
     return {

@@ -1,5 +1,5 @@
-"""Finding seats for people who do not pick them: together in one row without leaving a single seat
-alone; else together; else in rows as near to each other as can be."""
+"""Finds the best available seats: together in one row without leaving an orphan; else together;
+else in rows as close to each other as possible."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from holdfast.domain.seats.seat_plan import FreeSeats, Row, SeatPlan, Spot
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """So many seats, in these blocks, so many of them accessible. Of a block with a limit no more
-    than that many. Side by side if that can be, or, with `is_together`, not at all."""
+    """A number of seats in these blocks, some of them accessible. `limits` cap the seats taken
+    from a block. Seats are side by side if possible; `is_together` requires it."""
 
     quantity: int
     blocks: frozenset[BlockId]
@@ -22,7 +22,7 @@ class Search:
 
 
 def best_available(plan: SeatPlan, free: FreeSeats, search: Search) -> tuple[Spot, ...] | None:
-    """The best seats there are, or None where there are too few."""
+    """The best seats, or None if there are too few."""
     for minds_orphans in (True, False):
         for withheld in _withheld(plan, free, search):
             found = _together(plan, free, search, withheld, minds_orphans)
@@ -37,7 +37,7 @@ def best_available(plan: SeatPlan, free: FreeSeats, search: Search) -> tuple[Spo
     return None
 
 
-Withheld = Callable[[Row], int]  # the places of a row that are not to be given, free or not
+Withheld = Callable[[Row], int]  # the places of a row that must not be given, free or not
 
 
 def _nothing(_: Row) -> int:
@@ -59,16 +59,17 @@ def count_available(
 
 
 def orphans(free: int, picked: int) -> tuple[int, ...]:
-    """The bits of seats that picking these leaves alone although another choice would not: a run of
-    free seats that is one seat longer than what is picked of it leaves one whatever is done."""
+    """The bits of single seats that this pick leaves over, except unavoidable ones: a run of free
+    seats one longer than the pick always leaves one."""
     rest = free & ~picked
     lonely = _lonely(rest) & (picked << 1 | picked >> 1)
     return tuple(bit for bit in _bits(lonely) if (_run_around(free, bit) & rest).bit_count() > 1)
 
 
 def _withheld(plan: SeatPlan, free: FreeSeats, search: Search) -> Iterator[Withheld]:
-    """Good views first. Accessible places and those of companions are kept for people who ask for
-    them until nothing else is left; or nothing else side by side, for those who have to be."""
+    """The places to withhold, one attempt after another. Restricted views are used last. Accessible
+    and companion places are kept until nothing else is left (or nothing else side by side, if
+    that is required)."""
     if not search.accessible:
         if plan.has_restricted_views:
             yield lambda row: row.special | row.restricted
@@ -85,8 +86,7 @@ def _withheld(plan: SeatPlan, free: FreeSeats, search: Search) -> Iterator[Withh
 def _together(
     plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld, minds_orphans: bool
 ) -> tuple[Spot, ...]:
-    """The first row that has so many side by side, without leaving a single seat alone if that is
-    minded."""
+    """Seats side by side in the first row that has enough, without orphans if `minds_orphans`."""
     wanted, longest = search.quantity, free.longest
     for number in plan.rows_in(search.blocks):
         if longest[number] < wanted:
@@ -106,8 +106,8 @@ def _together(
 
 
 def _choose_start(row: Row, starts: int, search: Search) -> int | None:
-    """As near to the middle of the row as can be; for those who need accessible places, with as
-    few places that others could use as well."""
+    """The start nearest to the middle of the row. For accessible seats, first minimize the regular
+    places used."""
     window = (1 << search.quantity) - 1
     middle = (row.width - search.quantity) / 2
     candidates = [
@@ -122,12 +122,12 @@ def _choose_start(row: Row, starts: int, search: Search) -> int | None:
     return min(candidate[1:] for candidate in candidates)[1]
 
 
-Rows = Mapping[int, int]  # by the number of a row, the places of it that may be given
+Rows = Mapping[int, int]  # the available places by row number
 
 
 def _near(plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld) -> tuple[Spot, ...]:
-    """The fewest rows of one block that follow each other; where no block has enough, the best
-    rows of all."""
+    """Seats in the fewest consecutive rows of one block, or in the best rows overall if no block
+    has enough."""
     rows = {
         number: free.masks[number] & ~withheld(plan.rows[number])
         for number in plan.rows_in(search.blocks)
@@ -161,8 +161,8 @@ def _window(plan: SeatPlan, search: Search, rows: Rows, block: BlockId) -> Seque
 
 
 def _take(plan: SeatPlan, search: Search, rows: Rows) -> tuple[Spot, ...]:
-    """First the accessible places that were asked for, then the longest runs, so that as many as
-    can be sit next to each other, and rather three and two than four and one alone."""
+    """Take the requested accessible places first, then the longest runs to seat people together,
+    with three and two rather than four and one."""
     taken: list[Spot] = []
     left = dict(search.limits)
     used: dict[int, int] = dict.fromkeys(rows, 0)
@@ -197,7 +197,7 @@ def _take(plan: SeatPlan, search: Search, rows: Rows) -> tuple[Spot, ...]:
 
 
 def _starts(free: int, wanted: int) -> int:
-    """The bits at which a run of so many free places begins."""
+    """The bits where a run of at least this many free places starts."""
     starts, length = free, 1
     while starts and length < wanted:
         more = min(length, wanted - length)
@@ -215,7 +215,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 def _runs(mask: int) -> Iterator[int]:
     while mask:
-        # Adding its lowest bit carries through the lowest run and clears it.
+        # Adding the lowest bit carries through the lowest run and clears it.
         run = mask & ~(mask + (mask & -mask))
         yield run
         mask &= ~run

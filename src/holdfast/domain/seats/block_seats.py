@@ -1,4 +1,4 @@
-"""An operator takes seats off sale, or puts them back."""
+"""Blocks and unblocks seats for an operator."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,8 +29,8 @@ SEATS_PER_BLOCKING_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class BlockSeats(Command):
-    """Take seats out of the sale, or, with `is_lifted`, put them back. A held seat ends its hold; a
-    seat that is blocked already (or not blocked) is left as it is."""
+    """Take seats off sale or, with `is_lifted`, put them back. Blocking a held seat ends its whole
+    hold. Seats already in the wanted state are left alone."""
 
     organization_id: OrganizationId
     session_id: SessionId
@@ -43,13 +43,13 @@ class BlockSeats(Command):
     def __post_init__(self) -> None:
         if not 1 <= len(self.seat_ids) <= SEATS_PER_BLOCKING_MAX:
             raise InvalidValue(
-                "invalid_seats", f"Name from 1 to {SEATS_PER_BLOCKING_MAX} seats in one call"
+                "invalid_seats", f"Name 1 to {SEATS_PER_BLOCKING_MAX} seats per call"
             )
         if len(set(self.seat_ids)) != len(self.seat_ids):
-            raise InvalidValue("duplicate_seat", "A seat is named twice")
+            raise InvalidValue("duplicate_seat", "Name each seat only once")
         if not 1 <= len(self.reason) <= BLOCKED_REASON_LENGTH_MAX:
             raise InvalidValue(
-                "invalid_reason", f"A reason has 1 to {BLOCKED_REASON_LENGTH_MAX} characters"
+                "invalid_reason", f"reason must have 1 to {BLOCKED_REASON_LENGTH_MAX} characters"
             )
 
     @property
@@ -115,6 +115,6 @@ def _holds_on(seats: list[Seat]) -> list[HoldKey]:
 def _changed(seat: Seat, command: BlockSeats) -> SeatTransition:
     if command.is_lifted:
         return SeatTransition(seat, seat.unblocked(), command.reason, command.origin)
-    # Its hold has ended by now.
+    # Its hold has just ended.
     free = seat.released() if seat.status is SeatStatus.HELD else seat
     return SeatTransition(seat, free.blocked(command.reason), command.reason, command.origin)

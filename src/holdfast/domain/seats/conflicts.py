@@ -1,4 +1,4 @@
-"""Seats that others have: which they are, for how long, and what there is instead."""
+"""Refuses seats that others have, with their expiry and an alternative."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +16,7 @@ from holdfast.domain.values import JsonValue
 
 
 def free_now(ledger: Ledger, seating: Seating) -> FreeSeats:
-    """What the look ahead saw, corrected by what is locked."""
+    """The free seats from the survey, corrected by the locked rows."""
     free = seating.free.copy()
     for seat in ledger.seats.values():
         spot = seating.plan.spots.get(seat.id)
@@ -28,7 +28,7 @@ def free_now(ledger: Ledger, seating: Seating) -> FreeSeats:
 
 
 def capacity_left(ledger: Ledger, session: SessionCatalogue, block_id: BlockId) -> int:
-    """Of a block whose pool is not locked nothing can be promised."""
+    """The capacity left in a block; 0 if its pool is not locked."""
     pool_id = session.blocks[block_id].capacity_pool_id
     if pool_id is None:
         return SEATS_PER_HOLD_MAX
@@ -38,7 +38,7 @@ def capacity_left(ledger: Ledger, session: SessionCatalogue, block_id: BlockId) 
 def refuse_contested(
     ledger: Ledger, session: SessionCatalogue, command: Placement, contested: Sequence[Seat]
 ) -> Refusal:
-    """Every seat that is in the way, and how long it will be; never who has it."""
+    """List every contested seat and its expiry, but never who has it."""
     details: dict[str, JsonValue] = {
         "contested_seats": [_contested(ledger, session, seat) for seat in contested]
     }
@@ -68,8 +68,8 @@ def _contested(ledger: Ledger, session: SessionCatalogue, seat: Seat) -> JsonVal
 
 
 def _alternative(ledger: Ledger, session: SessionCatalogue, command: Placement) -> JsonValue:
-    """The next best offer of the same size: in the same block, or else in any that sells what was
-    asked for and has the room."""
+    """The best available seats instead: in the same block, or else in any that sells the ticket
+    types and has the capacity."""
     seating = ledger.seatings.get(session.key)
     if seating is None:
         return None

@@ -1,4 +1,4 @@
-"""Proposing seats to a hold: which of those that seem free each of its best-available asks gets."""
+"""Proposes seats that seem free for the best-available asks of a hold."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from holdfast.domain.seats.best_available import Search, best_available, count_a
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating, Spot
 from holdfast.domain.waitlist.queues import blocks_for
 
-# So many parts of a hold are tried in every order: 4 are 24 orders.
+# Up to this many parts are tried in every order: 4 parts have 24 orders.
 ORDERED_PARTS_MAX = 4
 
 SEATS, ACCESSIBLE_SEATS = "seats", "accessible seats"
 
 
 def seated_asks(command: Placement, session: SessionCatalogue) -> list[tuple[int, Ask]]:
-    """The asks for which seats are to be found, each with its position."""
+    """The best-available asks for seats, each with its index."""
     if not session.has_seats:
         return []
     return [
@@ -34,8 +34,8 @@ def seated_asks(command: Placement, session: SessionCatalogue) -> list[tuple[int
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Asks that can be met in the same blocks are met together, so that two adults and two children
-    sit side by side. `positions` are theirs among the best-available asks."""
+    """Asks for the same blocks, met together so that two adults and two children sit side by side.
+    `positions` are their indexes among the best-available asks."""
 
     blocks: frozenset[BlockId]
     positions: tuple[int, ...]
@@ -57,7 +57,8 @@ def propose(
     locked: frozenset[SeatId] = frozenset(),
     closed: frozenset[BlockId] = frozenset(),
 ) -> tuple[Proposal, FreeSeats]:
-    """Seats for these asks, and what is free after them. In `closed` blocks others come first."""
+    """Seats for these asks, and the seats free after them. Avoids `closed` blocks, where the
+    waitlist comes first."""
     parts = _parts(asks, session, closed)
     for order in _orders(asks, parts):
         left, room = free.copy(), dict(limits)
@@ -75,7 +76,7 @@ def propose(
 
 
 def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: Spot) -> None:
-    """What is claimed for a hold is neither free nor within the capacity for its other asks."""
+    """Remove a seat from the free ones and from its block's capacity."""
     free.take(spot)
     block_id = seating.plan.rows[spot.row].block_id
     if block_id in limits:
@@ -85,7 +86,7 @@ def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: S
 def _parts(
     asks: Sequence[Ask], session: SessionCatalogue, closed: frozenset[BlockId]
 ) -> list[_Part]:
-    """Those with the fewest blocks come first: the others can go elsewhere."""
+    """Group the asks by their blocks, fewest blocks first: the others can go elsewhere."""
     together: dict[frozenset[BlockId], list[int]] = {}
     for position, ask in enumerate(asks):
         blocks = blocks_for(ask.ticket_type_id, ask.block_id, session) - closed
@@ -108,7 +109,7 @@ def _part(asks: Sequence[Ask], blocks: frozenset[BlockId], positions: Iterable[i
 
 
 def _apart(asks: Sequence[Ask], parts: Sequence[_Part]) -> list[_Part]:
-    """Side by side only what asks for it, each by itself, the largest first; then the others."""
+    """Split the parts: each `is_together` ask by itself, largest first, then the others."""
     apart: list[_Part] = []
     for part in parts:
         alone = [position for position in part.positions if asks[position].is_together]
@@ -120,8 +121,8 @@ def _apart(asks: Sequence[Ask], parts: Sequence[_Part]) -> list[_Part]:
 
 
 def _orders(asks: Sequence[Ask], parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
-    """What one part takes another may have needed: then it is tried the other way round. Where not
-    all can sit together, at least those who have to."""
+    """The orders to try, because one part may take seats that another needs. If a part cannot sit
+    together as a whole, only its `is_together` asks do."""
     yield from _any_order(parts)
     apart = _apart(asks, parts)
     if len(apart) > len(parts):
@@ -138,7 +139,7 @@ def _any_order(parts: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
 def _shares(
     seating: Seating, part: _Part, asks: Sequence[Ask], spots: Sequence[Spot]
 ) -> dict[int, tuple[SeatId, ...]]:
-    """Who asked for accessible places gets those; the others get the rest in their order."""
+    """Share out the seats: accessible ones to the asks that want them, the rest in order."""
     rows = seating.plan.rows
     accessible = [spot for spot in spots if rows[spot.row].accessible >> spot.bit & 1]
     shares: dict[int, list[Spot]] = {}
@@ -160,8 +161,8 @@ def _shares(
 def _find(
     seating: Seating, free: FreeSeats, search: Search, locked: frozenset[SeatId]
 ) -> tuple[Spot, ...] | None:
-    """Without the seats that others have locked, if there are enough; else with them, to be waited
-    for."""
+    """Find seats without those that others have locked; if too few are left, wait for locked ones
+    too."""
     unlocked = free
     if locked:
         unlocked = free.copy()
@@ -175,7 +176,7 @@ def _find(
 
 
 class Shortage(NamedTuple):
-    """Of what there is too little: for the asks at these positions."""
+    """Too few places of a kind for the asks at these positions."""
 
     positions: tuple[int, ...]
     requested: int
@@ -192,8 +193,8 @@ def nearest_shortage(
     limits: Mapping[BlockId, int],
     closed: frozenset[BlockId] = frozenset(),
 ) -> Shortage | None:
-    """The one that concerns the fewest: other asks need not give way for it. None where it is not
-    a matter of numbers."""
+    """The shortage that affects the fewest asks, so that others need not give way. None if the
+    numbers suffice."""
     parts = _parts(asks, session, closed)
     shortages = _shortages(seating, free, asks, parts, limits)
     return min((each for _, each in shortages), key=lambda each: len(each.positions), default=None)
@@ -206,8 +207,8 @@ def _refused(
     parts: Sequence[_Part],
     limits: Mapping[BlockId, int],
 ) -> Proposal:
-    """How many were wanted and how many there are: of all parts, or, where it is not the sum that
-    is missing, of the first part that cannot be met by itself."""
+    """Report requested and available seats: in total, or of the first part that is short if the
+    total suffices."""
     for part, (_, requested, available, kind) in _shortages(seating, free, asks, parts, limits):
         full = _full_block(seating, free, part.search(limits)) if kind == SEATS else None
         return Proposal((), requested, available, full_block=full, kind=kind)
@@ -250,7 +251,7 @@ def _longest_run(seating: Seating, free: FreeSeats, search: Search) -> int:
 
 
 def _full_block(seating: Seating, free: FreeSeats, search: Search) -> BlockId | None:
-    """Of several blocks none is to blame: the buyer did not care which."""
+    """The only block searched, if it has the seats but not the capacity."""
     unlimited = count_available(seating.plan, free, replace(search, limits={}))
     is_full = len(search.blocks) == 1 and unlimited >= search.quantity
     return next(iter(search.blocks)) if is_full else None

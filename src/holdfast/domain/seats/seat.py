@@ -1,9 +1,9 @@
-"""One place. Its row carries its own state, so "who has this chair" is one row under one lock.
+"""A seat. Its row has its own state, so one row lock decides who gets it.
 
     available -> held -> sold        any -> blocked (by an operator) -> what it was before
 
-A held seat whose time is up is free, whatever its row says. A blocked seat that was sold remembers
-its hold: unblocking never frees it.
+A held seat whose hold has lapsed is free, whatever its row says. A blocked seat that was sold
+keeps its hold, so unblocking never frees it.
 """
 
 from dataclasses import dataclass, replace
@@ -26,8 +26,7 @@ class SeatStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SeatPlace:
-    """Where a seat is: this never changes. Neighbours have positions that follow each other; a
-    missing position is an aisle."""
+    """The fixed location of a seat. Neighbours have consecutive positions; a gap is an aisle."""
 
     id: SeatId
     block_id: BlockId
@@ -64,7 +63,7 @@ class Seat:
         return None if self.hold_id is None else (self.organization_id, self.hold_id)
 
     def is_lapsed(self, now: datetime) -> bool:
-        """Held by a hold whose time is up, and no command has written that down yet."""
+        """Whether its hold's time is up and no command has recorded that yet."""
         return self.held_until is not None and self.held_until <= now
 
     def is_free(self, now: datetime) -> bool:
@@ -74,7 +73,7 @@ class Seat:
         return self.status is SeatStatus.BLOCKED
 
     def is_sold(self) -> bool:
-        """Also when an operator has blocked it since."""
+        """Whether it is sold, even if blocked since."""
         return self.hold_id is not None and self.status in {SeatStatus.SOLD, SeatStatus.BLOCKED}
 
     def is_held_by(self, holder_key: UUID, now: datetime) -> bool:
@@ -85,11 +84,11 @@ class Seat:
         )
 
     def status_at(self, now: datetime) -> SeatStatus:
-        """What everyone is shown: a seat whose hold has lapsed is available."""
+        """The status to show: a seat whose hold has lapsed is available."""
         return SeatStatus.AVAILABLE if self.is_lapsed(now) else self.status
 
     def remaining_seconds(self, now: datetime) -> int:
-        """Whole seconds until its hold lapses; 0 when nobody holds it."""
+        """Whole seconds until its hold lapses; 0 if it is not held."""
         if self.held_until is None or self.is_lapsed(now):
             return 0
         return int((self.held_until - now).total_seconds())
@@ -118,7 +117,7 @@ class Seat:
         )
 
     def blocked(self, reason: str) -> "Seat":
-        """Of a sold seat everything but the status stays. A held one must be released before."""
+        """Block it. A sold seat keeps its hold; a held one must be released first."""
         assert self.status in {SeatStatus.AVAILABLE, SeatStatus.SOLD}
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""Which seats a hold gets: those it names, or those that were found for it. Under lock."""
+"""Chooses the seats of a hold under lock: those it names and those proposed for it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ from holdfast.domain.values import JsonValue
 
 @dataclass(slots=True)
 class Picked:
-    """The seats of each ask by its position, what kind of ticket each seat is, the lapsed holds
-    that still stand on them, and holds of the same person that end because their seats are taken
-    over. `own` is the hold that they are picked for, where there is one already."""
+    """The seats of each ask by its index, and the ticket type of each seat. `lapsed` holds still
+    occupy some of them; `taken_over` holds of the same person end because a cart takes their
+    seats. `own` is the existing hold that the seats are for, if any."""
 
     seats: dict[int, tuple[SeatId, ...]] = field(default_factory=dict)
     type_of: dict[SeatId, TicketTypeId] = field(default_factory=dict)
@@ -33,8 +33,8 @@ class Picked:
 
 
 def own_hold(ledger: Ledger, command: Placement) -> Placed | NeedsMore | None:
-    """Asking again for what one holds is no error, and was not made one by a sale that has ended
-    since: the answer is the hold that stands."""
+    """The hold that already has the requested seats: asking again is no error, even after the sale
+    window."""
     if command.is_id_from_client or command.is_cart:
         return None
     if not all(isinstance(ask, SeatAsk) for ask in command.asks):
@@ -46,7 +46,7 @@ def own_hold(ledger: Ledger, command: Placement) -> Placed | NeedsMore | None:
     hold = ledger.holds.get(key)
     if hold is None:
         return NeedsMore(holds=frozenset({key}))
-    return Placed(hold, ledger.now, is_repeat=True) if _is_what_is_held(command, hold) else None
+    return Placed(hold, ledger.now, is_repeat=True) if _matches(command, hold) else None
 
 
 def _own_hold_key(ledger: Ledger, command: Placement, seat_id: SeatId) -> HoldKey | None:
@@ -56,8 +56,8 @@ def _own_hold_key(ledger: Ledger, command: Placement, seat_id: SeatId) -> HoldKe
     return seat.hold_key if seat.is_held_by(command.holder.key, ledger.now) else None
 
 
-def _is_what_is_held(command: Placement, hold: Hold) -> bool:
-    """The very seats, at the price and of the type that were named, if they were."""
+def _matches(command: Placement, hold: Hold) -> bool:
+    """Whether the hold has the requested seats, with the types and prices that were named."""
     lines = {line.seat.id: line for line in hold.lines if line.seat is not None}
     is_complete = len(hold.lines) == len(command.named_seats)
     return (is_complete or command.is_reservation) and all(
@@ -72,7 +72,7 @@ def _is_what_is_held(command: Placement, hold: Hold) -> bool:
 def pick_seats(
     ledger: Ledger, session: SessionCatalogue, command: Placement, own: HoldId | None = None
 ) -> Picked | NeedsMore | Refusal:
-    """What the hold `own` has already may be picked again, as something else."""
+    """Choose the seats of all asks. Seats of the hold `own` may be picked again."""
     picked = Picked(own=own)
     problem = _take_named(ledger, session, command, picked) or _take_found(
         ledger, session, command, picked
@@ -114,7 +114,7 @@ def _take_named(
 def _take_over(
     ledger: Ledger, command: Placement, taken: Sequence[Seat], picked: Picked
 ) -> NeedsMore | Refusal | None:
-    """Seats that the holder has elsewhere go into the cart, where nothing else is lost with it."""
+    """Move seats from the holder's other holds to the cart, if it takes all that these hold."""
     first = taken[0]
     refusal = refusals.active_hold_exists(str(first.hold_id), first.remaining_seconds(ledger.now))
     if not command.is_cart:
@@ -153,9 +153,9 @@ def _take_found(
         return None
     proposal = ledger.proposal
     if proposal is None:
-        return NeedsMore()  # the catalogue has changed since the look ahead
+        return NeedsMore()  # the catalog has changed since the survey
     if proposal.asks != tuple(ask for _, ask in asks):
-        return NeedsMore(was_overtaken=True)  # a cart that holds something else than it seemed
+        return NeedsMore(was_overtaken=True)  # the cart has changed since the survey
     if proposal.is_short:
         return _refuse_shortage(ledger, session, proposal)
     found = [seat_id for seats in proposal.seats for seat_id in seats]
@@ -183,8 +183,8 @@ def _take_found(
 def _refuse_shortage(
     ledger: Ledger, session: SessionCatalogue, proposal: Proposal
 ) -> NeedsMore | Refusal:
-    """Only when nothing can have changed since the look: neither by this group nor in the blocks
-    that were passed over for their capacity."""
+    """Refuse only if nothing can have changed since the survey: no seats freed by this group, and
+    no more capacity in the blocks skipped as full."""
     shortage = _shortage(session, proposal)
     if session.key in ledger.freed:
         return NeedsMore(was_overtaken=True, otherwise=shortage)
@@ -212,7 +212,7 @@ def _vacate(ledger: Ledger, picked: Picked) -> NeedsMore | None:
 
 
 def lapsed_on(ledger: Ledger, seat_ids: Iterable[SeatId]) -> tuple[Hold, ...] | NeedsMore:
-    """The lapsed holds on these seats are to be expired: they and all their places are needed."""
+    """The lapsed holds on these seats, to be expired; their places have to be locked, too."""
     keys = {
         key
         for seat_id in seat_ids
@@ -235,7 +235,7 @@ def _refuse_orphans(
         return None
     seating = ledger.seatings.get(session.key)
     if seating is None:
-        return NeedsMore()  # the policy has changed since the look ahead
+        return NeedsMore()  # the policy has changed since the survey
     free = free_now(ledger, seating)
     chosen: dict[int, int] = {}
     for seat_id in named:

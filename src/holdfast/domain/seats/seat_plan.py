@@ -1,9 +1,9 @@
-"""The seats of a session as a whole: where they are, and which of them seem to be free.
+"""The seat plan of a session, and which seats seem to be free.
 
-A row is a number whose bits are its places from left to right; an aisle is a bit that is never
-set. So "n together" is a few operations on whole rows, however large the hall is.
+A row is an integer with a bit per place from left to right; an aisle is a bit that is never set.
+Finding n seats together takes a few operations per row.
 
-What is free is a hint: it was read without locks. It says which seats to try; the locks decide.
+Free seats are a hint, read without locks: they say which seats to try, and the locks decide.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.seat import SeatPlace, SeatStatus
 
-# Blocks in which others come first are left out, so there may be as many combinations as subsets.
+# Blocks closed in favor of the waitlist are left out, so any subset of blocks may be searched.
 COMBINATIONS_KEPT_MAX = 64
 
 
 class Spot(NamedTuple):
-    """Where a seat is in a plan: which row, which bit of it."""
+    """The location of a seat in a plan: its row and bit."""
 
     row: int
     bit: int
@@ -32,14 +32,14 @@ class Row:
     name: str
     places: Mapping[int, SeatPlace]  # by bit
     width: int
-    special: int  # accessible places and those of their companions
+    special: int  # accessible and companion places
     accessible: int
     restricted: int
 
 
 @dataclass(frozen=True, slots=True)
 class SeatPlan:
-    """The rows of a session, the best first."""
+    """The rows of a session, best first."""
 
     rows: tuple[Row, ...]
     spots: Mapping[SeatId, Spot]
@@ -51,11 +51,10 @@ class SeatPlan:
         return self.rows[spot.row].places[spot.bit]
 
     def all_free(self) -> "FreeSeats":
-        """As if nobody were there."""
         return FreeSeats([_mask(row.places) for row in self.rows])
 
     def rows_in(self, blocks: frozenset[BlockId]) -> tuple[int, ...]:
-        """The rows of these blocks, remembered: the same few combinations are asked for most."""
+        """The rows of these blocks, cached because the same few combinations recur."""
         known = self._rows_in.get(blocks)
         if known is None:
             known = tuple(sorted(n for block in blocks for n in self.rows_of.get(block, ())))
@@ -66,8 +65,7 @@ class SeatPlan:
 
 
 class FreeSeats:
-    """Which places of each row are free, and how long its longest run of them is: rows that cannot
-    have so many together are then passed over at once."""
+    """The free places of each row, and its longest run, so that too short rows are skipped."""
 
     __slots__ = ("longest", "masks")
 
@@ -98,15 +96,14 @@ class FreeSeats:
 
 @dataclass(frozen=True, slots=True)
 class Seating:
-    """A plan, which places were free when it was looked at, and which may ever be: those that are
-    not sold."""
+    """A plan with the places that seemed free when read, and those not sold."""
 
     plan: SeatPlan
     free: FreeSeats
     unsold: FreeSeats
 
     def has_fewer(self, count: int, blocks: frozenset[BlockId]) -> bool:
-        """Whether there are fewer free places than that in these blocks."""
+        """Whether these blocks have fewer free places than `count`."""
         for number in self.plan.rows_in(blocks):
             count -= self.free.masks[number].bit_count()
             if count <= 0:
@@ -158,8 +155,8 @@ def _mask(bits: Iterable[int]) -> int:
 
 
 def _longest_run(mask: int) -> int:
-    """By doubling, since a row may be long: where runs of 1, 2, 4 ... begin, and then, from the
-    longest of these on, how much can be added."""
+    """The longest run of set bits, by doubling since rows may be long: find the starts of runs of
+    1, 2, 4 ... bits, then add smaller powers to the longest."""
     if not mask:
         return 0
     ladder, length = [mask], 1
@@ -176,7 +173,7 @@ def _longest_run(mask: int) -> int:
 
 
 class SeenSeat(NamedTuple):
-    """A seat as it was when it was looked at."""
+    """A seat as read without a lock."""
 
     id: SeatId
     status: SeatStatus
@@ -188,7 +185,7 @@ class SeenSeat(NamedTuple):
 
 
 class SeatMap:
-    """Follows the seats of a session from one unlocked look to the next. Not thread-safe."""
+    """Tracks the seats of a session between unlocked reads. Not thread-safe."""
 
     def __init__(self, plan: SeatPlan) -> None:
         self.plan = plan
@@ -208,15 +205,14 @@ class SeatMap:
             self._drop_stale_lapses()
 
     def _drop_stale_lapses(self) -> None:
-        """A seat that is held and released leaves an entry behind until its time is up. Before they
-        are more than the seats, they are dropped."""
+        """Drop the entries that released seats leave behind, before they outnumber the seats."""
         if len(self._lapses) > 2 * len(self.plan.spots):
             self._lapses = [(until, seat_id) for seat_id, until in self._held_until.items()]
             heapify(self._lapses)
 
     def seating(self, now: datetime, newer: Iterable[SeenSeat] = ()) -> Seating:
-        """The seats as they seem to be now: lapsing changes no row, so the clock is asked. `newer`
-        counts in this answer, and is not remembered."""
+        """The seats as they seem now. Holds lapse by the clock, without a change of a row. `newer`
+        applies to this result only."""
         while self._lapses and self._lapses[0][0] <= now:
             lapsed_at, seat_id = heappop(self._lapses)
             if self._held_until.get(seat_id) == lapsed_at:

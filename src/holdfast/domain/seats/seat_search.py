@@ -1,5 +1,5 @@
-"""Finding seats for the asks of one command: what its cart gives up comes first, and where fewer
-would do, as many as there are."""
+"""Finds seats for the asks of one command: seats its cart gives up come first, and asks with
+`at_least` may get fewer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from itertools import pairwise
 from holdfast.domain.carts.items import rest_of
 from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.group.footprint import Proposal
-from holdfast.domain.holds.lines import with_quantity
+from holdfast.domain.holds.new_hold import with_quantity
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.proposals import (
@@ -22,14 +22,14 @@ from holdfast.domain.seats.seat import SeatPlace
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating, SeatPlan
 from holdfast.domain.waitlist.queues import blocks_for
 
-# So often seats are looked for, where fewer would do.
+# Limits the searches for asks with `at_least`.
 SEARCHES_MAX = 8
 
-Again = Sequence[Sequence[SeatId]]  # for each ask, the seats that it may have again
+OwnSeats = Sequence[Sequence[SeatId]]  # for each ask, the cart's own seats that it may reuse
 
 
-def again_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> Again:
-    """What its item gives up; and what those do that ask for nothing more."""
+def own_seats_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> OwnSeats:
+    """The seats given up by each ask's own item, and by items that ask for nothing any more."""
     named, item_ids = set(command.named_seats), [item.id for item in command.items]
     given_up = [each for each in command.given_up if each[0] in plan.spots and each[0] not in named]
     others = [seat_id for seat_id, item_id in given_up if item_id not in item_ids]
@@ -42,8 +42,8 @@ def again_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> A
 
 
 @dataclass(frozen=True, slots=True)
-class SeatFinding:
-    """Where seats are looked for: `free` are those that nobody has, as far as is known."""
+class SeatSearch:
+    """The scope of a search. `free` seats only seem free."""
 
     seating: Seating
     free: FreeSeats
@@ -53,9 +53,9 @@ class SeatFinding:
     closed: frozenset[BlockId]
 
     def find(self, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
-        """Seats for these asks, and what is free after them. Where fewer would do and there are not
-        so many: less of what is short, by as much as is short, until it is found; or else the
-        least."""
+        """Seats for these asks, and the seats free after them. If seats are short and `at_least`
+        allows it, reduce the short asks by the shortage until seats are found; finally try the
+        minimum."""
         found, free = self._search(asks)
         if not found.is_short or all(ask.at_least is None for ask in asks):
             return found, free
@@ -65,7 +65,7 @@ class SeatFinding:
             before = counts
             counts = _at_least(asks) if is_last else self._reduced(asks, counts)
             if counts == before:
-                break  # what is short cannot be less
+                break  # the short asks cannot be reduced further
             fewer, left = self._search(_wanted(asks, counts))
             if not fewer.is_short or not any(counts):
                 seats = iter(fewer.seats)
@@ -85,7 +85,7 @@ class SeatFinding:
         )
 
     def _reduced(self, asks: Sequence[Ask], counts: Sequence[int]) -> list[int]:
-        """The first asks keep more than the last."""
+        """Reduce the counts by the shortage, starting with the last asks."""
         positions = [position for position, count in enumerate(counts) if count]
         shortage = nearest_shortage(
             self.seating,
@@ -102,7 +102,7 @@ class SeatFinding:
             is_accessible = shortage.kind == ACCESSIBLE_SEATS
         reduced = list(counts)
         for position in reversed(positions):
-            # Fewer accessible places do only for who gets fewer than that.
+            # An ask needs fewer accessible seats only if its quantity falls below their number.
             most = counts[position]
             if is_accessible:
                 most = min(most, asks[position].accessible)
@@ -115,8 +115,8 @@ class SeatFinding:
     def place(self, seat_id: SeatId) -> SeatPlace:
         return self.seating.plan.place(self.seating.plan.spots[seat_id])
 
-    def with_free(self, seat_ids: Iterable[SeatId]) -> "SeatFinding":
-        """As if these were free, too."""
+    def with_free(self, seat_ids: Iterable[SeatId]) -> "SeatSearch":
+        """A copy with these seats free, too."""
         free, limits = self.free.copy(), dict(self.limits)
         for seat_id in seat_ids:
             free.give_back(self.seating.plan.spots[seat_id])
@@ -125,8 +125,8 @@ class SeatFinding:
                 limits[block_id] += 1
         return replace(self, free=free, limits=limits)
 
-    def without(self, seat_ids: Iterable[SeatId]) -> "SeatFinding":
-        """As if these were taken."""
+    def without(self, seat_ids: Iterable[SeatId]) -> "SeatSearch":
+        """A copy with these seats taken."""
         free, limits = self.free.copy(), dict(self.limits)
         for seat_id in seat_ids:
             claim(self.seating, free, limits, self.seating.plan.spots[seat_id])
@@ -145,63 +145,63 @@ def _least(ask: Ask) -> int:
     return int(ask.quantity) if ask.at_least is None else ask.at_least
 
 
-def find_again(
-    finding: SeatFinding, asks: Sequence[Ask], again: Again
+def find_preferring_own(
+    search: SeatSearch, asks: Sequence[Ask], own_seats: OwnSeats
 ) -> tuple[Proposal, FreeSeats]:
-    """Seats for these asks, those that they may have again before others."""
-    own = {seat_id for seats in again for seat_id in seats}
+    """Seats for these asks, preferring the cart's own seats."""
+    own = {seat_id for seats in own_seats for seat_id in seats}
     if not own:
-        return finding.find(asks)
-    vacated = finding.with_free(own)
-    found, free = _besides(vacated, asks, _chosen(vacated, asks, again))
+        return search.find(asks)
+    vacated = search.with_free(own)
+    found, free = _complete(vacated, asks, _reused(vacated, asks, own_seats))
     if found.is_short:
         found, free = vacated.find(asks)
-    # They are free for others once they are given up, and not before.
+    # For others, the cart's seats become free only once it gives them up.
     for seat_id in own:
-        free.take(finding.seating.plan.spots[seat_id])
+        free.take(search.seating.plan.spots[seat_id])
     return found, free
 
 
-def _chosen(finding: SeatFinding, asks: Sequence[Ask], again: Again) -> list[tuple[SeatId, ...]]:
-    """Of those that each may have again, as many as it asks for; none is chosen twice. What is
-    one's own is taken from nobody, even where others come first."""
+def _reused(
+    search: SeatSearch, asks: Sequence[Ask], own_seats: OwnSeats
+) -> list[tuple[SeatId, ...]]:
+    """The own seats each ask reuses, up to its quantity and none twice. Blocks closed in favor of
+    the waitlist count too: reusing an own seat takes it from nobody."""
     chosen: list[tuple[SeatId, ...]] = []
     gone: set[SeatId] = set()
-    for ask, seats in zip(asks, again, strict=True):
-        blocks = blocks_for(ask.ticket_type_id, ask.block_id, finding.session)
-        own = [
-            each for each in seats if each not in gone and finding.place(each).block_id in blocks
-        ]
-        accessible = [each for each in own if finding.place(each).is_accessible][: ask.accessible]
+    for ask, seats in zip(asks, own_seats, strict=True):
+        blocks = blocks_for(ask.ticket_type_id, ask.block_id, search.session)
+        own = [each for each in seats if each not in gone and search.place(each).block_id in blocks]
+        accessible = [each for each in own if search.place(each).is_accessible][: ask.accessible]
         others = [each for each in own if each not in accessible]
         mine = (*accessible, *others[: ask.quantity - ask.accessible])
-        if ask.is_together and not _are_side_by_side(finding, mine, ask.quantity):
+        if ask.is_together and not _are_side_by_side(search, mine, ask.quantity):
             mine = ()
         gone.update(mine)
         chosen.append(mine)
     return chosen
 
 
-def _are_side_by_side(finding: SeatFinding, seats: Sequence[SeatId], quantity: int) -> bool:
-    spots = sorted(finding.seating.plan.spots[seat_id] for seat_id in seats)
+def _are_side_by_side(search: SeatSearch, seats: Sequence[SeatId], quantity: int) -> bool:
+    spots = sorted(search.seating.plan.spots[seat_id] for seat_id in seats)
     return len(spots) == quantity and all(
         one.row == other.row and one.bit + 1 == other.bit for one, other in pairwise(spots)
     )
 
 
-def _besides(
-    finding: SeatFinding, asks: Sequence[Ask], chosen: Sequence[tuple[SeatId, ...]]
+def _complete(
+    search: SeatSearch, asks: Sequence[Ask], chosen: Sequence[tuple[SeatId, ...]]
 ) -> tuple[Proposal, FreeSeats]:
-    """These, and what is missing beside them."""
-    finding = finding.without(seat_id for seats in chosen for seat_id in seats)
+    """The chosen seats and those still missing."""
+    search = search.without(seat_id for seats in chosen for seat_id in seats)
     rest = [
-        rest_of(ask, len(seats), sum(finding.place(seat_id).is_accessible for seat_id in seats))
+        rest_of(ask, len(seats), sum(search.place(seat_id).is_accessible for seat_id in seats))
         for ask, seats in zip(asks, chosen, strict=True)
     ]
     wanted = [ask for ask in rest if ask is not None]
     if not wanted:
-        return Proposal(tuple(chosen)), finding.free
-    found, free = finding.find(wanted)
+        return Proposal(tuple(chosen)), search.free
+    found, free = search.find(wanted)
     if found.is_short:
         return found, free
     more = iter(found.seats)

@@ -1,8 +1,8 @@
-"""The claims of those who wait, gathered in one pass over the waitlist of a session.
+"""Collects the claims of waiting parties in one pass over a session's waitlist.
 
-Parties are looked at in the order in which they came. The first party of a queue keeps its claim on
-what queues share while it cannot be served. So each later party is compared with sums of claims,
-and not with every queue again.
+Parties are visited in order of arrival. While the first party of a queue cannot be served, it keeps
+its claim on what queues share. Later parties are compared with sums of claims instead of with every
+queue again.
 """
 
 from collections import Counter
@@ -21,22 +21,22 @@ from holdfast.domain.waitlist.seating import wished_blocks
 
 @dataclass(slots=True)
 class Claims:
-    """Of the parties that were looked at so far."""
+    """The claims of the parties visited so far."""
 
     session: SessionCatalogue
     by_line: dict[UUID, Claim] = field(default_factory=dict)
-    # Of parties that must not be overtaken: the units that they need, and the blocks that they keep
-    # closed because the free seats there are too few for them.
+    # Of parties that must not be overtaken: the units they need, and the blocks they keep closed
+    # because too few seats are free there.
     _units: Counter[PoolId] = field(default_factory=Counter)
     _closed: set[BlockId] = field(default_factory=set)
     _unseated: set[HoldKey] = field(default_factory=set)
 
     def unseated(self, party: Hold) -> None:
-        """There are too few seats for them at the moment."""
+        """Record that too few seats are free for this party."""
         self._unseated.add(party.key)
 
-    def kept_by(self, line: WaitingLine, party: Hold) -> Claim:
-        """This party was not served: the claim of the first of its queue."""
+    def first_claim(self, line: WaitingLine, party: Hold) -> Claim:
+        """The claim of the queue's first party, which is `party` unless one was recorded before."""
         claim = self.by_line.get(line.id)
         if claim is None:
             claim = self.by_line[line.id] = claim_of(self.session, line, party)
@@ -44,7 +44,7 @@ class Claims:
         return claim
 
     def passes(self, ledger: Ledger, taking: Taking) -> tuple[UUID, ...] | None:
-        """The queues whose first is overtaken by it; None where it has to wait for its turn."""
+        """The queues it overtakes; None if it has to wait for its turn."""
         if any(units < self._units[pool] for pool, units in taking.left.items()):
             return None
         if any(ledger.seats[id_].place.block_id in self._closed for id_ in taking.seats):
@@ -55,8 +55,8 @@ class Claims:
         return passed_by(ledger, self.session, taking, shared)
 
     def moved(self, waitlist: Waitlist, passed: Iterable[UUID], *, has_freed: bool) -> None:
-        """Somebody was served. A party that was overtaken may have borne it for the last time, and
-        seats that were freed meanwhile may be enough for others."""
+        """Update the claims after a promotion: an overtaken party may have reached its limit, and
+        freed seats may suffice for others."""
         if has_freed:
             self._closed.clear()
             self._unseated.clear()

@@ -1,7 +1,7 @@
-"""Who may take places while others wait: the one rule that keeps the lines fair.
+"""Decides who may take places while others wait.
 
-Whoever takes places leaves to the first of every earlier line what that one needs of the same, or
-passes it, if that one may still be passed.
+The taker must leave what the first party of every earlier queue needs of the same places, or
+overtake that party if it may still be overtaken.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
 from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for, line_id_of, place_of
 from holdfast.domain.waitlist.seating import (
-    HallWithout,
+    SeatLoss,
     can_seat,
     has_seats_for,
     seat_asks,
@@ -27,8 +27,8 @@ from holdfast.domain.waitlist.seating import (
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """What somebody is about to take: what would be left of each pool, which seats would be gone.
-    `place` is theirs in the order of those who wait; None for who has only just come."""
+    """What a party is about to take: the units left of each pool and the seats taken. `place` is
+    its place on the waitlist; None for a newcomer."""
 
     wants: frozenset[UUID]
     left: Mapping[PoolId, int]
@@ -38,8 +38,7 @@ class Taking:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the first party of a queue needs, which others leave to it unless they may overtake
-    it."""
+    """The needs of a queue's first party, which others leave to it unless they may overtake it."""
 
     first: Hold
     line_id: UUID
@@ -59,7 +58,7 @@ def claim_of(session: SessionCatalogue, line: WaitingLine, first: Hold) -> Claim
 
 
 def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[UUID, ...] | None:
-    """The lines whose first is passed by it; None where it has to wait for its turn."""
+    """The queues it overtakes; None if it has to wait for its turn."""
     waitlist = ledger.waitlists.get(session.key)
     if not waitlist:
         return ()
@@ -70,15 +69,15 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
 def passed_by(
     ledger: Ledger, session: SessionCatalogue, taking: Taking, claims: Iterable[Claim]
 ) -> tuple[UUID, ...] | None:
-    """The lines that it overtakes, of those with these claims. Parties that must not be overtaken
-    come first when what is left is shared out; None where it is too little for them."""
+    """The queues it overtakes, of those with these claims. What is left goes first to parties that
+    must not be overtaken; None if it is too little for them."""
     left, passed = dict(taking.left), []
-    hall = HallWithout(ledger, session, taking.seats)
+    loss = SeatLoss(ledger, session, taking.seats)
     own_line = line_id_of(taking.wants)
     for claim in sorted(claims, key=_rank):
         shared = {pool: units for pool, units in claim.units.items() if pool in left}
         is_short = any(left[pool] < units for pool, units in shared.items())
-        if is_short or claim.line_id == own_line or hall.is_lost_for(claim.first):
+        if is_short or claim.line_id == own_line or loss.affects(claim.first):
             if not claim.may_be_passed:
                 return None
             passed.append(claim.line_id)
@@ -95,8 +94,8 @@ def _rank(claim: Claim) -> tuple[bool, tuple[datetime, UUID]]:
 def _earlier(
     ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, taking: Taking
 ) -> list[Claim] | None:
-    """Of the first of every line that wants any of the same, where they came earlier. None where
-    it may be somebody's turn already, or nobody has looked far enough."""
+    """The claims of earlier first parties in all overlapping queues. None if somebody may be due
+    for promotion already, or too little of a queue was read."""
     found: list[Claim] = []
     for line in sharing(waitlist, session, taking.wants):
         if taking.place is None and not waitlist.is_settled:
@@ -113,8 +112,7 @@ def _earlier(
 def sharing(
     waitlist: Waitlist, session: SessionCatalogue, wants: frozenset[UUID]
 ) -> Iterator[WaitingLine]:
-    """The lines that want any of the same. There may be blocks now that were not there when they
-    were opened."""
+    """The queues that want any of the same, including blocks added after they were opened."""
     for line in waitlist.lines.values():
         blocks = wished_blocks(line.first[0], session) if line.first else frozenset()
         if not (wants.isdisjoint(line.wants) and wants.isdisjoint(blocks)):
@@ -124,8 +122,8 @@ def sharing(
 def unknown_pools(
     ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
 ) -> frozenset[PoolId]:
-    """What those who come first need besides, and nobody has looked at: if too little of it is left
-    for them for good, they hold nobody up."""
+    """The unlocked pools that overlapping queues also need: parties that can never get enough of
+    them hold nobody up."""
     waitlist = ledger.waitlists[session.key]
     needed = {
         pool_id
@@ -137,13 +135,12 @@ def unknown_pools(
 
 
 def first_of(ledger: Ledger, session: SessionCatalogue, line: WaitingLine) -> Hold | None:
-    """The first of those in sight who can be served at all: the house may have become smaller."""
+    """The first party read that can be served at all: capacity may have shrunk."""
     return next((party for party in line.first if can_be_served(ledger, session, party)), None)
 
 
 def can_be_served(ledger: Ledger, session: SessionCatalogue, party: Hold) -> bool:
-    """What is sold is gone until there is more of it, and what is not offered any more nobody
-    gets."""
+    """Whether the party's tickets are still offered and enough of them unsold."""
     if not _is_offered(session, party):
         return False
     pools = ledger.pools
@@ -168,8 +165,8 @@ def _is_offered(session: SessionCatalogue, party: Hold) -> bool:
 
 
 def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> bool:
-    """Once more: all in the line have the same patience, that of the strictest policy among what
-    is waited for there; and nobody has been there longer than the first."""
+    """Whether the queue's first party may be overtaken once more, by the strictest policy among
+    the queue's wants."""
     if not session.lets_pass:
         return False
     assert first.waiting is not None
@@ -181,8 +178,8 @@ def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> 
 def closed_blocks(
     session: SessionCatalogue, waitlist: Waitlist, seating: Seating, free: FreeSeats
 ) -> frozenset[BlockId]:
-    """Where those who have just come need not look: the first of a line waits for seats there, and
-    there are too few. A hint: the capacities of blocks are not known here."""
+    """The blocks where newcomers need not look: the first party of a queue waits for seats there
+    and too few are free. A hint, because block capacities are not known here."""
     closed: set[BlockId] = set()
     for line in waitlist.lines.values():
         first = next((party for party in line.first if _is_offered(session, party)), None)
@@ -204,6 +201,6 @@ def taking_of(
     demand: Mapping[PoolId, int],
     seats: Iterable[SeatId] = (),
 ) -> Taking:
-    """By somebody who has only just come: lapsed places are free."""
+    """The taking of a newcomer. Lapsed places count as free."""
     left = {pool_id: ledger.available(pool_id) - units for pool_id, units in demand.items()}
     return Taking(frozenset(wants), left, frozenset(seats))

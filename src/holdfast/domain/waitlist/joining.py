@@ -1,4 +1,4 @@
-"""Joining the line: who finds nothing left waits for it, where the policy says so."""
+"""Adds buyers who find nothing left to the waitlist, if the policy has one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,17 +10,16 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Waiting
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.hold import Hold, WaitingPlace, numbered_lines
-from holdfast.domain.holds.lines import plain_line, waiting_line
-from holdfast.domain.holds.new_hold import waiting_hold
+from holdfast.domain.holds.new_hold import plain_line, waiting_hold, waiting_line
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.holds.preconditions import refuse_lines
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, line_id_of, wants_of
-from holdfast.domain.waitlist.seating import can_seat, capacity_limits, free_for_waiters, seat_asks
+from holdfast.domain.waitlist.seating import can_seat, capacity_limits, free_for_waitlist, seat_asks
 
-# What somebody who waits may live to see change.
+# Refusals that waiting may overcome.
 _WORTH_WAITING = {
     RefusalCode.INSUFFICIENT_INVENTORY,
     RefusalCode.NO_AVAILABLE_SEATS,
@@ -42,7 +41,7 @@ def wait_or_refuse(
         or not all(session.offers[ask.ticket_type_id].policy.waitlist for ask in asks)
     ):
         return Decision(refusal)
-    if not ledger.knows_line_of(session):
+    if not ledger.knows_waitlist_of(session):
         return Decision(NeedsMore())
     if refusal.code is not RefusalCode.OTHERS_ARE_WAITING and _is_outdated(ledger, session, asks):
         return Decision(NeedsMore(was_overtaken=True, otherwise=refusal))
@@ -57,7 +56,7 @@ def wait_or_refuse(
     hold = waiting_hold(ledger, session, command, lines, place)
     problem = (
         refuse_lines(session, hold.lines)
-        or refuse_for_ever(ledger, session, hold, refusal)
+        or refuse_impossible(ledger, session, hold, refusal)
         or _refuse_places(ledger, session, hold)
     )
     if problem is not None:
@@ -68,12 +67,12 @@ def wait_or_refuse(
 
 
 def _is_outdated(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -> bool:
-    """Seats that were not there at the look ahead may be by now."""
+    """Whether seats that the survey did not find are free by now."""
     seated = [ask for ask in asks if session.offers[ask.ticket_type_id].is_seated]
     seating = ledger.seatings.get(session.key)
     if not seated or seating is None:
         return False
-    free = free_for_waiters(ledger, seating)
+    free = free_for_waitlist(ledger, seating)
     closed = closed_blocks(session, ledger.waitlists[session.key], seating, free)
     limits = capacity_limits(ledger, session)
     proposal, _ = propose(seating, free, seated, session, limits=limits, closed=closed)
@@ -89,8 +88,8 @@ def _has_pools(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -
 
 
 def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: Placement) -> bool:
-    """Whether others wait for the very same and may not be passed: then nothing needs to be looked
-    for."""
+    """Whether others wait for exactly the same and may not be overtaken: no search is needed
+    then."""
     waitlist = ledger.waitlists.get(session.key)
     if not waitlist or command.named_seats:
         return False
@@ -106,23 +105,23 @@ def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: Placeme
         return False
     first = first_of(ledger, session, line)
     if first is None:
-        return not line.is_all_seen  # somebody further back may be the first
+        return not line.is_all_seen  # a party further back may be the first
     return not may_be_passed(session, line, first)
 
 
 def waiting_place(
     ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
 ) -> WaitingPlace:
-    """At the end of its line."""
+    """The place at the end of the queue."""
     line_id = line_id_of(wants)
     line = ledger.waitlists[session.key].lines.get(line_id)
     return WaitingPlace(line_id, ledger.now, line.passes if line else 0)
 
 
-def refuse_for_ever(
+def refuse_impossible(
     ledger: Ledger, session: SessionCatalogue, hold: Hold, refusal: Refusal
 ) -> Refusal | NeedsMore | None:
-    """A party that is larger than the house would stand in the line for nothing."""
+    """Refuse a party that exceeds the total capacity: it would wait in vain."""
     demand = units_by_pool(hold)
     if not demand.keys() <= ledger.pools.keys():
         return NeedsMore()
@@ -135,19 +134,19 @@ def refuse_for_ever(
     seating = ledger.seatings.get(session.key)
     if seating is None:
         return NeedsMore()
-    house = replace(seating, free=seating.plan.all_free())
+    empty_hall = replace(seating, free=seating.plan.all_free())
     capacities = {
         block_id: ledger.pools[block.capacity_pool_id].total
         for block_id, block in session.blocks.items()
         if block.capacity_pool_id in ledger.pools
     }
-    return None if can_seat(session, house, asks, capacities) else refusal
+    return None if can_seat(session, empty_hall, asks, capacities) else refusal
 
 
 def _refuse_places(
     ledger: Ledger, session: SessionCatalogue, hold: Hold
 ) -> Refusal | NeedsMore | None:
-    """Nobody waits in too many places at once."""
+    """Enforce the limit of places on the waitlist per holder."""
     known = ledger.holdings.get((session.key, hold.holder.key))
     if known is None:
         return NeedsMore(has_to_wait=True)

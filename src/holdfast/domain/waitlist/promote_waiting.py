@@ -1,4 +1,4 @@
-"""Promoting people from the waitlist of a session."""
+"""Promotes parties from the waitlist of a session."""
 
 from dataclasses import dataclass, field
 
@@ -14,8 +14,8 @@ from holdfast.domain.seats.assignment import seat_resources
 
 @dataclass(frozen=True, slots=True)
 class PromoteWaiting(Command):
-    """Give what is free in a session to those who wait for it; where its sale is over, end the
-    waitlist. Doing it once more is harmless."""
+    """Give free places to the waitlist, or end the waitlist if the sale is over. Repeats are
+    harmless."""
 
     is_background = True
 
@@ -45,8 +45,8 @@ class PromoteWaiting(Command):
         return Footprint(frozenset({session}), frozenset(optional))
 
     def decide(self, ledger: Ledger) -> Decision:
-        """Nothing of its own: see `settle`, which follows every command."""
+        """Change nothing: `settle`, which follows every command, does the work."""
         session = ledger.sessions.get(self.session_key)
-        if session is not None and not ledger.knows_line_of(session):
+        if session is not None and not ledger.knows_waitlist_of(session):
             return Decision(NeedsMore())
         return Decision(Promoted(0, ledger.now))

@@ -1,4 +1,4 @@
-"""What is free goes to those who wait for it, in their order."""
+"""Promotes parties from the waitlist in order as places become free."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines, rounded_up
-from holdfast.domain.holds.lines import SeatSale, seat_line
+from holdfast.domain.holds.new_hold import SeatSale, seat_line
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.seats.proposals import propose
@@ -20,7 +20,7 @@ from holdfast.domain.waitlist.fairness import Taking, can_be_served
 from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for
 from holdfast.domain.waitlist.seating import (
     capacity_limits,
-    free_for_waiters,
+    free_for_waitlist,
     seat_asks,
     wished_blocks,
 )
@@ -38,9 +38,9 @@ class _Promotion:
 def settle(
     ledger: Ledger, session_key: SessionKey, origin: Origin, *, is_last_look: bool = False
 ) -> list[Transition]:
-    """Promote whoever can be, or end the line where the sale is over. Each step is applied to the
-    ledger at once, for the next depends on it; `origin` is whose doing it follows from. The last
-    look is that of the promoter: nobody will look any further."""
+    """Promote every party that can be served, or end the waitlist if the sale is over. Each step is
+    applied to the ledger at once because the next depends on it. `origin` is that of the command
+    that caused this. `is_last_look` is for the promoter: nobody looks further after it."""
     waitlist = ledger.waitlists.get(session_key)
     if waitlist is None:
         return []
@@ -50,7 +50,7 @@ def settle(
     session = ledger.sessions[session_key]
     origin = replace(origin, actor=ACTOR)
     if session.sale.is_over(ledger.now):
-        return _end_line(ledger, waitlist, origin)
+        return _end_waitlist(ledger, waitlist, origin)
     if not session.sale.is_within_window(ledger.now):
         return []
     claims = Claims(session)
@@ -67,7 +67,7 @@ def settle(
 def _promote_in_order(
     ledger: Ledger, waitlist: Waitlist, claims: Claims, origin: Origin
 ) -> list[Transition]:
-    """One pass: everybody in sight is looked at once, however many queues there are."""
+    """Look at every party once, in one pass over all queues."""
     made: list[Transition] = []
     stuck: set[UUID] = set()
     for hold in waitlist.in_order():
@@ -91,8 +91,8 @@ def _promote_in_order(
             made += _applied(ledger, Transition(hold, promotion.hold, origin), promotion.passed)
             claims.moved(waitlist, promotion.passed, has_freed=bool(promotion.ended))
             continue
-        first = claims.kept_by(waitlist.lines[line_id], hold)
-        # What may be there for it, and is only not locked yet, is not given to those behind it.
+        first = claims.first_claim(waitlist.lines[line_id], hold)
+        # Its places may be free but not locked yet: don't give them to parties behind it.
         if waitlist.has_gaps or not first.may_be_passed:
             stuck.add(line_id)
     return made
@@ -101,7 +101,7 @@ def _promote_in_order(
 def _is_cut_short(
     ledger: Ledger, waitlist: Waitlist, claims: Claims, *, is_last_look: bool
 ) -> bool:
-    """There are more than anyone has looked at, and it may be their turn."""
+    """Whether it may be the turn of a party that was not read."""
     for line in waitlist.lines.values():
         if line.is_all_seen or _is_empty(ledger, line):
             continue
@@ -112,7 +112,7 @@ def _is_cut_short(
 
 
 def _is_empty(ledger: Ledger, line: WaitingLine) -> bool:
-    """Nothing is left of a pool that all in the line need."""
+    """Whether nothing is left of a pool that the whole queue needs."""
     return any(
         not ledger.available(pool_id)
         for pool_id in map(PoolId, line.wants)
@@ -127,8 +127,8 @@ def _applied(
     return (transition,)
 
 
-def _end_line(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transition]:
-    """Nothing is sold any more, so there is nothing to wait for."""
+def _end_waitlist(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transition]:
+    """End the waitlist because the sale is over."""
     made: list[Transition] = []
     for hold in waitlist.in_order():
         if not waitlist.promotions_left:
@@ -143,8 +143,8 @@ def _end_line(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Transi
 
 
 def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _Promotion | None:
-    """None where too little is free, where it is somebody else's turn, or where nobody can tell:
-    then the waitlist says what is missing."""
+    """The promotion of this hold. None if too little is free, if it is not its turn, or if a lock
+    is missing, which the waitlist then records."""
     session = claims.session
     if not _has_room(ledger, session, units_by_pool(hold)):
         return None
@@ -174,8 +174,9 @@ def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _P
 
 
 def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId, int]) -> bool:
-    """Lapsed places are free: who needs them writes down that their holds have ended."""
-    # Not the difference of two sets: that would go through all pools of the session.
+    """Whether the demand fits. Lapsed places count as free, because promotion expires their
+    holds."""
+    # A set difference would iterate over all pools of the session.
     missing = {pool_id for pool_id in demand if pool_id not in ledger.pools}
     ledger.waitlists[session.key].lacks(pools=missing)
     return not missing and all(
@@ -184,7 +185,7 @@ def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId,
 
 
 def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | None:
-    """Its lines with seats in the place of wishes."""
+    """The hold's lines with seats instead of wishes; None if seats or locks are missing."""
     session, asks = claims.session, seat_asks(hold)
     if not asks:
         return hold.lines
@@ -195,7 +196,7 @@ def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | No
     if seating is None or missing:
         waitlist.lacks(pools=missing, is_blind=seating is None)
         return None
-    free = free_for_waiters(ledger, seating)
+    free = free_for_waitlist(ledger, seating)
     limits = capacity_limits(ledger, session)
     proposal, _ = propose(seating, free, asks, session, limits=limits)
     if proposal.is_short:
@@ -224,7 +225,7 @@ def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | No
 
 
 def _pools_of_seats(session: SessionCatalogue, asks: Sequence[Ask]) -> set[PoolId]:
-    """What such seats are counted in: their types, and the blocks with a capacity."""
+    """The pools of these seats: of their ticket types and of blocks with a capacity."""
     pools: set[PoolId] = set()
     for ask in asks:
         pools.update(session.offers[ask.ticket_type_id].pool_ids)

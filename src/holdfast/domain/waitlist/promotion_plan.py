@@ -1,4 +1,4 @@
-"""Planning for those who wait: what to lock so that they can be given what a group frees."""
+"""Plans the locks that the waitlist needs to take the places a group frees."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,10 +17,10 @@ from holdfast.domain.waitlist.seating import seat_asks, wished_blocks
 
 
 @dataclass(slots=True)
-class LinePlanning:
+class WaitlistPlanning:
     survey: Survey
     _pools: dict[SessionKey, frozenset[Resource]] = field(default_factory=dict)
-    # What seems free, with what this group frees and without what it is to give to those who wait.
+    # Seats that seem free: with those this group frees, without those planned for the waitlist.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
     _seated: set[HoldKey] = field(default_factory=set)
 
@@ -37,7 +37,7 @@ class LinePlanning:
         return found
 
     def _pools_of(self, session: SessionCatalogue, waitlist: Waitlist) -> frozenset[Resource]:
-        """The same for every command of the group."""
+        """The pools the waitlist needs, cached: they are the same for all commands of a group."""
         known = self._pools.get(session.key)
         if known is not None:
             return known
@@ -68,7 +68,7 @@ class LinePlanning:
         waitlist: Waitlist,
         freed: Iterable[SeatId],
     ) -> set[SeatId]:
-        """Those that will be found for them, as far as one can tell."""
+        """The seats that promotion will probably choose."""
         free = self._free.get(session.key) or seating.free.copy()
         for seat_id in freed:
             if seat_id in seating.plan.spots:
@@ -94,6 +94,6 @@ class LinePlanning:
 
 
 def _pools_now(session: SessionCatalogue, line: Line) -> tuple[PoolId, ...]:
-    """A seat that is found is counted in what its type draws from by then."""
+    """The current pools of a seated type, in which the seats found are counted."""
     offer = session.offers.get(line.ticket_type_id)
     return offer.pool_ids if offer is not None and line.wish is not None else ()

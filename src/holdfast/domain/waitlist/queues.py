@@ -1,16 +1,14 @@
-"""The lines of a session: who waits for places, and in which order.
+"""The waitlist of a session and its queues.
 
-Parties that want the same pools and blocks stand in one line, ordered by (since, id). Parties of
-different lines may want some of the same: then the first of each line keeps its claim on what they
-share, the earlier before the later. So nobody who comes later takes what an earlier one needs, and
-a line for one thing never stops the sale of another.
+Parties that want the same pools and blocks share a queue, ordered by (since, id). Queues may
+overlap: then the first party of each keeps its claim on what they share, earlier parties before
+later ones. A queue for one thing never stops the sale of another.
 
-A line whose first party needs more than is free may let smaller ones pass, a bounded number of
-times: `passes` counts them all, and whoever joins remembers how many there had been. The first has
-been there the longest, so if it may be passed once more, so may everybody behind it.
+A queue whose first party needs more than is free may let smaller parties overtake it a limited
+number of times. `passes` counts all overtakes; each party remembers the count at its arrival. The
+first party has waited longest, so if it may be overtaken once more, so may everybody behind it.
 
-All of it is guarded by one lock of the session, which every command takes that joins, leaves or
-frees something in a session that keeps a line.
+One lock per session guards the waitlist. Every command that joins, leaves or frees places takes it.
 """
 
 from collections.abc import Iterable, Iterator, Set
@@ -24,16 +22,15 @@ from holdfast.domain.catalog.model import SessionCatalogue
 from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey, TicketTypeId
 
-# So far into a line anyone looks.
+# Parties of a queue that are read.
 LOOK_AHEAD = 64
 PROMOTIONS_MAX = 32
-# Combinations of pools and blocks for which parties wait in one session: each release looks at the
-# first of every one.
+# Queues per session: each release looks at the first party of every one.
 QUEUES_MAX = 500
 
 
 def line_id_of(wants: Iterable[UUID]) -> UUID:
-    """The same pools and blocks are the same line."""
+    """The id of the queue for these pools and blocks."""
     return _line_id(frozenset(wants))
 
 
@@ -44,7 +41,7 @@ def _line_id(wants: frozenset[UUID]) -> UUID:
 
 
 def wants_of(lines: Iterable[Line], session: SessionCatalogue) -> frozenset[UUID]:
-    """The pools that these lines draw from, and the blocks in which they wait for seats."""
+    """The pools these lines draw from, and the blocks where they want seats."""
     wants: set[UUID] = set()
     for line in lines:
         wants.update(line.pool_ids)
@@ -56,7 +53,7 @@ def wants_of(lines: Iterable[Line], session: SessionCatalogue) -> frozenset[UUID
 def blocks_for(
     ticket_type_id: TicketTypeId, block_id: BlockId | None, session: SessionCatalogue
 ) -> frozenset[BlockId]:
-    """Where seats of this type are sold: in the block that is named, or in any."""
+    """The blocks that sell this ticket type, limited to `block_id` if given."""
     return frozenset(
         id_
         for id_, block in session.blocks.items()
@@ -65,15 +62,15 @@ def blocks_for(
 
 
 def place_of(hold: Hold) -> tuple[datetime, UUID]:
-    """Its place in the order of all who wait in the session."""
+    """The sort key of a party among all that wait in the session."""
     assert hold.waiting is not None
     return (hold.waiting.since, hold.id)
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingLine:
-    """`first` are its first parties as far as anyone looked, in their order. `served` were promoted
-    since it opened."""
+    """A queue of the waitlist. `first` are its first parties, as far as read, in order; `served`
+    counts those promoted since it opened."""
 
     id: UUID
     wants: frozenset[UUID]
@@ -102,27 +99,26 @@ class WaitingLine:
         )
 
     def changed(self, hold: Hold) -> "WaitingLine":
-        """The same place, for something else."""
         first = tuple(hold if each.key == hold.key else each for each in self.first)
         return replace(self, first=first)
 
 
 @dataclass(slots=True)
 class Waitlist:
-    """The lines of one session, as the commands of a group have left them so far. Unsettled: there
-    may be somebody who could be promoted, and was not for want of time or of a lock."""
+    """The queues of one session, including the group's changes so far. It is unsettled if a party
+    may be due for promotion but time or a lock was missing."""
 
     session_key: SessionKey
     lines: dict[UUID, WaitingLine] = field(default_factory=dict)
     is_settled: bool = True
     promotions_left: int = PROMOTIONS_MAX
-    # What somebody whose turn may have come needs, and this group has not locked.
+    # Needed by parties whose turn may have come, and not locked by this group.
     missing_pools: set[PoolId] = field(default_factory=set)
     missing_seats: set[SeatId] = field(default_factory=set)
     lapsed_pools: set[PoolId] = field(default_factory=set)
-    is_blind: bool = False  # somebody waits for seats, and nobody has looked at the hall
-    has_gaps: bool = False  # the one who was tried last lacks any of these
-    # What is to be written.
+    is_blind: bool = False  # a party wants seats, and the seating was not read
+    has_gaps: bool = False  # the party tried last lacks any of these
+    # Queues to be written.
     changed: set[UUID] = field(default_factory=set)
     was_settled: bool = field(init=False)
 
@@ -153,23 +149,23 @@ class Waitlist:
         return bool(self.changed) or self.is_settled is not self.was_settled
 
     def has_wishes(self) -> bool:
-        """Whether anyone waits for seats."""
+        """Whether any queue is for seats."""
         first = (line.first[0] for line in self.lines.values() if line.first)
         return any(line.wish is not None for hold in first for line in hold.lines)
 
     def has_room_for(self, wants: frozenset[UUID]) -> bool:
-        """Whether a party with these wants may join: its queue is there, or may be opened."""
+        """Whether a party with these wants may join: its queue exists or may be opened."""
         return len(self.lines) < QUEUES_MAX or line_id_of(wants) in self.lines
 
     def sharing(self, wants: frozenset[UUID]) -> Iterator[WaitingLine]:
         return (line for line in self.lines.values() if not wants.isdisjoint(line.wants))
 
     def position_at_end(self, wants: frozenset[UUID]) -> int:
-        """Of somebody who comes now: behind all who want any of the same."""
+        """The queue position of a newcomer: behind all who want any of the same."""
         return 1 + sum(line.waiting for line in self.sharing(wants))
 
     def in_order(self) -> list[Hold]:
-        """All that are in sight, the earliest first."""
+        """All parties that were read, earliest first."""
         return sorted((hold for line in self.lines.values() for hold in line.first), key=place_of)
 
     def joined(self, hold: Hold, session: SessionCatalogue, now: datetime) -> None:
@@ -177,23 +173,23 @@ class Waitlist:
         line_id = hold.waiting.line_id
         line = self.lines.get(line_id)
         if line is None:
-            passes = hold.waiting.passes_seen  # they count on from where it has seen them
+            passes = hold.waiting.passes_seen  # the count continues from there
             line = WaitingLine(line_id, wants_of(hold.lines, session), 0, passes, now)
         self._put(line.joined(hold))
 
     def left(self, hold: Hold, *, is_served: bool) -> None:
-        """`hold` as it was while it waited."""
+        """Remove a party. `hold` is its state while it waited."""
         assert hold.waiting is not None
         self._put(self.lines[hold.waiting.line_id].left(hold.key, is_served=is_served))
 
     def without(self, hold: Hold) -> "Waitlist":
-        """A copy, as if it had left."""
+        """A copy without this party."""
         copy = Waitlist(self.session_key, dict(self.lines), self.is_settled)
         copy.left(hold, is_served=False)
         return copy
 
     def kept(self, hold: Hold) -> None:
-        """It waits on in its place, for other things of the same line."""
+        """Update a party that keeps its place in its queue."""
         assert hold.waiting is not None
         self._put(self.lines[hold.waiting.line_id].changed(hold))
 

@@ -1,4 +1,4 @@
-"""Seats for those who wait: whether they can be seated, now or ever, and what others leave them."""
+"""Seats for the waitlist: whether parties can be seated now or ever, and what takers leave them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from holdfast.domain.waitlist.queues import blocks_for
 
 
 def seat_asks(hold: Hold) -> list[Ask]:
-    """What a party that waits for seats asks for."""
+    """The seats a waiting party asks for."""
     return [
         Ask(
             line.ticket_type_id,
@@ -51,7 +51,7 @@ def seats_for(
     blocks = frozenset[BlockId]().union(
         *(blocks_for(ask.ticket_type_id, ask.block_id, session) for ask in asks)
     )
-    # Nearly always, where people wait; and then nothing needs to be looked for.
+    # Seats are nearly always short where people wait: skip the search then.
     if seating.has_fewer(sum(ask.quantity for ask in asks), blocks):
         return None
     proposal, _ = propose(seating, seating.free, asks, session, limits=limits)
@@ -68,8 +68,8 @@ def can_seat(
 
 
 def has_seats_for(ledger: Ledger, session: SessionCatalogue, seating: Seating, party: Hold) -> bool:
-    """Whether the hall has enough for them that is not sold. Nearly always it has: seats are only
-    looked for where they have to be of a kind."""
+    """Whether enough seats for the party are unsold. Nearly always true, so it searches only for
+    seats that must be together or accessible."""
     asks = seat_asks(party)
     if not asks:
         return True
@@ -94,9 +94,9 @@ def has_seats_for(ledger: Ledger, session: SessionCatalogue, seating: Seating, p
     )
 
 
-def free_for_waiters(ledger: Ledger, seating: Seating) -> FreeSeats:
-    """What the look ahead saw, corrected by what is locked. A seat whose hold has only lapsed is
-    theirs once somebody has written that down."""
+def free_for_waitlist(ledger: Ledger, seating: Seating) -> FreeSeats:
+    """The free seats from the survey, corrected by the locked rows. Seats of lapsed holds count
+    only once these are expired."""
     free = seating.free.copy()
     for seat in ledger.seats.values():
         spot = seating.plan.spots.get(seat.id)
@@ -108,7 +108,7 @@ def free_for_waiters(ledger: Ledger, seating: Seating) -> FreeSeats:
 
 
 def capacity_limits(ledger: Ledger, session: SessionCatalogue) -> dict[BlockId, int]:
-    """What blocks with a capacity have left. Of one whose pool is not locked, nothing."""
+    """The remaining capacity of blocks that have one; 0 if the pool is not locked."""
     return {
         block_id: ledger.pools[pool_id].free if pool_id in ledger.pools else 0
         for block_id, block in session.blocks.items()
@@ -118,13 +118,13 @@ def capacity_limits(ledger: Ledger, session: SessionCatalogue) -> dict[BlockId, 
 
 @dataclass(frozen=True, slots=True)
 class FreePlaces:
-    """Seats that are free, and how many of each block with a capacity may still be taken."""
+    """Free seats, and the remaining capacity of blocks that have one."""
 
     seating: Seating
     limits: Mapping[BlockId, int]
 
     def claimed(self, session: SessionCatalogue, asks: Sequence[Ask]) -> "FreePlaces | None":
-        """What remains after those who ask for this; None where they cannot be seated."""
+        """The places left after these asks are seated; None if they cannot be."""
         seats = seats_for(session, self.seating, asks, self.limits)
         return None if seats is None else self.without(seats)
 
@@ -132,15 +132,15 @@ class FreePlaces:
         free, limits = self.seating.free.copy(), dict(self.limits)
         spots = self.seating.plan.spots
         for seat_id in seats:
-            if seat_id in spots:  # a block may be younger than what is known of the hall
+            if seat_id in spots:  # a new block may be missing from the cached plan
                 claim(self.seating, free, limits, spots[seat_id])
         return FreePlaces(replace(self.seating, free=free), limits)
 
 
 @dataclass(slots=True)
-class HallWithout:
-    """The free seats of the hall as those who wait would find them one after the other, with those
-    that somebody is about to take and without them."""
+class SeatLoss:
+    """The free seats as waiting parties would get them one after another, with and without the
+    seats that somebody is about to take."""
 
     ledger: Ledger
     session: SessionCatalogue
@@ -148,9 +148,9 @@ class HallWithout:
     _before: FreePlaces | None = None
     _after: FreePlaces | None = None
 
-    def is_lost_for(self, first: Hold) -> bool:
-        """Who cannot be seated as it is keeps all that is free where they want to sit; who can be
-        (and waits for something else) only has to be left enough."""
+    def affects(self, first: Hold) -> bool:
+        """Whether the taken seats were this party's. A party that cannot be seated now keeps all
+        free seats in its blocks; one that can (and waits for something else) needs only enough."""
         asks = seat_asks(first)
         if not asks or not self.taken:
             return False
@@ -159,7 +159,7 @@ class HallWithout:
         if self._before is None:
             self._look()
         if self._before is None or self._after is None:
-            return is_in_scope  # nobody has looked at the hall
+            return is_in_scope  # the seating was not read
         before = self._before.claimed(self.session, asks)
         if before is None:
             return is_in_scope
@@ -176,7 +176,7 @@ class HallWithout:
         seating = self.ledger.seatings.get(self.session.key)
         if seating is None:
             return
-        free = free_for_waiters(self.ledger, seating)
+        free = free_for_waitlist(self.ledger, seating)
         limits = capacity_limits(self.ledger, self.session)
         self._before = FreePlaces(replace(seating, free=free), limits)
         self._after = self._before.without(self.taken)

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from starlette.types import Receive, Scope, Send
-
 from holdfast.entrypoints.api.access.authentication import Bearer
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups
 from holdfast.entrypoints.api.access.tarpit import Tarpit
@@ -30,7 +28,7 @@ from holdfast.services.orders.checkout import Cashier
 from holdfast.services.seats.reservation import SeatFinder
 
 
-class Api:
+class Api(Edge):
     """Serves whole paths (`/api/...`), so it can be mounted at /api or stand alone. One event loop
     at a time. Whoever owns the lifespan calls `close` at the end of it."""
 
@@ -75,10 +73,7 @@ class Api:
         self._key_lookups = KeyLookups(authenticator, bound_seconds)
         bearer = Bearer(authenticator, self._key_lookups, Tarpit())
         routes = ROUTES if container.demo_till is None else (*ROUTES, *DEMO_ROUTES)
-        self._edge = Edge(Router(routes, context, bearer, documents(routes)))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._edge(scope, receive, send)
+        super().__init__(Router(routes, context, bearer, documents(routes)))
 
     def close(self) -> None:
         for calls in (self._reads, self._large_reads, self._imports, self._key_lookups):

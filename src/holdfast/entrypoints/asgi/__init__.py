@@ -1,1 +1,1 @@
-"""What is served beside the API on the same port."""
+"""The ASGI application: API, pages and health checks on one port."""

@@ -1,4 +1,4 @@
-"""The outermost application: health, the API, and Django's pages beside it.
+"""The outermost application: health checks, the API, and Django's pages.
 
 It owns the lifespan: the engine starts before the first request and drains after the last.
 """
@@ -26,8 +26,8 @@ from holdfast.entrypoints.api.app import create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
 
-# How long a thread that computes keeps the interpreter while others want it. Long reads and large
-# orders compete with the engine's thread, which needs it some twenty times for a hold.
+# How long a computing thread keeps the interpreter while others want it. Long reads and large
+# orders compete with the engine's thread, which needs it some twenty times per hold.
 SWITCH_SECONDS = 0.0005
 
 
@@ -67,7 +67,7 @@ def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> ASGIApp:
         try:
             yield
         finally:
-            # On a thread: the loop has to go on handing out the answers of the last commands.
+            # On a thread: the loop still has to deliver the answers of the last commands.
             await asyncio.to_thread(server.stop)
             api.close()
             readiness.close()
@@ -76,7 +76,7 @@ def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> ASGIApp:
     rest = _always_answering(Starlette(routes=routes, lifespan=lifespan))
 
     async def front_door(scope: Scope, receive: Receive, send: Send) -> None:
-        """The API is on the hot path: it gets its requests without a router in between."""
+        """The API is the hot path, so its requests bypass the router."""
         path = scope.get("path", "")
         if scope["type"] == "http" and (path.startswith("/api/") or path == "/api"):
             await api(scope, receive, send)
@@ -87,8 +87,8 @@ def _serving_api(settings: Settings, beside: Sequence[BaseRoute]) -> ASGIApp:
 
 
 def _always_answering(app: ASGIApp) -> ASGIApp:
-    """Django says nothing when a body breaks off or its chunks are no chunks, and the server makes
-    a 500 of that. It is the client's mistake, if the client is there at all."""
+    """Answer 400 to an incomplete or malformed body. Django sends no response, which the server
+    would turn into a 500."""
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         is_answered = False
@@ -107,7 +107,7 @@ def _always_answering(app: ASGIApp) -> ASGIApp:
 
 
 def _prepare_process() -> Settings:
-    """Called once in each server process, right after it was forked."""
+    """Called once in each server process, right after the fork."""
     die_with_parent()
     settings = load_settings()
     configure_logs(settings)
@@ -117,15 +117,15 @@ def _prepare_process() -> Settings:
 
 
 def _settle_memory() -> None:
-    """What is loaded by now stays for ever, and a hold leaves no circles behind: looking for them
-    after every few hundred objects only takes time."""
+    """Tune the garbage collector: loaded modules stay for good, and a hold leaves no reference
+    cycles, so frequent collections only cost time."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 
 
 def _pages(settings: Settings) -> BaseRoute:
     setup_django(settings)
-    # Django types its application by its own, narrower protocol.
+    # Django's type for its application is narrower.
     pages = cast("ASGIApp", get_asgi_application())
     busy_page = render_to_string("pages/login_busy.html").encode()
     return Mount("/", app=LoginGate(pages, busy_page))

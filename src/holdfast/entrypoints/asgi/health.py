@@ -1,4 +1,4 @@
-"""`/healthz`: this process answers. `/readyz`: so does what it needs."""
+"""`/healthz` checks this process, `/readyz` its dependencies too."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ def health_routes(readiness: "Readiness") -> list[Route]:
 
 
 class Liveness:
-    """Always well: if this does not answer, nothing in the process does."""
+    """Always ok: an unhealthy process does not answer."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _send(send, 200, {"status": "ok"})
 
 
 class Readiness:
-    """Ready while everything that is required has no problem. Checks run beside each other, off
-    the event loop, and one answer serves everybody who asks within half a second."""
+    """Ready while no required dependency has a problem. Checks run concurrently, off the event
+    loop, and their result is cached for half a second."""
 
     def __init__(self, dependencies: Sequence[Dependency]) -> None:
         self._dependencies = tuple(dependencies)
@@ -80,7 +80,7 @@ class Readiness:
         return self._checks
 
     async def _check(self, dependency: Dependency) -> str:
-        """A check that hangs keeps its one thread; it is not started again until it is done."""
+        """A check that hangs occupies only one thread: it is not started again until it is done."""
         running = self._running.get(dependency.name)
         if running is None or running.done():
             running = self._threads.submit(dependency.problem)

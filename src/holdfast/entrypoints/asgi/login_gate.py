@@ -1,5 +1,5 @@
-"""Log-ins go through one at a time. Each costs a password hash, which is slow on purpose and keeps
-a core busy, and Django would start as many at once as there are requests."""
+"""Lets log-ins through one at a time. Each computes a password hash, which is slow on purpose, and
+Django would start as many at once as there are requests."""
 
 import asyncio
 from collections import Counter
@@ -15,15 +15,15 @@ BODY_SECONDS_MAX = 10.0
 WAITING_MAX = 64
 WAITING_OF_ADDRESS_MAX = 4
 WAIT_SECONDS_MAX = 10.0
-# After a log-in nobody enters for twice as long as it took: hashing gets a third of a core at most.
+# After a log-in the gate stays closed for twice as long: hashing gets at most a third of a core.
 REST_FACTOR = 2.0
 REST_SECONDS_MAX = 5.0
-# A client that is refused at once comes back at once.
+# Slows clients down that retry at once.
 REFUSED_AFTER_SECONDS = 1.0
 
 
 class LoginGate:
-    """Wraps Django. `busy_page` is for those who cannot be let in within the bounds."""
+    """Wraps Django. Requests beyond the limits get `busy_page`."""
 
     def __init__(self, app: ASGIApp, busy_page: bytes) -> None:
         self._app = app
@@ -32,12 +32,12 @@ class LoginGate:
         self._waiting: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Django takes `post` for POST.
+        # Django treats `post` as POST.
         is_log_in = scope["type"] == "http" and scope["path"] == LOGIN_PATH
         if not is_log_in or scope["method"].upper() in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
-        # Read before it gets a place: a slow sender keeps nobody else waiting.
+        # Read the body first: a slow sender delays nobody else.
         try:
             body = await _read_body(receive)
         except _TooLong:
@@ -45,7 +45,7 @@ class LoginGate:
             await refusal(scope, receive, send)
             return
         if body is None:
-            return  # the outer application answers for it
+            return  # the outer application sends the response
         if not await self._enter(scope["client"][0] if scope["client"] else ""):
             await asyncio.sleep(REFUSED_AFTER_SECONDS)
             await self._refuse(send)
@@ -89,8 +89,8 @@ class LoginGate:
 
 
 class _Replay:
-    """The body once more, and then nothing: were Django told that the client hung up, it would give
-    the slot back while its thread goes on hashing."""
+    """Replays the body, then blocks: on a disconnect Django would return and free the slot while
+    its thread is still hashing."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -103,11 +103,11 @@ class _Replay:
 
 
 class _TooLong(Exception):
-    """More than any log-in form sends."""
+    """The body is longer than any log-in form."""
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """None if it never arrives whole."""
+    """None if it does not arrive completely."""
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):

@@ -33,7 +33,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _name(text: str) -> str:
-    """As the admin pages themselves want it."""
+    """The same rule as in the admin pages."""
     if not _NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(
             "a name must be 1 to 150 characters: letters, digits and @ . + - _"
@@ -49,7 +49,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
         return _run(options)
     except (DatabaseError, psycopg.Error) as error:
         raise CommandFailed(
-            "the user could not be made: is PostgreSQL there, and is it migrated?"
+            "the user could not be created: is PostgreSQL running and migrated?"
         ) from error
 
 
@@ -58,13 +58,15 @@ def _run(options: argparse.Namespace) -> int:
         confirm(f"{options.name} already exists. Set a new password?", options)
     password = os.environ.get(PASSWORD_VARIABLE) or _asked()
     if len(password) < PASSWORD_LENGTH_MIN:
-        raise CommandFailed(f"a password has at least {PASSWORD_LENGTH_MIN} characters")
+        raise CommandFailed(f"the password must have at least {PASSWORD_LENGTH_MIN} characters")
     ensure_admin(options.name, password)
-    say(f"{options.name} may log in at /admin/")
+    say(f"{options.name} can log in at /admin/")
     return 0
 
 
 def _asked() -> str:
     if not sys.stdin.isatty():
-        raise CommandFailed(f"there is nobody to ask for a password: set {PASSWORD_VARIABLE}")
+        raise CommandFailed(
+            f"cannot ask for a password without a terminal: set {PASSWORD_VARIABLE}"
+        )
     return getpass.getpass("Password: ")

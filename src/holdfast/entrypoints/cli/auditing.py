@@ -13,11 +13,11 @@ from holdfast.ports.store import StoreError
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "audit",
-        help="prove from the rows that the books are sound",
-        description="Looks in the database of DATABASE_URL for what must not exist: counters that "
-        "are not the sum of their rows, a seat held and sold, a hold long past its end, a change "
-        "without its fact. Everything is read at one moment, so that the sale may go on. Exit "
-        "code 0: the books are sound; 1: they are not, or could not be read.",
+        help="check the integrity of the database",
+        description="Checks the database of DATABASE_URL for damage: counters that differ from "
+        "their rows, seats both held and sold, holds long past their expiry, changes without a "
+        "fact. All checks use one snapshot, so sales can continue. Exit code 0: no damage; 1: "
+        "damage was found, or the database could not be read.",
     )
     parser.set_defaults(run=run)
 
@@ -30,12 +30,12 @@ def run(settings: Settings, _options: argparse.Namespace) -> int:
             _show(check)
     except StoreError as error:
         raise CommandFailed(
-            "the books could not be read: is PostgreSQL there, and is it migrated?"
+            "the database could not be read: is PostgreSQL running and migrated?"
         ) from error
     unsound = sum(check.found > 0 for check in checks)
     rows, seconds = sum(check.rows for check in checks), sum(check.seconds for check in checks)
     say(f"\n{len(checks)} checks, {rows:,} rows, {seconds:.2f} s.")
-    say("The books are sound." if not unsound else f"{unsound} of them found damage.")
+    say("All checks passed." if not unsound else f"{unsound} of them found damage.")
     return 1 if unsound else 0
 
 

@@ -1,4 +1,4 @@
-"""Asking before something is lost."""
+"""Confirmation of destructive commands."""
 
 import argparse
 import sys
@@ -7,11 +7,11 @@ from holdfast.entrypoints.cli.failure import CommandFailed
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def confirm(question: str, options: argparse.Namespace) -> None:
-    """Returns when somebody agrees, here or with --yes; everything else changes nothing."""
+    """Ask at the terminal unless --yes is given; raises CommandFailed without a yes."""
     if options.yes:
         return
     if not sys.stdin.isatty():

@@ -11,12 +11,12 @@ from holdfast.bootstrap.settings import Settings
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "consume",
-        help="take in confirmed orders, and send notices to buyers",
-        description="Reads from RabbitMQ (AMQP_URL) or, without one, from Redis (REDIS_URL), until "
-        "a signal ends it: orders that another service has confirmed, which become orders here, "
-        "and our own facts, of which buyers are told as HOLDFAST_NOTIFIER says. Several of them "
-        "share the work. A message says whose holds were paid, and is believed: let nobody "
-        "publish to holdfast.inbound who may not sell them.",
+        help="process confirmed orders, and send notices to buyers",
+        description="Consumes messages from RabbitMQ (AMQP_URL) or, without it, from Redis "
+        "(REDIS_URL), until stopped by a signal. Orders that another service has confirmed become "
+        "orders here; facts become notices to buyers, sent as HOLDFAST_NOTIFIER says. Several "
+        "consumers share the work. Messages are trusted: anyone who can publish to "
+        "holdfast.inbound can sell every organization's holds.",
     )
     parser.set_defaults(run=run)
 

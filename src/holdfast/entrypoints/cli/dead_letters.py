@@ -19,9 +19,9 @@ EVERY_ONE = "all"
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "dead-letters",
-        help="show messages that were put aside, or send them on their way again",
-        description=f"Shows the oldest {SHOWN_MAX} messages that a consumer has refused or failed "
-        "over too often, each with the reason; the log says more under the id of the message.",
+        help="show or replay dead letters",
+        description=f"Shows the oldest {SHOWN_MAX} messages that a consumer refused or failed to "
+        "handle too often, each with the reason. Search the log for the message id to learn more.",
     )
     parser.add_argument(
         "--replay",
@@ -29,7 +29,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         nargs="?",
         const=EVERY_ONE,
         type=_message_id,
-        help="deliver this one again to the consumer that it came from; without an ID, all",
+        help="deliver this message to its consumer again; without an ID, all messages",
     )
     parser.set_defaults(run=run)
 
@@ -40,7 +40,7 @@ def _message_id(text: str) -> UUID | str:
     try:
         return UUID(text)
     except ValueError:
-        raise argparse.ArgumentTypeError("an ID is a UUID") from None
+        raise argparse.ArgumentTypeError("ID must be a UUID") from None
 
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
@@ -60,7 +60,7 @@ def _show(letters: DeadLetters) -> None:
     for letter in found:
         _show_one(letter)
     more = " or more" if len(found) == SHOWN_MAX else ""
-    say(f"{len(found)}{more} put aside")
+    say(f"{len(found)}{more} dead letter(s)")
 
 
 def _show_one(letter: DeadLetter) -> None:
@@ -76,5 +76,5 @@ def _show_one(letter: DeadLetter) -> None:
 def _replay(letters: DeadLetters, which: UUID | str) -> None:
     sent = letters.replay(which if isinstance(which, UUID) else None)
     if sent == 0 and isinstance(which, UUID):
-        raise CommandFailed("no such message was put aside")
-    say(f"{sent} sent on their way again")
+        raise CommandFailed("there is no such dead letter")
+    say(f"{sent} dead letter(s) replayed")

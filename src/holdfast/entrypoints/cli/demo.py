@@ -1,4 +1,4 @@
-"""`holdfast demo`: the product on services of its own, with a sale to try."""
+"""`holdfast demo`: everything on embedded services, with a sample sale."""
 
 import argparse
 from contextlib import ExitStack
@@ -26,10 +26,10 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser = commands.add_parser(
         "demo",
         help="run everything on embedded services, with a demo sale loaded",
-        description="Starts PostgreSQL and Valkey of its own in HOLDFAST_HOME (unless DATABASE_URL "
-        "and REDIS_URL point elsewhere), migrates, loads a demo organization, and serves, with all "
-        "background duties, payments that cost nothing, and notices to buyers on the terminal. "
-        "Ctrl-C ends all of it; the data stays.",
+        description="Starts its own PostgreSQL and Valkey in HOLDFAST_HOME (unless DATABASE_URL "
+        "and REDIS_URL are set), migrates, loads a demo organization, and serves it with all "
+        "background duties, simulated payments, and notices to buyers on the terminal. Ctrl-C "
+        "stops everything; the data stays.",
     )
     parser.add_argument(
         "--reset",
@@ -55,7 +55,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
             raise CommandFailed(f"HOLDFAST_HOME: {error.strerror}") from error
         except (psycopg.Error, StoreError) as error:
             raise CommandFailed(
-                "DATABASE_URL: PostgreSQL cannot be reached there, or refuses this login"
+                "DATABASE_URL: PostgreSQL cannot be reached, or refuses this login"
             ) from error
         say(_welcome(settings, demo))
         serve(settings, "all")
@@ -111,7 +111,7 @@ Hold the best two seats next to each other:
          "ticket_type_id": "{demo["seated_ticket_type_id"]}",
          "quantity": 2, "customer_email": "user@example.com"}}'
 
-Pay for the first two, with their hold_id in the place of <hold_id>:
+Pay for the first hold; replace <hold_id> with its hold_id:
 
   api() {{ route=$1; shift; curl -sS {demo["base_url"]}/api/$route "$@" \\
     -H 'Authorization: Bearer {demo["secret_key"]}' -H 'Content-Type: application/json'; }}
@@ -121,7 +121,7 @@ Pay for the first two, with their hold_id in the place of <hold_id>:
   PAYMENT=$(api demo/payments -d '{{"amount": 9000, "currency": "EUR"}}' | pick payment_reference)
   api checkouts/$CHECKOUT/complete -d "{{\\"payment_reference\\": \\"$PAYMENT\\"}}"
 
-Fill a cart; send it again with another quantity, and the same hold is changed:
+Fill a cart. Send it again with another quantity to change the same hold:
 
   curl -sS -X PUT {demo["base_url"]}/api/carts/my-cart/hold \\
     -H 'Authorization: Bearer {demo["secret_key"]}' \\
@@ -130,7 +130,7 @@ Fill a cart; send it again with another quantity, and the same hold is changed:
          "items": [{{"cart_item_id": "standing", "quantity": 2,
                     "ticket_type_id": "{demo["ga_ticket_type_id"]}"}}]}}'
 
-The boat is sold out. Wait in line for four places:
+The boat is sold out. Join the waitlist for four places:
 
   curl -sS {demo["base_url"]}/api/holds \\
     -H 'Authorization: Bearer {demo["secret_key"]}' \\
@@ -139,11 +139,11 @@ The boat is sold out. Wait in line for four places:
          "ticket_type_id": "{demo["sold_out_ticket_type_id"]}",
          "quantity": 4, "customer_email": "user@example.com"}}'
 
-Let the group of six go, and see who gets their places: {demo["line_url"]}
+Release the group of six, and see who gets their places: {demo["line_url"]}
 
   curl -sS -X DELETE {demo["base_url"]}/api/carts/{demo["sold_out_cart"]}/hold \\
     -H 'Authorization: Bearer {demo["secret_key"]}'
 
-Read what happened, in order: api facts
+Read the facts of all changes, in order: api facts
 
-Ctrl-C stops it."""
+Press Ctrl-C to stop."""

@@ -1,5 +1,5 @@
-"""How a command says that it cannot do what was asked."""
+"""The error of a failed command."""
 
 
 class CommandFailed(Exception):
-    """One clear sentence for the person at the terminal."""
+    """The message is shown at the terminal."""

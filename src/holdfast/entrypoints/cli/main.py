@@ -1,4 +1,4 @@
-"""`holdfast`: one program, a few commands."""
+"""The `holdfast` program."""
 
 import argparse
 import sys
@@ -10,8 +10,7 @@ from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import SettingsError, load_settings
 from holdfast.entrypoints.cli.failure import CommandFailed
 
-# The module of each command. Only that of the one that is called is loaded: all of them take
-# twice as long, and who types a command waits for it.
+# The module of each command. Only the called command's is loaded: loading all takes twice as long.
 MODULES = {
     "demo": "demo",
     "serve": "serving",
@@ -29,7 +28,7 @@ MODULES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 when all went well, 1 when the command failed, 2 when it was not understood."""
+    """Exit code 0: success; 1: the command failed; 2: wrong usage."""
     words = sys.argv[1:] if arguments is None else arguments
     options = parser(words[0] if words else None).parse_args(words)
     try:
@@ -45,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:
-    """Of this command; of all of them where it is none of them, so that they can be told."""
+    """The parser of this command, or of all commands if there is no such command."""
     program = argparse.ArgumentParser(
         prog="holdfast",
-        description="A ticket hold engine: never sells one twice, gives each back on time.",
+        description="Reserves tickets and seats during checkout, and never sells one twice.",
         epilog="Everything is configured by environment variables: see docs/configuration.md.",
     )
     program.add_argument("--version", action="version", version=f"holdfast {version('holdfast')}")

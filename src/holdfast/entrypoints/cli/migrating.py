@@ -14,9 +14,9 @@ from holdfast.entrypoints.cli.output import say
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "migrate",
-        help="bring the tables up to date",
-        description="Brings the tables of DATABASE_URL up to date, as their owner "
-        "(HOLDFAST_OWNER_DATABASE_URL where that is another login). Safe to run at any time.",
+        help="migrate the database",
+        description="Migrates the database of DATABASE_URL to this version, as the owner of the "
+        "tables (HOLDFAST_OWNER_DATABASE_URL if that is another login). Safe to run at any time.",
     )
     parser.set_defaults(run=run)
 
@@ -27,10 +27,10 @@ def run(settings: Settings, _options: argparse.Namespace) -> int:
     except MigrationBusy as error:
         raise CommandFailed(str(error)) from error
     except psycopg.OperationalError as error:
-        raise CommandFailed("DATABASE_URL: PostgreSQL cannot be reached there") from error
+        raise CommandFailed("DATABASE_URL: PostgreSQL cannot be reached") from error
     except (psycopg.Error, DatabaseError) as error:
         raise CommandFailed(
             f"PostgreSQL refused to migrate: {str(error).strip().splitlines()[0]}. "
-            "Which rights the login needs is in docs/configuration.md."
+            "See docs/configuration.md for the rights that the login needs."
         ) from error
     return 0

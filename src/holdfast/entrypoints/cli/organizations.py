@@ -14,12 +14,13 @@ NAME_LENGTH_MAX = 200
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "create-organization",
-        help="make an organization and its first secret key",
-        description="Makes an organization and prints its secret key, once: only a hash is kept.",
+        help="create an organization and its first secret key",
+        description="Creates an organization and prints its secret key. The key is shown only "
+        "once: Holdfast stores its hash.",
     )
-    parser.add_argument("name", type=_name, help="what people call it")
+    parser.add_argument("name", type=_name, help="its display name")
     parser.add_argument(
-        "--live", action="store_true", help="make a live key (hk_live_...) instead of a test key"
+        "--live", action="store_true", help="create a live key (hk_live_...), not a test key"
     )
     parser.set_defaults(run=run)
 
@@ -39,7 +40,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
         )
     except StoreError as error:
         raise CommandFailed(
-            "the organization could not be made: is PostgreSQL there, and is it migrated?"
+            "the organization could not be created: is PostgreSQL running and migrated?"
         ) from error
     say(f"organization_id  {organization_id}")
     say(f"secret_key       {secret}")

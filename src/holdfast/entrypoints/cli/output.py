@@ -1,4 +1,4 @@
-"""What people read on the terminal. Logs go elsewhere."""
+"""Output for people at the terminal; logs go elsewhere."""
 
 
 def say(text: str = "") -> None:

@@ -15,13 +15,13 @@ from holdfast.ports.store import StoreError
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "relay",
-        help="take facts to the broker",
-        description="Takes facts from the database of DATABASE_URL to RabbitMQ (AMQP_URL) or, "
-        "without one, to Redis (REDIS_URL), until a signal ends it. Several of them share the "
+        help="publish facts to the broker",
+        description="Publishes facts from the database of DATABASE_URL to RabbitMQ (AMQP_URL) or, "
+        "without it, to Redis (REDIS_URL), until stopped by a signal. Several relays share the "
         "work.",
     )
     parser.add_argument(
-        "--status", action="store_true", help="show what waits and how far the relays are, and end"
+        "--status", action="store_true", help="show the backlog and the relays' progress, and exit"
     )
     parser.set_defaults(run=run)
 
@@ -42,12 +42,12 @@ def _show_status(settings: Settings) -> None:
         status = relay_status(settings)
     except LogAhead as error:
         raise CommandFailed(
-            "this database was restored from another PostgreSQL: nothing is relayed until "
-            "`holdfast migrate` has given its facts new positions"
+            "this database was restored from another PostgreSQL: nothing is relayed until you run "
+            "`holdfast migrate`, which gives its facts new positions"
         ) from error
     except StoreError as error:
         raise CommandFailed(
-            "the outbox cannot be read: is PostgreSQL there, and is it migrated?"
+            "the outbox cannot be read: is PostgreSQL running and migrated?"
         ) from error
     say(f"waiting         {status.lag.waiting}")
     say(f"oldest_seconds  {status.lag.oldest_seconds:.1f}")

@@ -15,24 +15,22 @@ from holdfast.services.holds.sweep import Swept
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "release-expired",
-        help="write down which holds have expired, and give their tickets back",
-        description="Expires every hold whose time is up and says how many there were and how many "
-        "tickets went back on sale. Parties whose time on the waitlist is up are counted "
-        "separately: they hold no tickets. Safe to run at any time and in several places at once. "
-        "Exit code 0: none is left; 1: some could not be expired.",
+        help="expire lapsed holds and release their tickets",
+        description="Expires every hold whose time is up, and reports the number of holds and of "
+        "tickets that are on sale again. Lapsed places on the waitlist are counted separately, "
+        "because they hold no tickets. Safe to run at any time, and several times at once. Exit "
+        "code 0: none is left; 1: some could not be expired.",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+        "--dry-run", action="store_true", help="show what would be done, but change nothing"
     )
     how.add_argument(
         "--watch",
         action="store_true",
-        help="stay, and expire each hold the moment its time is up, until a signal ends it",
+        help="keep running and expire each hold when its time is up, until stopped by a signal",
     )
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="name each hold that is found lapsed"
-    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="list each lapsed hold")
     parser.set_defaults(run=run)
 
 
@@ -46,7 +44,7 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
             return 0 if options.dry_run else _release(worker)
     except StoreError as error:
         raise CommandFailed(
-            "the holds could not be read: is PostgreSQL there, and is it migrated?"
+            "the holds could not be read: is PostgreSQL running and migrated?"
         ) from error
 
 
@@ -83,7 +81,7 @@ def _release(worker: Worker) -> int:
     if swept.waiting:
         say(f"Expired {swept.waiting:,} place(s) on the waitlist, which held no tickets.")
     if swept.failed:
-        say(f"Failed to expire {swept.failed:,} hold(s): the log says why.")
+        say(f"Failed to expire {swept.failed:,} hold(s): see the log for the reason.")
     return 1 if swept.failed else 0
 
 

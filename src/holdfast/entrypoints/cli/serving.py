@@ -15,7 +15,7 @@ from holdfast.bootstrap.database import refuse_unsafe_login
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.entrypoints.cli.failure import CommandFailed
 
-# Beyond the time that the engine has to drain, for the connections to close.
+# Time for connections to close, after the engine's time to drain.
 _KILL_AFTER_DRAIN_SECONDS = 10
 
 _TARGETS = {
@@ -42,14 +42,14 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
     if settings.database_url is None:
-        raise SettingsError("DATABASE_URL: must be set; `holdfast demo` brings its own database")
+        raise SettingsError("DATABASE_URL: must be set; `holdfast demo` has its own database")
     refuse_taken_port(settings)
     serve(settings, options.part)
     return 0
 
 
 def refuse_taken_port(settings: Settings) -> None:
-    """The server itself would share the port with another Holdfast without a word."""
+    """The server itself would silently share the port with another Holdfast."""
     host, port = settings.holdfast_host, settings.holdfast_port
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -66,11 +66,11 @@ def refuse_taken_port(settings: Settings) -> None:
 
 
 def serve(settings: Settings, part: str) -> None:
-    """Until a signal ends it. The processes are forked: nothing may be open or running here."""
+    """Serve until stopped by a signal. Forks its processes, so nothing may be open or running."""
     refuse_unsafe_login(settings)
-    # Made here where there is none, so that all processes sign with the same one.
+    # Set before the fork: all processes have to sign with the same key.
     os.environ.setdefault("HOLDFAST_SECRET_KEY", secrets.token_urlsafe(48))
-    # Loaded before they are forked: they share its memory, and one that is replaced starts sooner.
+    # Loaded before the fork, to share memory and to start replacement processes faster.
     import_module(_TARGETS[part].partition(":")[0])
     Granian(
         _TARGETS[part],

@@ -15,17 +15,17 @@ _QUEUES = {"cleanup": CLEANUP, "default": DEFAULT}
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     worker = commands.add_parser(
         "worker",
-        help="do background duties that beat sends",
-        description="Takes tasks from RabbitMQ (AMQP_URL), one at a time, until a signal ends it. "
-        "Start several for more.",
+        help="run the background duties that beat schedules",
+        description="Runs tasks from RabbitMQ (AMQP_URL), one at a time, until stopped by a "
+        "signal. Start several workers to run more.",
     )
-    worker.add_argument("--queue", choices=_QUEUES, help="take tasks of this queue only")
+    worker.add_argument("--queue", choices=_QUEUES, help="run only tasks of this queue")
     worker.set_defaults(run=run_worker)
     beat = commands.add_parser(
         "beat",
-        help="send the background duties on time",
-        description="Sends tasks to RabbitMQ (AMQP_URL) until a signal ends it. Run one: a second "
-        "one sends everything twice, which does no harm.",
+        help="schedule the background duties",
+        description="Sends tasks to RabbitMQ (AMQP_URL) until stopped by a signal. Run only one: a "
+        "second one sends every task twice, which is harmless.",
     )
     beat.set_defaults(run=run_beat)
 

@@ -1,1 +1,1 @@
-"""What people see in a browser: the start page, the error pages and the way into the admin."""
+"""The pages for browsers: start page, demo cart, error pages and access to the admin."""

@@ -1,4 +1,4 @@
-"""The people who may log in, and their groups, in the look of the other admin pages."""
+"""Users and groups, in the style of the other admin pages."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 
-if TYPE_CHECKING:  # django-unfold has no types; its classes are Django's with another look
+if TYPE_CHECKING:  # django-unfold has no types; its classes are restyled Django classes
     from django.contrib.auth.forms import (
         AdminPasswordChangeForm,
         AdminUserCreationForm,
@@ -32,12 +32,12 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
-    """People are made inactive, never deleted: what they did stays in the log under their name."""
+    """Users are deactivated, never deleted: the log keeps their actions under their name."""
 
     form = PersonForm
     add_form = AdminUserCreationForm
     change_password_form = AdminPasswordChangeForm
-    filter_horizontal = ()  # two lists side by side are wider than the page
+    filter_horizontal = ()  # its two lists are wider than the page
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -45,4 +45,4 @@ class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
 
 @admin.register(Group)
 class PeopleGroupAdmin(GroupAdmin, UnfoldAdmin):
-    """What the members may look at."""
+    """Groups with the permissions of their members."""

@@ -1,4 +1,4 @@
-"""What every page goes through besides Django's own middleware."""
+"""Our own middleware for pages: security policy and static files."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,13 @@ if TYPE_CHECKING:
 else:
     from whitenoise.middleware import WhiteNoiseMiddleware
 
-# Our own pages run no script at all and load only our own style sheet. Those of the demo have a
-# script, which asks nobody but us.
+# Our own pages run no scripts. The demo's page has one, which connects only to this server.
 PAGES_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _DEMO_POLICY = f"script-src 'self'; connect-src 'self'; {PAGES_POLICY}"
-# The admin's interface keeps scripts and styles in its markup and evaluates expressions; still
-# nothing comes from or goes to another host.
+# The admin needs inline scripts and styles, and eval. Other hosts stay forbidden.
 _ADMIN_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; "
@@ -29,7 +27,7 @@ _ADMIN_POLICY = (
 
 
 class ContentSecurityPolicy:
-    """Tells the browser what a page may load: from here, and no more than it needs."""
+    """Limits each page to the resources that it needs, all from this server."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -47,8 +45,8 @@ def _policy_of(path: str) -> str:
 
 
 class StaticFiles(WhiteNoiseMiddleware):
-    """WhiteNoise that answers with the whole file. Its own streamed answer makes Django read the
-    file synchronously on the event loop's behalf and warn of it at each request."""
+    """WhiteNoise, but with unstreamed responses: under ASGI, Django reads its streamed ones
+    synchronously and logs a warning for each request."""
 
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:
@@ -58,7 +56,7 @@ class StaticFiles(WhiteNoiseMiddleware):
             with found.file:
                 content = found.file.read()
         response = HttpResponse(content, status=int(found.status))
-        # WhiteNoise knows the type, and gives none where there is nothing to describe.
+        # WhiteNoise sets its own type, and none for an empty response.
         del response.headers["Content-Type"]
         for name, value in found.headers:
             response.headers[name] = value

@@ -1,4 +1,4 @@
-"""Every page that Django serves. The API and the probes are mounted beside it."""
+"""The URLs that Django serves. The API and the health probes are mounted beside it."""
 
 from django.contrib import admin
 from django.urls import path

@@ -1,4 +1,4 @@
-"""The start page, the demo's cart, and the pages for what went wrong."""
+"""The start page, the demo's cart and the error pages."""
 
 from datetime import timedelta
 
@@ -14,21 +14,20 @@ from holdfast.domain.amounts import MINOR_DIGITS
 @require_safe
 @cache_control(max_age=300)
 def start(request: HttpRequest) -> HttpResponse:
-    """What this is, and where to go from here."""
     return render(request, "pages/start.html")
 
 
 @require_safe
 def demo_cart(request: HttpRequest) -> HttpResponse:
-    """A sample shop. The key that its script uses is in the fragment of the address, which browsers
-    never send."""
+    """A sample shop. Its script reads the API key from the URL's fragment, which browsers never
+    send."""
     if not settings.HOLDFAST_IS_DEMO:
         raise Http404
     return render(request, "pages/cart.html", {"minor_digits": dict(MINOR_DIGITS)})
 
 
 def locked_out(request: HttpRequest, _response: object, _credentials: object) -> HttpResponse:
-    """Instead of the log-in form, after too many wrong passwords for one name from one address."""
+    """Shown instead of the log-in form after too many wrong passwords for a name and address."""
     pause: timedelta = settings.AXES_COOLOFF_TIME
     shown = {"minutes": int(pause.total_seconds() / 60), "failures": settings.AXES_FAILURE_LIMIT}
     response = render(request, "pages/locked_out.html", shown, status=429)
@@ -41,5 +40,5 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Drawn without context processors: they may be what failed."""
+    """Rendered without context processors, which may be the cause of the error."""
     return render(None, "pages/server_error.html", status=500)

@@ -1,1 +1,1 @@
-"""Celery: duties that workers do, sent by beat."""
+"""Celery: background duties, scheduled by beat and run by workers."""

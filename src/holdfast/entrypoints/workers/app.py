@@ -1,7 +1,7 @@
-"""The Celery application: two quorum queues, and what beat sends to them.
+"""The Celery application: two quorum queues, and beat's schedule.
 
-A task is acknowledged when it is done. A worker that dies in the middle gives its task back, and
-the broker counts how often: so three attempts are three, whatever ends them.
+A task is acknowledged when it is done. If a worker dies, the broker requeues its task and counts
+the attempt, so the limit holds however an attempt ends.
 """
 
 from typing import Any
@@ -19,14 +19,14 @@ DEFAULT = "holdfast.default"
 QUEUES = (CLEANUP, DEFAULT)
 
 PRUNE_SECONDS = 300
-# Below the half hour after which RabbitMQ takes a task back that nobody has acknowledged.
+# Below RabbitMQ's limit of half an hour for unacknowledged tasks.
 SOFT_LIMIT_SECONDS = 1_500
 HARD_LIMIT_SECONDS = 1_560
 
 
 def create_app(settings: Settings) -> Celery:
     if settings.amqp_url is None:
-        raise SettingsError("AMQP_URL: must be set, workers and beat meet there")
+        raise SettingsError("AMQP_URL: must be set for workers and beat")
     app = Celery("holdfast", broker=settings.amqp_url, set_as_current=False)
     app.conf.update(
         task_queues=[_queue(name) for name in QUEUES],
@@ -34,7 +34,7 @@ def create_app(settings: Settings) -> Celery:
         task_create_missing_queues=False,
         task_routes={"holdfast.release_expired": {"queue": CLEANUP}},
         beat_schedule=_schedule(settings),
-        # What is due follows from the database: there is nothing to remember between two starts.
+        # The database shows what is due: beat keeps no state across restarts.
         beat_scheduler="celery.beat:Scheduler",
         task_acks_late=True,
         task_reject_on_worker_lost=True,
@@ -48,7 +48,7 @@ def create_app(settings: Settings) -> Celery:
         worker_concurrency=1,
         worker_consumer="holdfast.entrypoints.workers.consumer:UndelayedConsumer",
         worker_proc_alive_timeout=60,
-        # Several workers need not know each other, and nobody steers them from afar.
+        # Workers need neither each other nor remote control.
         worker_enable_remote_control=False,
         worker_send_task_events=False,
         broker_connection_retry_on_startup=True,
@@ -87,5 +87,5 @@ def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def _every(task: str, seconds: int) -> dict[str, Any]:
-    """A message that nobody took before the next one is worth nothing: no backlog piles up."""
+    """A message expires when the next one is sent, so no backlog builds up."""
     return {"task": task, "schedule": seconds, "options": {"expires": seconds}}

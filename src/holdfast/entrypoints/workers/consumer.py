@@ -1,11 +1,11 @@
-"""How a worker listens to RabbitMQ."""
+"""The worker's consumer."""
 
 from celery.worker.consumer import Consumer
 
 
 class UndelayedConsumer(Consumer):  # type: ignore[misc]
-    """For quorum queues Celery would declare some thirty queues and exchanges with which tasks can
-    be put off. None of ours ever is."""
+    """Without delayed delivery, which we do not use: for quorum queues Celery would declare some
+    thirty queues and exchanges for it."""
 
     class Blueprint(Consumer.Blueprint):  # type: ignore[misc]
         default_steps = [

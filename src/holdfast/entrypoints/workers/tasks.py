@@ -1,4 +1,4 @@
-"""The tasks: each calls one duty."""
+"""The tasks, one for each duty."""
 
 import time
 from typing import Any
@@ -13,14 +13,14 @@ from holdfast.bootstrap.worker import Worker
 
 ATTEMPTS_MAX = 3
 PAUSE_SECONDS = 1.0
-# Of a reaper: nobody should wait longer for the next one. It goes on where it was.
+# The longest wait for the next reaper, which continues where this one stopped.
 REAPER_LIMITS = {"soft_time_limit": 240, "time_limit": 270}
 
 log = structlog.get_logger("holdfast.tasks")
 
 
 class DutyTask(Task):  # type: ignore[misc]
-    """Tried three times in all. The broker keeps the count, so that a worker that died counts."""
+    """Tried three times in all. The broker counts, which includes attempts of workers that died."""
 
     abstract = True
 
@@ -44,8 +44,8 @@ class DutyTask(Task):  # type: ignore[misc]
 
 
 def register_tasks(app: Celery, settings: Settings) -> None:
-    """The tasks of this application, and the engine that each process of a worker has for them: it
-    is made after the fork, for threads and connections do not survive one."""
+    """Register the tasks, and an engine for each worker process. It is created after the fork,
+    which threads and connections do not survive."""
     workers: list[Worker] = []
 
     def start(**_: object) -> None:

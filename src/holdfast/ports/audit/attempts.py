@@ -1,5 +1,5 @@
-"""The audit of attempts that failed. It is kept aside: a refusal changes nothing, so it must not
-cost the buyers behind it a transaction."""
+"""The audit of failed attempts. It is written separately: a refusal changes nothing, so it must not
+cost a transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,8 @@ from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """What was tried, by whom, and the code of the refusal. `at` is this machine's clock: it tells
-    a person when, and decides nothing. Of several seats that were named, the one that was in the
-    way stands for all, or else the first."""
+    """A refused attempt: the action, its origin and the refusal code. `at` is this machine's clock,
+    for information only. Of several seats, `seat_id` is the contested one, or else the first."""
 
     at: datetime
     action: str
@@ -27,11 +26,11 @@ class FailedAttempt:
 
 class AttemptJournal(Protocol):
     def failed(self, attempt: FailedAttempt) -> None:
-        """Keep it until it is written down. Quick; never raises."""
+        """Buffer the attempt until it is written. Quick; never raises."""
         ...
 
 
 class AttemptLog(Protocol):
     def record(self, attempts: Sequence[FailedAttempt]) -> None:
-        """May raise a StoreError."""
+        """May raise StoreError."""
         ...

@@ -1,4 +1,4 @@
-"""The books: everything that the rows of the database must prove together."""
+"""The integrity check of the database."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One check: what it looks for, how many rows it looked at, and how many it found that must not
-    exist, with a few of them (ids and figures, never a name)."""
+    """The result of one check: the problem it looks for, the rows checked, the violations found,
+    and a few examples (ids and figures, never names)."""
 
     looks_for: str
     rows: int
@@ -19,7 +19,6 @@ class Checked:
 
 class Books(Protocol):
     def checked(self, grace_seconds: int) -> Iterator[Checked]:
-        """Every check, all of them at one and the same moment of the database, so that it may be in
-        full use meanwhile. A live hold is an orphan when it is so long past its end. May raise
-        StoreError on the way."""
+        """Run all checks on one snapshot, so that the database may be in full use meanwhile. An
+        unexpired hold is an orphan `grace_seconds` after its end. May raise StoreError midway."""
         ...

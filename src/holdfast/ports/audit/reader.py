@@ -1,4 +1,4 @@
-"""Reading the audit: who did what, to which hold or seat, from where."""
+"""Reads the audit log: who did what, to which hold or seat, from where."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class AuditFilter:
 
 
 class AuditReader(Protocol):
-    """Every call may raise StoreUnavailable; it blocks."""
+    """Every call blocks and may raise StoreUnavailable."""
 
     def entries(
         self,
@@ -44,5 +44,5 @@ class AuditReader(Protocol):
         limit: int,
         before: int | None = None,
     ) -> tuple[AuditEntry, ...]:
-        """Newest first, those whose number is below `before`; up to `limit`."""
+        """Up to `limit` entries with a `seq` below `before`, newest first."""
         ...

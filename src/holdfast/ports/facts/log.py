@@ -1,4 +1,4 @@
-"""Facts: the log that they are kept in, their way out to a broker, and their way in from one."""
+"""The log of facts, and messages to and from a broker."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,13 +12,13 @@ from holdfast.domain.ids import HoldId, OrganizationId, SeatId
 from holdfast.domain.values import JsonValue
 from holdfast.ports.store import StoreError
 
-# The facts of one hold are all in one partition, and one relay at a time serves a partition: so
-# the order per hold is kept, and several relays can share the work.
+# All facts of a hold are in one partition, which one relay at a time serves. This keeps the order
+# per hold, and several relays can share the work.
 PARTITIONS = 8
 
 
 class Position(NamedTuple):
-    """Where a fact is in the log. The order of positions is the order of each hold's facts."""
+    """The cursor of a fact in the log. Cursors sort in the order of each hold's facts."""
 
     xid: int
     seq: int
@@ -40,8 +40,8 @@ class StoredFact:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A fact as it travels: its type is the routing key, its id stays the same however often it is
-    sent, and the headers are its CloudEvents attributes."""
+    """A fact as a message. Its type is the routing key, its id is the same on every delivery, and
+    its headers are CloudEvents attributes."""
 
     id: UUID
     type: str
@@ -50,45 +50,44 @@ class Message:
 
 
 class PublishFailed(Exception):
-    """Some of the messages may have arrived and some not: all of them are to be sent again."""
+    """Some of the messages may not have arrived: send all of them again."""
 
 
 class Unroutable(PublishFailed):
-    """The broker has nobody who listens to messages of these types."""
+    """No queue of the broker receives messages of these types."""
 
     def __init__(self, types: Sequence[str]) -> None:
-        super().__init__("nobody listens to " + ", ".join(sorted(set(types))))
+        super().__init__("no queue is bound for " + ", ".join(sorted(set(types))))
         self.types = tuple(sorted(set(types)))
 
 
 class Publisher(Protocol):
-    """One connection to a broker, used by one thread. It connects when it is first needed, and anew
-    after a loss."""
+    """One connection to a broker for one thread. It connects on first use and after a loss."""
 
     def publish(self, messages: Sequence[Message]) -> None:
-        """In their order. Returns when the broker has made itself answerable for every one of them;
-        raises PublishFailed otherwise, within a bounded time."""
+        """Publish in order. Returns once the broker has confirmed every message; otherwise raises
+        PublishFailed within a bounded time."""
         ...
 
     def close(self) -> None: ...
 
 
 class ClaimedPartition(Protocol):
-    """A partition that is ours until the claim ends or its connection is lost."""
+    """A partition claimed until the context ends or the connection is lost."""
 
     def unpublished(self, limit: int) -> tuple[StoredFact, ...]:
-        """The next facts in the order of the log, none left out: what may still be joined by a
-        transaction that is under way is not shown yet."""
+        """The next facts in log order, without gaps: facts that a running transaction may still
+        precede are left out."""
         ...
 
     def published(self, up_to: Position) -> None:
-        """Everything up to here is with the broker."""
+        """Record that the broker has everything up to here."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RelayLag:
-    """How many facts wait (counted up to a bound), and since when the oldest does."""
+    """The backlog of unpublished facts (counted up to a bound), and the age of the oldest."""
 
     waiting: int
     oldest_seconds: float
@@ -96,7 +95,7 @@ class RelayLag:
 
 @dataclass(frozen=True, slots=True)
 class RelayCursor:
-    """How far a partition has been relayed, and when that was last said."""
+    """How far a partition was relayed, and when that was last updated."""
 
     partition: int
     position: Position
@@ -104,15 +103,15 @@ class RelayCursor:
 
 
 class LogAhead(StoreError):
-    """The positions of the log were given by another database, out of which this one was restored:
-    until it is migrated, nobody can tell from them what was relayed."""
+    """The log's cursors are from the database that this one was restored from. Until a migration,
+    they don't show what was relayed."""
 
 
 class Outbox(Protocol):
     """Every call may raise StoreError; it blocks."""
 
     def claim(self, partition: int) -> AbstractContextManager[ClaimedPartition | None]:
-        """None when another relay has it."""
+        """Claim a partition; None if another relay has it."""
         ...
 
     def lag(self) -> RelayLag:
@@ -122,8 +121,8 @@ class Outbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
-    """`next` is where to go on, also when there is nothing yet. `is_gone`: what followed `after`
-    was pruned, or `after` is of another database, out of which this one was restored."""
+    """`next` is the next cursor, even if there are no items. `is_gone` means that facts after
+    `after` were pruned, or that `after` is from a database that this one was restored from."""
 
     items: tuple[StoredFact, ...]
     next: Position
@@ -138,27 +137,27 @@ class FactLog(Protocol):
 
 
 class Handled(Enum):
-    """What became of a message that came in."""
+    """The result of handling a message."""
 
     DONE = auto()
-    AGAIN = auto()  # not now: deliver it once more
+    AGAIN = auto()  # not now: deliver it again
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """Never: put it aside for people to look at. They are shown the reason."""
+    """The message can never be handled: dead-letter it with this reason."""
 
     reason: str
 
 
-# Called on one thread per consumer. It may raise: then the message is delivered again, and put
-# aside after a few times.
+# Called on one thread per consumer. If it raises, the message is delivered again, and dead-lettered
+# after a few attempts.
 Handler = Callable[[Message], Handled | Dead]
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that was put aside, why, and where it came from."""
+    """A dead-lettered message, with its reason and original queue."""
 
     message: Message
     queue: str

@@ -1,4 +1,4 @@
-"""Telling a buyer something, and the inbox of those who do."""
+"""Notices to buyers, and the inbox of their senders."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from holdfast.domain.values import EmailAddress
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """`id` stays the same however often it is sent, so that a second one can be recognized."""
+    """`id` is the same on every attempt, so that duplicates can be recognized."""
 
     id: UUID
     to: EmailAddress
@@ -21,20 +21,20 @@ class Notice:
 
 
 class NoticeFailed(Exception):
-    """Nobody can be told anything at the moment. This says nothing about the notice."""
+    """No notice can be sent at the moment. The notice is not at fault."""
 
 
 class NoticeDeferred(Exception):
-    """This one was not sent. Trying again may help; meanwhile others may be."""
+    """This notice was not sent; a retry may help. Others can be sent meanwhile."""
 
 
 class NoticeRefused(Exception):
-    """It was not sent, and never will be: nobody has this address, or this text is not wanted."""
+    """This notice can never be sent: the address does not exist, or the text is refused."""
 
 
 class Notifier(Protocol):
     def send(self, notice: Notice) -> None:
-        """Within a bounded time; raises NoticeFailed, NoticeDeferred or NoticeRefused."""
+        """Send within a bounded time; raises NoticeFailed, NoticeDeferred or NoticeRefused."""
         ...
 
 
@@ -44,7 +44,7 @@ class Inbox(Protocol):
     def once(
         self, organization_id: OrganizationId, receipt: Receipt, effect: Callable[[], None]
     ) -> bool:
-        """Runs the effect in the transaction that keeps the receipt; says whether it did. A message
-        that was taken in before is left alone; one that fails leaves no receipt. May raise
-        StoreError, and whatever the effect raises."""
+        """Run the effect in the transaction that stores the receipt; False if the message was
+        processed before. A failed effect leaves no receipt. May raise StoreError and whatever the
+        effect raises."""
         ...

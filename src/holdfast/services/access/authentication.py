@@ -1,4 +1,4 @@
-"""Who is calling: secret keys, known by their hash."""
+"""Authentication by secret key, stored as a hash."""
 
 import re
 import secrets
@@ -15,11 +15,11 @@ from holdfast.ports.catalog import NewKey
 Mode = Literal["test", "live"]
 T = TypeVar("T")
 
-# A key that is revoked works at most this much longer.
+# A revoked key works at most this much longer.
 REMEMBERED_SECONDS = 10.0
 REMEMBERED_MAX = 4096
-# A key that is tried before it exists works at most this much later. Whoever repeats a wrong key
-# costs the database one look-up in this time.
+# Repeating a wrong key costs one look-up in this time; a new key that was tried too early works at
+# most this much later.
 UNKNOWN_SECONDS = 2.0
 UNKNOWN_MAX = 1024
 _PREFIX_LENGTH = 12
@@ -28,8 +28,8 @@ _SECRET = re.compile(rb"hk_(?:test|live)_[A-Za-z0-9_-]{16,128}", re.ASCII)
 
 
 def new_secret_key(mode: Mode, name: str, scopes: Sequence[str] = ALL_SCOPES) -> tuple[str, NewKey]:
-    """The secret, to be shown once, and what is stored of it. 256 random bits need no salt and no
-    slow hash: there is nothing to guess."""
+    """The secret, to be shown once, and the key to store. 256 random bits cannot be guessed, so
+    they need neither salt nor a slow hash."""
     secret = f"hk_{mode}_{secrets.token_urlsafe(32)}"
     return secret, stored_key(secret, name, scopes)
 
@@ -41,13 +41,13 @@ def stored_key(secret: str, name: str, scopes: Sequence[str] = ALL_SCOPES) -> Ne
 
 
 def secret_hash(secret: bytes) -> bytes | None:
-    """None when this cannot be one of our keys: nobody has to look for it then."""
+    """None when this cannot be one of our keys, which saves the look-up."""
     return sha256(secret).digest() if _SECRET.fullmatch(secret) else None
 
 
 class Authenticator:
-    """Remembers valid keys for a short while, and unknown ones for a shorter one. The two memories
-    are apart, so that unknown keys never push out valid ones. Both are bounded."""
+    """Caches valid keys for a short time and unknown ones for a shorter time. Both caches are
+    bounded, and separate: unknown keys never evict valid ones."""
 
     def __init__(self, keys: KeyDirectory, clock: Callable[[], float] = time.monotonic) -> None:
         self._keys = keys
@@ -67,18 +67,18 @@ class Authenticator:
             return principal if self._clock() < forget_at else None
 
     def was_known(self, hashed: bytes) -> bool:
-        """Whether this key was valid when it was last looked up, however long ago that was."""
+        """Whether this key was valid at its last look-up, however long ago."""
         with self._lock:
             return hashed in self._remembered
 
     def is_unknown(self, hashed: bytes) -> bool:
-        """Whether nobody had this key a moment ago. Never blocks."""
+        """Whether this key did not exist a moment ago. Never blocks."""
         with self._lock:
             return self._clock() < self._unknown.get(hashed, 0.0)
 
     def find(self, hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
-        """Asks the directory: blocks, and may raise a StoreError."""
-        # The time counts from before the look, for a revocation may follow right after it.
+        """Look the keys up in the directory. Blocks, and may raise a StoreError."""
+        # The time counts from before the look-up: a key may be revoked right after it.
         asked_at = self._clock()
         found = self._keys.find(hashes)
         with self._lock:
@@ -94,7 +94,7 @@ class Authenticator:
 
 
 def _keep(memory: OrderedDict[bytes, T], hashed: bytes, entry: T, size_max: int) -> None:
-    """What was used longest ago makes room."""
+    """Add an entry, and evict the least recently used one if the cache is full."""
     memory[hashed] = entry
     memory.move_to_end(hashed)
     if len(memory) > size_max:

@@ -1,4 +1,4 @@
-"""The audit of the books: proves from the rows that nothing was lost and nothing counted twice."""
+"""The integrity check: proves from the rows that nothing was lost or counted twice."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +16,11 @@ class BookAudit:
     grace_seconds: int
 
     def checked(self) -> Iterator[Checked]:
-        """Each check as it is done. May raise StoreError."""
+        """The result of each check as it finishes. May raise StoreError."""
         return self.books.checked(self.grace_seconds)
 
     def run_once(self) -> bool:
-        """Whether the books are sound; the log says so, or else what was found. May raise
-        StoreError."""
+        """Run and log all checks; returns whether they all passed. May raise StoreError."""
         checks = tuple(self.checked())
         unsound = [check for check in checks if check.found]
         for check in unsound:

@@ -1,6 +1,5 @@
-"""The journal: one log line per hold that came, went or ran out of time and per batch of seats that
-an operator blocked or unblocked, and the audit of attempts that failed. The engine tells it of
-every group that it has committed."""
+"""The journal: a log entry for each change of a hold and for each batch of seats that was blocked
+or unblocked, and the audit of failed attempts. The engine calls it for every committed group."""
 
 import threading
 from collections import Counter, deque
@@ -20,15 +19,14 @@ from holdfast.ports.store import Rejected, StoreError
 ATTEMPTS_KEPT_MAX = 10_000
 BATCH_SIZE = 500
 
-# Our own trouble is in the log; it is no attempt that somebody made and failed. An empty cart is
-# about no hold at all, and the audit is about holds and seats.
+# Our own failures go to the log. An empty cart has no hold, and the audit is about holds and seats.
 _NOT_AN_ATTEMPT = {
     RefusalCode.SERVICE_UNAVAILABLE,
     RefusalCode.INTERNAL_ERROR,
     RefusalCode.EMPTY_CART,
 }
 
-# Not about the time of a hold: what was named is nobody's, or not for sale any more.
+# Refusals for other reasons than the hold's time, e.g. the hold does not exist.
 _NOT_AN_EXTENSION = {
     RefusalCode.EMPTY_CART,
     RefusalCode.HOLD_NOT_FOUND,
@@ -38,7 +36,7 @@ _NOT_AN_EXTENSION = {
     RefusalCode.IDEMPOTENCY_KEY_REUSED,
 }
 
-# Somebody may have paid for nothing, or tries to get something for it twice.
+# A buyer may have paid for nothing, or may be trying to use a payment twice.
 _OF_PAYMENTS = {
     RefusalCode.PAYMENT_REFUSED.value,
     RefusalCode.PAYMENT_ALREADY_USED.value,
@@ -49,9 +47,9 @@ _log = structlog.get_logger("holdfast.holds")
 
 
 class Journal:
-    """Implements Observer and AttemptJournal. Writing the attempts down is a duty of its own: when
-    the database is slow or away they wait here, and when there are too many the oldest are dropped
-    and counted. In `log_together` the lines of a group are logged."""
+    """Implements Observer and AttemptJournal. A duty of its own writes the attempts: while the
+    database is slow or down they are kept here, and beyond a limit the oldest are dropped and
+    counted. `log_together` wraps the logging of a group."""
 
     def __init__(
         self,
@@ -71,11 +69,12 @@ class Journal:
         with self._log_together():
             for transition in transitions:
                 _log_transition(transition)
-            _log_blocked(seat_transitions)
+            if seat_transitions:
+                _log_blocked(seat_transitions)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
         if command.gives_time:
-            self._tell_not_extended(command, refusal)
+            self._log_not_extended(command, refusal)
         failed = None if refusal.code in _NOT_AN_ATTEMPT else command.failed_action(refusal)
         if failed is None:
             return
@@ -107,8 +106,8 @@ class Journal:
                 self._waiting.popleft()
                 self._dropped += 1
 
-    def _tell_not_extended(self, command: Command, refusal: Refusal) -> None:
-        """Who goes to pay and is not given the time for it has to be noticed."""
+    def _log_not_extended(self, command: Command, refusal: Refusal) -> None:
+        """Operators have to notice buyers who start to pay and do not get the time for it."""
         if refusal.code in _NOT_AN_EXTENSION:
             return
         is_late = refusal.code is RefusalCode.EXPIRED_BEFORE_CHECKOUT
@@ -125,7 +124,7 @@ class Journal:
         )
 
     def run_once(self) -> bool:
-        """Write one batch down; says whether more is waiting."""
+        """Write one batch to the store; returns whether there are more."""
         with self._lock:
             batch = [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
             dropped, self._dropped = self._dropped, 0
@@ -153,8 +152,8 @@ class Journal:
 
 
 def _halves(batch: list[FailedAttempt]) -> list[list[FailedAttempt]]:
-    """A batch carries many tenants: the row that the database rejects is found by halves, and given
-    up alone. The first half comes last, to be taken first."""
+    """A batch holds rows of many tenants: bisect it, to drop only the row that the database
+    rejects. The first half comes last and is popped first."""
     if len(batch) == 1:
         _log.error("attempts.rejected", action=batch[0].action, code=batch[0].code)
         return []
@@ -178,7 +177,7 @@ def _log_transition(transition: Transition) -> None:
 
 
 def _log_blocked(seat_transitions: Sequence[SeatTransition]) -> None:
-    """One line per call, however many seats it named: each seat has its row in the audit."""
+    """One log entry per call, for any number of seats: the audit has a row for each."""
     calls: dict[tuple[Origin, FactType], list[SeatTransition]] = {}
     for each in seat_transitions:
         calls.setdefault((each.origin, each.fact_type), []).append(each)

@@ -1,4 +1,4 @@
-"""Reading who did what."""
+"""Reading the audit log."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ def entries(
     limit: int,
     before: int | None,
 ) -> AuditPage | Refusal:
-    """Newest first. One more than is shown tells whether there is more."""
+    """Newest first. One extra entry is read, to see whether there are more."""
     found = reads.read(lambda: reader.entries(organization_id, only, limit + 1, before))
     if isinstance(found, Refusal):
         return found

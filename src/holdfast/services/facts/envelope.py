@@ -1,4 +1,4 @@
-"""How a fact is told to the world: an envelope, and the attributes of CloudEvents 1.0 beside it."""
+"""The published form of a fact: an envelope, and CloudEvents 1.0 attributes as headers."""
 
 import hmac
 from hashlib import sha256
@@ -11,7 +11,7 @@ from holdfast.domain.group.transitions import FactType
 from holdfast.domain.values import JsonValue
 from holdfast.ports.facts.log import Message, StoredFact
 
-# As the binding of CloudEvents to AMQP names them.
+# As in the AMQP binding of CloudEvents.
 ATTRIBUTE = "cloudEvents:"
 SPEC_VERSION = "1.0"
 CONTENT_TYPE = "application/json"
@@ -21,8 +21,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 def message_of(fact: StoredFact, secret: str | None) -> Message:
-    """The same message however often it is told. With a secret it says whose hold it is about, to
-    those only who know that already."""
+    """The message of a fact, the same at every attempt. With a secret, a hash identifies the holder
+    to consumers who already know them."""
     envelope = envelope_of(fact)
     attributes = {
         "specversion": SPEC_VERSION,
@@ -31,7 +31,7 @@ def message_of(fact: StoredFact, secret: str | None) -> Message:
         "source": f"/organizations/{fact.organization_id}",
         "time": str(envelope["occurred_at"]),
         "subject": str(envelope["aggregate_id"]),
-        # An extension: of two facts of a hold, the one with the higher version is the later one.
+        # An extension: of two facts of a hold, the later one has the higher version.
         "version": str(fact.version),
         "datacontenttype": CONTENT_TYPE,
         "dataschema": SCHEMA.format(type=fact.type),
@@ -52,7 +52,7 @@ def envelope_of(fact: StoredFact) -> dict[str, JsonValue]:
         "idempotency_key": event_id,
         "payload": dict(fact.payload),
     }
-    # Its readers know it without.
+    # Its consumers expect none.
     if fact.type == FactType.HOLD_EXPIRED:
         del envelope["idempotency_key"]
     return envelope

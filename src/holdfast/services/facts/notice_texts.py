@@ -1,4 +1,4 @@
-"""What buyers are told, in plain words."""
+"""The texts of the buyers' e-mails."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from holdfast.domain.values import Money
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What the tickets are for, as it is advertised."""
+    """The event and session that the tickets are for, as advertised."""
 
     event_name: str
     session_name: str
@@ -26,7 +26,7 @@ class Occasion:
 
 @dataclass(frozen=True, slots=True)
 class Admissions:
-    """The tickets of an order that are for one session."""
+    """The tickets of an order for one session."""
 
     occasion: Occasion
     tickets: Sequence[Ticket]
@@ -53,22 +53,24 @@ def confirmation(
     for part in admissions:
         lines += ["", str(part.occasion), ""]
         lines += (_ticket(ticket, order.total.currency, type_names) for ticket in part.tickets)
-    lines += ["", f"Total: {written(order.total)}", "", "Keep the codes: each lets one person in."]
+    lines += ["", f"Total: {written(order.total)}", "", "Keep these codes. Each admits one person."]
     return Text(f"Your tickets for {_event_names(admissions)}", _joined(lines))
 
 
 def warning(hold: Hold, occasion: Occasion, now: datetime) -> Text:
     left = _duration(hold.remaining_seconds(now))
+    them = "it" if hold.quantity == 1 else "them"
     lines = [
-        f"We keep your {_tickets(hold.quantity)} for {occasion},",
-        f"for {left} more, until {_moment(hold.expires_at)}.",
-        "After that others can have what you have not paid for.",
+        f"We are holding your {_tickets(hold.quantity)} for {occasion}.",
+        f"Please pay within {left}, by {_moment(hold.expires_at)}.",
+        f"After that other buyers can have {them}.",
         "",
         f"Booking reference: {hold.reference}",
         *(f"Seat: {_place(seat)}" for seat in hold.seats),
         f"Total: {written(hold.total)}",
     ]
-    return Text(f"{left} left to pay for your tickets for {occasion.event_name}", _joined(lines))
+    noun = "ticket" if hold.quantity == 1 else "tickets"
+    return Text(f"{left} left to pay for your {noun} for {occasion.event_name}", _joined(lines))
 
 
 def promotion(hold: Hold, occasion: Occasion, now: datetime) -> Text:
@@ -122,7 +124,7 @@ def _duration(seconds: int) -> str:
 
 
 def _rounded_up(seconds: int) -> str:
-    """`2 minutes` also for 1:59; the exact end is told beside it."""
+    """`2 minutes` for 1:59 too; the text gives the exact deadline as well."""
     return _counted(-(-seconds // 60), "minute") if seconds >= 60 else _duration(seconds)
 
 

@@ -1,9 +1,7 @@
-"""Telling buyers that their order is confirmed, that their hold is about to end, and that the
-places which they waited for are there.
+"""E-mails to buyers: order confirmed, hold about to expire, and promoted from the waitlist.
 
-The facts carry neither an address nor the code of a ticket. Both are looked up when the notice is
-written, so that they never travel through the broker, and so that nobody is told what is no longer
-so: of an end that has been put off, or of places that are gone again.
+Facts carry neither addresses nor ticket codes, which therefore never pass through the broker. Both
+are looked up when the notice is written, and a notice that is out of date is not sent.
 """
 
 from dataclasses import dataclass
@@ -36,10 +34,10 @@ from holdfast.services.facts.notice_texts import (
 
 CONSUMER = "notifications"
 
-# The attribute that says whose fact it is.
+# The attribute that names the organization.
 SOURCE_HEADER = ATTRIBUTE + "source"
 SOURCE_PREFIX = "/organizations/"
-# Of what is left of a hold. With less, a mail that arrives at all only annoys.
+# With less time left, a warning would arrive too late.
 WARNED_SECONDS_MIN = 10
 
 _log = structlog.get_logger("holdfast.notices")
@@ -79,8 +77,8 @@ _decoder: msgspec.json.Decoder[_Fact] = msgspec.json.Decoder(_Fact)
 
 @dataclass(frozen=True, slots=True)
 class NoticeSender:
-    """Handles our own facts. A mail server has no part in our transaction: one that has taken a
-    mail just before we die gets it again, under the same id."""
+    """Sends the notices that belong to our own facts. The mail server is outside the transaction:
+    after a crash it may get a mail again, with the same id."""
 
     inbox: Inbox
     notifier: Notifier
@@ -89,25 +87,25 @@ class NoticeSender:
     catalogue: CatalogueStore
 
     def handle(self, message: Message) -> Handled | Dead:
-        """Raises NoticeDeferred where the trouble is with this very notice."""
+        """Raises NoticeDeferred when only this notice is affected."""
         try:
             organization_id = _organization(message)
             fact = _decoder.decode(message.body)
-        except ValueError as error:  # msgspec's errors are such too
+        except ValueError as error:  # includes msgspec's errors
             _log.warning("notice.malformed", message_id=str(message.id))
             return Dead(f"malformed message: {error}")
         try:
-            self._tell(organization_id, fact)
+            self._notify(organization_id, fact)
         except NoticeRefused as error:
             _log.warning("notice.refused", event_id=str(fact.event_id), problem=str(error))
-            return Dead(f"the notice was refused: {error}")
+            return Dead(f"notice refused: {error}")
         except (NoticeFailed, StoreUnavailable, Contended) as error:
             problem = f"{type(error).__name__} {error}"
             _log.warning("notice.failed", event_id=str(fact.event_id), problem=problem)
             return Handled.AGAIN
         return Handled.DONE
 
-    def _tell(self, organization_id: OrganizationId, fact: _Fact) -> None:
+    def _notify(self, organization_id: OrganizationId, fact: _Fact) -> None:
         match fact:
             case _ExpiringFact():
                 notice = self._warning(organization_id, fact)
@@ -127,8 +125,7 @@ class NoticeSender:
             )
 
     def _warning(self, organization_id: OrganizationId, fact: _ExpiringFact) -> Notice | None:
-        """None when there is nobody to tell, or nothing: the hold has ended, or nearly, or lasts
-        longer."""
+        """None without an address, or when the hold has ended, is about to, or was extended."""
         seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
         if seen is None or not _is_in_time(seen.hold, fact.payload.expires_at, seen.at):
             return None
@@ -136,7 +133,7 @@ class NoticeSender:
         return _notice(fact.event_id, seen.hold.holder, warning(seen.hold, occasion, seen.at))
 
     def _promotion(self, organization_id: OrganizationId, fact: _PromotedFact) -> Notice | None:
-        """None when there is nobody to tell, or the places are paid for or gone already."""
+        """None without an address, or when the hold is already paid for or has ended."""
         seen = self.holds.hold(organization_id, HoldId(fact.payload.hold_id))
         if seen is None or not seen.hold.is_active(seen.at):
             return None
@@ -166,7 +163,7 @@ class NoticeSender:
 
     def _occasion(self, organization_id: OrganizationId, session_id: SessionId) -> Occasion:
         session = self.catalogue.session(organization_id, session_id)
-        # Nothing that was ever sold is deleted.
+        # Sessions and events with sales are never deleted.
         assert session is not None
         event = self.catalogue.event(organization_id, session.event_id)
         assert event is not None
@@ -183,7 +180,7 @@ def _is_in_time(hold: Hold, at: datetime, now: datetime) -> bool:
 
 
 def _notice(event_id: UUID, holder: Holder, text: Text) -> Notice | None:
-    """None for those of whom only the platform knows who they are."""
+    """None for a holder without an e-mail address."""
     if holder.email is None:
         return None
     return Notice(event_id, holder.email, text.subject, text.body)

@@ -1,9 +1,9 @@
-"""The relay: takes facts from the outbox to the broker. It moves its cursor only when the broker
-has answered for what it was given, so a relay that is killed loses nothing; the next one may tell
-the last facts once more, under the same ids.
+"""The relay: publishes facts from the outbox to the broker. It advances its cursor only after the
+broker's confirmation, so a relay that is killed loses nothing; the next one may publish the last
+facts again, with the same ids.
 
-The facts of one hold are all in one partition, and one relay at a time has a partition: so their
-order is kept, whatever number of relays share the work.
+All facts of a hold are in one partition, and one relay at a time claims a partition: their order is
+kept, however many relays share the work.
 """
 
 import random
@@ -28,12 +28,12 @@ from holdfast.services.facts.envelope import message_of
 
 BATCH = 500
 IDLE_SECONDS = 0.2
-# Where there were some just now.
+# The pause after a run that published something.
 SOON_SECONDS = 0.02
 AFTER_STORE_ERROR_SECONDS = 1.0
-LAG_WORTH_TELLING_SECONDS = 30.0
-TELL_EVERY_SECONDS = 60.0
-# One may be about the facts of its partition. Two in a row are about the database.
+LAG_LOGGED_SECONDS = 30.0
+LOG_EVERY_SECONDS = 60.0
+# The facts of one partition may cause one error; two in a row point to the database.
 STORE_ERRORS_MAX = 2
 
 _log = structlog.get_logger("holdfast.relay")
@@ -41,7 +41,7 @@ _log = structlog.get_logger("holdfast.relay")
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """What one run found and did. `may_be_more`: some partition was not emptied by it."""
+    """The result of one run. `may_be_more` means that facts are left."""
 
     lag: RelayLag
     published: int = 0
@@ -49,7 +49,7 @@ class Relayed:
 
 
 class _Backoff:
-    """Longer and longer after each failure in a row, never quite as long as somebody else."""
+    """Exponential back-off with jitter."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -70,9 +70,9 @@ class _Backoff:
 
 
 class _Turn:
-    """When a partition is next, and with how many facts. Where one of them has nobody who listens,
-    the others of its batch are told again at each attempt: so the batches become smaller until that
-    one is alone. What was too much at once goes in smaller batches, too."""
+    """The back-off and batch size of a partition. One unroutable fact makes its whole batch be
+    published again at each attempt, so batches shrink until that fact is alone. They also shrink
+    when a batch is too much for the broker."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.backoff = _Backoff(clock)
@@ -91,7 +91,7 @@ class _Turn:
 
 
 class Relay:
-    """For one thread. With a secret, facts say whose they are to those who know that already."""
+    """For one thread. With a secret, messages carry a hash of the holder."""
 
     def __init__(
         self,
@@ -105,20 +105,20 @@ class Relay:
         self._secret = secret
         self._clock = clock
         self._broker = _Backoff(clock)
-        # What one partition has to wait for (somebody who listens) is no reason for others to wait.
+        # A partition with an unroutable fact does not delay the others.
         self._turns = [_Turn(clock) for _ in range(PARTITIONS)]
         self._first = 0
-        self._told_at = -TELL_EVERY_SECONDS
-        self._has_told_lag = False
+        self._logged_at = -LOG_EVERY_SECONDS
+        self._has_logged_lag = False
 
     def tend(self) -> float:
-        """One run, and how long to wait for the next."""
+        """Run once; returns the seconds to wait for the next run."""
         if self._broker.seconds:
             return self._broker.seconds
         try:
             relayed = self.run_once()
         except LogAhead:
-            self._tell_ahead()
+            self._log_ahead()
             return AFTER_STORE_ERROR_SECONDS
         except StoreError as error:
             _log.warning("relay.failed", problem=type(error).__name__)
@@ -130,10 +130,10 @@ class Relay:
         return SOON_SECONDS if relayed.published else IDLE_SECONDS
 
     def run_once(self) -> Relayed:
-        """One batch of each partition. May raise StoreError: what was published until then may be
-        published once more."""
+        """Publish one batch of each partition. May raise StoreError; facts published before that
+        may be published again."""
         lag = self._outbox.lag()
-        self._tell_lag(lag)
+        self._log_lag(lag)
         if not lag.waiting:
             return Relayed(lag)
         published, store_errors = 0, 0
@@ -148,7 +148,7 @@ class Relay:
             except PublishFailed as error:
                 turn.take_less()
                 self._broker.failed()
-                # Should it be about these very facts: the others come first next time.
+                # These facts may be the cause, so start with the others next time.
                 self._first = (partition + 1) % PARTITIONS
                 _log.warning("relay.failed", partition=partition, problem=str(error))
                 break
@@ -175,25 +175,25 @@ class Relay:
             claimed.published(facts[-1].position)
         return len(facts)
 
-    def _tell_lag(self, lag: RelayLag) -> None:
-        if lag.oldest_seconds < LAG_WORTH_TELLING_SECONDS:
-            if self._has_told_lag:
+    def _log_lag(self, lag: RelayLag) -> None:
+        if lag.oldest_seconds < LAG_LOGGED_SECONDS:
+            if self._has_logged_lag:
                 _log.info("relay.caught_up", waiting=lag.waiting)
-            self._has_told_lag = False
-        elif self._may_tell():
+            self._has_logged_lag = False
+        elif self._may_log():
             seconds = round(lag.oldest_seconds, 1)
             _log.warning("relay.lags", waiting=lag.waiting, oldest_seconds=seconds)
-            self._has_told_lag = True
+            self._has_logged_lag = True
 
-    def _tell_ahead(self) -> None:
-        if self._may_tell():
+    def _log_ahead(self) -> None:
+        if self._may_log():
             problem = "this database was restored from another PostgreSQL: run holdfast migrate"
             _log.error("relay.stands_still", problem=problem)
 
-    def _may_tell(self) -> bool:
-        """Now and then, not at every run."""
+    def _may_log(self) -> bool:
+        """Limits the rate of log entries."""
         now = self._clock()
-        is_due = now - self._told_at >= TELL_EVERY_SECONDS
+        is_due = now - self._logged_at >= LOG_EVERY_SECONDS
         if is_due:
-            self._told_at = now
+            self._logged_at = now
         return is_due

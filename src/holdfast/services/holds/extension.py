@@ -1,4 +1,4 @@
-"""Making a hold last longer."""
+"""Extending a hold."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from holdfast.ports.access import Principal
 
 @dataclass(frozen=True, slots=True)
 class ExtensionRequest:
-    """`holder`, where it is given, is whose hold it has to be."""
+    """With `holder`, only if the hold is theirs."""
 
     hold_id: HoldId
     seconds: int

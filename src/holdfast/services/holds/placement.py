@@ -16,7 +16,7 @@ from holdfast.ports.access import Principal
 
 @dataclass(frozen=True, slots=True)
 class HoldRequest:
-    """What the caller asks for. `hold_id` is set when the caller chose it."""
+    """`hold_id` is set when the caller chose it."""
 
     session_id: SessionId
     holder: Holder
@@ -27,8 +27,8 @@ class HoldRequest:
 
 
 def repeat_key_text(sent: str | None, hold_id: UUID | None) -> str | None:
-    """The key as sent, or else the hold id that the client chose. The space keeps the second kind
-    apart: a key as sent has none."""
+    """The key as sent, or else the hold id that the client chose. Keys as sent contain no spaces,
+    so the two kinds never clash."""
     if sent is not None or hold_id is None:
         return sent
     return f"hold {hold_id}"

@@ -1,9 +1,9 @@
-"""The reaper: writes down that holds have lapsed, and warns their holders before, so that the facts
-are timely. It is never safety: a lapsed hold blocks nobody, whether the reaper came by or not.
+"""The reaper: marks lapsed holds as expired, and warns their holders beforehand. Only the
+timeliness of facts depends on it: a lapsed hold blocks nobody, even before the reaper finds it.
 
-It looks without locks and submits commands like everybody else, so several of them do no harm, and
-one that is killed leaves nothing half done. Holds whose rows somebody else has locked are left out
-of the next looks: however many they are, they delay nobody else.
+It reads without locks and submits ordinary commands, so several reapers do no harm, and one that is
+killed leaves nothing half done. It skips sessions with locked holds for a while: they delay no
+others.
 """
 
 import time
@@ -29,13 +29,13 @@ from holdfast.ports.store import StoreError
 
 HOLDS_PER_RUN = 32 * DUE_BATCH_MAX
 WAIT_SECONDS = 30.0
-# In a turn among others, what somebody else has locked is waited for only so long.
+# The background worker waits only this long for commands behind others' locks.
 TURN_SECONDS = 1.0
-# A session whose holds were refused is left alone for so long.
+# How long a session is skipped after a refusal.
 REST_SECONDS = 5.0
-# With more sessions than this blocked, it is not their fault: then everything pauses.
+# With more sessions blocked, the sessions are not the cause, and everything pauses.
 SKIPPED_MAX = 1_000
-# Holds end at whole seconds: being there a moment later finds all that end together.
+# Holds expire at whole seconds: a run just after one finds all that expire together.
 AFTER_DUE_SECONDS = 0.01
 
 _log = structlog.get_logger("holdfast.reaper")
@@ -43,11 +43,10 @@ _log = structlog.get_logger("holdfast.reaper")
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What one run found and did. Parties on the waitlist that ran out of time are not among the
-    `expired_holds`; `processed_successfully` are of both, `waiting_processed` of the parties.
-    Failed are those that were found lapsed and not expired by it: refused, unanswered, or ended by
-    somebody else meanwhile. `blocked` are the sessions where a command was refused or unanswered:
-    the next run should skip them for a while."""
+    """The result of one run. `expired_holds` excludes expired waitlist entries (`expired_waiting`);
+    `processed_successfully` counts both kinds, `waiting_processed` only the latter. A hold fails if
+    its command was refused or unanswered, or if it was ended by others in the meantime. `blocked`
+    are the sessions of refused and unanswered commands, which the next run should skip."""
 
     expired_holds: int = 0
     expired_waiting: int = 0
@@ -65,7 +64,8 @@ class Reaped:
 
     @property
     def may_be_more(self) -> bool:
-        """The run was full and moved on, or found out what to skip: another one is due at once."""
+        """Whether to run again at once: the run was full, and made progress or found sessions to
+        skip."""
         has_moved = self.processed_successfully + self.warned > 0
         return self.found >= HOLDS_PER_RUN and (has_moved or bool(self.blocked))
 
@@ -78,17 +78,17 @@ class Reaper:
     # Sessions to skip: while their commands are unanswered, and for a while after a refusal.
     _unanswered: dict[Future[Answer], frozenset[SessionId]] = field(default_factory=dict)
     _resting: dict[SessionId, float] = field(default_factory=dict)
-    # Sessions that were blocked lately share no batch with others of their organization.
+    # Sessions blocked recently, which share no batch with others of their organization.
     _suspects: set[SessionId] = field(default_factory=set)
 
     def due(self, skipped: Collection[SessionId] = ()) -> tuple[DueHold, ...]:
-        """What the next run would find."""
+        """The holds that the next run would find."""
         return self.housekeeping.due_holds(HOLDS_PER_RUN, skipped)
 
     def run_once(
         self, skipped: Collection[SessionId] = (), wait_seconds: float | None = None
     ) -> Reaped:
-        """May raise StoreError: then nothing was done."""
+        """May raise StoreError, before anything was done."""
         started = time.monotonic()
         due = self.due(skipped)
         if not due:
@@ -120,8 +120,8 @@ class Reaper:
         return reaped
 
     def tend(self, interval_seconds: float) -> float:
-        """One run, and how long to wait for the next: until something is due, and never longer than
-        the interval, for a hold that is placed meanwhile may end before all others."""
+        """Run once; returns the seconds until something is due, at most the interval: a hold placed
+        in the meantime may be due before all others."""
         try:
             with self.housekeeping.reaping() as is_ours:
                 if is_ours and self._take_turn():
@@ -132,11 +132,11 @@ class Reaper:
             return interval_seconds
         if until_due is None:
             return interval_seconds
-        # What is overdue was tried just now and not done: not again at once.
+        # Overdue holds were just tried in vain: wait before the next try.
         return min(interval_seconds, until_due + AFTER_DUE_SECONDS if until_due > 0 else 1.0)
 
     def _take_turn(self) -> bool:
-        """A run that waits for nobody's lock; says whether the next is due at once."""
+        """A run that skips blocked sessions; returns whether the next is due at once."""
         now = time.monotonic()
         self._resting = {id_: until for id_, until in self._resting.items() if until > now}
         self._unanswered = {
@@ -148,8 +148,7 @@ class Reaper:
         return self.run_once(skipped, TURN_SECONDS).may_be_more
 
     def _blocked(self, batches: Mapping[Future[Answer], "_Batch"]) -> frozenset[SessionId]:
-        """The sessions of batches that were refused or not answered, remembered until they may be
-        tried again."""
+        """The sessions of refused and unanswered batches, remembered until the next try."""
         blocked: set[SessionId] = set()
         for future, batch in batches.items():
             if not future.done():
@@ -169,7 +168,7 @@ class Reaper:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What goes into one command: holds of one organization, all lapsed or all to be warned."""
+    """The holds for one command: of one organization, all lapsed or all to be warned."""
 
     organization_id: OrganizationId
     is_lapsed: bool
@@ -195,8 +194,8 @@ def _log_run(reaped: Reaped) -> None:
 
 
 def _batches(due: Iterable[DueHold], suspects: Set[SessionId]) -> Iterator[_Batch]:
-    """One organization at a time, and its sessions one after the other. A session that was blocked
-    lately is kept apart from the others: it would block them as well."""
+    """Batches by organization, sorted by session. A recently blocked session gets batches of its
+    own, because it would block the others too."""
     grouped: defaultdict[tuple[OrganizationId, bool, SessionId | None], list[DueHold]]
     grouped = defaultdict(list)
     for hold in due:

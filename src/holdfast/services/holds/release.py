@@ -1,4 +1,4 @@
-"""Letting a hold go."""
+"""Releasing a hold."""
 
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.release_hold import ReleaseHold

@@ -1,4 +1,4 @@
-"""How much is held, and how full an event is. Every call blocks."""
+"""Statistics of holds and the occupancy of events. Every call blocks."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from holdfast.services.reads import found, read
 EXPIRING_SOON = timedelta(minutes=5)
 DAY_HOURS = 24
 HOURS_MAX = 7 * DAY_HOURS
-# A count of fewer than 10,000 holds is quick, and always fresh.
+# Counting fewer than 10,000 holds is quick, so their count is not cached.
 KEPT_SECONDS_PER_10_000 = 0.5
 KEPT_SECONDS_MAX = 30.0
 COUNTS_KEPT_MAX = 1_000
@@ -28,7 +28,7 @@ COUNTS_KEPT_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Holds at this moment, and what became of those of the last hours."""
+    """The current holds, and the outcomes of the last hours."""
 
     now: HoldStatistics
     sale: SaleStatistics
@@ -36,7 +36,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class CountedSale:
-    """Counted once, and right for any number of hours up to the most that its key allows."""
+    """One count, which serves any number of hours up to its key's `hours_max`."""
 
     now: HoldStatistics
     history: SaleHistory
@@ -46,8 +46,8 @@ class CountedSale:
 
     @property
     def kept_seconds(self) -> float:
-        """Counting takes as long as there are holds, so the more there are the longer it serves:
-        nobody keeps the database busy with nothing but counting."""
+        """Grows with the number of holds, as counting does, to keep polling from loading the
+        database."""
         now = self.now
         open_now = now.active + now.lapsed + now.waiting + now.lapsed_waiting
         thousands = (open_now + self.history.holds) // 1_000
@@ -55,7 +55,7 @@ class CountedSale:
 
 
 class StatisticsKey(NamedTuple):
-    """Of all sessions, or of one; over a day, or as long as one may ask for."""
+    """All sessions or one; the last day or the longest period allowed."""
 
     organization_id: OrganizationId
     session_id: SessionId | None
@@ -65,13 +65,13 @@ class StatisticsKey(NamedTuple):
 def statistics_key(
     organization_id: OrganizationId, session_id: SessionId | None, hours: int
 ) -> StatisticsKey:
-    """Whoever asks for another number of hours gets another part of the same count."""
+    """Different numbers of hours share one count."""
     hours_max = DAY_HOURS if hours <= DAY_HOURS else HOURS_MAX
     return StatisticsKey(organization_id, session_id, hours_max)
 
 
 class SaleCounter:
-    """Counts, unless it has just counted. May be called from several threads."""
+    """Counts holds and caches large counts. Thread-safe."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Release everything that has lapsed: as many runs of the reaper as it takes."""
+"""Release all lapsed holds, in as many runs of the reaper as it takes."""
 
 import time
 from collections.abc import Callable
@@ -13,9 +13,8 @@ PAUSE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """`expired` are holds, `waiting` parties on the waitlist. `failed` are those that were tried in
-    the last pass and are lapsed still; where their rows are locked, there may be more behind
-    them."""
+    """`expired` counts holds, `waiting` waitlist entries. `failed` counts those that the last pass
+    could not end; if their rows are locked, there may be more behind them."""
 
     expired: int = 0
     tickets_released: int = 0
@@ -41,8 +40,8 @@ Report = Callable[[Swept], None]
 
 
 def sweep(reaper: Reaper, report: Report | None = None) -> Swept:
-    """Until nothing lapsed is left, or a few passes in a row could not end what is. `report` is
-    told after each run that is followed by another. May raise StoreError."""
+    """Run until nothing lapsed is left, or several passes in a row end nothing. `report` is called
+    between runs. May raise StoreError."""
     swept = Swept()
     fruitless = 0
     while True:
@@ -56,14 +55,14 @@ def sweep(reaper: Reaper, report: Report | None = None) -> Swept:
             fruitless += 1
             if fruitless == FRUITLESS_MAX:
                 return swept
-            # Another reaper may be at it, or the database may be coming back.
+            # Another reaper may be working on them, or the database may be recovering.
             time.sleep(PAUSE_SECONDS)
         if report is not None:
             report(swept)
 
 
 def _pass_through(reaper: Reaper, swept: Swept, report: Report | None) -> Swept:
-    """Everything that is due, once: what is blocked is not tried again in the same pass."""
+    """Try everything that is due once; blocked sessions are not tried again in the same pass."""
     blocked: set[SessionId] = set()
     while True:
         run = reaper.run_once(blocked)

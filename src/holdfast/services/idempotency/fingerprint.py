@@ -1,4 +1,4 @@
-"""Recognizing a request that comes again."""
+"""Recognizing repeated requests."""
 
 from hashlib import sha256
 from uuid import UUID
@@ -8,12 +8,12 @@ from holdfast.ports.access import Principal
 
 
 def request_fingerprint(method: str, path: str, body: bytes) -> bytes:
-    """`body` is the canonical encoding of the parsed request, so that white space and the order
-    of fields make no difference."""
+    """`body` is the canonical encoding of the parsed request: white space and the order of fields
+    make no difference."""
     return sha256(b"\n".join((method.encode(), path.encode(), body))).digest()
 
 
 def repeat_key(principal: Principal, key: str, fingerprint: bytes) -> IdempotencyKey:
-    """Two principals that choose the same key text do not meet."""
+    """The same key text from two principals gives two different keys."""
     digest = sha256(principal.key_id.bytes + key.encode()).digest()
     return IdempotencyKey(principal.organization_id, UUID(bytes=digest[:16]), fingerprint)

@@ -1,4 +1,4 @@
-"""Going to pay for holds, and making an order of them once they are paid. What reads blocks."""
+"""Starting checkouts, and turning paid holds into orders. Calls that read block."""
 
 import secrets
 from collections.abc import Sequence
@@ -39,9 +39,8 @@ _log = structlog.get_logger("holdfast.payments")
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Holds that are to be paid, and the sum that the payment was checked against; None where an
-    order was made of them before, and so nothing was checked. `problem` is why the payment does not
-    count."""
+    """Holds to be paid for, and the total that the payment was checked against: None if they
+    already became an order, and nothing was checked. `problem` says why the payment is invalid."""
 
     hold_ids: tuple[HoldId, ...]
     total_minor: int | None = None
@@ -50,7 +49,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """Holds that are to become an order, and who comes."""
+    """Holds that are to become an order, and the attendees."""
 
     due: Due
     attendees: tuple[Attendee | None, ...] = ()
@@ -59,8 +58,7 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What somebody says was paid: in which organization, and who says so. With `amount_minor` they
-    say how much it was; without it, as much as is due."""
+    """A payment as the caller reports it. Without `amount_minor`, it is for the total due."""
 
     organization_id: OrganizationId
     reference: str | None
@@ -85,8 +83,8 @@ def held_for_event(
     event_id: EventId,
     holder: Holder,
 ) -> tuple[HoldId, ...] | Refusal:
-    """What a person holds of an event now. Where some of what they chose has lapsed, only that: so
-    they are told, and do not pay for less than they chose. It may be nothing."""
+    """The holds of a person for an event. If some of those they chose have lapsed, only these: the
+    checkout is then refused, and nobody pays for less than they chose. May be empty."""
     live = reads.read(lambda: holds.live_holds(organization_id, event_id, holder))
     if isinstance(live, Refusal):
         return live
@@ -107,8 +105,8 @@ def held_for_event(
 def held_in_cart(
     holds: HoldReader, organization_id: OrganizationId, cart: str
 ) -> tuple[HoldId, ...] | Refusal:
-    """What is held under the name of a cart now. Where that is nothing, but its hold has lapsed or
-    still waits, that one: so its holder is told why they cannot pay. Else it is nothing at all."""
+    """The active holds of a cart. Without any, its lapsed or waiting hold: the refusal then says
+    why it cannot be paid for. Otherwise empty."""
     live = reads.read(lambda: holds.live_holds_of_cart(organization_id, cart))
     if isinstance(live, Refusal):
         return live
@@ -147,9 +145,9 @@ def orders(
 
 
 class Cashier:
-    """Asks the payment provider before anything is changed, and outside of any transaction. What is
-    paid already is not asked about again, but shown. The engine hears of a payment that does not
-    count: only there is it known whether the holds could be paid for at all."""
+    """Checks payments with the provider before any change and outside any transaction. Holds that
+    are already paid for are shown without another check. An invalid payment still goes to the
+    engine: only the engine knows whether the holds could be paid for at all."""
 
     def __init__(
         self,
@@ -164,7 +162,7 @@ class Cashier:
         self._attempts = attempts
 
     def holds_to_complete(self, payment: Payment, checkout_id: CheckoutId) -> Due | Refusal:
-        """The holds of a checkout that this payment pays for."""
+        """The holds of the checkout that this payment is for."""
         seen = checkout(self._orders, payment.organization_id, checkout_id)
         if isinstance(seen, Refusal):
             return seen
@@ -173,7 +171,7 @@ class Cashier:
         return self._checked(payment, seen.checkout.hold_ids, seen.holds)
 
     def hold_to_confirm(self, payment: Payment, hold_id: HoldId) -> Due | Refusal:
-        """The one hold that this payment pays for."""
+        """The hold that this payment is for."""
         seen = reads.hold(self._holds, payment.organization_id, hold_id)
         if isinstance(seen, Refusal):
             return seen
@@ -202,8 +200,8 @@ class Cashier:
         )
 
     def paid_order(self, payment: Payment, hold_id: HoldId, order_id: OrderId) -> Order | Refusal:
-        """The order that was made before, of this hold among others. Who now names another payment
-        has paid twice, and has to know."""
+        """The order that this hold already became. A caller who names another payment has paid
+        twice, and is refused."""
         found = order(self._orders, payment.organization_id, order_id)
         if isinstance(found, Refusal) or payment.reference in {None, found.payment_reference}:
             return found
@@ -212,7 +210,7 @@ class Cashier:
     def paid_hold(
         self, payment: Payment, hold_id: HoldId, order_id: OrderId
     ) -> tuple[SeenHold, Order] | Refusal:
-        """The hold, or the one that stands for it, with the order that it became before."""
+        """The hold, or its replacement after a late payment, with its order."""
         found = self.paid_order(payment, hold_id, order_id)
         if isinstance(found, Refusal):
             return found
@@ -226,7 +224,7 @@ class Cashier:
         minor = payment.amount_minor
         if minor is None:
             minor = sum(hold.total.minor for hold in holds)
-        # Whether that much is due is decided once the holds are locked: here it may still change.
+        # The amount due may still change; the engine compares it once the holds are locked.
         total = Money(minor, holds[0].currency)
         try:
             problem = self._payments.problem(payment.reference, total)

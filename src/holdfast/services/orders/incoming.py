@@ -1,8 +1,8 @@
-"""Orders that another service has confirmed: the message `order.confirmed` does what completing a
-checkout does.
+"""Orders confirmed by another service: a message `order.confirmed` works like completing a
+checkout.
 
-The broker is the trust boundary. A message says whose holds it is about and that they were paid,
-and is believed: whoever may publish to `holdfast.inbound` may sell every organization's holds.
+The broker is the trust boundary. Messages are trusted about the organization and the payment:
+anyone who may publish to `holdfast.inbound` can sell every organization's holds.
 """
 
 import secrets
@@ -40,7 +40,7 @@ from holdfast.ports.store import Contended, StoreUnavailable
 
 CONSUMER = "orders"
 EVENT_TYPE = "order.confirmed"
-# Well beyond the engine's own deadline: it always answers.
+# Well above the engine's own deadline, within which it always answers.
 ANSWER_SECONDS_MAX = 90.0
 
 _OUR_TROUBLE = {RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.REQUEST_IN_PROGRESS}
@@ -48,7 +48,7 @@ _OUR_TROUBLE = {RefusalCode.SERVICE_UNAVAILABLE, RefusalCode.REQUEST_IN_PROGRESS
 _log = structlog.get_logger("holdfast.orders")
 
 
-# Each of them has a ticket, and an order has not too many.
+# Each hold has at least one ticket.
 _HoldIds = Annotated[tuple[UUID, ...], Meta(min_length=1, max_length=TICKETS_PER_ORDER_MAX)]
 
 
@@ -72,7 +72,7 @@ _decoder = msgspec.json.Decoder(_Envelope)
 
 @dataclass(frozen=True, slots=True)
 class PaidOrder:
-    """What a message says, once it is understood. It names a checkout, or else the holds."""
+    """A decoded message. It names a checkout or the holds."""
 
     organization_id: OrganizationId
     event_id: UUID
@@ -98,11 +98,11 @@ def paid_order_of(body: bytes) -> PaidOrder:
     if envelope.event_type != EVENT_TYPE:
         raise _malformed(f"event_type must be {EVENT_TYPE}")
     if len(set(named)) != 1:
-        raise _malformed("Name one organization_id")
+        raise _malformed("Give one organization_id")
     if (payload.checkout_id is None) == (payload.hold_ids is None):
-        raise _malformed("Name either checkout_id or hold_ids")
+        raise _malformed("Give either checkout_id or hold_ids")
     if not payload.payment_reference.isprintable():
-        raise _malformed("A payment_reference is printable")
+        raise _malformed("payment_reference must be printable")
     return PaidOrder(
         OrganizationId(named[0]),
         envelope.event_id,
@@ -120,8 +120,8 @@ def _malformed(problem: str) -> InvalidValue:
 
 @dataclass(frozen=True, slots=True)
 class OrderTaker:
-    """Handles what the service that takes the payment tells us. Told twice, it is done once: the
-    receipt of the message commits with the order."""
+    """Handles messages of the service that takes the payment. The receipt of a message commits with
+    the order, so a repeated message has no effect."""
 
     submit: Submit
     holds: HoldReader
@@ -129,7 +129,7 @@ class OrderTaker:
     attempts: AttemptLog
 
     def handle(self, message: Message) -> Handled | Dead:
-        """Raises InternalError where the engine failed over this very message."""
+        """Raises InternalError when the engine failed on this message."""
         try:
             paid = paid_order_of(message.body)
             refusal = self._take(paid)
@@ -171,16 +171,16 @@ class OrderTaker:
         return None
 
     def _outcome(self, command: ConvertHolds) -> Outcome | None:
-        """None when this very message was taken in before."""
+        """None when this message was processed before."""
         try:
             return self.submit.submit(command, _no_answer).result(ANSWER_SECONDS_MAX).outcome
         except TimeoutError:
             return refusals.service_unavailable()
 
     def _refuse_repeat(self, paid: PaidOrder, hold_ids: tuple[HoldId, ...]) -> Refusal | None:
-        """The same message, come again, names holds that were sold, and the payment that made the
-        order. Another one under its id would be lost, and money that was taken twice is for people
-        to give back."""
+        """None for a genuine repeat, which names sold holds and the payment of their order. Refuses
+        a different message with the same id, which would be lost, and a second payment, which
+        people have to refund."""
         order_ids = [self._order_id_of(paid.organization_id, each) for each in hold_ids]
         for hold_id, order_id in zip(hold_ids, order_ids, strict=True):
             if order_id is None:
@@ -192,7 +192,7 @@ class OrderTaker:
         return None
 
     def _refused(self, paid: PaidOrder, hold_id: HoldId, refusal: Refusal) -> Refusal:
-        """The engine has refused nothing here, so the audit hears of it from us."""
+        """Record the attempt: the engine refused nothing, so it recorded none."""
         attempt = FailedAttempt(
             datetime.now(UTC),
             "hold.convert_failed",
@@ -206,7 +206,7 @@ class OrderTaker:
         return refusal
 
     def _order_id_of(self, organization_id: OrganizationId, hold_id: HoldId) -> OrderId | None:
-        """What the hold, or the one that stands for it after a late payment, became."""
+        """The order of the hold, or of its replacement after a late payment."""
         for each in (hold_id, revival_id(hold_id)):
             seen = self.holds.hold(organization_id, each)
             if seen is not None and seen.hold.order_id is not None:
@@ -215,7 +215,7 @@ class OrderTaker:
 
 
 class InternalError(Exception):
-    """The engine failed over one message: a few more tries, then it is put aside."""
+    """The engine failed on one message: retried a few times, then dead-lettered."""
 
 
 def _command(paid: PaidOrder, hold_ids: tuple[HoldId, ...]) -> ConvertHolds:
@@ -240,5 +240,5 @@ def _command(paid: PaidOrder, hold_ids: tuple[HoldId, ...]) -> ConvertHolds:
 
 
 def _no_answer(_: Outcome) -> bytes:
-    """Whoever sent the message waits for none."""
+    """The sender of a message expects no answer."""
     return b""

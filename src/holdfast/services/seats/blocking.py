@@ -1,4 +1,4 @@
-"""Taking seats out of the sale, and putting them back."""
+"""Blocking and unblocking seats."""
 
 from dataclasses import dataclass
 

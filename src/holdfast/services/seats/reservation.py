@@ -1,4 +1,4 @@
-"""Reserving one very seat of an event, as people click on it."""
+"""Reserving one specific seat of an event."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ SeatPath = tuple[OrganizationId, EventId, SeatId]
 
 
 class SeatFinder:
-    """Which session a seat of an event belongs to. It never changes, so it is remembered without a
-    limit of time; that there is no such seat is not, for it may be there a moment later."""
+    """Finds and caches the session of a seat, which never changes. A missing seat is not cached,
+    because it may be created a moment later."""
 
     def __init__(self, seats: SeatReader) -> None:
         self._seats = seats
@@ -40,7 +40,7 @@ class SeatFinder:
             return session_id
 
     def find(self, path: SeatPath) -> SessionId | Refusal:
-        """Asks the reader: blocks."""
+        """Look the seat up. Blocks."""
         found = reads.seat(self._seats, *path)
         if isinstance(found, Refusal):
             return found
@@ -66,7 +66,7 @@ def reserve_command(
     origin: Origin,
     idempotency: IdempotencyKey | None,
 ) -> PlaceHold:
-    """A hold of this one seat. Whether it may be sold now, and to whom, is decided under lock."""
+    """A hold of this seat. The engine decides under lock whether this buyer may have it now."""
     return PlaceHold(
         organization_id=principal.organization_id,
         session_id=reservation.session_id,

@@ -34,14 +34,14 @@ class PostgresKeys:
 
 
 class PostgresOrganizations:
-    """Implements OrganizationStore. It connects as the owner of the tables: tenants are made by
-    operators, never through the API."""
+    """Implements OrganizationStore, as the owner of the tables: operators create organizations, the
+    API never does."""
 
     def __init__(self, owner_url: str) -> None:
         self._url = owner_url
 
     def create(self, organization_id: OrganizationId, name: str, keys: Sequence[NewKey]) -> None:
-        """Harmless when it is there already; a key that is known gets the scopes it has here."""
+        """Create what is missing; a known key gets the new scopes."""
         now = datetime.now(UTC)
         try:
             with psycopg.connect(self._url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:

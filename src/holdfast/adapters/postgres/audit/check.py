@@ -1,9 +1,9 @@
-"""One check of the books."""
+"""One check of the integrity check."""
 
 from typing import NamedTuple
 
 
 class BookCheck(NamedTuple):
     looks_for: str
-    table: str  # whose rows it looks at
+    table: str  # the table that it reads
     query: str

@@ -1,14 +1,14 @@
-"""The checks of the books: each query finds what must not exist.
+"""The queries of the integrity check: each finds rows that must not exist.
 
-They read whole tables, so each is one pass that sorts or hashes, never a look-up per row. Only the
-facts may be incomplete: the pruner deletes those that are old enough. The audit, which nobody can
-delete from, says what there must have been.
+They read whole tables, so each makes one pass that sorts or hashes, never a look-up per row. Facts
+may be incomplete, because the pruner deletes old ones; the audit, which nobody can delete from,
+shows which there must have been.
 """
 
 from holdfast.adapters.postgres.audit.check import BookCheck
 from holdfast.adapters.postgres.waitlist.checks import WAITING_CHECKS
 
-# Facts are kept for at least a day, so a younger one is never missing.
+# Facts are kept for at least a day, so younger ones are never missing.
 _MAY_BE_PRUNED = """({at} < transaction_timestamp() - interval '1 day'
             AND (SELECT xid > '0'::xid8 FROM fact_horizon))"""
 
@@ -89,7 +89,7 @@ SELECT hold_id, version, earlier FROM (
 WHERE earlier > version
 """
 
-# A seat that goes from one line of its hold to another stays held, and nothing is told of it.
+# A seat that moves between lines of its hold stays held, without a fact.
 _SEAT_FACTS = f"""
 WITH told AS (
     SELECT organization_id, hold_id, seat_id, version, type FROM outbox
@@ -186,7 +186,7 @@ WHERE s.hold_id IS NOT NULL
 GROUP BY b.organization_id, b.id, p.total HAVING count(*) > p.total
 """
 
-# A sold seat that is blocked remembers its hold, and stays sold.
+# A blocked seat that was sold keeps its hold, and stays sold.
 _SOLD_SEATS = """
 WITH sold AS (
     SELECT organization_id, id, hold_id FROM seat
@@ -250,7 +250,7 @@ WHERE h.revives IS NOT NULL AND (h.status, late.status, late.session_id, late.qu
     IS DISTINCT FROM ('converted', 'expired', h.session_id, h.quantity)
 """
 
-# A hold that stands for a lapsed one is in the checkout under that one's id.
+# A replacement hold is in the checkout under the id of the expired hold.
 _CHECKOUTS = """
 SELECT h.id AS hold_id, h.checkout_id FROM hold h
 LEFT JOIN checkout c ON c.organization_id = h.organization_id AND c.id = h.checkout_id
@@ -269,7 +269,7 @@ SELECT id AS hold_id, status, due_at FROM hold
 WHERE due_at <> coalesce(warn_at, expires_at) OR (status <> 'active' AND warn_at IS NOT NULL)
 """
 
-# After a restore into another PostgreSQL, until it is migrated.
+# Happens after a restore into another PostgreSQL, until it is migrated.
 _AHEAD = """
 SELECT newest.kept_in, newest.xid::text AS position FROM (
     SELECT 'outbox', max(xid) FROM outbox
@@ -282,38 +282,46 @@ WHERE newest.xid >= pg_snapshot_xmax(pg_current_snapshot())
 """
 
 BOOK_CHECKS = (
-    BookCheck("a live hold that is long past its end", "hold", _ORPHANS),
-    BookCheck("a pool whose held and sold units are not those of its holds", "pool", _COUNTERS),
-    BookCheck("a second of a pool whose units are not those that lapse in it", "pool", _LAPSES),
+    BookCheck("an active or waiting hold long past its expiry", "hold", _ORPHANS),
+    BookCheck("a pool whose counters differ from its holds", "pool", _COUNTERS),
+    BookCheck("a pool whose expiry counters differ from its holds", "pool", _LAPSES),
     BookCheck(
         "an oversold pool", "pool", "SELECT id AS pool_id FROM pool WHERE held + sold > total"
     ),
-    BookCheck("a hold whose quantity or total is not that of its lines", "hold", _SUMS),
+    BookCheck("a hold whose quantity or total differs from its lines", "hold", _SUMS),
     BookCheck(
-        "a hold that is due at another time than its warning or its end, or after it", "hold", _DUE
+        "a hold with a wrong due_at, or with a warning due though it is not active", "hold", _DUE
     ),
     BookCheck(
-        "a line of a seat that is not one",
+        "a line with a seat and a quantity other than 1",
         "hold_line",
         "SELECT hold_id, seat_id FROM hold_line WHERE seat_id IS NOT NULL AND quantity <> 1",
     ),
-    BookCheck("a seat of a live hold that is not held by it until its end", "seat", _HELD_SEATS),
-    BookCheck("a held seat that is no line of a live hold", "seat", _SEATS_HELD_BY_NOBODY),
-    BookCheck("a seat in two live or paid holds", "hold_line", _SEATS_TAKEN_TWICE),
-    BookCheck("a seat that is held and has a ticket", "seat", _HELD_AND_SOLD),
-    BookCheck("a sold seat without its ticket, or the other way round", "seat", _SOLD_SEATS),
-    BookCheck("more people on the seats of a block than its capacity", "seat", _FULL_BLOCKS),
-    BookCheck("a paid hold without its order, or an unpaid one with one", "hold", _PAID_HOLDS),
-    BookCheck("an order of a hold that it has not paid", "purchase_order", _ORDERED_HOLDS),
-    BookCheck("tickets that are not the units of a paid hold", "ticket", _TICKETS),
-    BookCheck("an order whose total is not that of its tickets", "purchase_order", _TOTALS),
-    BookCheck("a revived hold without its expired one", "hold", _REVIVED),
+    BookCheck(
+        "a seat of an active hold that is not held by it until its expiry", "seat", _HELD_SEATS
+    ),
+    BookCheck("a held seat without a line in an active hold", "seat", _SEATS_HELD_BY_NOBODY),
+    BookCheck("a seat in two active or paid holds", "hold_line", _SEATS_TAKEN_TWICE),
+    BookCheck("a held seat with a ticket", "seat", _HELD_AND_SOLD),
+    BookCheck(
+        "a sold seat without a ticket, or a ticket for a seat that is not sold", "seat", _SOLD_SEATS
+    ),
+    BookCheck("a block with more taken seats than its capacity", "seat", _FULL_BLOCKS),
+    BookCheck("a paid hold without an order, or an unpaid hold with one", "hold", _PAID_HOLDS),
+    BookCheck(
+        "an order with a hold that was not converted to it", "purchase_order", _ORDERED_HOLDS
+    ),
+    BookCheck("tickets that differ from the lines of a paid hold", "ticket", _TICKETS),
+    BookCheck("an order whose total differs from its tickets", "purchase_order", _TOTALS),
+    BookCheck("a replacement hold without its expired hold", "hold", _REVIVED),
     BookCheck("a hold that is not in its checkout", "hold", _CHECKOUTS),
     BookCheck("a hold without exactly one audit row per version", "audit", _AUDIT_PER_VERSION),
     BookCheck("a hold without exactly one fact per version", "outbox", _FACT_PER_VERSION),
-    BookCheck("facts of a hold in another order than its versions", "outbox", _FACTS_IN_ORDER),
-    BookCheck("a seat without one fact of its taking and one of its end", "outbox", _SEAT_FACTS),
-    BookCheck("a seat that was not blocked as often as written", "seat", _BLOCKED_AS_WRITTEN),
+    BookCheck(
+        "facts of a hold that are not in the order of its versions", "outbox", _FACTS_IN_ORDER
+    ),
+    BookCheck("missing or unexpected facts of a seat in a hold", "outbox", _SEAT_FACTS),
+    BookCheck("a seat whose blocked status disagrees with the audit", "seat", _BLOCKED_AS_WRITTEN),
     BookCheck("a blocked or unblocked seat without its fact", "outbox", _BLOCKING_FACTS),
     BookCheck("an order without exactly one fact", "purchase_order", _ORDER_FACTS),
     BookCheck("a position from the future", "outbox", _AHEAD),

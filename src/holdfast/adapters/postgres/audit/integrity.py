@@ -1,4 +1,4 @@
-"""The books, read in one snapshot."""
+"""The integrity check, in one snapshot."""
 
 import time
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ from holdfast.ports.audit.books import Checked
 
 EXAMPLES_MAX = 3
 
-# As the role that reads every organization and changes nothing. Whole tables are read, and that
-# takes its time; a server that has gone silent is noticed by the kernel.
+# holdfast_operator reads all organizations and changes nothing. Reading whole tables takes long, so
+# there is no watchdog; the kernel notices a silent server.
 _SETTINGS = """
 SET ROLE holdfast_operator;
 SET TIME ZONE 'UTC';
@@ -26,7 +26,7 @@ SET statement_timeout = '15min';
 SET work_mem = '64MB';
 """
 
-# All checks see the same moment, so that what happens meanwhile never looks like damage.
+# All checks use one snapshot: concurrent changes never look like damage.
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 _FOUND = """
@@ -35,8 +35,7 @@ SELECT count(*) OVER (), row_to_json(found)::text FROM ({query}) AS found LIMIT 
 
 
 class PostgresBooks:
-    """Implements Books, on a connection of its own: an audit takes longer than anybody may keep one
-    of the readers'."""
+    """Implements Books on a connection of its own: a check takes too long for the readers' pool."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -1,4 +1,4 @@
-"""Reading the audit. It is large and only ever grows, so every question goes through an index."""
+"""Reading the audit. It is large and only grows, so every query uses an index."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ _COLUMNS = """
 a.seq, a.at, a.action, a.hold_id, a.seat_id, a.actor, a.request_id, host(a.ip), a.user_agent,
 a.old, a.new"""
 
-# The newest of an organization: its primary key, read backwards.
+# The newest of an organization, from the primary key read backwards.
 _NEWEST = f"""
 SELECT {_COLUMNS} FROM audit a WHERE {{conditions}}
 ORDER BY a.seq DESC LIMIT %(limit)s
 """  # noqa: S608
 
-# The rows of a hold or a seat are looked up first and put in order then. Left to itself the
-# database may read backwards from the newest row until it has found enough: of an old seat, all.
+# Looks up the rows of a hold or a seat first, then sorts them. Otherwise the planner may read
+# backwards from the newest row, for an old seat through the whole table.
 _OF_ONE = f"""
 WITH of_one AS MATERIALIZED (
     SELECT a.* FROM audit a
@@ -60,7 +60,7 @@ class PostgresAudit:
 def audit_query(
     organization_id: OrganizationId, only: AuditFilter, limit: int, before: int | None
 ) -> tuple[str, dict[str, Any]]:
-    """Only the conditions that are asked for, so that each combination finds its index."""
+    """The query with only the given conditions: each combination uses its index."""
     asked = {
         "hold_id": only.hold_id,
         "seat_id": only.seat_id,

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and what its errors mean to us."""
+"""Connections to PostgreSQL, and the translation of its errors."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -16,19 +16,19 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.ports.store import Contended, Rejected, StoreError, StoreUnavailable
 
 CONNECT_TIMEOUT_SECONDS = 2
-# After a failed attempt, fail at once for this long: a crowd need not wait for it one by one.
+# After a failed attempt, others fail at once for this long instead of waiting one by one.
 RECONNECT_PAUSE_SECONDS = 0.25
-# A plan made while a table was small may be wrong when it has grown, and statistics come late. The
-# planner sees the size at once, so plans are made anew this often.
+# Plans for a small table may be wrong when it has grown. Statistics lag behind, but the planner
+# sees the table's size at once, so plans are discarded this often.
 PLANS_KEPT_SECONDS = 1.0
 LOCK_TIMEOUT_MS = 250
-# A little before the watchdog cuts the connection: an error leaves it whole.
+# Shorter than the watchdog's timeout: an error leaves the connection intact.
 STATEMENT_TIMEOUT_MS = int(EXCHANGE_TIMEOUT_SECONDS * 750)
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-# Everything runs as the role that row-level security applies to. A transaction that this process
-# leaves open (stopped, swapped out) must not keep its locks for ever.
+# Row-level security applies to holdfast_app. The idle timeout frees the locks of a transaction that
+# this process leaves open, e.g. because it was stopped.
 _SESSION_SETTINGS = f"""
 SET ROLE holdfast_app;
 SET TIME ZONE 'UTC';
@@ -37,11 +37,11 @@ SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';
 SET idle_in_transaction_session_timeout = '10s';
 """
 
-# The owner is bound by row-level security like everybody else, until it says that it is at work.
+# Row-level security applies to the owner too, except with this setting.
 OWNER_AT_WORK = "SET holdfast.owner = 'on'"
 
-# The engine looks up by key and nothing else: a sequential scan is never right, not even on a
-# fresh table without statistics, and planning anew for each group costs more than it gains.
+# The engine looks up rows by key only: a sequential scan is never right, even on a new table
+# without statistics, and planning for each group costs more than it gains.
 _ENGINE_SETTINGS = """
 SET plan_cache_mode = force_generic_plan;
 SET enable_seqscan = off;
@@ -51,8 +51,8 @@ SET jit = off;
 """
 
 
-# How every connection is made: autocommit, so that BEGIN and COMMIT are ours to send, and a peer
-# that has vanished without a word is noticed by the kernel too.
+# Autocommit, because we send BEGIN and COMMIT ourselves; keepalives, to let the kernel notice a
+# vanished peer too.
 CONNECTION_OPTIONS: dict[str, Any] = {
     "autocommit": True,
     "connect_timeout": CONNECT_TIMEOUT_SECONDS,
@@ -64,7 +64,7 @@ CONNECTION_OPTIONS: dict[str, Any] = {
 
 
 def connect(url: str, application_name: str, watchdog: Watchdog) -> Connection:
-    """A connection for the engine. Whatever is wrong here, nothing was committed by it."""
+    """A connection for the engine. An error here never means that something was committed."""
     try:
         connection = psycopg.connect(url, application_name=application_name, **CONNECTION_OPTIONS)
         try:
@@ -81,20 +81,20 @@ def connect(url: str, application_name: str, watchdog: Watchdog) -> Connection:
 
 
 def configure_reader(connection: Connection) -> None:
-    """For the pool of the readers."""
+    """Configure a connection of the readers' pool."""
     connection.execute(_SESSION_SETTINGS)
     set_json_loads(msgspec.json.decode, connection)
 
 
 def translated(error: psycopg.Error) -> StoreError:
-    """What an error means: try again, not now, or never like this."""
+    """Contended (retry), StoreUnavailable (retry later) or Rejected (do not retry)."""
     state = error.sqlstate
     if isinstance(
         error, errors.SerializationFailure | errors.DeadlockDetected | errors.LockNotAvailable
     ):
         return Contended(_reason(error))
     if state is None:
-        # The driver itself: a value that it will not send, or a connection that is gone.
+        # From the driver itself: it cannot send a value, or the connection is lost.
         is_value = isinstance(error, psycopg.DataError | psycopg.ProgrammingError)
         return Rejected(_reason(error)) if is_value else StoreUnavailable(_reason(error))
     if state[:2] in {"08", "25", "53", "57", "58", "XX"}:
@@ -103,19 +103,19 @@ def translated(error: psycopg.Error) -> StoreError:
 
 
 def _reason(error: psycopg.Error) -> str:
-    """For the log: the kind of error, not its text, which may quote values and hosts."""
+    """For the log: only the kind of error, because its text may quote values and hosts."""
     return f"{type(error).__name__} {error.sqlstate or ''}".strip()
 
 
 def begin(connection: Connection, organizations: Iterable[OrganizationId]) -> None:
-    """Open a transaction that sees these organizations and no other."""
+    """Begin a transaction that sees only these organizations."""
     connection.execute(sql.BEGIN)
     named = "{" + ",".join(sorted(map(str, organizations))) + "}"
     connection.execute(sql.SET_ORGANIZATIONS, (named,))
 
 
 class Link:
-    """One thread's connection: made when it is first needed, and anew after a loss."""
+    """One thread's connection, opened on first use and again after a loss."""
 
     def __init__(self, url: str, watchdog: Watchdog) -> None:
         self._url = url
@@ -126,12 +126,15 @@ class Link:
 
     @contextmanager
     def exchange(self) -> Iterator[Connection]:
-        """A connection that is watched. After any error it is clean again, or gone: an open
+        """A connection with a time limit. After an error it is rolled back or closed: an open
         transaction or a broken pipeline would break the next group too."""
         connection = self._open()
         try:
             with self._watchdog.limit(connection):
-                self._discard_old_plans(connection)
+                now = time.monotonic()
+                if now - self._planned_at > PLANS_KEPT_SECONDS:
+                    self._planned_at = now
+                    connection.execute(sql.DISCARD_PLANS)
                 yield connection
         except psycopg.Error as error:
             self.clean()
@@ -151,14 +154,8 @@ class Link:
                 raise
         return self._connection
 
-    def _discard_old_plans(self, connection: Connection) -> None:
-        now = time.monotonic()
-        if now - self._planned_at > PLANS_KEPT_SECONDS:
-            self._planned_at = now
-            connection.execute(sql.DISCARD_PLANS)
-
     def clean(self) -> None:
-        """Roll back; where even that fails, drop the connection."""
+        """Roll back, and close the connection if that fails."""
         connection = self._connection
         if connection is None:
             return

@@ -1,4 +1,4 @@
-"""Whether PostgreSQL can serve us."""
+"""The health check of PostgreSQL."""
 
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.ports.store import StoreError, StoreUnavailable
@@ -16,7 +16,7 @@ class DatabaseDependency:
             with self._database.transaction() as connection:
                 connection.execute("SELECT FROM hold LIMIT 0")
         except StoreUnavailable:
-            return "cannot be reached, or was never migrated"
+            return "cannot be reached, or is not migrated"
         except StoreError:
             return "is not migrated: run `holdfast migrate`"
         return None

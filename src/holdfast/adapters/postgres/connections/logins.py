@@ -1,11 +1,10 @@
-"""What a login may do that a server's must not."""
+"""The check that a server's login has no excessive rights."""
 
 import psycopg
 
 from holdfast.adapters.postgres.connections.connection import CONNECT_TIMEOUT_SECONDS
 
-# Of the login itself, whatever role it becomes later: a pooler may lose SET ROLE, and RESET ROLE
-# leads back.
+# Checks the login, not the role it sets: a pooler may lose SET ROLE, and RESET ROLE undoes it.
 _LOGIN = """
 SELECT r.rolsuper, r.rolbypassrls,
     (SELECT pg_has_role(session_user, c.relowner, 'MEMBER') FROM pg_class c
@@ -22,8 +21,8 @@ _PROBLEMS = (
 
 
 def login_problem(url: str) -> str | None:
-    """Why nobody should serve with this login. None where it will do, and where the database is
-    away: a server starts without it."""
+    """Why a server should not use this login. None if it is fine, or if the database is down: a
+    server starts without it."""
     try:
         with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_SECONDS) as connection:
             row = connection.execute(_LOGIN).fetchone()

@@ -1,4 +1,4 @@
-"""Cuts connections whose server has gone silent."""
+"""Closes connections whose server no longer responds."""
 
 import os
 import socket
@@ -10,14 +10,14 @@ from typing import Any
 
 import psycopg
 
-# The longest that one exchange with the server may take before its connection is cut.
+# The longest that one exchange with the server may take before its connection is closed.
 EXCHANGE_TIMEOUT_SECONDS = 4.0
 LOOK_EVERY_SECONDS = 0.25
 
 
 class Watchdog:
-    """A stopped server still acknowledges at the TCP level and would be waited for without end.
-    One thread serves all connections of the process."""
+    """A stopped server still acknowledges at the TCP level, so we would wait for it forever. One
+    thread serves all connections of the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,9 +28,8 @@ class Watchdog:
     def limit(
         self, connection: psycopg.Connection[Any], seconds: float = EXCHANGE_TIMEOUT_SECONDS
     ) -> Iterator[None]:
-        """Within this block the connection is cut after so many seconds."""
-        # A descriptor of our own: libpq may close its own in here, and its number may be given to
-        # somebody else's socket.
+        """Close the connection if this block takes longer."""
+        # A duplicate: libpq may close its descriptor, and another socket may get its number.
         descriptor = os.dup(connection.fileno())
         with self._lock:
             if self._thread is None:
@@ -47,7 +46,7 @@ class Watchdog:
                 os.close(descriptor)
 
     def _watch(self) -> None:
-        """Looks now and then: being woken for each exchange would cost more than it saves."""
+        """Polls, because a wake-up for each exchange would cost more than it saves."""
         while True:
             time.sleep(LOOK_EVERY_SECONDS)
             with self._lock:
@@ -58,9 +57,9 @@ class Watchdog:
 
 
 def _cut(descriptor: int) -> None:
-    """Shut the socket down under libpq; whoever waits on it gets an error at once."""
+    """Shut the socket down under libpq: the waiting thread gets an error at once."""
     try:
         with socket.socket(fileno=os.dup(descriptor)) as duplicate:
             duplicate.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # it is gone already
+        return  # already closed

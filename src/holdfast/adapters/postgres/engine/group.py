@@ -1,4 +1,4 @@
-"""One group's transaction: one round trip locks and reads, one writes and commits."""
+"""A group's transaction: one round trip locks and reads, one writes and commits."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -37,7 +37,7 @@ _A_SECOND = timedelta(seconds=1)
 
 
 class Memories(NamedTuple):
-    """What the lanes of a process remember together."""
+    """The caches that the lanes of a process share."""
 
     offers: OfferCache
     seat_maps: SeatMaps
@@ -76,9 +76,8 @@ class PostgresGroup:
     def _seatings(
         self, connection: Connection, ledger: Ledger, wanted: Wanted
     ) -> dict[SessionKey, Seating]:
-        """Where there is a waitlist, only its lock's owner changes a seat: what is seen now is so.
-        The look ahead may have been before somebody else's change. This look is for the group
-        alone: its transaction has an id, so its snapshot is not kept."""
+        """With a waitlist, only the owner of its lock changes seats, so this read is exact, unlike
+        the survey. The transaction has an id, so its snapshot is not cached."""
         seatings = {}
         for key in wanted.seatings & ledger.waitlists.keys():
             blocks = ledger.sessions[key].blocks
@@ -91,7 +90,7 @@ class PostgresGroup:
     def _check_versions(
         self, connection: Connection, ledger: Ledger, versions: dict[SessionKey, int]
     ) -> None:
-        """What we know of a session counts if its version is still the one in the table."""
+        """Use cached sessions if their version is current, and load the others."""
         known = self._offers.known(versions)
         stale = [
             key
@@ -111,7 +110,7 @@ class PostgresGroup:
                 if connection.closed or not _is_certainly_rolled_back(error):
                     raise CommitUnknown(self._token(writes)) from None
                 raise
-            # After an error that somebody swallowed, COMMIT answers ROLLBACK and raises nothing.
+            # After a swallowed error, COMMIT rolls back without raising.
             if commit.statusmessage != "COMMIT":
                 raise Rejected(f"COMMIT answered {commit.statusmessage}")
             self.is_over = True
@@ -122,16 +121,15 @@ class PostgresGroup:
 
 
 def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
-    """A plain ERROR of the server ends the transaction before its COMMIT, and so does a value that
-    the driver refuses to send. Whatever ends the session (FATAL, PANIC, silence) may have come
-    after it."""
+    """Whether the error came before COMMIT: true of a plain ERROR, and of a value that the driver
+    refuses to send. FATAL, PANIC and a lost connection may have come after it."""
     if error.sqlstate is None:
         return isinstance(error, psycopg.DataError | psycopg.ProgrammingError)
     return error.diag.severity_nonlocalized == "ERROR"
 
 
 class Reading:
-    """The statements of the first round trip, sent together; their results, read afterwards."""
+    """The statements of the first round trip, sent together and read afterwards."""
 
     def __init__(self, connection: Connection, ordered: Sequence[Resource], wanted: Wanted) -> None:
         self._connection = connection
@@ -155,11 +153,11 @@ class Reading:
         self._clock = connection.execute(sql.CLOCK)
 
     def _send(self, statement: str, resources: Sequence[Resource]) -> Cursor | None:
-        """Nothing is sent for nothing."""
+        """Skip empty queries."""
         return self._connection.execute(statement, _names(resources)) if resources else None
 
     def _send_reads(self, ordered: Sequence[Resource]) -> None:
-        """What is read when the locks are held."""
+        """Send the reads that need the locks."""
         connection, wanted = self._connection, self._wanted
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
         self._existing = self._send(sql.EXISTING_HOLDS, unseen)
@@ -214,7 +212,7 @@ class Reading:
             (holding.session_key, holding.holder.key): [] for holding in self._wanted.holdings
         }
         for hold in (rows.hold_from_row(row) for cursor in self._holdings for row in cursor):
-            # The database and we may see an address as the same that the other does not.
+            # The database and our code may disagree on which addresses are equal.
             found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
         ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
 
@@ -230,7 +228,7 @@ class Reading:
         self.position = max(self.position, self._lines.position)
 
     def _locked_holds(self) -> Iterator[Hold]:
-        """As the look ahead saw them; those that have changed since are read anew."""
+        """As the survey saw them; those changed since are read again."""
         changed = []
         for organization_id, hold_id, version, xid in self._hold_rows or ():
             self.position = max(self.position, xid)
@@ -261,8 +259,7 @@ class Reading:
         return frozenset(skipped)
 
     def _skipped_seats(self, ledger: Ledger) -> list[Resource]:
-        """A seat that is missing is locked, or it does not exist. The second is rare, so it is
-        asked for only then."""
+        """A missing seat is locked or does not exist: only then does another query find out."""
         missing = [seat for seat in self._seats if SeatId(seat.name) not in ledger.seats]
         if not missing:
             return []
@@ -277,7 +274,7 @@ class Reading:
 
 
 def _send_holdings(connection: Connection, holdings: Sequence[Holding]) -> list[Cursor]:
-    """One question for those with a user id, one for the others; nobody is asked for twice."""
+    """One query for holders with a user id, one for the others, without duplicates."""
     users: set[tuple[OrganizationId, SessionId, str]] = set()
     addresses: set[tuple[OrganizationId, SessionId, str]] = set()
     for (organization_id, session_id), holder in holdings:

@@ -8,8 +8,8 @@ BLOCK_SIZE = 256
 
 
 class ReferenceNumbers:
-    """The sequence hands out blocks, so it is asked once for many holds. What is left of a block
-    when a process ends is never used."""
+    """Numbers in blocks, to ask the sequence once for many holds. The rest of a block is lost when
+    the process ends."""
 
     def __init__(self) -> None:
         self._next = 0

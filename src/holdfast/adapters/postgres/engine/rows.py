@@ -1,4 +1,4 @@
-"""Rows in, values out, and the other way round."""
+"""Conversion between rows and domain values."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ from holdfast.ports.facts.log import PARTITIONS
 Row = tuple[Any, ...]
 
 _json = msgspec.json.Encoder()
-# What JSON has no word for is told as text, as PostgreSQL reads it.
+# Encodes values without a JSON type as text, which PostgreSQL can read.
 _array_encoder = msgspec.json.Encoder(enc_hook=str)
 
 
@@ -135,8 +135,8 @@ def _plain_line(
     number: int,
     pool_ids: tuple[str, ...],
 ) -> Line:
-    """Most lines of a sale are like others: reading the same ids anew was half of the time that
-    reading a hold took."""
+    """Cached, because most lines of a sale are alike: parsing the same ids took half of the time of
+    reading a hold."""
     return Line(
         TicketTypeId(UUID(ticket_type_id)),
         quantity,
@@ -151,14 +151,14 @@ def line_seat(seat_id: str, block_id: str, block_name: str, row: str, *numbered:
 
 
 def columns(rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Rows to one array per column, as unnest takes them. There must be a row."""
+    """One array per column, for unnest. There must be at least one row."""
     return [array(column) for column in zip(*rows, strict=True)]
 
 
 def array(values: Sequence[Any]) -> str:
-    """The values of one column as PostgreSQL writes arrays. The driver could do this too, but one
-    value at a time, in Python; here that was a third of the time of a group. JSON differs in its
-    brackets, in its escapes and in how it tells bytes, and is written at once."""
+    """A PostgreSQL array literal. The driver converts one value at a time in Python, which took a
+    third of a group's time. JSON is encoded in one call, and differs only in brackets, escapes and
+    bytes."""
     kind = next((type(value) for value in values if value is not None), str)
     if kind is not bytes:
         text = _array_encoder.encode(values).decode()
@@ -169,7 +169,7 @@ def array(values: Sequence[Any]) -> str:
 
 
 def ids_array(ids: Iterable[UUID]) -> str:
-    """Without quotes, so that there is nothing to escape where it is a value of an array itself."""
+    """Without quotes: inside another array there is nothing to escape."""
     return "{" + ",".join([each.hex for each in ids]) + "}"
 
 
@@ -221,7 +221,7 @@ def line_row(hold: Hold, line: Line) -> Row:
 
 
 def line_row_with_more(hold: Hold, line: Line) -> Row:
-    """Also what only lines of carts, later lines and lines that wait for seats have."""
+    """With the columns for lines of carts, lines added later, and lines that wait for seats."""
     item, wish = line.item, line.wish
     return (
         *line_row(hold, line),
@@ -305,7 +305,7 @@ def ticket_rows(order: Order) -> Iterable[Row]:
 
 
 def fact_row(fact: Fact) -> Row:
-    """The facts of one hold, and of one seat that nobody holds, are all in one partition."""
+    """All facts of a hold, or of a seat without one, are in one partition."""
     subject = fact.hold_id or fact.seat_id
     assert subject is not None
     return (

@@ -1,7 +1,7 @@
-"""The SQL of the engine. SQL locks, reads, writes, and refuses the impossible; it holds no rule.
+"""The SQL of the engine: it locks, reads, writes and enforces constraints, without business rules.
 
 Look-ups by several keys are lateral: one index probe per key, in the order of the keys, which is
-the order of the locks. A join would leave both to the planner.
+the lock order. A join would leave both to the planner.
 """
 
 from holdfast.domain.policy import POLICY_FIELDS, WAITING_PLACES_MAX
@@ -19,18 +19,18 @@ COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 DISCARD_PLANS = "DISCARD PLANS"
 
-# Row-level security: the organizations of this transaction. Local, so that it ends with it.
+# Row-level security: the organizations of this transaction, for this transaction only.
 SET_ORGANIZATIONS = "SELECT set_config('holdfast.organizations', %s, true)"
 
-# (1) sessions, shared, then (2) keys: never waited for, and in this order.
+# (1) sessions, shared, then (2) keys: in this order, and without waiting.
 TRY_ADVISORY_LOCKS = """
 SELECT CASE WHEN is_shared THEN pg_try_advisory_xact_lock_shared(name)
             ELSE pg_try_advisory_xact_lock(name) END
 FROM unnest(%s::bigint[], %s::boolean[]) AS wanted (name, is_shared)
 """
 
-# (3) waitlists, then pools. What somebody else has locked is left out, and its commands wait
-# elsewhere.
+# (3) waitlists, then pools. Rows locked by others are left out, and their commands wait in a lock
+# queue.
 LOCK_WAITLISTS = """
 SELECT w.organization_id, w.session_id, w.is_settled
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
@@ -50,8 +50,8 @@ CROSS JOIN LATERAL (
 ) p
 """
 
-# A patient lane waits for one row, up to lock_timeout, before it locks anything else: whoever waits
-# holds nothing that others could need.
+# A patient lane waits for one row, up to lock_timeout, before it locks anything else: while it
+# waits it blocks nobody.
 AWAIT_WAITLIST = """
 SELECT FROM waitlist WHERE organization_id = %s AND session_id = %s FOR NO KEY UPDATE
 """
@@ -98,8 +98,8 @@ CROSS JOIN LATERAL (
 ) s
 """  # noqa: S608
 
-# (5) holds. Whatever changes of a hold raises its version: what the look ahead has read need not be
-# read again where the version is still the same.
+# (5) holds. Every change raises a hold's version, so holds with the version that the survey saw
+# need not be read again.
 LOCK_HOLDS = """
 SELECT h.organization_id, h.id, h.version, h.changed_xid::text::bigint
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -110,8 +110,8 @@ CROSS JOIN LATERAL (
 ) h
 """
 
-# SKIP LOCKED leaves out both what is locked and what is not there: this tells them apart, for holds
-# that the look ahead has not seen. (None is ever deleted.)
+# SKIP LOCKED leaves out both locked and missing rows: this tells them apart for holds that the
+# survey has not seen. (Holds are never deleted.)
 EXISTING_HOLDS = """
 SELECT h.organization_id, h.id
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -132,10 +132,10 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# What people hold or wait for: by the user id where there is one, as Holder.key tells them apart.
-# One is enough to say that there is one, a few more should this group end it; parties on the
-# waitlist are counted, so those come first, and all of them. The index knows which holds are open
-# by this very condition, so that what has ended is not read.
+# The active and waiting holds of a person: by user id if there is one, like Holder.key. One active
+# hold proves that there is one, and a few more are read in case this group ends it; waiting ones
+# are counted, so they come first, and all of them. The partial index has this same condition, so
+# ended holds are not read.
 _HOLDINGS = f"""
 SELECT {HOLD_COLUMNS}
 FROM unnest(%s::uuid[], %s::uuid[], %s::text[]) AS wanted (organization_id, session_id, name)
@@ -150,7 +150,7 @@ CROSS JOIN LATERAL (
 HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
 HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")
 
-# Under the session's lock the version tells whether what we know of its catalogue still holds.
+# Under the session's lock, the version shows whether the cached catalogue is current.
 SESSION_VERSIONS = """
 SELECT s.organization_id, s.id, s.version
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -161,9 +161,8 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# What lapsed holds still occupy, summed up to the present second; and the next second beside it,
-# because the clock is read last.
-# statement_timestamp() here: clock_timestamp() may change from row to row, so no index serves it.
+# The units of lapsed holds, up to the current second, and those of the next second, because the
+# clock is read last. clock_timestamp() is volatile, so it could not use the index.
 LAPSED_UNITS = """
 SELECT wanted.id, date_trunc('second', statement_timestamp()), b.units, b.next_units
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -188,10 +187,10 @@ CROSS JOIN LATERAL (
 ) i
 """
 
-# Last of all, when every lock is held: the only clock there is, and the name of the transaction.
+# Last, with all locks held: the only clock in use, and the transaction's id.
 CLOCK = "SELECT clock_timestamp(), pg_current_xact_id()::text::bigint"
 
-# Blocks of numbers for the references of new holds; sequences are outside of transactions.
+# Blocks of numbers for the references of new holds; sequences are not transactional.
 REFERENCE_BLOCK = "SELECT nextval('hold_reference_block')"
 
 SURVEY_HOLDS = f"""
@@ -204,8 +203,8 @@ CROSS JOIN LATERAL (
 ) h
 """  # noqa: S608
 
-# Lapsed holds that would make room in a pool, oldest first. The seconds of pool_lapse lead to
-# them, so that lapsed holds of other pools of the session are not waded through.
+# Lapsed holds that would make room in a pool, oldest first. pool_lapse leads to them, without
+# reading lapsed holds of the session's other pools.
 SURVEY_LAPSED = f"""
 SELECT {HOLD_COLUMNS}
 FROM pool_lapse b
@@ -225,7 +224,7 @@ ORDER BY b.lapses_at, h.id
 LIMIT %(limit)s
 """  # noqa: S608
 
-# The catalogue of a session, nearest policy last.
+# The catalogue of a session, with the most specific policy last.
 SESSION_CATALOGUE = f"""
 SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
     e.sale_ends_at, EXISTS (
@@ -256,7 +255,7 @@ JOIN block b ON b.organization_id = wanted.organization_id AND b.session_id = wa
 ORDER BY b.rank, b.id
 """
 
-# Which block a seat is in, for blocks with a capacity.
+# The blocks of seats, for blocks with a capacity.
 BLOCKS_OF_SEATS = """
 SELECT s.id, s.block_id
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -267,13 +266,13 @@ CROSS JOIN LATERAL (
 ) s
 """
 
-# A transaction that has an id is missing from its own snapshots: kept, such a snapshot would pass
-# for one that has seen what the transaction writes afterwards. So it is NULL.
+# NULL in a transaction with an id: its snapshot would seem to include what the transaction writes
+# later.
 _KEPT_SNAPSHOT = """CASE WHEN pg_current_xact_id_if_assigned() IS NULL THEN
     pg_current_snapshot()::text END"""
 
-# All seats of a session. The snapshot is taken first: what it cannot see is read again, and seeing
-# a seat twice does no harm.
+# All seats of a session. The snapshot is taken first: changes that it cannot see are read again,
+# and reading a seat twice does no harm.
 SNAPSHOT = f"SELECT {_KEPT_SNAPSHOT}, statement_timestamp(), pg_postmaster_start_time()"
 SEAT_PLACES = """
 SELECT id, block_id, row_name, row_rank, number, position, x, y, is_accessible, is_companion,
@@ -281,8 +280,8 @@ SELECT id, block_id, row_name, row_rank, number, position, x, y, is_accessible, 
 FROM seat WHERE organization_id = %s AND session_id = %s
 """
 
-# What has changed since a snapshot. Its oldest transaction leads the index to the place; what the
-# snapshot had seen already (much, while a long transaction runs elsewhere) is left out.
+# The seats changed since a snapshot. The index starts at its oldest transaction; changes already
+# visible in it (many, if a long transaction runs elsewhere) are left out.
 CHANGED_SEATS = f"""
 SELECT id, status, held_until, {_KEPT_SNAPSHOT}
 FROM seat
@@ -303,7 +302,7 @@ CROSS JOIN LATERAL (
 ) i
 """
 
-# An order that a payment has made, under the payment's lock. Any one will do: it is used up.
+# An order of a payment, under the payment's lock. Any one proves that the payment is used.
 PAID_ORDERS = """
 SELECT o.organization_id, o.payment_reference, o.id
 FROM unnest(%s::uuid[], %s::text[]) AS wanted (organization_id, payment_reference)
@@ -315,8 +314,8 @@ CROSS JOIN LATERAL (
 ) o
 """
 
-# After a connection was lost in COMMIT: what became of that transaction, and, because a crashed
-# server hands out the same number again, whether a row is there that only it can have written.
+# After a connection was lost in COMMIT: the transaction's status and, because a server assigns its
+# number again after a crash, whether a row exists that only it can have written.
 TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 SEAT_WITNESS = "SELECT version >= %s FROM seat WHERE organization_id = %s AND id = %s"
 WITNESS = "SELECT version >= %s FROM hold WHERE organization_id = %s AND id = %s"

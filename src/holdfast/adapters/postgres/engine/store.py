@@ -18,13 +18,13 @@ from holdfast.adapters.postgres.waitlist.rows import LinedSessions
 from holdfast.domain.group.footprint import Needs, Survey
 from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 
-# How long to go on asking about a transaction that was lost in COMMIT.
+# How long to ask about a transaction whose connection was lost during COMMIT.
 RESOLVE_SECONDS = 3.0
 RESOLVE_PAUSE_SECONDS = 0.05
 
 
 class PostgresStore:
-    """Shared by the lanes of one process; each lane has a connection of its own."""
+    """Shared by the lanes of a process; each lane has its own connection."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -48,7 +48,7 @@ class PostgresConnection:
         self._references = ReferenceNumbers()
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        """Costs nothing where all that is needed is the catalogue of a session that is known."""
+        """Needs no query if the cached catalogue is enough."""
         known = self._surveyor.known(needs)
         if known is not None:
             return known
@@ -60,8 +60,8 @@ class PostgresConnection:
 
     @contextmanager
     def group(self) -> Iterator[PostgresGroup]:
-        """A group that has nothing to write ends with COMMIT as well: after a ROLLBACK psycopg
-        forgets every prepared statement."""
+        """A group without writes ends with COMMIT too: after a ROLLBACK psycopg drops all prepared
+        statements."""
         group = PostgresGroup(self._link, self._memories, self._references)
         try:
             yield group
@@ -73,7 +73,7 @@ class PostgresConnection:
                 connection.execute(sql.COMMIT)
 
     def resolve(self, token: CommitToken) -> CommitState:
-        """Ask the server until it knows, for a bounded time."""
+        """Ask the server until it knows the outcome, for a bounded time."""
         give_up_at = time.monotonic() + RESOLVE_SECONDS
         while time.monotonic() < give_up_at:
             with suppress(StoreUnavailable):
@@ -90,7 +90,7 @@ class PostgresConnection:
                     sql.TRANSACTION_STATUS, (str(token.transaction_id),)
                 ).fetchone()
             except psycopg.errors.InvalidParameterValue:
-                # "In the future": the server crashed and forgot the number. It never committed.
+                # The number is in the future: the server crashed before the commit and lost it.
                 return CommitState.NOT_COMMITTED
             status = row[0] if row else None
             if status == "aborted":
@@ -104,9 +104,9 @@ class PostgresConnection:
 
 
 def _witnessed(connection: Connection, token: CommitToken) -> CommitState:
-    """The number alone does not prove it: a server that crashed hands it out again."""
+    """The number alone is no proof: a server assigns it again after a crash."""
     if token.witness is None:
-        # Only refusals were recorded. Deciding them anew does no harm.
+        # Only refusals were recorded, which can be decided again.
         return CommitState.NOT_COMMITTED
     witness = token.witness
     query = sql.WITNESS if witness.is_hold else sql.SEAT_WITNESS

@@ -1,4 +1,4 @@
-"""The unlocked look ahead: what a group may need, as it seems to be."""
+"""The survey: reads what a group may need, without locks."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 
-# Whether a waitlist is settled matters to those only who have locked it.
+# Only the owner of a waitlist's lock needs to know whether it is settled.
 _UNTOLD: dict[SessionKey, bool] = {}
 
 
@@ -49,15 +49,19 @@ class Surveyor:
         self._lined = lined
 
     def known(self, needs: Needs) -> Survey | None:
-        """What needs no look at all, if that is enough."""
+        """The survey from caches alone, or None if that is not enough."""
+        if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
+            return None
         sessions = self._offers.known(needs.sessions)
+        if len(sessions) < len(needs.sessions):
+            return None
         seen = Survey(sessions=sessions, lined=self._lined.among(sessions))
-        is_enough = len(sessions) == len(needs.sessions) and not _is_more_needed(needs, seen)
-        return seen if is_enough else None
+        is_plain = not any(each.has_seats or each.keeps_line for each in sessions.values())
+        return seen if is_plain or not _is_more_needed(needs, seen) else None
 
     def look(self, connection: Connection, needs: Needs, *, is_patient: bool) -> Survey:
-        """Within the caller's transaction. One thing leads to the other: holds to their sessions,
-        those to who waits there, and that to the seats that somebody waits for."""
+        """Read in the caller's transaction, step by step: holds lead to sessions, sessions to
+        waitlists, and waitlists to the seats that parties want."""
         holds, carts = _holds(connection, needs), _carts(connection, needs)
         keys = needs.sessions | needs.waitlists
         keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}
@@ -97,8 +101,6 @@ class Surveyor:
 
 
 def _is_more_needed(needs: Needs, seen: Survey) -> bool:
-    if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
-        return True
     seats = seats_to_survey(needs, seen)
     return bool(seats.seatings or seats.blocks_of or waitlists_to_survey(needs, seen))
 

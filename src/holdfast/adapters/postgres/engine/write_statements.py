@@ -1,6 +1,6 @@
-"""The SQL that writes what a group has decided: a handful of statements, whatever its size."""
+"""The SQL that writes a group's decisions: a few statements for a group of any size."""
 
-# The counters are written as they were decided: the row is locked, nobody else has moved them.
+# Absolute values are safe: the rows are locked.
 UPDATE_POOLS = """
 UPDATE pool SET held = moved.held, sold = moved.sold
 FROM unnest(%s::uuid[], %s::uuid[], %s::integer[], %s::integer[])
@@ -15,8 +15,8 @@ ON CONFLICT (organization_id, pool_id, lapses_at)
 DO UPDATE SET units = pool_lapse.units + excluded.units
 """
 
-# An insert that conflicts is checked before it turns into an update, so what is negative goes its
-# own way.
+# Separate, because an upsert checks constraints on the inserted row first, and units are negative
+# here.
 SUBTRACT_LAPSE = """
 UPDATE pool_lapse SET units = pool_lapse.units + moved.units
 FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::integer[])
@@ -43,8 +43,8 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text
     %s::text[], %s::text[], %s::uuid[], %s::uuid[], %s::text[], %s::boolean[], %s::timestamptz[])
 """
 
-# Arrays of arrays must be rectangular, so the pools of a line travel as text. Most lines are of a
-# new hold without a cart, and are spared the columns of the others.
+# Arrays of arrays must be rectangular, so the pools of a line are sent as text. Most lines belong
+# to a new hold without a cart, and need no other columns.
 INSERT_LINES = """
 INSERT INTO hold_line (organization_id, hold_id, position, ticket_type_id, quantity,
     unit_price_minor, pool_ids, seat_id)
@@ -77,7 +77,6 @@ WHERE hold_line.organization_id = removed.organization_id
     AND hold_line.hold_id = removed.hold_id AND hold_line.position = removed.position
 """
 
-# Seats are written as they were decided: each row is locked.
 UPDATE_SEATS = """
 UPDATE seat SET status = changed.status, hold_id = changed.hold_id,
     holder_key = changed.holder_key, held_until = changed.held_until,
@@ -90,7 +89,7 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::uuid[], %s::uuid[], %s::time
 WHERE seat.organization_id = changed.organization_id AND seat.id = changed.id
 """
 
-# Only where lines have changed, or where a hold has got its places: before the status says so.
+# Only for holds with changed lines or newly held places, and before the status changes.
 UPDATE_CONTENTS = """
 UPDATE hold SET quantity = changed.quantity, total_minor = changed.total_minor,
     held_at = changed.held_at, customer_email = changed.customer_email
@@ -112,7 +111,7 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::timestamptz[]
 WHERE hold.organization_id = changed.organization_id AND hold.id = changed.id
 """
 
-# The same holds are the same checkout: going there again finds it made.
+# The same holds give the same checkout, so a second start finds it.
 INSERT_CHECKOUTS = """
 INSERT INTO checkout (organization_id, id, hold_ids, created_at)
 SELECT organization_id, id, hold_ids::uuid[], %s
@@ -138,9 +137,9 @@ SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::smallint[], %s::uui
     %s::uuid[], %s::uuid[], %s::bigint[], %s::text[], %s::text[], %s::text[])
 """
 
-# The position in the log is the transaction's own number, or that of the last facts of the same
-# holds and seats where that is higher: a transaction may get its number long before it gets a lock.
-# It is never lower than the number of the transaction, so nobody reads past it too early.
+# The position is the transaction's own number, or that of the last facts of the same holds and
+# seats if higher: a transaction may get its number long before it gets a lock. It is never lower
+# than the transaction's number, so no reader passes it too early.
 INSERT_FACTS = """
 INSERT INTO outbox (organization_id, event_id, hold_id, seat_id, version, type, partition,
     occurred_at, xid, payload)
@@ -162,7 +161,7 @@ FROM unnest(%s::uuid[], %s::text[], %s::uuid[], %s::uuid[], %s::text[], %s::text
         new)
 """
 
-# Attempts that were refused: nothing changed, so there is no old, and new is the refusal.
+# Refused attempts changed nothing: there is no old value, and the new one is the refusal.
 INSERT_ATTEMPTS = """
 INSERT INTO audit (organization_id, at, action, hold_id, seat_id, actor, request_id, ip,
     user_agent, new)

@@ -1,4 +1,4 @@
-"""Everything that a group leaves behind, written in a handful of set-based statements."""
+"""Writes a group's results in a few set-based statements."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -12,12 +12,12 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
 from holdfast.ports.store import GroupWrites
 
-# Writing down more values than this takes the interpreter for too long without a break.
+# Converting more rows at once would keep the interpreter busy for too long.
 TICKETS_PER_STATEMENT = 1_000
 
 
 def write_group(connection: Connection, writes: GroupWrites, position: str) -> None:
-    """`position` is that of its facts in the log."""
+    """`position` is the position of the group's facts in the log."""
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
         _write_pools(connection, writes)

@@ -1,4 +1,4 @@
-"""The log of facts: for the relay partition by partition, and for those who poll it."""
+"""The log of facts, for the relay (by partition) and for clients that poll."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,18 +25,17 @@ from holdfast.ports.facts.log import (
 )
 from holdfast.ports.store import StoreUnavailable
 
-# Locks of two numbers never meet those of one, which is what all others here have.
+# Locks with two numbers never clash with those with one, which all other code uses.
 CLAIM_LOCKS = 0x0B0C5
 LAG_COUNTED_MAX = 1_000  # of each partition
-# Of the payloads of a batch, as they are stored: compressed, so about 4 MB are sent.
+# Size of a batch's payloads as stored. They are compressed, so about 4 MB are sent.
 BATCH_BYTES = 2_500_000
 BEGINNING = Position(0, 0)
 
 
 class PostgresOutbox:
-    """Implements Outbox, on one connection of its own, for one thread. It is made when it is first
-    needed, and anew after a loss; with it go the claims. No transaction stays open: publishing
-    takes its time."""
+    """Implements Outbox for one thread, on a connection of its own, which is opened on first use
+    and again after a loss. Claims are lost with it. No transaction stays open while publishing."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -54,7 +53,7 @@ class PostgresOutbox:
         claimed = _ClaimedPartition(line, partition)
         try:
             if partition not in self._with_cursor:
-                # Where there is no cursor, facts are pruned unrelayed: there may be no relay.
+                # Without a cursor, facts are pruned unrelayed, because there may be no relay.
                 claimed.published(BEGINNING)
                 self._with_cursor.add(partition)
             yield claimed
@@ -86,8 +85,8 @@ class PostgresOutbox:
 
 
 class _Line:
-    """A connection that is never replaced, for a new one would be without the claims. Whatever goes
-    wrong ends it."""
+    """A connection that ends with any error. It is never replaced, because a new one would lack the
+    claims."""
 
     def __init__(self, connection: Connection, watchdog: Watchdog) -> None:
         self._connection = connection
@@ -103,7 +102,7 @@ class _Line:
         try:
             with self._watchdog.limit(self._connection):
                 cursor = self._connection.execute(query, parameters)
-            # All of it is here. To make rows of it takes our time, not the server's.
+            # The result has arrived; decoding it is not the server's time.
             return cursor.fetchall()
         except BaseException as error:
             self.close()
@@ -131,7 +130,7 @@ class _ClaimedPartition:
 
 
 class PostgresFactLog:
-    """Implements FactLog. Whose holds they are is left out: those who poll know it."""
+    """Implements FactLog. Leaves out the holders, whom clients that poll know."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -156,11 +155,11 @@ class PostgresFactLog:
         items, has_more = tuple(found[:limit]), len(found) > limit
         return FactPage(
             items,
-            # Whoever has seen all of it goes on where later facts begin, so that a quiet time does
-            # not leave them behind what is pruned.
+            # After the last page, clients continue at the frontier: an old cursor could otherwise
+            # fall behind the pruned facts in quiet times.
             items[-1].position if has_more else frontier,
             has_more,
-            # Nobody was ever given a position beyond the frontier, other than by another database.
+            # A cursor beyond the frontier comes from another database.
             is_gone=after is not None and not horizon <= after <= frontier,
         )
 

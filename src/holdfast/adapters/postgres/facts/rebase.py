@@ -1,7 +1,7 @@
-"""After a restore into another PostgreSQL: the log of facts gets positions of this one.
+"""Renumbers the log of facts after a restore into another PostgreSQL.
 
-A position is the number of a transaction. Those of another PostgreSQL that is ahead would keep
-every later fact from being told, for its numbers are lower.
+A position starts with a transaction number. Higher numbers from another PostgreSQL would keep later
+facts, which have lower numbers, from being published.
 """
 
 from typing import Any
@@ -10,8 +10,8 @@ import psycopg
 
 from holdfast.ports.facts.log import PARTITIONS
 
-# What holds and seats carry is the position of a fact, and is found with the facts. Only seats that
-# were never sold have none: but those are in an index, by the transaction that made them.
+# The positions on holds and seats are those of facts. Only seats that were never sold have no
+# facts, but an index finds them by the transaction that created them.
 _IS_AHEAD = """
 SELECT holdfast_log_is_ahead(%s) OR EXISTS (
     SELECT FROM session x CROSS JOIN LATERAL (
@@ -22,16 +22,16 @@ SELECT holdfast_log_is_ahead(%s) OR EXISTS (
     WHERE newest.changed_xid >= pg_snapshot_xmax(pg_current_snapshot()))
 """
 
-# Before this transaction has a number, and in the engine's order: whoever writes facts has then
-# either ended, or gets a higher number than ours.
+# Locks before this transaction has a number, and in the engine's order: every writer of facts has
+# then either ended, or gets a higher number.
 _LOCK = """
 SET LOCAL lock_timeout = '30s';
 LOCK TABLE pool, seat, hold, outbox, relay_cursor, fact_horizon IN EXCLUSIVE MODE
 """
 
-# To just before the first fact that may not have been relayed: better twice than never. Facts that
-# were written here since the restore have low positions, so a cursor seems to be past them; but it
-# cannot have passed what is younger than its last move. Clocks may differ a little.
+# To just before the first fact that may not have been relayed: better twice than never. Facts
+# written since the restore have low positions, so a cursor seems to be past them; but it cannot
+# have passed facts younger than its last move. The minute allows for differing clocks.
 _MOVE_CURSORS = """
 UPDATE relay_cursor c SET xid = pg_current_xact_id(), seq = coalesce(
     (SELECT min(o.seq) - 1 FROM outbox o
@@ -40,12 +40,12 @@ UPDATE relay_cursor c SET xid = pg_current_xact_id(), seq = coalesce(
     (SELECT max(o.seq) FROM outbox o WHERE o.partition = c.partition), 0)
 """
 
-# The numbers of the sequence alone are in the order of each hold's facts, for they were drawn while
-# the hold was locked.
+# The sequence alone keeps the order of each hold's facts: its numbers were drawn under the hold's
+# lock.
 _MOVE_FACTS = "UPDATE outbox SET xid = pg_current_xact_id()"
 
-# Whoever polls has a cursor of the other PostgreSQL, and has to begin anew. Those who follow a map
-# of seats are shown all of it.
+# Clients that poll have a cursor of the other PostgreSQL, and have to start over. Clients that
+# follow a seat map get all of it again.
 _MOVE_THE_REST = """
 UPDATE fact_horizon SET xid = pg_current_xact_id(), seq = 0;
 UPDATE hold SET changed_xid = pg_current_xact_id() WHERE changed_xid > pg_current_xact_id();
@@ -54,8 +54,8 @@ UPDATE seat SET changed_xid = pg_current_xact_id(), told_xid = pg_current_xact_i
 
 
 def rebase_log(connection: psycopg.Connection[tuple[Any, ...]]) -> int | None:
-    """As the owner of the tables, on a connection without an open transaction. How many facts were
-    given a new position; None where all is well, which is cheap to find out."""
+    """Give all facts new positions if necessary; returns their number, or None if all is well,
+    which is a cheap check. Connect as the owner of the tables, without an open transaction."""
     row = connection.execute(_IS_AHEAD, [PARTITIONS]).fetchone()
     if row is None or not row[0]:
         return None

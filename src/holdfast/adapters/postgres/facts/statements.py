@@ -1,5 +1,4 @@
-"""The SQL of the log of facts. What the relay asks, over all organizations, goes through
-functions."""
+"""The SQL of the log of facts. The relay's queries span all organizations and use functions."""
 
 CLAIM = "SELECT pg_try_advisory_lock(%s, %s)"
 UNCLAIM = "SELECT pg_advisory_unlock(%s, %s)"
@@ -9,12 +8,12 @@ PUBLISHED = "SELECT holdfast_published(%s::smallint, %s, %s)"
 LAG = "SELECT * FROM holdfast_relay_lag(%s, %s)"
 CURSORS = "SELECT partition, xid::text, seq, moved_at FROM relay_cursor ORDER BY partition"
 
-# A table without statistics looks small, and the planner would read all of a backlog to sort it;
-# the index has the order already.
+# Without statistics a table looks small, and the planner would read and sort the whole backlog
+# instead of using the index.
 BY_INDEX = "SET LOCAL enable_bitmapscan = off"
 
-# One snapshot for all of it: a fact is pruned together with the horizon, and nothing older than the
-# frontier is still to come. There is one row even where there is no fact.
+# One snapshot: pruning moves the horizon in the same transaction, and no fact older than the
+# frontier can still appear. Returns one row even without facts.
 FACTS = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())::text, horizon.xid::text, horizon.seq, fact.*
 FROM fact_horizon horizon LEFT JOIN LATERAL (

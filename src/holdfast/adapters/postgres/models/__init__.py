@@ -1,12 +1,11 @@
-"""The tables as Django sees them: rows for the admin pages, not entities.
+"""Django models of the tables, for the admin pages only.
 
-The schema is written in SQL (migrations/*.sql) and Django never alters it, so every
-model is unmanaged. The answers of idempotency keys have no model: operators may not read them.
+The schema is written in SQL (migrations/*.sql) and Django never alters it, so every model is
+unmanaged. Idempotent answers have no model: operators may not read them.
 
-The tables are keyed by (organization_id, id), which the admin cannot address, so the models that
-it shows name `id` (or `seq`) alone as their key. For reading that is safe enough: ids are UUIDv7
-and the numbers of `seq` come from one sequence per table, so neither repeats between
-organizations. For writing it would not be, and the role of the admin has no right to write.
+The primary keys are (organization_id, id), which the admin cannot address, so the models that it
+shows use `id` (or `seq`) alone. That is safe for reading, because ids are UUIDv7 and each table has
+one sequence: neither repeats between organizations. The admin's role has no right to write.
 """
 
 from holdfast.adapters.postgres.models.base import Organization

@@ -1,4 +1,4 @@
-"""What the models have in common: fields, organizations, and relations inside one of them."""
+"""Common fields and base classes, and relations within an organization."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -6,7 +6,7 @@ from django.db import models
 
 Target = TypeVar("Target", bound=models.Model)
 
-if TYPE_CHECKING:  # Django's fields take their types in the stubs only
+if TYPE_CHECKING:  # Django's fields are generic in the stubs only
     WholeNumber = models.BigIntegerField[int, int]
     Number = models.FloatField[float, float]
 else:
@@ -15,7 +15,7 @@ else:
 
 
 class Xid8Field(WholeNumber):
-    """The id of a transaction."""
+    """A transaction id."""
 
     def db_type(self, connection: Any) -> str:
         return "xid8"
@@ -24,19 +24,19 @@ class Xid8Field(WholeNumber):
         return None if value is None else int(value)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        """As text: a whole number cannot be compared with it."""
+        """As text, because xid8 cannot be compared with integers."""
         return str(value) if isinstance(value, int) else value
 
 
 class RealField(Number):
-    """A number of half the usual precision: where a seat is drawn."""
+    """A single-precision number, for the coordinates of seats."""
 
     def db_type(self, connection: Any) -> str:
         return "real"
 
 
 class Row(models.Model):
-    """One row of a table. The only right that exists is the right to look."""
+    """A row of a table. The only permission is to view it."""
 
     class Meta:
         abstract = True
@@ -45,20 +45,20 @@ class Row(models.Model):
 
 
 class PolicyRow(Row):
-    """A row that may say how its holds are to be; what is empty is left to the next wider one."""
+    """A row with a hold policy; an empty field inherits from the next wider level."""
 
-    ttl_seconds = models.IntegerField("holds last (s)", null=True)
-    quantity_max = models.IntegerField("most per hold", null=True)
-    one_active_hold = models.BooleanField("one live hold each", null=True)
-    refuse_orphans = models.BooleanField("no single seat left", null=True)
-    checkout_extension_seconds = models.IntegerField("longer at checkout (s)", null=True)
-    lifetime_max_seconds = models.IntegerField("extended up to (s)", null=True)
-    warning_seconds = models.IntegerField("warned before the end (s)", null=True)
-    late_payment_seconds = models.IntegerField("paid late up to (s)", null=True)
-    waitlist = models.BooleanField("people may wait in line", null=True)
-    waiting_seconds = models.IntegerField("a place in line lasts (s)", null=True)
-    waiting_places_max = models.IntegerField("most places in line each", null=True)
-    waiting_passes_max = models.IntegerField("the first may be passed", null=True)
+    ttl_seconds = models.IntegerField("hold time (s)", null=True)
+    quantity_max = models.IntegerField("maximum per hold", null=True)
+    one_active_hold = models.BooleanField("one active hold per buyer", null=True)
+    refuse_orphans = models.BooleanField("refuse to leave single seats", null=True)
+    checkout_extension_seconds = models.IntegerField("checkout extension (s)", null=True)
+    lifetime_max_seconds = models.IntegerField("maximum lifetime (s)", null=True)
+    warning_seconds = models.IntegerField("warning before expiry (s)", null=True)
+    late_payment_seconds = models.IntegerField("late payment window (s)", null=True)
+    waitlist = models.BooleanField("waitlist", null=True)
+    waiting_seconds = models.IntegerField("waitlist time (s)", null=True)
+    waiting_places_max = models.IntegerField("maximum waitlist places per buyer", null=True)
+    waiting_passes_max = models.IntegerField("maximum overtakes", null=True)
 
     class Meta(Row.Meta):
         abstract = True
@@ -88,7 +88,7 @@ class OrganizationRow(Row):
 def same_organization(
     to: type[Target], column: str, *, optional: bool = False
 ) -> "models.ForeignObject[Target, Target]":
-    """A relation inside one organization. It joins on both columns, because every index leads with
+    """A relation within an organization. It joins on both columns, because every index starts with
     the organization; a join on the id alone would read the whole table."""
     return models.ForeignObject(
         to,
@@ -101,5 +101,5 @@ def same_organization(
 
 
 def unique_in_organization(name: str) -> list[models.BaseConstraint]:
-    """The true primary key, which the relations above refer to."""
+    """The real primary key, which `same_organization` refers to."""
     return [models.UniqueConstraint(fields=("organization", "id"), name=name)]

@@ -1,4 +1,4 @@
-"""What is for sale, and who may sell it."""
+"""The catalog, and the API keys."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -12,7 +12,7 @@ from holdfast.adapters.postgres.models.base import (
 
 
 class ApiKey(OrganizationRow):
-    """The hash of the secret is left out: the admin's role may not read it, nor need it."""
+    """Without the secret's hash, which the admin's role may not read."""
 
     id = models.UUIDField(primary_key=True)
     name = models.TextField()
@@ -84,8 +84,8 @@ class Pool(OrganizationRow):
 
 
 class PoolLapse(OrganizationRow):
-    """Units of a pool by the second at which they lapse. It has no page of its own; pools show
-    what it says as free."""
+    """Units of a pool by the second in which they lapse. It has no page; pools show lapsed units as
+    free."""
 
     pk = models.CompositePrimaryKey("organization_id", "pool_id", "lapses_at")
     pool_id = models.UUIDField()
@@ -115,7 +115,7 @@ class TicketType(OrganizationRow, PolicyRow):
 
 
 class TicketTypePool(OrganizationRow):
-    """Which pools a ticket type draws from; shown with the ticket type."""
+    """A pool of a ticket type; shown with the ticket type."""
 
     pk = models.CompositePrimaryKey("organization_id", "ticket_type_id", "pool_id")
     ticket_type_id = models.UUIDField()

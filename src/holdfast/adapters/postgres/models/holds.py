@@ -1,4 +1,4 @@
-"""Holds, and what became of them."""
+"""Holds, facts and the audit log."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -36,12 +36,12 @@ class Hold(OrganizationRow):
     cart_token = models.TextField(null=True)
     notes = models.TextField(null=True)
     due_at = models.DateTimeField("next due at")
-    warn_at = models.DateTimeField("to be warned at", null=True)
+    warn_at = models.DateTimeField("warning due at", null=True)
     checkout_id = models.UUIDField(null=True)
     order_id = models.UUIDField(null=True)
     revives = models.UUIDField(null=True)
     changed_xid = Xid8Field("transaction of the last facts")
-    is_cart = models.BooleanField("is what its cart holds")
+    is_cart = models.BooleanField("held by a cart")
 
     class Meta(OrganizationRow.Meta):
         db_table = "hold"
@@ -51,8 +51,7 @@ class Hold(OrganizationRow):
 
 
 class HoldLine(OrganizationRow):
-    """One line of a hold, from one version of it on and perhaps up to another; shown with the
-    hold."""
+    """A line of a hold, with the versions that added and removed it; shown with the hold."""
 
     pk = models.CompositePrimaryKey("organization_id", "hold_id", "position")
     hold_id = models.UUIDField()
@@ -98,8 +97,7 @@ class Fact(OrganizationRow):
 
 
 class RelayCursor(Row):
-    """Up to where the facts of a partition have been relayed. It has no page of its own; the page
-    of facts shows what it says."""
+    """The relay's progress in a partition. It has no page; the page of facts shows it."""
 
     partition = models.SmallIntegerField(primary_key=True)
     xid = Xid8Field("transaction")

@@ -1,4 +1,4 @@
-"""What became of holds that were paid for."""
+"""Checkouts, orders and tickets."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -8,7 +8,7 @@ from holdfast.adapters.postgres.models.catalogue import Session, TicketType
 
 
 class Checkout(OrganizationRow):
-    """Whether it is complete, its holds say."""
+    """Its holds show whether it is complete."""
 
     id = models.UUIDField(primary_key=True)
     hold_ids = ArrayField(models.UUIDField())
@@ -40,8 +40,8 @@ class Order(OrganizationRow):
 
 
 class Ticket(OrganizationRow):
-    """Its code and who comes with it are left out: the admin's role may not read them. It is shown
-    with its order."""
+    """Without the code and the attendee, which the admin's role may not read. Shown with its
+    order."""
 
     id = models.UUIDField(primary_key=True)
     order_id = models.UUIDField()

@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.models.catalogue import Pool, Session, TicketTyp
 
 
 class Block(OrganizationRow):
-    """An area of a session with seats. Its capacity, where it has one, is a pool."""
+    """An area of a session with seats. Its capacity, if any, is a pool."""
 
     id = models.UUIDField(primary_key=True)
     session_id = models.UUIDField()
@@ -34,7 +34,7 @@ class Block(OrganizationRow):
 
 
 class BlockPrice(OrganizationRow):
-    """What is sold in a block; shown with the block."""
+    """A ticket type sold in a block; shown with the block."""
 
     pk = models.CompositePrimaryKey("organization_id", "block_id", "ticket_type_id")
     block_id = models.UUIDField()
@@ -48,7 +48,7 @@ class BlockPrice(OrganizationRow):
 
 
 class Seat(OrganizationRow):
-    """A held seat whose time is up is free, whatever its status says."""
+    """A held seat is free once `held_until` has passed, whatever its status."""
 
     id = models.UUIDField(primary_key=True)
     session_id = models.UUIDField()
@@ -56,13 +56,13 @@ class Seat(OrganizationRow):
     block_id = models.UUIDField()
     block = same_organization(Block, "block_id")
     row_name = models.TextField("row")
-    row_rank = models.IntegerField("rank of the row")
+    row_rank = models.IntegerField("row rank")
     number = models.TextField()
     position = models.IntegerField("place in the row")
     x = RealField()
     y = RealField()
     is_accessible = models.BooleanField("accessible")
-    is_companion = models.BooleanField("for a companion")
+    is_companion = models.BooleanField("companion")
     is_restricted_view = models.BooleanField("restricted view")
     status = models.TextField()
     hold_id = models.UUIDField(null=True)
@@ -72,7 +72,7 @@ class Seat(OrganizationRow):
     blocked_reason = models.TextField(null=True)
     version = models.IntegerField()
     changed_xid = Xid8Field("transaction")
-    told_xid = Xid8Field("told in")
+    told_xid = Xid8Field("transaction of the last facts")
 
     class Meta(OrganizationRow.Meta):
         db_table = "seat"

@@ -1,4 +1,4 @@
-"""Who waits in a session, and in which order."""
+"""The waitlists, their queues, and the parties in them."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -40,7 +40,7 @@ class WaitingPlace(OrganizationRow):
     session_id = models.UUIDField()
     session = same_organization(Session, "session_id")
     line_id = models.UUIDField()
-    since = models.DateTimeField("waits since")
+    since = models.DateTimeField("waiting since")
     passes_seen = models.IntegerField()
 
     class Meta(OrganizationRow.Meta):

@@ -40,7 +40,7 @@ class PostgresOrders:
             wanted = [*hold_ids, *map(revival_id, hold_ids)]
             rows = connection.execute(sql.HOLDS, (organization_id, array(wanted))).fetchall()
         holds = {hold.id: hold for hold in map(hold_from_row, rows)}
-        # What a late payment made of a lapsed hold stands in its place.
+        # A late payment replaced an expired hold: show the replacement.
         shown = tuple(holds.get(revival_id(hold_id)) or holds[hold_id] for hold_id in hold_ids)
         orders = {hold.order_id for hold in shown}
         return SeenCheckout(

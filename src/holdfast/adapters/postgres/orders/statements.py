@@ -30,8 +30,8 @@ ORDER = f"""
 SELECT {_ORDER_COLUMNS} FROM purchase_order o WHERE o.organization_id = %s AND o.id = %s
 """  # noqa: S608
 
-# Up to a number of orders and of tickets; `found` tells whether there is more. The last position
-# says how many tickets an order has, without reading the thousands that it may have.
+# Limits the number of orders and of tickets; `found` shows whether there are more. The last
+# position gives an order's number of tickets without reading thousands of them.
 ORDERS = f"""
 WITH newest AS (
     SELECT o.* FROM purchase_order o WHERE {{conditions}}
@@ -45,7 +45,7 @@ SELECT {_ORDER_COLUMNS}, o.found FROM counted o
 WHERE o.number <= %(size)s AND (o.number = 1 OR o.tickets <= %(tickets_max)s)
 ORDER BY o.number
 """  # noqa: S608
-# A hold that a late payment revived leads to the order of the one that stands for it.
+# An expired hold that was paid late leads to the order of its replacement.
 OF_HOLD = """
 o.id IN (SELECT h.order_id FROM hold h
          WHERE h.organization_id = %(organization_id)s AND h.id IN (%(hold_id)s, %(revival_id)s))"""

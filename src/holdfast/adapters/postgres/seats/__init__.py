@@ -1,1 +1,1 @@
-"""Seats: the map cache, reading them, and drawing a hall."""
+"""Seats: the map cache, the reader, and the drawing of a hall."""

@@ -1,5 +1,5 @@
-"""Where everything goes in the picture of a hall. The unit is the distance between neighbours; the
-stage is at the top."""
+"""The layout of a hall's picture. The unit is the distance between neighbouring seats; the stage is
+at the top."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import NamedTuple
 ROOM_AT_SIDES = 2.4
 ROOM_AT_BOTTOM = 1.0
 ROOM_BETWEEN_BLOCKS = 2.5
-# Wider halls are shown smaller, so their letters have to be larger.
+# Wider halls are scaled down, so their letters have to be larger.
 LETTERS_MIN, LETTERS_PER_WIDTH = 0.8, 1 / 90
 PIXELS_MAX = 26
 
@@ -59,7 +59,7 @@ class Drawing:
 
     @property
     def pixels(self) -> int:
-        """As wide as it may become: the seats of a small hall need not fill a screen."""
+        """The maximum width: a small hall should not fill a screen."""
         return round(self.width * PIXELS_MAX)
 
     @property
@@ -68,7 +68,7 @@ class Drawing:
 
     @property
     def stage_line(self) -> str:
-        """Bent towards the seats."""
+        """An arc towards the seats."""
         left, right, y = self.width * 0.25, self.width * 0.75, self.letters * 2
         return (
             f"M{left:.6g} {y:.6g}q{(right - left) / 2:.6g} {self.letters:.6g} {right - left:.6g} 0"
@@ -80,12 +80,12 @@ class Drawing:
 
     @property
     def marks(self) -> list[str]:
-        """Those that some seat has."""
+        """The marks that occur."""
         return sorted({mark for seat in self.seats for mark in seat.marks})
 
 
 class _Row(NamedTuple):
-    """Which of the seats, from left to right."""
+    """A row, with the indexes of its seats from left to right."""
 
     block: str
     name: str
@@ -93,7 +93,7 @@ class _Row(NamedTuple):
 
 
 def draw(seats: Sequence[PlacedSeat]) -> Drawing:
-    """The seats come block by block and row by row, each from left to right."""
+    """Expects the seats by block and row, each row from left to right."""
     rows = _rows(seats)
     points = _points(seats)
     pitch = _pitch(seats, points, rows)
@@ -121,8 +121,8 @@ def _rows(seats: Sequence[PlacedSeat]) -> list[_Row]:
 
 
 def _points(seats: Sequence[PlacedSeat]) -> list[Point]:
-    """Where the seats say that they are. When two say the same, the blocks were each described on
-    their own: then they are drawn one behind the other, by row and position."""
+    """The seats' own coordinates. If two coincide, each block has its own origin: then the blocks
+    are drawn one behind the other, by row and place in the row."""
     points = [(seat.x, seat.y) for seat in seats]
     if len(set(points)) == len(points):
         return points
@@ -138,7 +138,7 @@ def _points(seats: Sequence[PlacedSeat]) -> list[Point]:
 
 
 def _pitch(seats: Sequence[PlacedSeat], points: Sequence[Point], rows: Sequence[_Row]) -> float:
-    """How far apart neighbours are, beside each other or one behind the other."""
+    """The distance between neighbours, side by side or one behind the other."""
     beside = [
         dist(points[one], points[other]) / max(1, seats[other].position - seats[one].position)
         for row in rows
@@ -158,7 +158,7 @@ def _centre(points: Sequence[Point], rows: Iterable[_Row]) -> Point:
 
 
 def _row_labels(rows: Iterable[_Row], points: Sequence[Point], letters: float) -> Iterable[Label]:
-    """At both ends of each row. Where letters are larger than seats: at the left, and not all."""
+    """At both ends of each row. If letters are larger than seats, only at the left of some rows."""
     every = ceil(letters)
     for _, block in groupby(rows, key=lambda row: row.block):
         for row in list(block)[::every]:
@@ -169,7 +169,7 @@ def _row_labels(rows: Iterable[_Row], points: Sequence[Point], letters: float) -
 
 
 def _before(seats: Sequence[Point], distance: float) -> Point:
-    """Where the row would go on, before the first of these."""
+    """The point before the first seat in the direction of the row."""
     (x, y), *others = seats
     if not others:
         return x - distance, y
@@ -179,8 +179,8 @@ def _before(seats: Sequence[Point], distance: float) -> Point:
 
 
 def _block_labels(rows: Iterable[_Row], points: Sequence[Point], letters: float) -> Iterable[Label]:
-    """In front of the middle of the first row; rows may be curved. Where letters are larger than
-    seats there is no room for them: then in the middle of the block."""
+    """In front of the middle of the first row, which may be curved. If letters are larger than
+    seats, there is no room, and the label goes to the middle of the block."""
     for name, block in groupby(rows, key=lambda row: row.block):
         front, *others = block
         if letters > 1:

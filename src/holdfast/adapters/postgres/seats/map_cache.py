@@ -1,5 +1,5 @@
-"""The seats of sessions, kept in memory and followed from one look to the next. It is a hint for
-best-available: what is proposed from it is checked under lock."""
+"""A cache of sessions' seats, updated with the changes since the last read. It is a hint for best
+available: proposals are checked under lock."""
 
 import threading
 from collections import OrderedDict
@@ -20,8 +20,8 @@ Ranks = Mapping[BlockId, int]
 
 
 class _Changes(NamedTuple):
-    """What has changed between two snapshots. `until` is None where nothing has, or where that
-    snapshot must not be kept."""
+    """The changes between two snapshots. `until` is None if there are none, or if that snapshot
+    must not be cached."""
 
     since: str
     until: str | None
@@ -32,8 +32,8 @@ class _Changes(NamedTuple):
 
 @dataclass(slots=True)
 class _Followed:
-    """`snapshot` is the last one that was looked at: what it could not see is new. A server that
-    was started anew may be another one, which counts its transactions differently."""
+    """`snapshot` is the last one read: changes that it could not see are new. A restarted server
+    may be a different one, with other transaction numbers."""
 
     seats: SeatMap
     ranks: Ranks
@@ -46,8 +46,8 @@ class _Followed:
         return is_same_server and all(seat.id in self.seats.plan.spots for seat in changes.seats)
 
     def seating(self, changes: _Changes) -> Seating:
-        """The seats with these changes. They are remembered only if the map is still as it was when
-        they were read: otherwise they may be older than what another lane has seen meanwhile."""
+        """The seats with these changes. They are cached only if the map has not changed since they
+        were read: otherwise they may be older than those of another lane."""
         with self.lock:
             if changes.until is None or changes.since != self.snapshot:
                 return self.seats.seating(changes.now, changes.seats)
@@ -58,16 +58,16 @@ class _Followed:
 
 
 class SeatMaps:
-    """Shared by the lanes of a process. The least recently used session is forgotten first."""
+    """Shared by the lanes of a process. The least recently used session is evicted first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._followed: OrderedDict[SessionKey, _Followed] = OrderedDict()
 
     def follow(self, connection: Connection, key: SessionKey, ranks: Ranks) -> Seating | None:
-        """The seats as they are now, or None where they have to be loaded (again): they were not
-        read yet, there are new ones, or the order of the blocks has changed. No lock is held while
-        the database is asked: other lanes follow the same session."""
+        """The current seats, or None if they have to be loaded: they are not cached, there are new
+        ones, the server restarted, or the order of the blocks changed. No lock is held during the
+        query, because other lanes follow the same session."""
         with self._lock:
             followed = self._followed.get(key)
             if followed is None or followed.ranks != ranks:
@@ -80,8 +80,7 @@ class SeatMaps:
         return None
 
     def load(self, connection: Connection, key: SessionKey, ranks: Ranks) -> Seating:
-        """Read all seats within the caller's transaction. It takes a while, and nobody else waits
-        for it."""
+        """Read all seats in the caller's transaction. This is slow, but blocks nobody else."""
         seen = connection.execute(sql.SNAPSHOT).fetchone()
         assert seen is not None
         snapshot, now, server_started_at = seen
@@ -107,7 +106,7 @@ class SeatMaps:
 
 def _load(connection: Connection, key: SessionKey, ranks: Ranks) -> SeatMap:
     rows = connection.execute(sql.SEAT_PLACES, key).fetchall()
-    # A block that is younger than what we know of the catalogue is not offered yet.
+    # A block newer than the cached catalogue is not offered yet.
     rows = [row for row in rows if row[1] in ranks]
     seats = SeatMap(make_plan((SeatPlace(*row[:11]) for row in rows), ranks))
     for row in rows:

@@ -1,4 +1,4 @@
-"""Seats for the API: one, the map of a session, what has changed in it, and how full it is."""
+"""Seats for the API: a single seat, the seat map, its changes, and the occupancy."""
 
 from itertools import groupby
 from typing import Any
@@ -26,7 +26,7 @@ from holdfast.ports.seats import (
     SessionOccupancy,
 )
 
-# A row of a map has all seats of a row of the hall.
+# A row of a seat map contains all seats of a row of the hall.
 ROWS_PER_SLICE = 10
 
 
@@ -55,11 +55,11 @@ class PostgresSeats:
         names = {"organization_id": organization_id, "session_id": session_id}
         with self._database.transaction(organization_id) as connection:
             found = connection.execute(sql.SESSION_MAP, names)
-        # All of it has arrived: no transaction and no connection waits for the pauses.
+        # The result has arrived: no transaction or connection waits during the pauses.
         rows = list(giving_way(found, ROWS_PER_SLICE))
         if not rows:
             return None
-        # A session without blocks is one row of nothing.
+        # A session without blocks is one row of NULLs.
         blocks = groupby((row for row in rows if row[1] is not None), key=lambda row: row[1:4])
         return SessionMap(
             session_id,

@@ -1,10 +1,9 @@
-"""The SQL that shows seats. A seat whose time is up is available everywhere: lapsing changes no
-row, so each statement compares with the clock. statement_timestamp(), so that one answer has one
-now."""
+"""The SQL that reads seats. Expiry changes no row, so each statement compares held_until with the
+clock; statement_timestamp() gives a response a single time."""
 
 from holdfast.adapters.postgres.engine.statements import SEAT_COLUMNS
 
-# By its own key; that it belongs to the event is a condition, not the way to it.
+# Looks the seat up by its own key; the event is only a condition.
 SEAT = f"""
 SELECT {SEAT_COLUMNS}, x.event_id, b.name, statement_timestamp()
 FROM seat s
@@ -15,14 +14,14 @@ WHERE s.organization_id = %(organization_id)s AND s.id = %(seat_id)s AND x.event
 
 HAS_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s"
 
-# From here on a reader misses nothing: whatever is older has ended and was seen. Without the second
-# part the version would rise with every transaction of anybody, and nothing could be told from it.
+# A reader who continues from this version misses nothing: all older transactions have ended and
+# were seen. Without _AFTER_NEWEST the version would rise with every transaction in the database.
 _AFTER_NEWEST = """1 + coalesce((
     SELECT newest.changed_xid::text::bigint FROM seat newest
     WHERE newest.organization_id = %(organization_id)s AND newest.session_id = %(session_id)s
     ORDER BY newest.changed_xid DESC LIMIT 1), 0)"""
 _VERSION = f"least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, {_AFTER_NEWEST})"
-# All that a map shows beside the seats. The capacity is a pool's, which may change by itself.
+# Everything in a map besides the seats. The capacity is a pool's, which may change separately.
 _BLOCKS_DIGEST = """(
     SELECT hashtextextended(coalesce(string_agg(
         concat_ws('|', digested.id, digested.rank, capacity.total, digested.name), E'\n'
@@ -39,9 +38,9 @@ _NEVER = "'18446744073709551615'::xid8"
 _IS_HELD = "s.status = 'held' AND s.held_until > statement_timestamp()"
 _IS_AVAILABLE = "s.status = 'available' OR s.held_until <= statement_timestamp()"
 
-# The whole map in one snapshot, a row of seats in a row of the answer: the database puts the seats
-# together, so that nobody goes through tens of thousands of them one by one. Materialized: a plan
-# made without statistics would go through all of them again for each block.
+# The whole map in one snapshot, with a row of the result for a row of seats: aggregating in the
+# database avoids handling tens of thousands of seats one by one. Materialized, because a plan
+# without statistics would read all seats again for each block.
 SESSION_MAP = f"""
 WITH seat_row AS MATERIALIZED (
     SELECT block_id, min(row_rank) AS rank, row_name, array_agg(id ORDER BY index),
@@ -72,15 +71,15 @@ WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY b.rank, b.id, r.rank, r.row_name
 """  # noqa: S608
 
-# Whether a map that was read before is still the same costs two index probes.
+# Checks with two index probes whether a map is unchanged.
 MAP_STATE = f"""
 SELECT {_AFTER_NEWEST}, {_BLOCKS_DIGEST}, extract(epoch FROM statement_timestamp())::float8
 FROM session x WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 """  # noqa: S608
 
-# What changed in the transaction of that version or later, or only a flag that it is more than the
-# limit: a row beyond the limit is looked for in the index before any seat is read. A version that
-# was never given out here comes from another database: everything has changed.
+# The changes since that version, inclusive, or only a flag that they exceed the limit: the index is
+# probed for a row beyond the limit before any seat is read. A version that is ahead comes from
+# another database: then everything has changed.
 SEAT_CHANGES = f"""
 WITH asked AS MATERIALIZED (
     SELECT CASE WHEN %(since)s::text::xid8 > pg_snapshot_xmin(pg_current_snapshot()) THEN '0'::xid8
@@ -105,8 +104,8 @@ WHERE x.organization_id = %(organization_id)s AND x.id = %(session_id)s
 ORDER BY s.changed_xid
 """  # noqa: S608
 
-# One row: the event, and all that is in it as JSON, counted in one snapshot and one pass. A pool
-# that nobody draws from has no places for sale: a capacity taken away from a block leaves one.
+# One row, with the event's sessions as JSON, counted in one snapshot and one pass. A pool that no
+# ticket type uses has no places for sale; removing a block's capacity leaves one.
 OCCUPANCY = f"""
 WITH counted AS MATERIALIZED (
     SELECT s.block_id, count(*) FILTER (WHERE {_IS_AVAILABLE}) AS available,
@@ -149,8 +148,8 @@ SELECT statement_timestamp(), (
 FROM event e WHERE e.organization_id = %(organization_id)s AND e.id = %(event_id)s
 """  # noqa: S608
 
-# All holds that nobody has ended, counted by one clock. Their seats are counted where they stand,
-# in the sessions that have a live hold: the lines of hundreds of thousands of holds take seconds.
+# All holds that have not ended, counted with one clock. Their seats are counted in the seat table,
+# for sessions with an active hold: the lines of hundreds of thousands of holds would take seconds.
 HOLD_STATISTICS = f"""
 WITH unended AS MATERIALIZED (
     SELECT session_id, quantity, expires_at, status = 'waiting' AS is_waiting,

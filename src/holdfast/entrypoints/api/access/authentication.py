@@ -64,7 +64,7 @@ def sent_secret(call: Call) -> bytes:
 
 
 def require_scope(principal: Principal, scope: Scope) -> None:
-    if principal.may(scope):
+    if scope in principal.scopes:
         return
     challenge = f'Bearer realm="holdfast", error="insufficient_scope", scope="{scope.value}"'
     raise Problem(

@@ -105,7 +105,8 @@ def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatA
             message = "Give either ticket_type_id and quantity, or seat_ids, or lines"
             errors.append(FieldError("lines", "conflicting_fields", message))
     asks = [ask_of(path, line, errors) for path, line in asked]
-    errors.extend(errors_of_seats("lines", asked))
+    if any(line.seat_ids is not None for _, line in asked):
+        errors.extend(errors_of_seats("lines", asked))
     return tuple(ask for ask in asks if ask is not None)
 
 

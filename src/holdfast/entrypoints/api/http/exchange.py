@@ -90,10 +90,6 @@ class Call:
         self.seal: Seal | None = None
         self.success_status = 200
 
-    def authenticated_as(self, principal: Principal) -> None:
-        self.principal = principal
-        self.actor = principal.actor
-
     @property
     def address(self) -> str:
         """Of the peer, which may be a proxy that many callers share."""
@@ -116,7 +112,7 @@ class Call:
             actor=self.actor,
             request_id=self.request_id,
             ip=_ip(self.client[0]) if self.client else None,
-            user_agent=_printable(self.headers.get(b"user-agent", b"")),
+            user_agent=_printable(self.headers.get(b"user-agent", b"")[:_USER_AGENT_LENGTH_MAX]),
         )
 
 
@@ -151,8 +147,9 @@ def _ip(client: str) -> str | None:
         return None
 
 
+@lru_cache(maxsize=1024)
 def _printable(user_agent: bytes) -> str | None:
-    text = user_agent[:_USER_AGENT_LENGTH_MAX].decode("latin-1")
+    text = user_agent.decode("latin-1")
     if not text.isprintable():
         text = "".join(letter for letter in text if letter.isprintable())
     return text or None

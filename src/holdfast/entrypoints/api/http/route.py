@@ -46,13 +46,10 @@ class Route(Generic[G]):
     invalid: ProblemCode = ProblemCode.VALIDATION_ERROR
     has_etag: bool = False
     refusals: tuple[Code, ...] = ()
+    is_unsafe: bool = field(init=False)  # changes something, so it takes an Idempotency-Key
+    is_of_cart: bool = field(init=False)
 
-    @property
-    def is_unsafe(self) -> bool:
-        """It changes something, so it takes an Idempotency-Key."""
-        return self.method in {"POST", "PUT", "PATCH", "DELETE"}
-
-    @property
-    def is_of_cart(self) -> bool:
-        """Its path names a cart."""
-        return "/{cart}/" in self.path
+    def __post_init__(self) -> None:
+        is_unsafe = self.method in {"POST", "PUT", "PATCH", "DELETE"}
+        object.__setattr__(self, "is_unsafe", is_unsafe)
+        object.__setattr__(self, "is_of_cart", "/{cart}/" in self.path)

@@ -54,16 +54,18 @@ class Endpoint:
         route = self._route
         call.route_path = route.path
         call.success_status = route.status
-        call.authenticated_as(await self._bearer.authenticate(call))
-        require_scope(call.principal, route.scope)
-        self._context.turns.saw(call.principal.organization_id)
+        principal = await self._bearer.authenticate(call)
+        call.principal, call.actor = principal, principal.actor
+        require_scope(principal, route.scope)
+        self._context.turns.saw(principal.organization_id)
         if route.is_unsafe:
             given = await self._read_body(call, receive)
         else:
             given = parse_query(call.query_string, route.query or NoFields)
-        refusal = _read_path(route, call)
-        if refusal is not None:
-            return refusal_reply(refusal, call.request_id)
+        if "{" in route.path:
+            refusal = _read_path(route, call)
+            if refusal is not None:
+                return refusal_reply(refusal, call.request_id)
         return await route.handler(self._context, call, given)
 
     async def _read_body(self, call: Call, receive: Receive) -> Any:
@@ -76,7 +78,8 @@ class Endpoint:
 
     def _parse_body(self, call: Call, body: bytes) -> Any:
         call.idempotency_key = sent_key(call)
-        refuse_query(call.query_string)
+        if call.query_string:
+            refuse_query(call.query_string)
         if not body and (self._route.body is None or self._route.is_body_optional):
             return self._route.body() if self._route.body else _NO_FIELDS
         if is_csv(call, takes_csv=self._route.takes_csv):

@@ -1,1 +1,1 @@
-"""How the pages write dates in English."""
+"""English date formats."""

@@ -1,4 +1,4 @@
-"""Dates that mean the same to everybody and can be compared with the log, to the second."""
+"""Unambiguous dates, with seconds like the log."""
 
 DATE_FORMAT = "Y-m-d"
 TIME_FORMAT = "H:i:s"

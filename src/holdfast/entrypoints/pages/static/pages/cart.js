@@ -16,8 +16,8 @@ const minorDigits = JSON.parse(at("minor-digits").textContent);
 
 let session = fragment.get("session");
 let offers = [];
-let wanted = {}; // tickets by type, as the buyer has clicked them
-let hold = null; // the latest answer of Holdfast
+let wanted = {}; // tickets by type, as the buyer has chosen them
+let hold = null; // as Holdfast last reported it
 let endsAt = 0; // on this page's clock
 let sendsAt = null; // when the buyer will have stopped clicking for long enough
 let pending = 0; // requests that are in flight or about to be
@@ -34,14 +34,14 @@ class Refused extends Error {
   }
 }
 
-// Buyers read other words than programs do.
+// The API's messages are for developers.
 const REASONS = {
   insufficient_inventory: ({ available_quantity: left }) =>
     left ? `Only ${left}${isLive() ? " more" : ""} left` : "Sold out",
   no_available_seats: () => "Sold out",
   others_are_waiting: () => "Others on the waitlist are ahead of you",
   quantity_above_maximum: ({ maximum }) => `You can buy at most ${maximum} of these`,
-  waiting_places_exceeded: () => "You already have as many places on this waitlist as one buyer may have",
+  waiting_places_exceeded: () => "You have reached the limit of places on this waitlist",
   amount_changed: () => "Your cart has changed. Check the new total and pay again",
 };
 
@@ -60,8 +60,8 @@ async function ask(method, path, body) {
   return content;
 }
 
-// One job at a time. It counts as pending from the moment it is asked for, not from when it starts:
-// otherwise a second one would slip in behind it.
+// Runs one job at a time. A job counts as pending as soon as it is requested: otherwise a second one
+// would slip in behind it.
 let last = Promise.resolve();
 function alone(work) {
   pending += 1;
@@ -269,7 +269,7 @@ function sentence() {
   if (hold?.status === HELD) return heldSentence();
   if (hold?.status === WAITING) {
     const wait = hold.estimated_wait_seconds;
-    const estimate = wait === null ? "" : ` The estimated wait is ${minutes(wait)}.`;
+    const estimate = wait === null ? "" : ` Estimated wait: ${minutes(wait)}.`;
     return `Sold out for now. You are number ${hold.position} on the waitlist for ${tickets(hold.quantity)}.${estimate}`;
   }
   return hold?.status === "converted" ? "You have paid for this cart." : "Your cart is empty.";
@@ -341,7 +341,7 @@ function showOffer(row, offer) {
 const canAdd = ({ available, ticket_type_id: type }) =>
   available > 0 || (hold?.status !== HELD && !soldOutTypes.has(type));
 
-// Four times a second, so that the countdown is never a second late.
+// Runs four times a second, to keep the countdown from lagging a second behind.
 function tick() {
   const isCounting = hold?.status === HELD && !isOver();
   say("countdown", isCounting ? clock(secondsLeft()) : "");
@@ -388,8 +388,7 @@ function forgetRefusal() {
   show();
 }
 
-// A job of its own: what is under way still belongs to the session that is left, and so does a
-// click that was not sent yet.
+// Queued as a job: requests in flight, and a click not sent yet, belong to the previous session.
 async function open(chosen) {
   sendsAt = null;
   await alone(() => {
