@@ -18,7 +18,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from holdfast.bootstrap.database import ensure_admin, setup_django
+from holdfast.bootstrap.accounts import ensure_admin
+from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.settings import Settings
 from tests.support import debian
 from tests.support.platform import Hall, Platform, Sale

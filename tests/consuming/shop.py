@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
-from holdfast.bootstrap.consuming import consumer_threads
+from holdfast.bootstrap.consumers import consumer_threads
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.command import Command

@@ -25,8 +25,8 @@ def a_notice(subject: str = "Your tickets", text: str = "Thank you.\n") -> Notic
 
 
 def notifier(server: MailServer, *, login: str = "", host: str = "127.0.0.1") -> SmtpNotifier:
-    at = smtp.MailServer.of(f"smtp://{login}{host}:{server.port}")
-    return SmtpNotifier(at, Address(addr_spec="tickets@shop.example"))
+    url = f"smtp://{login}{host}:{server.port}"
+    return SmtpNotifier(url, Address(addr_spec="tickets@shop.example"))
 
 
 class TestMails:

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.adapters.mail import smtp
 from holdfast.adapters.mail.smtp import SmtpNotifier
 from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
@@ -279,7 +278,7 @@ def sender_on(url: str, mail: MailServer) -> Iterator[NoticeSender]:
     try:
         yield NoticeSender(
             PostgresInbox(database),
-            SmtpNotifier(smtp.MailServer.of(mail.url), Address(addr_spec="tickets@shop.example")),
+            SmtpNotifier(mail.url, Address(addr_spec="tickets@shop.example")),
             PostgresHolds(database),
             PostgresOrders(database),
             PostgresCatalogue(database),

@@ -61,6 +61,22 @@ def test_a_wrong_value_is_named_and_not_repeated(variable: str, value: str) -> N
     assert value not in message
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "takes"),
+    [
+        ("HOLDFAST_PORT", "0", "must be a whole number from 1 to 65535"),
+        ("HOLDFAST_PROMOTER_SECONDS", "soon", "must be a number from 0.05 to 3600"),
+        ("HOLDFAST_LOG_FORMAT", "xml", "must be one of console, json"),
+        ("HOLDFAST_SECRET_KEY", "short", "must be at least 32 characters"),
+        ("REDIS_URL", "http://somewhere", "must start with redis://"),
+    ],
+)
+def test_the_line_says_what_the_variable_takes(variable: str, value: str, takes: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_settings({variable: value})
+    assert str(refused.value) == f"{variable}: {takes}"
+
+
 def test_mails_need_a_server() -> None:
     with pytest.raises(SettingsError, match=r"^HOLDFAST_SMTP_URL: "):
         load_settings({"HOLDFAST_NOTIFIER": "smtp"})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.adapters.embedded import EmbeddedServiceError, EmbeddedValkey
-from holdfast.bootstrap.demo import POSTGRES_DIRECTORY, VALKEY_DIRECTORY, erase
+from holdfast.bootstrap.demo.setup import POSTGRES_DIRECTORY, VALKEY_DIRECTORY, erase
 from holdfast.bootstrap.settings import Settings
 
 

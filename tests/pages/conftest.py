@@ -11,7 +11,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import override_settings
 
-from holdfast.bootstrap.database import ensure_admin, setup_django
+from holdfast.bootstrap.accounts import ensure_admin
+from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.settings import Settings
 from tests.pages.sales import Sale, new_sale
 

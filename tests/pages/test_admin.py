@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from holdfast.bootstrap.database import ensure_admin
+from holdfast.bootstrap.accounts import ensure_admin
 from tests.pages.conftest import NAME, PASSWORD, log_in
 from tests.pages.sales import EMAIL, Sale, list_of, page
 
@@ -213,9 +213,9 @@ def test_a_longer_list_needs_no_more_queries(operator: Client, sale: Sale, model
 def test_counting_stops_at_a_limit(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.adapters.postgres.admin import looking
+    from holdfast.entrypoints.admin import lists
 
-    monkeypatch.setattr(looking, "ROWS_COUNTED_MAX", 3)
+    monkeypatch.setattr(lists, "ROWS_COUNTED_MAX", 3)
     for _ in range(5):
         sale.place()
     text = list_of(operator, "hold", sale)

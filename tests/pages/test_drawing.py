@@ -5,7 +5,7 @@ from math import dist
 
 import pytest
 
-from holdfast.adapters.postgres.seats.hall_drawing import Drawing, PlacedSeat, draw
+from holdfast.entrypoints.admin.seats.drawing import Drawing, PlacedSeat, draw
 
 
 def seat(block: str, row: int, position: int, x: float, y: float) -> PlacedSeat:

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.bootstrap.database import ensure_admin
+from holdfast.bootstrap.accounts import ensure_admin
 from tests.pages.conftest import PASSWORD, log_in
 from tests.pages.sales import Sale
 

@@ -166,7 +166,7 @@ def test_a_session_without_seats_has_no_hall(operator: Client, sale: Sale) -> No
 def test_the_seats_of_a_large_hall_are_drawn_without_their_names(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.adapters.postgres.admin import hall
+    from holdfast.entrypoints.admin.seats import hall
 
     sale.seat("A", 1)
     sale.seat("A", 2)
@@ -179,7 +179,7 @@ def test_the_seats_of_a_large_hall_are_drawn_without_their_names(
 def test_a_hall_too_large_to_draw_is_counted(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.adapters.postgres.admin import hall
+    from holdfast.entrypoints.admin.seats import hall
 
     sale.seat("A", 1)
     sale.held_seat("A", 2, uuid7())

@@ -160,7 +160,7 @@ def test_positions_are_counted_for_the_holds_on_the_page_only(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those on earlier pages are skipped without counting who is before them."""
-    from holdfast.adapters.postgres.admin.looking import ReadOnlyAdmin
+    from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
 
     monkeypatch.setattr(ReadOnlyAdmin, "list_per_page", 2)
     floor = line(sale, sale.pool_id, count=7)
@@ -177,7 +177,7 @@ def test_positions_are_counted_for_the_holds_on_the_page_only(
 def test_positions_are_counted_up_to_a_limit(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.adapters.postgres.admin import waiting as pages
+    from holdfast.entrypoints.admin import waitlist as pages
 
     monkeypatch.setattr(pages, "POSITION_COUNTED_MAX", 2)
     floor = line(sale, sale.pool_id, count=4)

@@ -11,7 +11,7 @@ from holdfast.adapters.embedded import EmbeddedValkey
 from holdfast.adapters.redis import streams
 from holdfast.adapters.redis.facts import ValkeyPublisher
 from holdfast.adapters.redis.trimming import BOUND
-from holdfast.bootstrap.demo import DEMO_VARIABLES, start_services
+from holdfast.bootstrap.demo.setup import DEMO_VARIABLES, start_services
 from holdfast.bootstrap.settings import load_settings
 from holdfast.ports.facts.deliveries import NOTIFICATIONS
 from holdfast.ports.facts.log import Message

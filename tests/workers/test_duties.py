@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.bootstrap.background import planned_duties
+from holdfast.bootstrap.duties import planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.command import Command

@@ -11,9 +11,8 @@ import pytest
 
 from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.cli import admins
-from holdfast.entrypoints.cli.confirmation import confirm
-from holdfast.entrypoints.cli.failure import CommandFailed
 from holdfast.entrypoints.cli.main import MODULES, main
+from holdfast.entrypoints.cli.terminal import CommandFailed, confirm
 from tests.support.auditing import rows
 
 LOADED = """

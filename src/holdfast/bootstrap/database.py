@@ -1,4 +1,4 @@
-"""Django's way to the database: its connections, the migrations, the people who may log in.
+"""Django's way to the database: its connections and the migrations.
 
 Two connections lead to the same tables. `default` serves the pages: it acts as the role
 `holdfast_operator`, which reads every organization and writes nothing but log-ins. `owner` is the
@@ -13,8 +13,6 @@ from typing import Any
 
 import django
 import psycopg
-from django.apps import apps
-from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
@@ -156,26 +154,3 @@ def refuse_unsafe_login(settings: Settings) -> None:
             f"DATABASE_URL: this login {problem}. Serve with a login that owns nothing, and set "
             "HOLDFAST_OWNER_DATABASE_URL for `migrate`: see docs/configuration.md"
         )
-
-
-def is_known_person(username: str) -> bool:
-    try:
-        return get_user_model().objects.using(OWNER).filter(username=username).exists()
-    finally:
-        connections[OWNER].close()
-
-
-def ensure_admin(username: str, password: str) -> None:
-    """Create a superuser of the admin pages, or make the existing user one with this password, and
-    end a lock-out after wrong passwords. Django must be set up and the database migrated."""
-    try:
-        user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
-        user.is_active = user.is_staff = user.is_superuser = True
-        # A new hash of the same password would log everybody out.
-        if not user.check_password(password):
-            user.set_password(password)
-        user.save(using=OWNER)
-        attempts = apps.get_model("axes.AccessAttempt").objects.using(OWNER)
-        attempts.filter(username=username).delete()
-    finally:
-        connections[OWNER].close()

@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "holdfast.adapters.postgres",
+    "holdfast.entrypoints.admin",
     "holdfast.entrypoints.pages",
 ]
 MIDDLEWARE = [

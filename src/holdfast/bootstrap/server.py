@@ -13,11 +13,10 @@ from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
 from holdfast.adapters.redis.health import RedisDependency
-from holdfast.bootstrap.background import planned_duties
-from holdfast.bootstrap.consuming import ConsumerThread, consumer_threads
-from holdfast.bootstrap.duties import DutyThread
+from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
+from holdfast.bootstrap.duties import BackgroundThread, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
-from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission
 from holdfast.ports.access import KeyDirectory
 from holdfast.ports.health import Dependency
@@ -42,12 +41,12 @@ class Server:
     server without a database answers 503 and recovers by itself."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._room = EngineRoom(settings)
         # Anybody can make us look for keys that do not exist: nothing else waits behind that.
         self._key_database = Database(self._room.url, connections_max=1)
         self.container = _container(settings, self._room, PostgresKeys(self._key_database))
-        self._threads: list[DutyThread | ConsumerThread] = [
+        self._threads: list[BackgroundThread] = [
             *(DutyThread(duty) for duty in planned_duties(self._room, settings)),
             *_consumers(settings, self._room),
         ]
@@ -57,8 +56,8 @@ class Server:
             DatabaseDependency(self._room.database),
             EngineDependency(self._room.admission),
         ]
-        if self._settings.redis_url is not None:
-            found.append(RedisDependency(self._settings.redis_url))
+        if self.settings.redis_url is not None:
+            found.append(RedisDependency(self.settings.redis_url))
         return found
 
     def start(self) -> None:
@@ -101,20 +100,3 @@ def _container(settings: Settings, room: EngineRoom, keys: KeyDirectory) -> ApiC
         deadline_seconds=settings.holdfast_deadline_seconds,
         demo_till=till,
     )
-
-
-class WatchedDatabase:
-    """The database as a process without an engine sees it: there, or not."""
-
-    def __init__(self, settings: Settings) -> None:
-        if settings.database_url is None:
-            raise SettingsError("DATABASE_URL: must be set")
-        self._database = Database(settings.database_url)
-        self.dependency: Dependency = DatabaseDependency(self._database)
-
-    def __enter__(self) -> "WatchedDatabase":
-        self._database.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()

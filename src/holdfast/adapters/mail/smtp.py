@@ -2,8 +2,7 @@
 
 import smtplib
 import ssl
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, suppress
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime, localtime
@@ -13,39 +12,17 @@ from holdfast.ports.facts.notices import Notice, NoticeDeferred, NoticeFailed, N
 
 # For each answer of the server; a mail takes about ten of them.
 ANSWER_SECONDS_MAX = 5.0
-DEFAULT_PORTS = {"smtp": 587, "smtps": 465}
+SUBMISSION_PORT = 587
 # Codes from here on are final: the server will not take this, however often it is asked.
 PERMANENT = 500
 
 
-@dataclass(frozen=True, slots=True)
-class MailServer:
-    """From an address like `smtp://user:password@host:587`."""
-
-    host: str
-    port: int
-    is_encrypted: bool  # from the first byte on
-    user: str | None = None
-    password: str = field(default="", repr=False)
-
-    @classmethod
-    def of(cls, url: str) -> "MailServer":
-        parts = urlsplit(url)
-        return cls(
-            parts.hostname or "localhost",
-            parts.port or DEFAULT_PORTS[parts.scheme],
-            parts.scheme == "smtps",
-            None if parts.username is None else unquote(parts.username),
-            unquote(parts.password or ""),
-        )
-
-
 class SmtpNotifier:
-    """Implements Notifier. Each mail has a connection of its own: one that is kept is often found
-    closed."""
+    """Implements Notifier, on a server like `smtp://user:password@host:587`. Each mail has its own
+    connection: one that is kept is often found closed."""
 
-    def __init__(self, server: MailServer, sender: Address) -> None:
-        self._server = server
+    def __init__(self, url: str, sender: Address) -> None:
+        self._url = urlsplit(url)
         self._sender = sender
 
     def send(self, notice: Notice) -> None:
@@ -77,31 +54,31 @@ class SmtpNotifier:
             raise NoticeDeferred(type(error).__name__) from None
 
     def _introduced(self) -> smtplib.SMTP:
-        server, seconds = self._server, ANSWER_SECONDS_MAX
         context = ssl.create_default_context()
-        if server.is_encrypted:
-            connection: smtplib.SMTP = smtplib.SMTP_SSL(
-                server.host, server.port, timeout=seconds, context=context
+        host, port = self._url.hostname or "localhost", self._url.port
+        connection: smtplib.SMTP
+        if self._url.scheme == "smtps":
+            connection = smtplib.SMTP_SSL(
+                host, port or smtplib.SMTP_SSL_PORT, timeout=ANSWER_SECONDS_MAX, context=context
             )
         else:
-            connection = smtplib.SMTP(server.host, server.port, timeout=seconds)
-        try:
+            connection = smtplib.SMTP(host, port or SUBMISSION_PORT, timeout=ANSWER_SECONDS_MAX)
+        with ExitStack() as on_failure:
+            on_failure.callback(connection.close)
             self._introduce(connection, context)
-        except BaseException:
-            connection.close()
-            raise
+            on_failure.pop_all()
         return connection
 
     def _introduce(self, connection: smtplib.SMTP, context: ssl.SSLContext) -> None:
         connection.ehlo_or_helo_if_needed()
-        is_encrypted = self._server.is_encrypted
+        is_encrypted = self._url.scheme == "smtps"
         if not is_encrypted and connection.has_extn("starttls"):
             connection.starttls(context=context)
             is_encrypted = True
-        if self._server.user is not None:
+        if self._url.username is not None:
             if not is_encrypted:
                 raise NoticeFailed("the mail server wants the password in the clear")
-            connection.login(self._server.user, self._server.password)
+            connection.login(unquote(self._url.username), unquote(self._url.password or ""))
 
     def _mail(self, notice: Notice) -> EmailMessage:
         mail = EmailMessage()

@@ -9,11 +9,10 @@ import sys
 import psycopg
 from django.db import DatabaseError
 
-from holdfast.bootstrap.database import ensure_admin, is_known_person, setup_django
+from holdfast.bootstrap.accounts import ensure_admin, is_known_person
+from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.settings import Settings, SettingsError
-from holdfast.entrypoints.cli.confirmation import add_yes, confirm
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.terminal import CommandFailed, add_yes, confirm, say
 
 PASSWORD_VARIABLE = "HOLDFAST_ADMIN_PASSWORD"  # noqa: S105
 PASSWORD_LENGTH_MIN = 12

@@ -3,11 +3,10 @@
 import argparse
 from uuid import UUID
 
-from holdfast.bootstrap.consuming import dead_letters
+from holdfast.bootstrap.consumers import dead_letters
 from holdfast.bootstrap.logs import redact_addresses
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.terminal import CommandFailed, say
 from holdfast.ports.facts.deliveries import DeadLetters
 from holdfast.ports.facts.log import DeadLetter, PublishFailed
 

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 
 from holdfast.bootstrap.database import MigrationBusy
-from holdfast.bootstrap.demo import (
+from holdfast.bootstrap.demo.setup import (
     EmbeddedServiceError,
     erase,
     kept_files,
@@ -15,10 +15,8 @@ from holdfast.bootstrap.demo import (
     start_services,
 )
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli.confirmation import add_yes, confirm
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
-from holdfast.entrypoints.cli.serving import refuse_taken_port, serve
+from holdfast.entrypoints.cli.serve import refuse_taken_port, serve
+from holdfast.entrypoints.cli.terminal import CommandFailed, add_yes, confirm, say
 from holdfast.ports.store import StoreError
 
 
@@ -120,7 +118,14 @@ Pay for the first hold; replace <hold_id> with its hold_id:
   CHECKOUT=$(api checkouts -d "{{\\"hold_ids\\": [\\"$HOLD\\"]}}" | pick checkout_id)
   PAYMENT=$(api demo/payments -d '{{"amount": 9000, "currency": "EUR"}}' | pick payment_reference)
   api checkouts/$CHECKOUT/complete -d "{{\\"payment_reference\\": \\"$PAYMENT\\"}}"
+{_cart_and_waitlist(demo)}
+Read the facts of all changes, in order: api facts
 
+Press Ctrl-C to stop."""
+
+
+def _cart_and_waitlist(demo: dict[str, Any]) -> str:
+    return f"""
 Fill a cart. Send it again with another quantity to change the same hold:
 
   curl -sS -X PUT {demo["base_url"]}/api/carts/my-cart/hold \\
@@ -143,7 +148,4 @@ Release the group of six, and see who gets their places: {demo["line_url"]}
 
   curl -sS -X DELETE {demo["base_url"]}/api/carts/{demo["sold_out_cart"]}/hold \\
     -H 'Authorization: Bearer {demo["secret_key"]}'
-
-Read the facts of all changes, in order: api facts
-
-Press Ctrl-C to stop."""
+"""

@@ -8,22 +8,22 @@ from importlib.metadata import version
 
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import SettingsError, load_settings
-from holdfast.entrypoints.cli.failure import CommandFailed
+from holdfast.entrypoints.cli.terminal import CommandFailed
 
 # The module of each command. Only the called command's is loaded: loading all takes twice as long.
 MODULES = {
     "demo": "demo",
-    "serve": "serving",
-    "migrate": "migrating",
+    "serve": "serve",
+    "migrate": "migrate",
     "create-organization": "organizations",
     "create-admin": "admins",
-    "worker": "working",
-    "beat": "working",
-    "relay": "relaying",
-    "consume": "consuming",
+    "worker": "worker",
+    "beat": "worker",
+    "relay": "relay",
+    "consume": "consume",
     "dead-letters": "dead_letters",
-    "release-expired": "releasing_expired",
-    "audit": "auditing",
+    "release-expired": "release_expired",
+    "audit": "audit",
 }
 
 

@@ -2,10 +2,9 @@
 
 import argparse
 
+from holdfast.bootstrap.accounts import create_organization
 from holdfast.bootstrap.settings import Settings
-from holdfast.bootstrap.tenants import create_organization
-from holdfast.entrypoints.cli.failure import CommandFailed
-from holdfast.entrypoints.cli.output import say
+from holdfast.entrypoints.cli.terminal import CommandFailed, say
 from holdfast.ports.store import StoreError
 
 NAME_LENGTH_MAX = 200

@@ -8,7 +8,7 @@ from holdfast.entrypoints.api.carts.answers import (
     emptied_answer,
     filled_answer,
 )
-from holdfast.entrypoints.api.carts.asking import cart_request, named_holder
+from holdfast.entrypoints.api.carts.requests import cart_request, named_holder
 from holdfast.entrypoints.api.carts.structs import FillCartRequest, RenewCartRequest
 from holdfast.entrypoints.api.holds.handlers import reply_from_line
 from holdfast.entrypoints.api.http.context import Context

@@ -12,7 +12,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import require_scope
 from holdfast.entrypoints.api.answers import availability_answer
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold_answer
-from holdfast.entrypoints.api.holds.asking import email_of, extension_request, hold_request
+from holdfast.entrypoints.api.holds.requests import email_of, extension_request, hold_request
 from holdfast.entrypoints.api.holds.structs import ExtendHoldRequest, HoldsQuery, PlaceHoldRequest
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request

@@ -12,7 +12,7 @@ from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
-from holdfast.entrypoints.api.holds.asking import holder_of
+from holdfast.entrypoints.api.holds.requests import holder_of
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply

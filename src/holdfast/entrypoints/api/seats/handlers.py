@@ -6,7 +6,7 @@ from msgspec import UnsetType
 
 from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.holds.asking import holder_of, refuse_doubled, reservation_of
+from holdfast.entrypoints.api.holds.requests import holder_of, refuse_doubled, reservation_of
 from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context

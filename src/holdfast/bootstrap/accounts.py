@@ -1,0 +1,54 @@
+"""Organizations with their first key, and the people who may log in: created by the owner of the
+tables."""
+
+from typing import Literal
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.db import connections
+from uuid_utils.compat import uuid7
+
+from holdfast.adapters.postgres.access.keys import PostgresOrganizations
+from holdfast.bootstrap.database import OWNER
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.domain.ids import OrganizationId
+from holdfast.services.access.authentication import new_secret_key
+
+
+def create_organization(
+    settings: Settings, name: str, mode: Literal["test", "live"]
+) -> tuple[OrganizationId, str]:
+    """A new tenant and its first secret key, which is shown once and never stored."""
+    organization_id = OrganizationId(uuid7())
+    secret, key = new_secret_key(mode, "first key")
+    PostgresOrganizations(owner_url_of(settings)).create(organization_id, name, [key])
+    return organization_id, secret
+
+
+def owner_url_of(settings: Settings) -> str:
+    if settings.owner_url is None:
+        raise SettingsError("DATABASE_URL: must be set")
+    return settings.owner_url
+
+
+def is_known_person(username: str) -> bool:
+    try:
+        return get_user_model().objects.using(OWNER).filter(username=username).exists()
+    finally:
+        connections[OWNER].close()
+
+
+def ensure_admin(username: str, password: str) -> None:
+    """Create a superuser of the admin pages, or make the existing user one with this password, and
+    end a lock-out after wrong passwords. Django must be set up and the database migrated."""
+    try:
+        user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
+        user.is_active = user.is_staff = user.is_superuser = True
+        # A new hash of the same password would log everybody out.
+        if not user.check_password(password):
+            user.set_password(password)
+        user.save(using=OWNER)
+        attempts = apps.get_model("axes.AccessAttempt").objects.using(OWNER)
+        attempts.filter(username=username).delete()
+    finally:
+        connections[OWNER].close()

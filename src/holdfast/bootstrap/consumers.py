@@ -1,0 +1,142 @@
+"""The consumers of this process: orders that others confirm, and notices to buyers. On threads of
+a server, or in a process of their own."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from email.headerregistry import Address
+from functools import partial
+
+import structlog
+
+from holdfast.adapters.mail.console import ConsoleNotifier
+from holdfast.adapters.mail.smtp import SmtpNotifier
+from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
+from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.facts.inbox import PostgresInbox
+from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
+from holdfast.adapters.postgres.orders.reader import PostgresOrders
+from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
+from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
+from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
+from holdfast.adapters.redis.facts import ValkeyConsumer
+from holdfast.adapters.redis.streams import FACTS, INBOUND
+from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
+from holdfast.bootstrap.engine_room import EngineRoom
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.ports.engine import Submit
+from holdfast.ports.facts.deliveries import (
+    NOTIFICATIONS,
+    ORDERS,
+    Consumer,
+    DeadLetters,
+    Subscription,
+)
+from holdfast.ports.facts.log import Handled, Handler, Message
+from holdfast.ports.facts.notices import Notifier
+from holdfast.services.facts.notices import NoticeSender
+from holdfast.services.orders.incoming import OrderTaker
+
+AFTER_ERROR_SECONDS = 1.0
+# Whoever stops may be in the middle of a mail.
+STOP_SECONDS_MAX = 10.0
+
+log = structlog.get_logger()
+
+
+class ConsumerThread(BackgroundThread):
+    """One consumer on one thread."""
+
+    def __init__(self, name: str, make: Callable[[], Consumer], handler: Handler) -> None:
+        super().__init__(name, self._run)
+        self._name = name
+        self._make = make
+        self._handler = handler
+
+    def _run(self, stopped: threading.Event) -> None:
+        """A consumer sees to lost connections itself; whatever else ends it is a fault of ours,
+        and must not end it for good."""
+        while not stopped.is_set():
+            try:
+                self._make().run(self._handler, stopped)
+            except Exception:
+                with contextlib.suppress(Exception):
+                    log.exception("consumer_failed", consumer=self._name)
+                stopped.wait(AFTER_ERROR_SECONDS)
+
+
+def consumer_threads(
+    settings: Settings, submit: Submit, database: Database
+) -> list[ConsumerThread]:
+    """Without a broker there are none."""
+    if settings.amqp_url is None and settings.redis_url is None:
+        return []
+    holds, orders = PostgresHolds(database), PostgresOrders(database)
+    taker = OrderTaker(submit, holds, orders, PostgresAttempts(database))
+    notifier = _notifier(settings)
+    tell: Handler = _tell_nobody
+    if notifier is not None:
+        catalogue = PostgresCatalogue(database)
+        tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalogue).handle
+    return [
+        ConsumerThread("orders", partial(_consumer, settings, ORDERS), taker.handle),
+        ConsumerThread("notices", partial(_consumer, settings, NOTIFICATIONS), tell),
+    ]
+
+
+def dead_letters(settings: Settings) -> DeadLetters:
+    """Of the broker that is configured."""
+    if settings.amqp_url is not None:
+        return RabbitDeadLetters(settings.amqp_url)
+    if settings.redis_url is not None:
+        return ValkeyDeadLetters(settings.redis_url)
+    raise _no_broker()
+
+
+def run_consumers(settings: Settings, stopped: threading.Event) -> None:
+    """With an engine of their own, until they are stopped."""
+    room = EngineRoom(settings)
+    threads = consumer_threads(settings, room.admission, room.database)
+    if not threads:
+        raise _no_broker()
+    journal = DutyThread(journal_duty(room.journal))
+    room.start()
+    journal.start()
+    for thread in threads:
+        thread.start()
+    log.info("consumers.started", broker=settings.broker, notifier=settings.holdfast_notifier)
+    stopped.wait()
+    for thread in threads:
+        thread.stop(STOP_SECONDS_MAX)
+    journal.stop(timeout_seconds=0)
+    room.stop()
+
+
+def _no_broker() -> SettingsError:
+    return SettingsError("AMQP_URL: must be set, or REDIS_URL: there is no broker to read from")
+
+
+def _consumer(settings: Settings, subscription: Subscription) -> Consumer:
+    """RabbitMQ where there is one: it keeps what nobody has read yet."""
+    if settings.amqp_url is not None:
+        return RabbitConsumer(settings.amqp_url, subscription.queue)
+    assert settings.redis_url is not None
+    stream = INBOUND if subscription is ORDERS else FACTS
+    return ValkeyConsumer(settings.redis_url, subscription.queue, subscription.types, stream=stream)
+
+
+def _tell_nobody(_: Message) -> Handled:
+    """The queue is there for everybody: somebody has to empty it, also where no notices are
+    wanted."""
+    return Handled.DONE
+
+
+def _notifier(settings: Settings) -> Notifier | None:
+    match settings.holdfast_notifier:
+        case "console":
+            return ConsoleNotifier()
+        case "smtp":
+            assert settings.holdfast_smtp_url is not None
+            sender = Address(addr_spec=settings.holdfast_mail_from)
+            return SmtpNotifier(settings.holdfast_smtp_url, sender)
+    return None

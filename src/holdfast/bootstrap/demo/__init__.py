@@ -1,0 +1,1 @@
+"""The demo: embedded services, and a sale to try."""

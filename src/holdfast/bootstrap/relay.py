@@ -1,0 +1,74 @@
+"""The relay of this process: from its outbox to the broker that is configured."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from threading import Event
+
+import structlog
+
+from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
+from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
+from holdfast.adapters.redis.facts import ValkeyPublisher
+from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.ports.facts.log import Publisher, RelayCursor, RelayLag
+from holdfast.services.facts.relay import Relay
+
+NO_QUEUE = "none"
+# The stream is for those who read along: what is older is in the log that can be polled.
+STREAM_LENGTH = 100_000
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class RelayStatus:
+    lag: RelayLag
+    cursors: tuple[RelayCursor, ...]
+
+
+def configured_relay(settings: Settings) -> Relay | None:
+    """None without a broker: then facts wait in the outbox, and can be polled."""
+    publisher = _publisher(settings)
+    if publisher is None:
+        return None
+    return Relay(PostgresOutbox(_database_url(settings)), publisher, settings.holdfast_secret_key)
+
+
+def run_relay(settings: Settings, stopped: Event) -> None:
+    """In the foreground, until it is stopped."""
+    publisher = _publisher(settings)
+    if publisher is None:
+        raise SettingsError("AMQP_URL: must be set, or REDIS_URL: there is nobody to relay to")
+    with closing(publisher), _outbox(settings) as outbox:
+        relay = Relay(outbox, publisher, settings.holdfast_secret_key)
+        log.info("relay.started", broker=settings.broker)
+        while not stopped.wait(relay.tend()):
+            pass
+
+
+def relay_status(settings: Settings) -> RelayStatus:
+    """May raise StoreError."""
+    with _outbox(settings) as outbox:
+        return RelayStatus(outbox.lag(), outbox.cursors())
+
+
+@contextmanager
+def _outbox(settings: Settings) -> Iterator[PostgresOutbox]:
+    with closing(PostgresOutbox(_database_url(settings))) as outbox:
+        yield outbox
+
+
+def _publisher(settings: Settings) -> Publisher | None:
+    if settings.amqp_url is not None:
+        queue = settings.holdfast_facts_queue
+        return RabbitPublisher(settings.amqp_url, None if queue == NO_QUEUE else queue)
+    if settings.redis_url is not None:
+        return ValkeyPublisher(settings.redis_url, STREAM_LENGTH)
+    return None
+
+
+def _database_url(settings: Settings) -> str:
+    if settings.database_url is None:
+        raise SettingsError("DATABASE_URL: must be set")
+    return settings.database_url

@@ -1,0 +1,164 @@
+"""Who did what, to which hold or seat, from where."""
+
+from datetime import UTC, datetime, time
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import Cast, Concat
+from django.http import HttpRequest
+from django.utils.dateparse import parse_date, parse_time
+from django.utils.safestring import SafeString
+
+from holdfast.adapters.postgres.models import ApiKey, AuditEntry
+from holdfast.domain.group.transitions import FactType
+from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
+from holdfast.entrypoints.admin.history import HistoryAdmin
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION
+from holdfast.entrypoints.admin.lookups import uuid_or_none
+
+if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
+    DropdownFilter = admin.SimpleListFilter
+    TextFilter = admin.SimpleListFilter
+    RangeDateTimeFilter = admin.DateFieldListFilter
+else:
+    from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
+
+ACTIONS = (
+    *(kind.value for kind in FactType if kind.value.startswith("hold.")),
+    *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
+    *(FactType.SEAT_BLOCKED.value, FactType.SEAT_UNBLOCKED.value),
+    # What was asked and refused.
+    *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
+    *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
+)
+
+
+def acting_key(column: str) -> Subquery:
+    """Of the key that acted, where one did. An organization has a few keys, so each is compared."""
+    actor = Concat(Value("key:"), Cast("id", TextField()), output_field=TextField())
+    keys = ApiKey.objects.filter(organization_id=OuterRef("organization_id"))
+    return Subquery(keys.annotate(actor=actor).filter(actor=OuterRef("actor")).values(column))
+
+
+class ActionFilter(DropdownFilter):
+    title = "action"
+    parameter_name = "action"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, name) for name in ACTIONS]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
+    ) -> QuerySet[AuditEntry]:
+        wanted = self.value()
+        return queryset.filter(action=wanted) if wanted else queryset
+
+
+class ActorFilter(TextFilter):
+    """By the whole value: a part of it would let people guess what the pages redact."""
+
+    title = "actor (whole)"
+    parameter_name = "actor"
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
+    ) -> QuerySet[AuditEntry]:
+        wanted = (self.value() or "").strip()
+        return queryset.filter(actor=wanted) if wanted else queryset
+
+
+class SeatFilter(TextFilter):
+    title = "seat id"
+    parameter_name = "seat_id"
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
+    ) -> QuerySet[AuditEntry]:
+        wanted = (self.value() or "").strip()
+        return queryset.filter(seat_id=uuid_or_none(wanted)) if wanted else queryset
+
+
+class TimeFilter(RangeDateTimeFilter):
+    """A date without a time of day is all of that day. What cannot be read filters nothing."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        since, until = self._moment("from", time.min), self._moment("to", time.max)
+        if since is not None:
+            queryset = queryset.filter(at__gte=since)
+        return queryset if until is None else queryset.filter(at__lte=until)
+
+    def _moment(self, which: str, otherwise: time) -> datetime | None:
+        day, clock = (self.used_parameters.get(f"at_{which}_{part}") or "" for part in (0, 1))
+        try:
+            date, at = parse_date(str(day)), parse_time(str(clock)) or otherwise
+        except ValueError:
+            return None
+        return None if date is None else datetime.combine(date, at, UTC)
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(HistoryAdmin):
+    list_display = (
+        "seq",
+        "action",
+        "hold",
+        "of_seat",
+        "who",
+        "ip",
+        "organization",
+        "at",
+    )
+    list_filter = (
+        *BY_ORGANIZATION,
+        ActionFilter,
+        ActorFilter,
+        SeatFilter,
+        ("at", TimeFilter),
+    )
+    ordering = ("-organization_id", "-seq")
+    own_filters = frozenset(
+        {"action", "actor", "at_from_0", "at_from_1", "at_to_0", "at_to_1"},
+    )
+    fields = (
+        ("action", "at"),
+        ("hold", "of_seat"),
+        "organization",
+        ("who", "recorded_actor"),
+        ("request_id", "ip"),
+        "agent",
+        "seq",
+        "before",
+        "after",
+    )
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup in self.own_filters or super().lookup_allowed(lookup, value, request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        key = {"key_id": acting_key("id"), "key_name": acting_key("name")}
+        entries: QuerySet[Any] = super().get_queryset(request).annotate(**key)
+        return entries
+
+    @admin.display(description="Actor")
+    def who(self, entry: Any) -> SafeString | str:
+        if entry.key_id is None:
+            return redacted(entry.actor)
+        return row_link(ApiKey, entry.key_id, entry.key_name)
+
+    @admin.display(description="Recorded as")
+    def recorded_actor(self, entry: AuditEntry) -> str:
+        """What the filter by actor wants to be told."""
+        return redacted(entry.actor)
+
+    @admin.display(description="User agent")
+    def agent(self, entry: AuditEntry) -> str:
+        return redacted(entry.user_agent) if entry.user_agent else "-"
+
+    @admin.display(description="Before")
+    def before(self, entry: AuditEntry) -> str | SafeString:
+        return pretty_json(entry.old)
+
+    @admin.display(description="After")
+    def after(self, entry: AuditEntry) -> str | SafeString:
+        return pretty_json(entry.new)

@@ -1,0 +1,223 @@
+"""Events, their sessions, and what they sell."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce, Now
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from holdfast.adapters.postgres.models import (
+    Block,
+    Event,
+    Hold,
+    Pool,
+    PoolLapse,
+    Seat,
+    Session,
+    TicketType,
+    TicketTypePool,
+    Waitlist,
+)
+from holdfast.domain.catalog.model import EventStatus
+from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ReadOnlyAdmin, SessionRowAdmin
+from holdfast.entrypoints.admin.seats.hall import hall_of
+
+POLICY = (
+    ("ttl_seconds", "quantity_max"),
+    ("one_active_hold", "refuse_orphans"),
+    ("checkout_extension_seconds", "lifetime_max_seconds"),
+    ("warning_seconds", "late_payment_seconds"),
+    ("waitlist", "waiting_seconds"),
+    ("waiting_places_max", "waiting_passes_max"),
+)
+
+_COLOUR_OF_STATUS = {
+    EventStatus.DRAFT.value: "",
+    EventStatus.PUBLISHED.value: "success",
+    EventStatus.LIVE.value: "info",
+    EventStatus.CANCELLED.value: "danger",
+    EventStatus.ARCHIVED.value: "",
+}
+
+
+class EventStatusFilter(admin.SimpleListFilter):
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(status.value, status.value) for status in EventStatus]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
+        wanted = self.value()
+        return queryset.filter(status=wanted) if wanted else queryset
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = (
+        "name",
+        "shown_status",
+        "sale_starts_at",
+        "sale_ends_at",
+        "currency",
+        "organization",
+        "created_at",
+    )
+    list_filter = (*BY_ORGANIZATION, EventStatusFilter)
+    search_fields = ("name",)
+    search_help_text = "A part of the name, or an id"
+    fields = (
+        ("name", "shown_status"),
+        "organization",
+        "id",
+        ("sale_starts_at", "sale_ends_at"),
+        "currency",
+        *POLICY,
+        ("created_at", "updated_at"),
+        "more",
+    )
+
+    @admin.display(description="Status", ordering="status")
+    def shown_status(self, event: Event) -> SafeString:
+        return badge(event.status, _COLOUR_OF_STATUS.get(event.status, ""))
+
+    @admin.display(description="See also")
+    def more(self, event: Event) -> SafeString:
+        return list_link(Session, "Sessions", event, event_id=event.id)
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin):
+    """With a picture of its hall, where it has one."""
+
+    change_form_outer_after_template = "holdfast/hall.html"
+    related = ("organization", "event")
+    list_display = ("name", "of_event", "starts_at", "version", "organization", "created_at")
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name", "event__name")
+    search_help_text = "A part of the name or of the event's name, or an id"
+    fields = (
+        "name",
+        "of_event",
+        "organization",
+        "id",
+        ("starts_at", "version"),
+        ("created_at", "updated_at"),
+        "more",
+    )
+
+    class Media:
+        css = {"all": ("holdfast/hall.css",)}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        context["hall"] = hall_of(kwargs["obj"])
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @admin.display(description="Event")
+    def of_event(self, session: Session) -> SafeString:
+        return row_link(Event, session.event_id, session.event)
+
+    @admin.display(description="See also")
+    def more(self, session: Session) -> SafeString:
+        lists = [
+            list_link(model, text, session, session_id=session.id)
+            for model, text in (
+                (TicketType, "Ticket types"),
+                (Pool, "Pools"),
+                (Block, "Blocks"),
+                (Seat, "Seats"),
+                (Hold, "Holds"),
+            )
+        ]
+        return in_a_row((*lists, row_link(Waitlist, session.id, "Waitlist")))
+
+
+@admin.register(TicketType)
+class TicketTypeAdmin(SessionRowAdmin):
+    related = ("organization", "session__event")
+    list_display = (
+        "name",
+        "price",
+        "is_seated",
+        "of_session",
+        "organization",
+        "created_at",
+    )
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name", "session__name")
+    search_help_text = "A part of the name or of the session's name, or an id"
+    fields = (
+        ("name", "price"),
+        "is_seated",
+        "of_session",
+        "organization",
+        "id",
+        *POLICY,
+        ("created_at", "updated_at"),
+        "pools",
+    )
+
+    @admin.display(description="Price", ordering="price_minor")
+    def price(self, ticket_type: TicketType) -> str:
+        return amount(ticket_type.price_minor, ticket_type.session.event.currency)
+
+    @admin.display(description="Draws from")
+    def pools(self, ticket_type: TicketType) -> SafeString:
+        rows = TicketTypePool.objects.filter(
+            organization_id=ticket_type.organization_id, ticket_type_id=ticket_type.id
+        ).select_related("pool")
+        return in_a_row(row_link(Pool, row.pool_id, row.pool) for row in rows)
+
+
+@admin.register(Pool)
+class PoolAdmin(SessionRowAdmin):
+    """Held units whose time is up are free, whether or not a command has written that down."""
+
+    list_display = (
+        "name",
+        "of_session",
+        "total",
+        "held",
+        "lapsed",
+        "sold",
+        "free",
+        "organization",
+    )
+    list_filter = BY_ORGANIZATION
+    search_fields = ("name", "session__name")
+    search_help_text = "A part of the name or of the session's name, or an id"
+    fields = (
+        "name",
+        "of_session",
+        "organization",
+        "id",
+        ("total", "sold"),
+        ("held", "lapsed"),
+        "free",
+        "created_at",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        units = PoolLapse.objects.filter(
+            organization_id=OuterRef("organization_id"),
+            pool_id=OuterRef("id"),
+            lapses_at__lte=Now(),
+        )
+        # Grouped, so that the subquery gives one row.
+        summed = units.values("pool_id").annotate(sum=Sum("units")).values("sum")
+        lapsed_units = Coalesce(Subquery(summed), 0)
+        pools: QuerySet[Any] = super().get_queryset(request).annotate(lapsed_units=lapsed_units)
+        return pools
+
+    @admin.display(description="Of it lapsed")
+    def lapsed(self, pool: Any) -> int:
+        return int(pool.lapsed_units)
+
+    @admin.display(description="Free")
+    def free(self, pool: Any) -> int:
+        return int(pool.total - pool.held - pool.sold + pool.lapsed_units)

@@ -1,0 +1,275 @@
+"""Holds."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import (
+    Case,
+    F,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Now
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from holdfast.adapters.postgres.models import (
+    AuditEntry,
+    Checkout,
+    Fact,
+    Hold,
+    Order,
+    Waitlist,
+)
+from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.ids import HoldId
+from holdfast.domain.orders.order import revival_id
+from holdfast.entrypoints.admin.display import (
+    badge,
+    in_a_row,
+    list_link,
+    redacted,
+    row_link,
+    shown_time,
+    wrapped,
+)
+from holdfast.entrypoints.admin.holds.lines import former_lines_table, lines_table
+from holdfast.entrypoints.admin.lists import (
+    BY_ORGANIZATION,
+    AddressedList,
+    HolderRowAdmin,
+    SessionRowAdmin,
+    SharedIdAdmin,
+)
+from holdfast.entrypoints.admin.lookups import of_hold_named
+from holdfast.entrypoints.admin.waitlist import shown_positions
+
+_COLOUR_OF_STATUS = {
+    HoldStatus.WAITING.value: "primary",
+    HoldStatus.ACTIVE.value: "info",
+    HoldStatus.CONVERTED.value: "success",
+    HoldStatus.EXPIRED.value: "warning",
+    HoldStatus.CANCELLED.value: "",
+}
+_WITH_AN_END = (HoldStatus.WAITING.value, HoldStatus.ACTIVE.value)
+# Of a cart's name in the list: on a phone there is room for one line.
+CART_LENGTH_MAX = 24
+_IN_LINE = ("place_in_line", "line")
+_EXPIRED = Value(HoldStatus.EXPIRED.value, output_field=TextField())
+
+
+class HoldStatusFilter(admin.SimpleListFilter):
+    """A lapsed hold is expired, whatever its row still says."""
+
+    title = "status"
+    parameter_name = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(status.value, status.value) for status in HoldStatus]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Hold]) -> QuerySet[Hold]:
+        wanted = self.value()
+        if wanted in _WITH_AN_END:
+            return queryset.filter(status=wanted, expires_at__gt=Now())
+        if wanted == HoldStatus.EXPIRED:
+            lapsed = Q(status__in=_WITH_AN_END, expires_at__lte=Now())
+            return queryset.filter(Q(status=wanted) | lapsed)
+        return queryset.filter(status=wanted) if wanted else queryset
+
+
+def hold_status_now() -> Case:
+    """A lapsed hold is expired, by the database's clock."""
+    lapsed = When(status__in=_WITH_AN_END, expires_at__lte=Now(), then=_EXPIRED)
+    return Case(lapsed, default=F("status"))
+
+
+def status_badge(hold: Any) -> SafeString:
+    return badge(hold.status_now, _COLOUR_OF_STATUS.get(hold.status_now, ""))
+
+
+def _waits(hold: Any) -> bool:
+    return bool(hold.status_now == HoldStatus.WAITING)
+
+
+class HoldList(AddressedList):
+    """Queue positions are counted for the holds on the page, and for no others."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        holds: list[Any] = list(self.result_list)
+        positions = shown_positions(filter(_waits, holds))
+        for hold in holds:
+            hold.position = positions.get((hold.organization_id, hold.id), "-")
+        self.result_list = holds
+
+
+@admin.register(Hold)
+class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
+    list_display = (
+        "reference",
+        "state",
+        "quantity",
+        "total",
+        "holder_and_cart",
+        "of_session",
+        "organization",
+        "created_at",
+        "expires_at",
+    )
+    list_filter = (*BY_ORGANIZATION, HoldStatusFilter)
+    ordering = ("-organization_id", "-created_at", "-id")
+    search_fields = ("reference",)
+    search_help_text = "A whole reference or hold id"
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    ("reference", "shown_status"),
+                    _IN_LINE,
+                    "id",
+                    ("organization", "of_session"),
+                    ("email", "user"),
+                    ("quantity", "total"),
+                    "lines",
+                    "former_lines",
+                    ("source", "cart"),
+                    "remarks",
+                    "more",
+                )
+            },
+        ),
+        (
+            "Payment",
+            {"fields": (("checkout", "order"), ("revived", "revived_by"))},
+        ),
+        (
+            "Times (UTC)",
+            {
+                "fields": (
+                    ("created_at", "held_at"),
+                    ("expires_at", "expired_at"),
+                    ("due", "warn_at"),
+                    ("confirmed_at", "cancelled_at"),
+                    ("updated_at", "version"),
+                )
+            },
+        ),
+    )
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Without what only carts and those who wait have, for the others."""
+        left_out: set[object] = set()
+        if obj is None or not _waits(obj):
+            left_out.add(_IN_LINE)
+        if obj is None or not obj.is_cart:
+            left_out.add("former_lines")
+        (title, first), *rest = super().get_fieldsets(request, obj)
+        shown = tuple(field for field in first["fields"] if field not in left_out)
+        return [(title, {**first, "fields": shown}), *rest]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows = super().get_queryset(request)
+        holds: QuerySet[Any] = rows.annotate(status_now=hold_status_now())
+        return holds
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return HoldList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        if not search_term.strip():
+            return queryset, False
+        return queryset.filter(of_hold_named(search_term, id_column="id")), False
+
+    @admin.display(description="Status")
+    def shown_status(self, hold: Any) -> SafeString:
+        return status_badge(hold)
+
+    @admin.display(description="Status")
+    def state(self, hold: Any) -> SafeString:
+        """With the queue position of a party on the waitlist."""
+        place = f"position {hold.position}" if _waits(hold) else ""
+        return format_html("{} {}", status_badge(hold), place)
+
+    @admin.display(description="Position")
+    def place_in_line(self, hold: Any) -> str:
+        return shown_positions([hold]).get((hold.organization_id, hold.id), "-")
+
+    @admin.display(description="Waits in")
+    def line(self, hold: Any) -> SafeString:
+        return row_link(Waitlist, hold.session_id, f"the lines of {hold.session}")
+
+    @admin.display(description="Lines")
+    def lines(self, hold: Hold) -> SafeString | str:
+        return lines_table(hold)
+
+    @admin.display(description="Lines it had before")
+    def former_lines(self, hold: Hold) -> SafeString | str:
+        """What a cart has let go of, or replaced, while its hold lived on."""
+        return former_lines_table(hold)
+
+    @admin.display(description="Checkout")
+    def checkout(self, hold: Hold) -> SafeString | str:
+        if hold.checkout_id is None:
+            return "-"
+        return row_link(Checkout, hold.checkout_id, hold.checkout_id, hold.organization_id)
+
+    @admin.display(description="Order")
+    def order(self, hold: Hold) -> SafeString | str:
+        if hold.order_id is None:
+            return "-"
+        return row_link(Order, hold.order_id, hold.order_id, hold.organization_id)
+
+    @admin.display(description="Stands for the lapsed hold")
+    def revived(self, hold: Hold) -> SafeString | str:
+        if hold.revives is None:
+            return "-"
+        return row_link(Hold, hold.revives, hold.revives, hold.organization_id)
+
+    @admin.display(description="Paid late, as the hold")
+    def revived_by(self, hold: Hold) -> SafeString | str:
+        own = {"organization_id": hold.organization_id, "id": revival_id(HoldId(hold.id))}
+        stand_in = Hold.objects.filter(**own).first()
+        if stand_in is None:
+            return "-"
+        return row_link(Hold, stand_in.id, stand_in, hold.organization_id)
+
+    @admin.display(description="Next due at")
+    def due(self, hold: Any) -> str:
+        """Nothing is due of a hold that has ended."""
+        return shown_time(hold.due_at) if hold.status_now in _WITH_AN_END else "-"
+
+    @admin.display(description="Holder")
+    def holder_and_cart(self, hold: Hold) -> SafeString:
+        holder = self.holder(hold)
+        if not hold.is_cart or hold.cart_token is None:
+            return holder
+        cart = wrapped(Truncator(hold.cart_token).chars(CART_LENGTH_MAX))
+        # One box: on a phone what stands in a cell stands side by side.
+        return format_html('<span class="block py-2">{}<br>cart {}</span>', holder, cart)
+
+    @admin.display(description="Cart")
+    def cart(self, hold: Hold) -> SafeString | str:
+        if hold.cart_token is None:
+            return "-"
+        said = hold.cart_token if hold.is_cart else f"{hold.cart_token} (a remark)"
+        return wrapped(said)
+
+    @admin.display(description="Notes")
+    def remarks(self, hold: Hold) -> str:
+        return redacted(hold.notes) if hold.notes else "-"
+
+    @admin.display(description="See also")
+    def more(self, hold: Hold) -> SafeString:
+        return in_a_row(
+            list_link(model, text, hold, hold_id=hold.id)
+            for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
+        )

@@ -1,0 +1,214 @@
+"""Orders with their tickets, and the checkouts that led to them."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from holdfast.adapters.postgres.models import (
+    AuditEntry,
+    Checkout,
+    Fact,
+    Hold,
+    Order,
+    Session,
+    Ticket,
+    TicketType,
+)
+from holdfast.entrypoints.admin.display import (
+    amount,
+    in_a_row,
+    list_link,
+    redacted,
+    row_link,
+    seat_link,
+    table,
+    wrapped,
+)
+from holdfast.entrypoints.admin.holds.pages import hold_status_now, status_badge
+from holdfast.entrypoints.admin.lists import (
+    BY_ORGANIZATION,
+    AddressedList,
+    HolderRowAdmin,
+    SharedIdAdmin,
+)
+from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_none
+
+
+def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:
+    """In the order in which they were named."""
+    holds = Hold.objects.filter(organization_id=row.organization_id, id__in=hold_ids)
+    found = {hold.id: hold for hold in holds.annotate(status_now=hold_status_now())}
+    return table(
+        ("Hold", "Status", "Quantity", "Total", "Expires at"),
+        (
+            (
+                row_link(Hold, hold.id, hold, row.organization_id),
+                status_badge(hold),
+                hold.quantity,
+                amount(hold.total_minor, hold.currency),
+                hold.expires_at.strftime("%Y-%m-%d %H:%M:%S"),
+            )
+            for hold in (found[hold_id] for hold_id in hold_ids if hold_id in found)
+        ),
+    )
+
+
+# Of one order in the list: on a phone there is room for two lines.
+REFERENCES_SHOWN_MAX = 3
+PAYMENT_LENGTH_MAX = 24
+
+
+class OrderList(AddressedList):
+    """With the references of the holds, which are what buyers know: one look-up for the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        orders: list[Any] = list(self.result_list)
+        holds = Hold.objects.filter(
+            organization_id__in={order.organization_id for order in orders},
+            id__in={hold_id for order in orders for hold_id in order.hold_ids},
+        ).values_list("organization_id", "id", "reference")
+        found = {(organization_id, hold_id): name for organization_id, hold_id, name in holds}
+        for order in orders:
+            names = (found.get((order.organization_id, hold_id)) for hold_id in order.hold_ids)
+            order.references = [name for name in names if name]
+
+
+@admin.register(Order)
+class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
+    """The codes of the tickets let people in: no page shows them."""
+
+    list_display = (
+        "id",
+        "bookings",
+        "total",
+        "holder",
+        "short_payment",
+        "organization",
+        "created_at",
+    )
+    list_filter = BY_ORGANIZATION
+    ordering = ("-organization_id", "-created_at", "-id")
+    search_fields = ("payment_reference",)
+    search_help_text = "A whole order id or payment reference, or a hold's reference or id"
+    fields = (
+        ("id", "created_at"),
+        "organization",
+        ("email", "user"),
+        ("total", "payment"),
+        "checkout",
+        "holds",
+        "tickets",
+        "more",
+    )
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return OrderList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        order_id = uuid_or_none(term)
+        rows = Q(pk=order_id) if order_id else Q(payment_reference=term)
+        for hold in holds_named(term):
+            rows |= Q(organization_id=hold.organization_id, id=hold.order_id)
+        return queryset.filter(rows), False
+
+    @admin.display(description="Booking references")
+    def bookings(self, order: Any) -> str:
+        more = len(order.references) - REFERENCES_SHOWN_MAX
+        shown = ", ".join(order.references[:REFERENCES_SHOWN_MAX])
+        return f"{shown} and {more} more" if more > 0 else shown
+
+    @admin.display(description="Payment reference")
+    def payment(self, order: Order) -> SafeString | str:
+        return wrapped(order.payment_reference) if order.payment_reference else "-"
+
+    @admin.display(description="Payment reference")
+    def short_payment(self, order: Order) -> str:
+        """Its page has the whole of it."""
+        whole = redacted(order.payment_reference or "-")
+        cut = f"{whole[:PAYMENT_LENGTH_MAX]}\N{HORIZONTAL ELLIPSIS}"
+        return cut if len(whole) > PAYMENT_LENGTH_MAX else whole
+
+    @admin.display(description="Checkout")
+    def checkout(self, order: Order) -> SafeString | str:
+        if order.checkout_id is None:
+            return "-"
+        return row_link(Checkout, order.checkout_id, order.checkout_id, order.organization_id)
+
+    @admin.display(description="Holds")
+    def holds(self, order: Order) -> SafeString:
+        return holds_table(order, order.hold_ids)
+
+    @admin.display(description="Tickets")
+    def tickets(self, order: Order) -> SafeString:
+        own = {"organization_id": order.organization_id, "order_id": order.id}
+        tickets: QuerySet[Any] = Ticket.objects.filter(**own).annotate(seat_name=seat_name())
+        return table(
+            ("Ticket", "Ticket type", "Session", "Seat", "Price"),
+            (
+                (
+                    ticket.position + 1,
+                    row_link(TicketType, ticket.ticket_type_id, ticket.ticket_type),
+                    row_link(Session, ticket.session_id, ticket.session),
+                    seat_link(ticket),
+                    amount(ticket.unit_price_minor, order.currency),
+                )
+                for ticket in tickets.select_related("ticket_type", "session").order_by("position")
+            ),
+        )
+
+    @admin.display(description="See also")
+    def more(self, order: Order) -> SafeString:
+        """What was told of it is told with the first of its holds."""
+        return in_a_row(
+            list_link(model, text, order, hold_id=order.hold_ids[0])
+            for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
+        )
+
+
+@admin.register(Checkout)
+class CheckoutAdmin(SharedIdAdmin):
+    """Whether it is complete, its holds say. Its id follows from theirs, so the order of the index
+    means nothing to people: they search."""
+
+    list_display = ("id", "organization", "created_at")
+    list_filter = BY_ORGANIZATION
+    ordering = ("organization_id", "id")
+    search_fields = ("id",)
+    search_help_text = "A whole checkout id, or a hold's reference or id"
+    fields = (("id", "created_at"), "organization", "holds", "order")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        checkout_id = uuid_or_none(term)
+        rows = Q(pk__in=[checkout_id] if checkout_id else [])
+        for hold in holds_named(term):
+            rows |= Q(organization_id=hold.organization_id, id=hold.checkout_id)
+        return queryset.filter(rows), False
+
+    @admin.display(description="Holds")
+    def holds(self, checkout: Checkout) -> SafeString:
+        return holds_table(checkout, checkout.hold_ids)
+
+    @admin.display(description="Order")
+    def order(self, checkout: Checkout) -> SafeString | str:
+        own = {"organization_id": checkout.organization_id, "checkout_id": checkout.id}
+        order = Order.objects.filter(**own).first()
+        if order is None:
+            return "not paid"
+        return row_link(Order, order.id, order.id, order.organization_id)

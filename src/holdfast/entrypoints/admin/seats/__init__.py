@@ -1,0 +1,1 @@
+"""The pages of blocks and seats, and the picture of a hall."""

@@ -1,0 +1,59 @@
+"""What a cart asks to hold, in the domain's words, or everything that is wrong with it."""
+
+from collections.abc import Iterator, Sequence
+
+from holdfast.domain.carts.items import CartAsk
+from holdfast.domain.holds.hold import NO_REMARKS, Remarks
+from holdfast.domain.values import Holder, InvalidValue
+from holdfast.entrypoints.api.carts.structs import (
+    CartItemRequest,
+    FillCartRequest,
+    RenewCartRequest,
+)
+from holdfast.entrypoints.api.holds.requests import ask_of, errors_of_seats, holder_of, read_holder
+from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.services.carts import CartRequest
+
+
+def cart_request(cart: str, body: FillCartRequest) -> CartRequest:
+    errors: list[FieldError] = []
+    if body.session_id is None:
+        errors.append(FieldError("session_id", "required", "This field is required"))
+    holder = read_holder(body.customer_email, body.user_id, errors)
+    asks = _asks(body.items, errors)
+    if body.session_id is None or holder is None or errors:
+        raise invalid(errors)
+    remarks = Remarks(body.source or NO_REMARKS.source, cart, body.notes)
+    return CartRequest(body.session_id, cart, holder, asks, remarks)
+
+
+def named_holder(body: FillCartRequest | RenewCartRequest) -> Holder | None:
+    """Whose the cart has to be, where that is said."""
+    if body.customer_email is None and body.user_id is None:
+        return None
+    return holder_of(body.customer_email, body.user_id)
+
+
+def _asks(items: Sequence[CartItemRequest], errors: list[FieldError]) -> tuple[CartAsk, ...]:
+    asked = [(f"items[{position}].", item) for position, item in enumerate(items)]
+    asks = [_cart_ask(path, item, errors) for path, item in asked]
+    errors.extend(_doubled_items(asked))
+    errors.extend(errors_of_seats("items", asked))
+    return tuple(ask for ask in asks if ask is not None)
+
+
+def _cart_ask(path: str, item: CartItemRequest, errors: list[FieldError]) -> CartAsk | None:
+    ask = ask_of(path, item, errors)
+    try:
+        return None if ask is None else CartAsk(item.cart_item_id, ask)
+    except InvalidValue as error:
+        errors.append(FieldError(f"{path}cart_item_id", error.code, error.message))
+        return None
+
+
+def _doubled_items(asked: Sequence[tuple[str, CartItemRequest]]) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for path, item in asked:
+        if item.cart_item_id in seen:
+            yield FieldError(f"{path}cart_item_id", "duplicate", "This item is named twice")
+        seen.add(item.cart_item_id)

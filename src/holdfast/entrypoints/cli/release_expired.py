@@ -1,0 +1,83 @@
+"""`holdfast release-expired`."""
+
+import argparse
+
+from holdfast.bootstrap.settings import Settings
+from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker, started_worker
+from holdfast.entrypoints.cli.terminal import CommandFailed, say, stop_signal
+from holdfast.ports.store import StoreError
+from holdfast.services.holds.sweep import Swept
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "release-expired",
+        help="expire lapsed holds and release their tickets",
+        description="Expires every hold whose time is up, and reports the number of holds and of "
+        "tickets that are on sale again. Lapsed places on the waitlist are counted separately, "
+        "because they hold no tickets. Safe to run at any time, and several times at once. Exit "
+        "code 0: none is left; 1: some could not be expired.",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--dry-run", action="store_true", help="show what would be done, but change nothing"
+    )
+    how.add_argument(
+        "--watch",
+        action="store_true",
+        help="keep running and expire each hold when its time is up, until stopped by a signal",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="list each lapsed hold")
+    parser.set_defaults(run=run)
+
+
+def run(settings: Settings, options: argparse.Namespace) -> int:
+    try:
+        with started_worker(settings) as worker:
+            if options.watch:
+                return _watch(worker)
+            if options.verbose or options.dry_run:
+                _show_lapsed(worker, verbose=options.verbose)
+            return 0 if options.dry_run else _release(worker)
+    except StoreError as error:
+        raise CommandFailed(
+            "the holds could not be read: is PostgreSQL running and migrated?"
+        ) from error
+
+
+def _watch(worker: Worker) -> int:
+    worker.keep_releasing(stop_signal())
+    return 0
+
+
+def _show_lapsed(worker: Worker, *, verbose: bool) -> None:
+    lapsed = worker.lapsed()
+    if verbose:
+        for due in lapsed:
+            hold = worker.described(due)
+            if hold is not None:
+                had = "waiting" if due.is_waiting else f"{hold.quantity} ticket(s)"
+                say(
+                    f"{hold.reference}  {hold.id}  session {hold.session_id}  {had}  "
+                    f"lapsed since {hold.expires_at:%Y-%m-%d %H:%M:%S}Z"
+                )
+    more = "at least " if len(lapsed) >= LOOKED_AT_MAX else ""
+    waiting = sum(hold.is_waiting for hold in lapsed)
+    holds, tickets = len(lapsed) - waiting, sum(hold.quantity for hold in lapsed)
+    say(f"Found {more}{holds:,} lapsed hold(s) with {more}{tickets:,} ticket(s).")
+    if waiting:
+        say(f"Found {more}{waiting:,} lapsed place(s) on the waitlist, which hold no tickets.")
+
+
+def _release(worker: Worker) -> int:
+    swept = worker.release_expired(_show_progress)
+    say(f"Expired {swept.expired:,} hold(s), released {swept.tickets_released:,} ticket(s).")
+    if swept.waiting:
+        say(f"Expired {swept.waiting:,} place(s) on the waitlist, which held no tickets.")
+    if swept.failed:
+        say(f"Failed to expire {swept.failed:,} hold(s): see the log for the reason.")
+    return 1 if swept.failed else 0
+
+
+def _show_progress(swept: Swept) -> None:
+    say(f"... {swept.expired:,} expired, {swept.tickets_released:,} tickets released")

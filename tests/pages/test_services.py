@@ -1,0 +1,57 @@
+"""The admin changes things as the API does: through the services, and so through the engine."""
+
+import asyncio
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from django.test import Client
+from starlette.types import ASGIApp, Message
+from uuid_utils.compat import uuid7
+
+from holdfast.bootstrap.settings import Settings
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.outcomes import Released
+from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId
+from holdfast.entrypoints.admin.apps import AdminConfig
+from holdfast.entrypoints.asgi import app
+from holdfast.ports.access import Principal
+from holdfast.ports.engine import Answer
+from holdfast.services.holds.release import release_command
+from tests.pages.sales import Sale, page
+
+
+@pytest.mark.parametrize("create", [app.create_everything, app.create_pages_only])
+def test_the_admin_can_release_a_hold_through_the_services(
+    create: Callable[[], ASGIApp],
+    operator: Client,
+    sale: Sale,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app, "prepare_process", lambda: Settings(database_url=database_url))
+    hold_id = sale.place()
+    principal = Principal(OrganizationId(sale.organization_id), ApiKeyId(UUID(int=0)), frozenset())
+    origin = Origin("operator:ann", str(uuid7()))
+    command = release_command(principal, HoldId(hold_id), origin, None)
+
+    def release() -> Answer:
+        return AdminConfig.services.submit.submit(command).result(timeout=10)
+
+    answer = asyncio.run(_while_served(create(), release))
+    assert isinstance(answer.outcome, Released)
+    assert "cancelled" in page(operator, f"hold/{hold_id}/change/")
+
+
+async def _while_served(served: ASGIApp, act: Callable[[], Answer]) -> Answer:
+    orders: asyncio.Queue[Message] = asyncio.Queue()
+    replies: asyncio.Queue[Message] = asyncio.Queue()
+    lifespan = asyncio.ensure_future(
+        served({"type": "lifespan", "state": {}}, orders.get, replies.put)
+    )
+    await orders.put({"type": "lifespan.startup"})
+    assert (await replies.get())["type"] == "lifespan.startup.complete"
+    answer = await asyncio.to_thread(act)
+    await orders.put({"type": "lifespan.shutdown"})
+    await lifespan
+    return answer
