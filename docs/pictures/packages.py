@@ -84,11 +84,14 @@ def rows(layer: str) -> list[Row]:
 def row(package: Path) -> Row:
     found = children(package)
     subjects = {name: label for name, label in found.items() if name in SUBJECTS}
-    # Packages say more than modules; a package without any shows its modules.
-    others = {name: label for name, label in found.items() if name not in SUBJECTS}
-    packages = tuple(label for label in others.values() if label.endswith("/"))
-    beside = packages if packages or subjects else tuple(others)
-    return Row(str(package.relative_to(SOURCES)), subjects, beside)
+    others = [label for name, label in found.items() if name not in SUBJECTS]
+    # Beside subjects there is room for packages only.
+    beside = [label for label in others if label.endswith("/") or not subjects]
+    return Row(
+        str(package.relative_to(SOURCES)),
+        subjects,
+        tuple(label.removesuffix(".py") for label in beside),
+    )
 
 
 def draw() -> str:
