@@ -17,7 +17,7 @@ ALONE := -m "alone and not long"
 SLOWEST := --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench faults mutants format lock clean
+.PHONY: help demo test check bench path pictures faults mutants format lock clean
 
 help: ## list these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -41,6 +41,13 @@ check: $(READY) ## check format, lint, types and import contracts
 
 bench: $(READY) ## benchmark against pgbench on this machine (QUICK=1: the two main scenarios)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(ARGS)
+
+path: $(READY) ## list the functions and files that a hold passes through
+	@$(BIN)/python -m bench.hold_path
+
+pictures: $(READY) ## draw the pictures of the documentation that come from the code and the demo
+	@$(BIN)/python -m docs.pictures
+	@$(BIN)/python -m docs.pictures.hall
 
 faults: $(READY) ## inject faults under load (SECONDS=60, SEED=7 to replay), then run the long tests
 	@$(BIN)/python -m tests.faults.storm --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))

@@ -18,8 +18,8 @@ import psycopg
 import pytest
 
 from holdfast.adapters.embedded import EmbeddedPostgres
-from tests.demo.conftest import Demo
 from tests.support.databases import own_environment
+from tests.support.demo import Demo
 from tests.support.patience import PATIENCE_SECONDS, wait_until
 from tests.support.servers import free_port
 

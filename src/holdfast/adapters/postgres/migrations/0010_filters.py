@@ -1,10 +1,10 @@
-"""Indexes for the filters of lists, as 0009_filters.sql writes them down."""
+"""Indexes for the filters of lists, as 0010_filters.sql writes them down."""
 
 from pathlib import Path
 
 from django.db import migrations, models
 
-FILTERS = Path(__file__).with_name("0009_filters.sql").read_text(encoding="utf-8")
+FILTERS = Path(__file__).with_name("0010_filters.sql").read_text(encoding="utf-8")
 
 WITHOUT = """
 DROP INDEX event_by_creation, event_by_status, session_by_creation, session_by_start, hold_by_order;
@@ -14,7 +14,7 @@ DROP INDEX purchase_order_by_user;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("holdfast", "0008_login_attempts")]
+    dependencies = [("holdfast", "0009_catalog_history")]
     operations = [
         migrations.RunSQL(
             FILTERS,

@@ -1,0 +1,17 @@
+"""`python -m docs.pictures [DIRECTORY]`: draw the pictures of the architecture."""
+
+import sys
+from pathlib import Path
+
+from docs.pictures import hold_path, packages
+
+IMAGES = Path(__file__).parents[1] / "images"
+
+
+def main(directory: Path) -> None:
+    (directory / "packages.svg").write_text(packages.draw())
+    (directory / "hold-path.svg").write_text(hold_path.draw())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)

@@ -1,0 +1,71 @@
+"""Every page is short, says for whom it is, and has no dead link or path."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, all_pages, name_of
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINES_MAX = 300
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(text))
+    return {heading.replace(" ", "-") for heading in kept}
+
+
+def test_every_link_of_every_page_leads_somewhere() -> None:
+    broken = []
+    for page in all_pages():
+        for link in LINK.findall(page.read_text()):
+            address, _, fragment = link.partition("#")
+            target = page.parent / address if address else page
+            if "://" in link:
+                continue
+            if not target.exists() or (fragment and fragment not in anchors(target)):
+                broken.append(f"{page.name}: {link}")
+    assert not broken
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
+def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
+    lines = page.read_text().splitlines()
+    assert lines[2].startswith(("For ", "This page is for "))
+    assert len(lines) <= LINES_MAX
+
+
+# A file or directory of ours in code type, perhaps with the number of a line.
+NAMED_PATH = re.compile(
+    r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|sql)|(?:[\w-]+/)+[\w.-]+\.\w+|(?:[\w-]+/)+|"
+    r"(?:tests|bench|domain|ports|engine|services|adapters|bootstrap|entrypoints)(?:/\w+)+)(?::\d+)?`"
+)
+# A name is taken off this list when the path is there.
+NOT_YET = {
+    "adapters/postgres/holds/rows.py",
+    "entrypoints/api/holds/routes.py",
+}
+OURS = ("src", "tests", "bench", "docs", "contracts", "features", "deploy")
+
+
+def is_there(path: str) -> bool:
+    """From the root, or from anywhere in a directory of ours: tables leave out what they repeat."""
+    return (ROOT / path).exists() or any(
+        next((ROOT / ours).glob(f"**/{path}"), None) is not None for ours in OURS
+    )
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=name_of
+)
+def test_every_path_that_a_page_names_exists(page: Path) -> None:
+    named = set(NAMED_PATH.findall(page.read_text()))
+    assert {path for path in named - NOT_YET if not is_there(path)} == set()
+
+
+def test_a_path_that_is_expected_is_not_there_yet() -> None:
+    assert {path for path in NOT_YET if is_there(path)} == set()

@@ -1,0 +1,48 @@
+"""The pictures of the architecture show the code as it is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.hold_path import Step
+from docs.pictures.hold_path import STOPS, WrongPath, check
+from tests.support.databases import own_environment
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
+RECORDED = [Step(stop.file, "anything", stop.thread, 1) for stop in STOPS]
+
+
+def test_the_pictures_of_the_architecture_are_up_to_date(tmp_path: Path) -> None:
+    """In a process of its own, since a server that is recorded changes the process."""
+    drawn = subprocess.run(
+        [sys.executable, "-m", "docs.pictures", str(tmp_path)],
+        cwd=ROOT,
+        env=own_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert drawn.returncode == 0, drawn.stderr[-2000:]
+    for picture in tmp_path.iterdir():
+        assert picture.read_text() == (IMAGES / picture.name).read_text(), "run `make pictures`"
+
+
+def test_a_hold_that_passes_the_modules_as_drawn_is_right() -> None:
+    check(RECORDED)
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        RECORDED[1:],
+        [RECORDED[1], RECORDED[0], *RECORDED[2:]],
+        [Step(RECORDED[0].file, "anything", "another thread", 1), *RECORDED[1:]],
+    ],
+    ids=["module not entered", "another order", "another thread"],
+)
+def test_a_hold_that_takes_another_path_is_noticed(recorded: list[Step]) -> None:
+    with pytest.raises(WrongPath):
+        check(recorded)
