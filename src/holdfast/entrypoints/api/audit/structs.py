@@ -16,7 +16,14 @@ ACTOR_LENGTH_MAX = 255
 class AuditQuery(CreatedQuery, frozen=True):
     hold_id: Annotated[HoldId, AN_ID] | UnsetType = UNSET
     seat_id: SeatRef | UnsetType = UNSET
-    catalog_id: Annotated[UUID, AN_ID] | UnsetType = UNSET
+    catalog_id: (
+        Annotated[
+            UUID,
+            AN_ID,
+            Meta(description="Entries of this event, session, pool, ticket type or block."),
+        ]
+        | UnsetType
+    ) = UNSET
     action: (
         Annotated[
             str,
