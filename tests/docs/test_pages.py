@@ -44,11 +44,6 @@ NAMED_PATH = re.compile(
     r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|sql)|(?:[\w-]+/)+[\w.-]+\.\w+|(?:[\w-]+/)+|"
     r"(?:tests|bench|domain|ports|engine|services|adapters|bootstrap|entrypoints)(?:/\w+)+)(?::\d+)?`"
 )
-# A name is taken off this list when the path is there.
-NOT_YET = {
-    "adapters/postgres/holds/rows.py",
-    "entrypoints/api/holds/routes.py",
-}
 OURS = ("src", "tests", "bench", "docs", "contracts", "features", "deploy")
 
 
@@ -64,8 +59,4 @@ def is_there(path: str) -> bool:
 )
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     named = set(NAMED_PATH.findall(page.read_text()))
-    assert {path for path in named - NOT_YET if not is_there(path)} == set()
-
-
-def test_a_path_that_is_expected_is_not_there_yet() -> None:
-    assert {path for path in NOT_YET if is_there(path)} == set()
+    assert {path for path in named if not is_there(path)} == set()
