@@ -38,8 +38,7 @@ STOPS = (
     Stop("domain/holds/preconditions.py", LANE, "is it on sale, to this holder?"),
     Stop("domain/holds/capacity.py", LANE, "is enough left?"),
     Stop("domain/group/ledger.py", LANE, "applies the change in memory"),
-    Stop("adapters/postgres/engine/writes.py", LANE, "writes all of it, then COMMIT"),
-    Stop("engine/pending.py", LANE, "hands back the outcome"),
+    Stop("adapters/postgres/engine/writes.py", LANE, "writes, commits; then the answer"),
     Stop("entrypoints/api/http/replies.py", LOOP, "turns the outcome into a reply"),
     Stop("entrypoints/api/holds/answers.py", LOOP, "writes the hold as JSON"),
 )

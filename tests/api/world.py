@@ -18,13 +18,13 @@ from holdfast.domain.catalog.model import (
     Block,
     Event,
     Offer,
+    Pool,
     PoolState,
     Session,
     SessionAvailability,
     SessionCatalogue,
     TicketType,
 )
-from holdfast.domain.catalog.pool import Pool
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import (
     ApiKeyId,

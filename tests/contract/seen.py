@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from holdfast.domain.catalog.pool import Pool
+from holdfast.domain.catalog.model import Pool
 from holdfast.domain.holds.hold import Hold, rounded_up
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, PoolId, SeatId
 from holdfast.domain.orders.order import Checkout, Order

@@ -16,7 +16,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import OVERTAKEN_ROUNDS_MAX
-from holdfast.engine.pending import Pending
+from holdfast.engine.queue import Pending
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
 from tests.contract.asking import placed, refused, render_plainly

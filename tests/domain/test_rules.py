@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.catalog.model import SaleTerms
-from holdfast.domain.catalog.pool import Pool
+from holdfast.domain.catalog.model import Pool, SaleTerms
 from holdfast.domain.facts import fact_payload, iso
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves

@@ -7,8 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.catalog.model import Offer, SessionCatalogue
-from holdfast.domain.catalog.pool import Pool
+from holdfast.domain.catalog.model import Offer, Pool, SessionCatalogue
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, WaitingPlace
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId

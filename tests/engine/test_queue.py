@@ -10,8 +10,7 @@ from holdfast.domain.holds.due_holds import DUE_BATCH_MAX
 from holdfast.domain.holds.expire_holds import ExpireHolds
 from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
-from holdfast.engine.pending import Pending
-from holdfast.engine.queue import BACKGROUND_AT_ONCE, PEOPLE_STAY_SECONDS, FairQueue
+from holdfast.engine.queue import BACKGROUND_AT_ONCE, PEOPLE_STAY_SECONDS, FairQueue, Pending
 from tests.contract.venues import ORIGIN
 
 

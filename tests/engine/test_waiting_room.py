@@ -10,7 +10,7 @@ from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine import waiting
 from holdfast.engine.limits import SEAT_WAIT_SECONDS
-from holdfast.engine.pending import Pending
+from holdfast.engine.queue import Pending
 from holdfast.engine.waiting import WaitingRoom
 from tests.contract.venues import Plan, Venue, empty_venue
 

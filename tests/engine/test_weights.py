@@ -7,7 +7,7 @@ from holdfast.domain.group.outcomes import Converted, Placed
 from holdfast.domain.holds.hold import Hold
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import WEIGHT_PER_GROUP_MAX
-from holdfast.engine.pending import Pending
+from holdfast.engine.queue import Pending
 from tests.contract.venues import Hall, Plan, Venue
 from tests.contract.worlds import MemoryWorld
 

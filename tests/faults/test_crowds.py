@@ -18,8 +18,7 @@ import pytest
 
 from holdfast.adapters.postgres.engine import statements
 from holdfast.engine.limits import Limits
-from holdfast.engine.pending import Pending
-from holdfast.engine.queue import FairQueue
+from holdfast.engine.queue import FairQueue, Pending
 from tests.contract.worlds import MemoryWorld
 from tests.faults.arena import Arena
 from tests.support.auditing import assert_sound, rows

@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.domain import refusals
 from holdfast.domain.group.origin import Origin
 from holdfast.engine import group as engine_group
-from holdfast.engine.pending import Pending
+from holdfast.engine.queue import Pending
 from holdfast.ports.store import GroupWrites
 from tests.faults.arena import BROKEN, UNAVAILABLE, Arena
 from tests.faults.injection import injected, install

@@ -89,7 +89,7 @@ def written_at_once() -> Iterator[None]:
         yield
     finally:
         _gathered.lines = None
-        for text in _joined(lines):
+        for text in lines if len(lines) < 2 else _joined(lines):
             _write(sys.stderr, text)
 
 

@@ -13,8 +13,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.ids import SeatId
 from holdfast.engine.group import GroupResult, GroupRunner
 from holdfast.engine.limits import Limits
-from holdfast.engine.pending import Pending
-from holdfast.engine.queue import FairQueue
+from holdfast.engine.queue import FairQueue, Pending
 from holdfast.engine.waiting import WaitingRoom
 from holdfast.ports.engine import Answer, Observer, Render
 from holdfast.ports.store import Store

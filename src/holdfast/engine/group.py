@@ -37,7 +37,7 @@ from holdfast.engine.limits import (
     WEIGHT_IN_MAIN_LANE_MAX,
     WEIGHT_PER_GROUP_MAX,
 )
-from holdfast.engine.pending import Pending
+from holdfast.engine.queue import Pending
 from holdfast.engine.verdicts import Verdicts, decide_one
 from holdfast.ports.engine import Answer, Observer
 from holdfast.ports.store import (
@@ -280,7 +280,7 @@ def _lock_and_read(
             if (key := pending.command.idempotency) is not None and key.receipt is not None
         ],
         payments=[footprint.payment for _, footprint in planned if footprint.payment is not None],
-        known=survey.known_holds(),
+        known=survey.known_holds() if survey.holds or survey.lapsed or survey.carts else {},
         holdings=[footprint.holding for _, footprint in planned if footprint.holding is not None],
         seatings=frozenset(survey.seatings),
         carts=[footprint.cart for _, footprint in planned if footprint.cart is not None],

@@ -24,7 +24,7 @@ from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.promotion import settle
 from holdfast.domain.waitlist.queues import Waitlist
-from holdfast.engine.pending import Pending
+from holdfast.engine.queue import Pending
 from holdfast.ports.engine import Answer
 
 log = structlog.get_logger()
@@ -43,14 +43,6 @@ class Verdicts:
     orders: list[Order] = field(default_factory=list)
     recorded: list[tuple[IdempotencyKey, RecordedAnswer]] = field(default_factory=list)
 
-    def keep(self, decision: Decision) -> None:
-        self.transitions += decision.transitions
-        self.seat_transitions += decision.seat_transitions
-        if decision.checkout is not None:
-            self.checkouts.append(decision.checkout)
-        if decision.order is not None:
-            self.orders.append(decision.order)
-
 
 def decide_one(
     ledger: Ledger, pending: Pending, verdicts: Verdicts, *, is_survey_useful: bool
@@ -58,7 +50,8 @@ def decide_one(
     """Decide a command on the ledger as earlier commands left it. Only complete decisions are
     applied, so an error fails just this command."""
     try:
-        replay = _replay(ledger, pending)
+        key = pending.command.idempotency
+        replay = None if key is None else _replay(ledger, key)
         if replay is not None:
             verdicts.answers.append((pending, replay))
             return
@@ -80,7 +73,12 @@ def decide_one(
         )
         verdicts.answers.append((pending, Answer(refusals.internal_error())))
         return
-    verdicts.keep(decision)
+    verdicts.transitions += decision.transitions
+    verdicts.seat_transitions += decision.seat_transitions
+    if decision.checkout is not None:
+        verdicts.checkouts.append(decision.checkout)
+    if decision.order is not None:
+        verdicts.orders.append(decision.order)
     outcome, promoted = decision.outcome, list[Transition]()
     if ledger.waitlists:
         promoted = _settled(ledger, pending.command, decision)
@@ -94,8 +92,8 @@ def decide_one(
     if outcome is not decision.outcome and pending.render is not None:
         body = pending.render(outcome)
     verdicts.answers.append((pending, Answer(outcome, body)))
-    if pending.command.idempotency is not None:
-        _record(ledger, pending.command.idempotency, outcome, body, verdicts)
+    if key is not None:
+        _record(ledger, key, outcome, body, verdicts)
 
 
 def _settled(ledger: Ledger, command: Command, decision: Decision) -> list[Transition]:
@@ -173,10 +171,7 @@ def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
     pending.last_resort = needs.otherwise
 
 
-def _replay(ledger: Ledger, pending: Pending) -> Answer | None:
-    key = pending.command.idempotency
-    if key is None:
-        return None
+def _replay(ledger: Ledger, key: IdempotencyKey) -> Answer | None:
     if (key.organization_id, key.receipt) in ledger.receipts:
         return Answer(None, is_replay=True)
     recorded = ledger.answers.get((key.organization_id, key.digest))

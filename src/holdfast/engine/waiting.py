@@ -24,7 +24,7 @@ from uuid import UUID
 from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import OrganizationId
 from holdfast.engine.limits import POLL_SECONDS, SEAT_WAIT_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
-from holdfast.engine.pending import Pending
+from holdfast.engine.queue import Pending
 
 Blocked = list[tuple[Pending, Resource]]
 _NO_NAME = UUID(int=0)

@@ -134,15 +134,14 @@ class GroupWrites:
         for transition in self.transitions:
             hold = transition.after
             yield from facts_of(transition, self.event_of(hold.organization_id, hold.session_id))
-        yield from self._order_facts()
+        if self.orders:
+            yield from self._order_facts()
         for blocking in self.seat_transitions:
             seat = blocking.after
             event_id = self.event_of(seat.organization_id, seat.session_id)
             yield seat_fact(blocking, event_id, self.ledger.now)
 
     def _order_facts(self) -> Iterator[Fact]:
-        if not self.orders:
-            return
         versions = {
             (each.after.organization_id, each.after.id): each.after.version
             for each in self.transitions

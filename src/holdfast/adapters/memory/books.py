@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.catalog.pool import Pool
+from holdfast.domain.catalog.model import Pool, SessionCatalogue
 from holdfast.domain.facts import AuditRecord, Fact
 from holdfast.domain.group.footprint import Resource
 from holdfast.domain.group.ledger import RecordedAnswer

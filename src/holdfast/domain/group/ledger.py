@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from holdfast.domain.catalog.model import SessionCatalogue
-from holdfast.domain.catalog.pool import Pool
+from holdfast.domain.catalog.model import Pool, SessionCatalogue
 from holdfast.domain.group.footprint import Claim, Proposal, Resource
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.group.transitions import (

@@ -108,7 +108,7 @@ class Transition:
         return tuple(line for line in self.after.lines if line.number not in known)
 
     def removed_lines(self) -> tuple[Line, ...]:
-        if self.before is None or not self.changes_lines:
+        if self.before is None or self.before.lines is self.after.lines:
             return ()
         kept = {line.number for line in self.after.lines}
         return tuple(line for line in self.before.lines if line.number not in kept)

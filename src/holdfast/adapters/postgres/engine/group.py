@@ -1,6 +1,6 @@
 """A group's transaction: one round trip locks and reads, one writes and commits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,19 +12,19 @@ from holdfast.adapters.postgres.connections.connection import Connection, Link, 
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.locks import advisory_name
-from holdfast.adapters.postgres.engine.references import ReferenceNumbers
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
-from holdfast.domain.catalog.pool import Pool
+from holdfast.domain.catalog.model import Pool
 from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
+from holdfast.domain.reference import reference_of
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
 
@@ -36,6 +36,24 @@ _WAITED_FOR = {
 }
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 _A_SECOND = timedelta(seconds=1)
+REFERENCES_PER_BLOCK = 256
+
+
+class ReferenceNumbers:
+    """Numbers in blocks, to ask the sequence once for many holds. The rest of a block is lost when
+    the process ends."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._end = 0
+
+    def take(self, connection: Connection) -> str:
+        if self._next == self._end:
+            ((block,),) = connection.execute(sql.REFERENCE_BLOCK)
+            self._next = block * REFERENCES_PER_BLOCK
+            self._end = self._next + REFERENCES_PER_BLOCK
+        self._next += 1
+        return reference_of(self._next - 1)
 
 
 class Memories(NamedTuple):
@@ -68,9 +86,10 @@ class PostgresGroup:
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self._position = reading.position
-            self._lined.saw(ledger.waitlists.values())
             self._check_versions(connection, ledger, reading.session_versions())
-            ledger.seatings = self._seatings(connection, ledger, wanted)
+            if ledger.waitlists:
+                self._lined.saw(ledger.waitlists.values())
+                ledger.seatings = self._seatings(connection, ledger, wanted)
             for key in wanted.new_holds:
                 ledger.references[key] = self._references.take(connection)
         return ledger
@@ -99,7 +118,7 @@ class PostgresGroup:
             for key, version in versions.items()
             if key not in known or known[key].version != version
         ]
-        ledger.sessions = known | self._offers.load(connection, stale)
+        ledger.sessions = known | self._offers.load(connection, stale) if stale else known
 
     def write_and_commit(self, writes: GroupWrites) -> None:
         commit: Cursor | None = None
@@ -116,7 +135,8 @@ class PostgresGroup:
             if commit.statusmessage != "COMMIT":
                 raise Rejected(f"COMMIT answered {commit.statusmessage}")
             self.is_over = True
-        self._lined.saw(writes.ledger.waitlists.values())
+        if writes.ledger.waitlists:
+            self._lined.saw(writes.ledger.waitlists.values())
 
     def _token(self, writes: GroupWrites) -> CommitToken:
         return CommitToken(self._transaction_id, writes.witness())
@@ -135,11 +155,14 @@ class Reading:
 
     def __init__(self, connection: Connection, ordered: Sequence[Resource], wanted: Wanted) -> None:
         self._connection = connection
-        self._advisory = [resource for resource in ordered if not resource.kind.is_row]
-        self._waitlists = _of_kind(ordered, ResourceKind.WAITLIST)
-        self._pools = _of_kind(ordered, ResourceKind.POOL)
-        self._seats = _of_kind(ordered, ResourceKind.SEAT)
-        self._holds = _of_kind(ordered, ResourceKind.HOLD)
+        of_kind: dict[ResourceKind, list[Resource]] = {}
+        for resource in ordered:
+            of_kind.setdefault(resource.kind, []).append(resource)
+        self._advisory = [each for each in ordered if each.kind < ResourceKind.WAITLIST]
+        self._waitlists = of_kind.get(ResourceKind.WAITLIST, [])
+        self._pools = of_kind.get(ResourceKind.POOL, [])
+        self._seats = of_kind.get(ResourceKind.SEAT, [])
+        self._holds = of_kind.get(ResourceKind.HOLD, [])
         self._wanted = wanted
         self._known = wanted.known
         names = [advisory_name(resource) for resource in self._advisory]
@@ -151,14 +174,14 @@ class Reading:
         self._pool_rows = self._send(sql.LOCK_POOLS, self._pools)
         self._seat_rows = self._send(sql.LOCK_SEATS, self._seats)
         self._hold_rows = self._send(sql.LOCK_HOLDS, self._holds)
-        self._send_reads(ordered)
+        self._send_reads(of_kind)
         self._clock = connection.execute(sql.CLOCK)
 
     def _send(self, statement: str, resources: Sequence[Resource]) -> Cursor | None:
         """Skip empty queries."""
         return self._connection.execute(statement, _names(resources)) if resources else None
 
-    def _send_reads(self, ordered: Sequence[Resource]) -> None:
+    def _send_reads(self, of_kind: Mapping[ResourceKind, list[Resource]]) -> None:
         """Send the reads that need the locks."""
         connection, wanted = self._connection, self._wanted
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
@@ -168,10 +191,10 @@ class Reading:
             if self._waitlists
             else None
         )
-        self._holdings = _send_holdings(connection, wanted.holdings)
-        self._versions = self._send(sql.SESSION_VERSIONS, _of_kind(ordered, ResourceKind.SESSION))
+        self._holdings = _send_holdings(connection, wanted.holdings) if wanted.holdings else []
+        self._versions = self._send(sql.SESSION_VERSIONS, of_kind.get(ResourceKind.SESSION, []))
         self._lapsed = self._send(sql.LAPSED_UNITS, self._pools)
-        keys = _of_kind(ordered, ResourceKind.IDEMPOTENCY_KEY)
+        keys = of_kind.get(ResourceKind.IDEMPOTENCY_KEY, [])
         self._answers = self._send(sql.RECORDED_ANSWERS, keys)
         self._receipts = _read_receipts(connection, wanted) if wanted.receipts else None
         payments = rows.columns(wanted.payments) if wanted.payments else None
@@ -192,10 +215,12 @@ class Reading:
             seat = seat_from_row(columns)
             ledger.seats[seat.id] = seat
             self.position = max(self.position, xid)
-        for hold in self._locked_holds():
-            ledger.holds[hold.key] = hold
-        self._read_holdings(ledger)
-        self._read_waitlists(ledger)
+        if self._hold_rows is not None:
+            ledger.holds = {hold.key: hold for hold in self._locked_holds(self._hold_rows)}
+        if self._wanted.holdings:
+            self._read_holdings(ledger)
+        if self._lines is not None:
+            self._read_waitlists(ledger, self._lines)
         for organization_id, digest, fingerprint, body in self._answers or ():
             ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
         for organization_id, consumer, event_id in self._receipts or ():
@@ -217,21 +242,19 @@ class Reading:
             found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
         ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
 
-    def _read_waitlists(self, ledger: Ledger) -> None:
-        if self._lines is None:
-            return
+    def _read_waitlists(self, ledger: Ledger, lines: SentLines) -> None:
         is_settled: dict[SessionKey, bool] = {
             (organization_id, session_id): value
             for organization_id, session_id, value in self._waitlist_rows or ()
         }
-        waitlists = self._lines.waitlists(is_settled)
+        waitlists = lines.waitlists(is_settled)
         ledger.waitlists = {key: waitlists[key] for key in is_settled}
-        self.position = max(self.position, self._lines.position)
+        self.position = max(self.position, lines.position)
 
-    def _locked_holds(self) -> Iterator[Hold]:
+    def _locked_holds(self, locked: Cursor) -> Iterator[Hold]:
         """As the survey saw them; those changed since are read again."""
         changed = []
-        for organization_id, hold_id, version, xid in self._hold_rows or ():
+        for organization_id, hold_id, version, xid in locked:
             self.position = max(self.position, xid)
             hold = self._known.get((organization_id, hold_id))
             if hold is not None and hold.version == version:
@@ -250,7 +273,8 @@ class Reading:
         ]
         skipped += [each for each in self._waitlists if each[1:] not in ledger.waitlists]
         skipped += [pool for pool in self._pools if PoolId(pool.name) not in ledger.pools]
-        skipped += self._skipped_seats(ledger)
+        if self._seats:
+            skipped += self._skipped_seats(ledger)
         existing = set(self._existing or ())
         skipped += [
             hold
@@ -302,10 +326,6 @@ def _receipt_row(taken_in: tuple[OrganizationId, Receipt]) -> rows.Row:
 
 def _session_keys(waitlists: Sequence[Resource]) -> list[SessionKey]:
     return [(resource.organization_id, SessionId(resource.name)) for resource in waitlists]
-
-
-def _of_kind(resources: Sequence[Resource], kind: ResourceKind) -> list[Resource]:
-    return [resource for resource in resources if resource.kind is kind]
 
 
 def _names(resources: Sequence[Resource]) -> tuple[str, str]:

@@ -10,8 +10,7 @@ from holdfast.adapters.postgres.catalog.cache import OfferCache
 from holdfast.adapters.postgres.connections.connection import Connection, Link, begin
 from holdfast.adapters.postgres.connections.watchdog import Watchdog
 from holdfast.adapters.postgres.engine import statements as sql
-from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup
-from holdfast.adapters.postgres.engine.references import ReferenceNumbers
+from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup, ReferenceNumbers
 from holdfast.adapters.postgres.engine.survey import Surveyor, organizations_of
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist.rows import LinedSessions

@@ -56,9 +56,10 @@ class Surveyor:
         sessions = self._offers.known(needs.sessions)
         if len(sessions) < len(needs.sessions):
             return None
+        if not any(each.has_seats or each.keeps_line for each in sessions.values()):
+            return Survey(sessions=sessions)
         seen = Survey(sessions=sessions, lined=self._lined.among(sessions))
-        is_plain = not any(each.has_seats or each.keeps_line for each in sessions.values())
-        return seen if is_plain or not _is_more_needed(needs, seen) else None
+        return None if _is_more_needed(needs, seen) else seen
 
     def look(self, connection: Connection, needs: Needs, *, is_patient: bool) -> Survey:
         """Read in the caller's transaction, step by step: holds lead to sessions, sessions to

@@ -27,10 +27,10 @@ def write_group(connection: Connection, writes: GroupWrites, position: str) -> N
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger, transitions)
         write_holds(connection, writes, position)
-        write_places(connection, writes.waiting_places())
     if writes.ledger.waitlists:
+        write_places(connection, writes.waiting_places())
         write_lines(connection, writes.ledger.waitlists.values())
-    seats = writes.changed_seats()
+    seats = writes.changed_seats() if writes.ledger.seats else []
     if seats:
         changed = rows.columns(map(changed_seat_row, seats))
         connection.execute(sql.UPDATE_SEATS, (position, *changed))

@@ -185,7 +185,7 @@ def new_hold_row(hold: Hold) -> Row:
         email.value if email else None,
         hold.holder.user_id,
         hold.quantity,
-        hold.total.minor,
+        hold.total_minor,
         hold.currency,
         hold.expires_at,
         hold.due_at,
@@ -221,7 +221,7 @@ def contents_row(hold: Hold) -> Row:
         hold.organization_id,
         hold.id,
         hold.quantity,
-        hold.total.minor,
+        hold.total_minor,
         hold.held_at,
         email.value if email else None,
     )

@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.holds.rows import (
     new_hold_row,
 )
 from holdfast.domain.group.transitions import FactType, Transition
-from holdfast.domain.holds.hold import Hold, Line
+from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey
 from holdfast.ports.store import GroupWrites
 
@@ -28,19 +28,21 @@ def write_holds(connection: Connection, writes: GroupWrites, position: str) -> N
         for each in writes.transitions
         if each.before is None
     }
-    _update(connection, [hold for key, hold in changed.items() if key not in new], writes, position)
+    before = [hold for key, hold in changed.items() if key not in new]
+    after = [hold for key, hold in changed.items() if key in new]
+    if before:
+        _update(connection, before, writes, position)
     if new:
         columns = rows.columns(map(new_hold_row, new.values()))
         connection.execute(sql.INSERT_HOLDS, (now, now, position, *columns))
-    _update(connection, [hold for key, hold in changed.items() if key in new], writes, position)
+    if after:
+        _update(connection, after, writes, position)
     _write_lines(connection, writes.transitions)
 
 
 def _update(
     connection: Connection, holds: Collection[Hold], writes: GroupWrites, position: str
 ) -> None:
-    if not holds:
-        return
     contents = _with_other_contents(writes.transitions)
     other = [contents_row(hold) for hold in holds if hold.key in contents]
     if other:
@@ -66,22 +68,20 @@ def _write_lines(connection: Connection, transitions: Sequence[Transition]) -> N
         hold = transition.after
         if transition.before is not None and not transition.changes_lines:
             continue
-        for line in transition.added_lines():
-            if _is_plain(hold, line):
+        added = hold.lines if transition.before is None else transition.added_lines()
+        for line in added:
+            if hold.version == 1 and line.item is None and line.wish is None:
                 plain.append(line_row(hold, line))
             else:
                 with_more.append(line_row_with_more(hold, line))
-        removed += (
-            (hold.organization_id, hold.id, line.number, hold.version)
-            for line in transition.removed_lines()
-        )
+        if transition.before is not None:
+            removed += (
+                (hold.organization_id, hold.id, line.number, hold.version)
+                for line in transition.removed_lines()
+            )
     if plain:
         connection.execute(sql.INSERT_LINES, rows.columns(plain))
     if with_more:
         connection.execute(sql.INSERT_LINES_WITH_MORE, rows.columns(with_more))
     if removed:
         connection.execute(sql.REMOVE_LINES, rows.columns(removed))
-
-
-def _is_plain(hold: Hold, line: Line) -> bool:
-    return hold.version == 1 and line.item is None and line.wish is None

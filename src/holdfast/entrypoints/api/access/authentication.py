@@ -63,11 +63,9 @@ def sent_secret(call: Call) -> bytes:
     return call.headers[b"authorization"][len(_SCHEME) :].strip()
 
 
-def require_scope(principal: Principal, scope: Scope) -> None:
-    if scope in principal.scopes:
-        return
+def missing_scope(scope: Scope) -> Problem:
     challenge = f'Bearer realm="holdfast", error="insufficient_scope", scope="{scope.value}"'
-    raise Problem(
+    return Problem(
         ProblemCode.INSUFFICIENT_SCOPE,
         f"This key needs the scope {scope.value}",
         headers=((b"www-authenticate", challenge.encode()),),

@@ -141,7 +141,7 @@ def hold_answer(
         cancelled_at=utc_or_unset(hold.cancelled_at),
         expired_at=utc_or_unset(hold.expired_at),
         seat_ids=[seat.id for seat in hold.seats],
-        adjacent=or_unset(hold.is_adjacent),
+        adjacent=or_unset(hold.is_adjacent) if hold.seats else UNSET,
         minutes_remaining=remaining_seconds // 60,
         source=hold.remarks.source,
         cart_token=or_unset(hold.remarks.cart_token),

@@ -7,7 +7,7 @@ from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.access.authentication import require_scope
+from holdfast.entrypoints.api.access.authentication import missing_scope
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold_answer
 from holdfast.entrypoints.api.holds.requests import (
     extension_request,
@@ -46,8 +46,10 @@ from holdfast.services.reads import HoldInLine
 
 async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Reply:
     request = hold_request(body)
-    key_text = placement.repeat_key_text(call.idempotency_key, body.hold_id)
-    key = idempotency_of(call, key_text, body)
+    key = None
+    if call.idempotency_key is not None or body.hold_id is not None:
+        key_text = placement.repeat_key_text(call.idempotency_key, body.hold_id)
+        key = idempotency_of(call, key_text, body)
     command = placement.place_command(call.principal, request, call.origin, key)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return await reply_from_line(context, call, answer, answer_of, placed_hold_answer)
@@ -94,8 +96,8 @@ async def delete_hold(context: Context, call: Call, body: NoFields) -> Reply:
 
 async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> Reply:
     request = extension_request(HoldId(call.path_id), body)
-    if request.is_operator:
-        require_scope(call.principal, Scope.HOLDS_OPERATE)
+    if request.is_operator and Scope.HOLDS_OPERATE not in call.principal.scopes:
+        raise missing_scope(Scope.HOLDS_OPERATE)
     key = idempotency_of(call, call.idempotency_key, body)
     command = extension.extend_command(call.principal, request, call.origin, key)
     answer = await context.engine.answer(command, partial(render, call) if key else None)

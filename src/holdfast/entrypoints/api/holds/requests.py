@@ -1,7 +1,7 @@
 """What a request asks to hold, in the domain's words, or everything that is wrong with it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
@@ -20,6 +20,7 @@ from holdfast.entrypoints.api.seats.structs import ReserveRequest
 from holdfast.services.holds.extension import ExtensionRequest
 from holdfast.services.holds.placement import HoldRequest
 
+Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has its fields itself
 _ASK_FIELDS = AskedLine.__struct_fields__
 _OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 
@@ -107,7 +108,7 @@ def read_holder(
 
 def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatAsk, ...]:
     if body.lines is None:
-        asked = [("", _line_of(body))]
+        asked: list[tuple[str, Asked]] = [("", body)]
     else:
         asked = [(f"lines[{position}].", line) for position, line in enumerate(body.lines)]
         if any(getattr(body, field) is not None for field in _ASK_FIELDS):
@@ -119,11 +120,7 @@ def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatA
     return tuple(ask for ask in asks if ask is not None)
 
 
-def _line_of(body: PlaceHoldRequest) -> AskedLine:
-    return AskedLine(**{field: getattr(body, field) for field in _ASK_FIELDS})
-
-
-def ask_of(path: str, line: AskedLine, errors: list[FieldError]) -> Ask | SeatAsk | None:
+def ask_of(path: str, line: Asked, errors: list[FieldError]) -> Ask | SeatAsk | None:
     """`path` is where the line is in the request, with a dot at its end."""
     if line.seat_ids is not None:
         return _seat_ask(path, line, line.seat_ids, errors)
@@ -153,9 +150,7 @@ def ask_of(path: str, line: AskedLine, errors: list[FieldError]) -> Ask | SeatAs
     )
 
 
-def _seat_ask(
-    path: str, line: AskedLine, seat_ids: list[SeatId], errors: list[FieldError]
-) -> SeatAsk:
+def _seat_ask(path: str, line: Asked, seat_ids: list[SeatId], errors: list[FieldError]) -> SeatAsk:
     for field in _OF_QUANTITIES:
         if getattr(line, field) is not None:
             message = "Seats that are named say this themselves: leave it out beside seat_ids"
@@ -163,7 +158,7 @@ def _seat_ask(
     return SeatAsk(tuple(seat_ids), line.ticket_type_id, line.unit_price)
 
 
-def errors_of_seats(whole: str, asked: Sequence[tuple[str, AskedLine]]) -> Iterator[FieldError]:
+def errors_of_seats(whole: str, asked: Sequence[tuple[str, Asked]]) -> Iterator[FieldError]:
     """`whole` is the field that has all of them."""
     named = [(path, line.seat_ids) for path, line in asked if line.seat_ids is not None]
     yield from _doubled(named)

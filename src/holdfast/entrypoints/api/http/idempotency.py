@@ -17,11 +17,8 @@ _KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 _encode = msgspec.json.Encoder().encode
 
 
-def sent_key(call: Call) -> str | None:
-    """The Idempotency-Key header, if there is one."""
-    sent = call.headers.get(b"idempotency-key")
-    if sent is None:
-        return None
+def checked_key(sent: bytes) -> str:
+    """The value of the Idempotency-Key header."""
     if not _KEY.fullmatch(sent):
         raise Problem(
             ProblemCode.INVALID_IDEMPOTENCY_KEY,

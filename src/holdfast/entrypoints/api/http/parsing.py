@@ -153,8 +153,6 @@ def declared_length(call: Call) -> int | None:
 def is_csv(call: Call, *, takes_csv: bool) -> bool:
     """What is not CSV has to be JSON, and CSV is not taken everywhere."""
     content_type = call.headers.get(b"content-type", b"")
-    if content_type == _JSON:
-        return False
     media_type = content_type.partition(b";")[0].strip().lower()
     is_known = media_type == _JSON or (takes_csv and media_type == _CSV)
     if is_known and _is_utf8(content_type):

@@ -126,16 +126,13 @@ def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T],
 def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
     if isinstance(outcome, Refusal):
         return refusal_reply(outcome, call.request_id)
-    return Reply(_status(call, outcome), written(show(outcome)))
-
-
-def _status(call: Call, outcome: AnyOutcome) -> int:
-    """200 where nothing new came of it, and 202 where it may come later."""
+    # 200 where nothing new came of it, and 202 where it may come later.
+    status = call.success_status
     if isinstance(outcome, Waiting):
-        return ACCEPTED
-    if isinstance(outcome, CartChanged | CartEmptied) or _is_repeat(outcome):
-        return OK
-    return call.success_status
+        status = ACCEPTED
+    elif isinstance(outcome, CartChanged | CartEmptied) or _is_repeat(outcome):
+        status = OK
+    return Reply(status, written(show(outcome)))
 
 
 def _is_repeat(outcome: AnyOutcome | None) -> bool:

@@ -8,12 +8,12 @@ from starlette.types import Receive
 
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.entrypoints.api.access.authentication import Bearer, require_scope
+from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
-from holdfast.entrypoints.api.http.exchange import Call, Reply
-from holdfast.entrypoints.api.http.idempotency import sent_key
+from holdfast.entrypoints.api.http.exchange import JSON, Call, Reply
+from holdfast.entrypoints.api.http.idempotency import checked_key
 from holdfast.entrypoints.api.http.parsing import (
     BODY_BYTES_MAX,
     BodyParser,
@@ -56,7 +56,8 @@ class Endpoint:
         call.success_status = route.status
         principal = await self._bearer.authenticate(call)
         call.principal, call.actor = principal, principal.actor
-        require_scope(principal, route.scope)
+        if route.scope not in principal.scopes:
+            raise missing_scope(route.scope)
         self._context.turns.saw(principal.organization_id)
         if route.is_unsafe:
             given = await self._read_body(call, receive)
@@ -77,12 +78,14 @@ class Endpoint:
         return await self._context.large.run(organization_id, self._parse_body, call, body)
 
     def _parse_body(self, call: Call, body: bytes) -> Any:
-        call.idempotency_key = sent_key(call)
+        sent = call.headers.get(b"idempotency-key")
+        call.idempotency_key = None if sent is None else checked_key(sent)
         if call.query_string:
             refuse_query(call.query_string)
         if not body and (self._route.body is None or self._route.is_body_optional):
             return self._route.body() if self._route.body else _NO_FIELDS
-        if is_csv(call, takes_csv=self._route.takes_csv):
+        is_json = call.headers.get(b"content-type") == JSON
+        if not is_json and is_csv(call, takes_csv=self._route.takes_csv):
             return CsvText(body)
         return self._body.parse(body)
 
