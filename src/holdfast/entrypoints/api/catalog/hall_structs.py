@@ -128,11 +128,17 @@ class BlockLayoutRequest(RequestShape, frozen=True):
     places without a seat. The first place of the first row is drawn at `origin`."""
 
     name: Name
-    rows: Annotated[
-        Annotated[list[RowLabel], Meta(min_length=1, max_length=SEATS_PER_IMPORT_MAX)]
-        | RowRangeRequest,
-        Meta(description="Names of the rows, or the first and the last."),
-    ]
+    rows: (
+        Annotated[
+            list[RowLabel],
+            Meta(
+                min_length=1,
+                max_length=SEATS_PER_IMPORT_MAX,
+                description="Names of the rows, or the first and the last.",
+            ),
+        ]
+        | RowRangeRequest
+    )
     seats_per_row: Annotated[
         int,
         Meta(
