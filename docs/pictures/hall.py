@@ -67,7 +67,7 @@ def sell(facts: dict[str, Any]) -> None:
         session = f"/api/sessions/{facts['session_id']}"
         hall = client.get(f"{session}/seats").json()
         rows = [
-            [row["id_prefix"] + end for end in row["ids"]]
+            [row["seat_id_prefix"] + end for end in row["seat_id_suffixes"]]
             for block in hall["blocks"]
             for row in block["rows"]
         ]

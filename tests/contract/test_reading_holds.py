@@ -78,6 +78,16 @@ def test_listing_by_holder_and_reference(reader: HoldReader, venue: Venue, place
     assert listed(reader, venue, HoldFilter()) == [second.id, first.id]
 
 
+def test_holds_are_filtered_by_time(reader: HoldReader, venue: Venue, place: Place) -> None:
+    first, second, third = place(ANN), place(BOB), place(ANN)
+    since = HoldFilter(created_from=second.created_at)
+    assert listed(reader, venue, since) == [third.id, second.id]
+    before = HoldFilter(created_before=second.created_at)
+    assert listed(reader, venue, before) == [first.id]
+    of_ann = HoldFilter(user_id="ann", created_before=third.created_at)
+    assert listed(reader, venue, of_ann) == [first.id]
+
+
 def test_expired_and_live_holds_are_listed_in_both_orders(
     world: World, reader: HoldReader, venue: Venue, place: Place, engine: Admission
 ) -> None:

@@ -47,7 +47,7 @@ def test_a_confirmed_hold_is_an_order_with_a_ticket_for_each_unit(
     assert (answer["hold_id"], answer["status"]) == (hold["hold_id"], "converted")
     order = answer["order"]
     assert answer["order_id"] == order["order_id"]
-    assert (order["hold_ids"], order.get("checkout_id")) == ([hold.get("hold_id")], None)
+    assert (order["hold_ids"], order.get("checkout_id")) == ([hold["hold_id"]], None)
     assert (order["total"], order["currency"]) == (9100, "EUR")
     assert answer["confirmed_at"] == order["created_at"]
     tickets = order["tickets"]

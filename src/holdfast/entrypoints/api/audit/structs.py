@@ -5,8 +5,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.ids import HoldId
-from holdfast.entrypoints.api.http.fields import AN_ID, SeatRef
+from holdfast.entrypoints.api.http.fields import AN_ID, HoldRef, SeatRef
 from holdfast.entrypoints.api.http.shapes import CreatedQuery
 
 ACTION_LENGTH_MAX = 100
@@ -14,7 +13,7 @@ ACTOR_LENGTH_MAX = 255
 
 
 class AuditQuery(CreatedQuery, frozen=True):
-    hold_id: Annotated[HoldId, AN_ID] | UnsetType = UNSET
+    hold_id: HoldRef | UnsetType = UNSET
     seat_id: SeatRef | UnsetType = UNSET
     catalog_id: (
         Annotated[

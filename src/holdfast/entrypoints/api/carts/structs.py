@@ -6,10 +6,9 @@ from msgspec import Meta
 
 from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, Source
 from holdfast.domain.holds.placement import LINES_MAX
-from holdfast.domain.ids import SessionId
 from holdfast.entrypoints.api.holds.structs import AskedLine, Notes
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.http.fields import AN_ID, Email, UserId, ruled
+from holdfast.entrypoints.api.http.fields import Email, SessionRef, UserId, ruled
 from holdfast.entrypoints.api.http.shapes import RequestShape
 
 CartItemId: TypeAlias = Annotated[
@@ -39,10 +38,9 @@ class FillCartRequest(RequestShape, frozen=True):
     go of everything; then the holder, if one is named, has to be the cart's."""
 
     items: Annotated[
-        Annotated[list[CartItemRequest], Meta(max_length=LINES_MAX)],
-        Meta(description="All items of the cart."),
+        list[CartItemRequest], Meta(max_length=LINES_MAX, description="All items of the cart.")
     ]
-    session_id: Annotated[SessionId, AN_ID] | None = None
+    session_id: SessionRef | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None
     source: Source | None = None

@@ -10,9 +10,14 @@ from holdfast.domain.catalog.seat_import import (
     SEATS_PER_IMPORT_MAX,
     SEATS_PER_ROW_MAX,
 )
-from holdfast.domain.ids import SessionId, TicketTypeId
 from holdfast.domain.seats.seat import SEAT_LABEL_LENGTH_MAX
-from holdfast.entrypoints.api.http.fields import AN_ID, Amount, Capacity, Name
+from holdfast.entrypoints.api.http.fields import (
+    Amount,
+    Capacity,
+    Name,
+    SessionRef,
+    TicketTypeRef,
+)
 from holdfast.entrypoints.api.http.shapes import RequestShape
 
 RANK_MAX = 1_000_000
@@ -23,7 +28,7 @@ COORDINATE_MAX = 1_000_000
 class SoldHereRequest(RequestShape, frozen=True):
     """A seated ticket type that is sold in a block, and for how much."""
 
-    ticket_type_id: Annotated[TicketTypeId, AN_ID]
+    ticket_type_id: TicketTypeRef
     price: Amount
 
 
@@ -50,7 +55,7 @@ SoldHere: TypeAlias = Annotated[
 class CreateBlockRequest(RequestShape, frozen=True):
     """A `capacity` below the number of seats is counted in a pool, named like the block."""
 
-    session_id: Annotated[SessionId, AN_ID]
+    session_id: SessionRef
     name: Name
     capacity: Capacity | None = None
     rank: Rank | None = None
@@ -123,14 +128,25 @@ class BlockLayoutRequest(RequestShape, frozen=True):
     places without a seat. The first place of the first row is drawn at `origin`."""
 
     name: Name
-    rows: Annotated[
-        Annotated[list[RowLabel], Meta(min_length=1, max_length=SEATS_PER_IMPORT_MAX)]
-        | RowRangeRequest,
-        Meta(description="Names of the rows, or the first and the last."),
-    ]
+    rows: (
+        Annotated[
+            list[RowLabel],
+            Meta(
+                min_length=1,
+                max_length=SEATS_PER_IMPORT_MAX,
+                description="Names of the rows, or the first and the last.",
+            ),
+        ]
+        | RowRangeRequest
+    )
     seats_per_row: Annotated[
-        Annotated[int, Meta(ge=1, le=SEATS_PER_ROW_MAX, examples=[20])],
-        Meta(description="Number of places in each row, gaps included."),
+        int,
+        Meta(
+            ge=1,
+            le=SEATS_PER_ROW_MAX,
+            examples=[20],
+            description="Number of places in each row, gaps included.",
+        ),
     ]
     numbering: Annotated[
         Numbering,
@@ -167,6 +183,8 @@ class ImportSeatsRequest(RequestShape, frozen=True):
     """All of them, or, when anything is wrong, none."""
 
     blocks: Annotated[
-        Annotated[list[BlockLayoutRequest], Meta(min_length=1, max_length=BLOCKS_PER_IMPORT_MAX)],
-        Meta(description="The seats, block by block."),
+        list[BlockLayoutRequest],
+        Meta(
+            min_length=1, max_length=BLOCKS_PER_IMPORT_MAX, description="The seats, block by block."
+        ),
     ]

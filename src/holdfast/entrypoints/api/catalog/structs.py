@@ -107,8 +107,6 @@ class ChangeTicketTypeRequest(RequestShape, frozen=True):
 
 
 class EventsQuery(CreatedQuery, frozen=True):
-    """`starts_from` and `starts_before` find events with a session that starts then."""
-
     status: Annotated[EventStatus, Meta(description="Events of this status.")] | UnsetType = UNSET
     starts_from: (
         Annotated[
@@ -125,8 +123,6 @@ class EventsQuery(CreatedQuery, frozen=True):
 
 
 class SessionsQuery(CreatedQuery, frozen=True):
-    """`event_status` is the status of the session's event."""
-
     event_id: EventRef | UnsetType = UNSET
     event_status: (
         Annotated[EventStatus, Meta(description="Sessions of events of this status.")] | UnsetType

@@ -88,8 +88,12 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     unit_price: Amount | None = None
     lines: (
         Annotated[
-            Annotated[list[AskedLine], Meta(min_length=1, max_length=LINES_MAX)],
-            Meta(description="Several lines, instead of one ticket type or seats."),
+            list[AskedLine],
+            Meta(
+                min_length=1,
+                max_length=LINES_MAX,
+                description="Several lines, instead of one ticket type or seats.",
+            ),
         ]
         | None
     ) = None
@@ -125,15 +129,20 @@ class ExtendHoldRequest(RequestShape, frozen=True):
 
     minutes: (
         Annotated[
-            Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE, examples=[5])],
-            Meta(description="How many minutes longer."),
+            int,
+            Meta(
+                ge=1,
+                le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE,
+                examples=[5],
+                description="How many minutes longer.",
+            ),
         ]
         | None
     ) = None
     seconds: (
         Annotated[
-            Annotated[int, Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300])],
-            Meta(description="How many seconds longer."),
+            int,
+            Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300], description="How many seconds longer."),
         ]
         | None
     ) = None
@@ -149,9 +158,6 @@ class ExtendHoldRequest(RequestShape, frozen=True):
 
 
 class HoldsQuery(CreatedQuery, frozen=True):
-    """`lapsed` finds holds whose time is up and of which nobody has written that down yet; `order`
-    of `expiry` lists live holds, the next to expire first."""
-
     event_id: EventRef | UnsetType = UNSET
     session_id: SessionRef | UnsetType = UNSET
     status: (
@@ -173,10 +179,7 @@ class HoldsQuery(CreatedQuery, frozen=True):
 
 
 class StatsQuery(RequestShape, frozen=True):
-    """`hours` is how far `window` goes back."""
-
     session_id: SessionRef | UnsetType = UNSET
     hours: Annotated[
-        Annotated[int, Meta(ge=1, le=HOURS_MAX, examples=[24])],
-        Meta(description="How far `window` goes back."),
+        int, Meta(ge=1, le=HOURS_MAX, examples=[24], description="How far `window` goes back.")
     ] = STATS_HOURS_DEFAULT

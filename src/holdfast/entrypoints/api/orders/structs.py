@@ -107,8 +107,10 @@ class StartCheckoutRequest(RequestShape, frozen=True):
 
     hold_ids: (
         Annotated[
-            Annotated[list[HoldRef], Meta(min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX)],
-            Meta(description="The holds to pay for."),
+            list[HoldRef],
+            Meta(
+                min_length=1, max_length=HOLDS_PER_CHECKOUT_MAX, description="The holds to pay for."
+            ),
         ]
         | None
     ) = None
