@@ -41,7 +41,7 @@ BLOCK = re.compile(
 MARK = "-- end of a block --"
 # Differs from run to run: ids, references, keys, rows, times and other numbers.
 VARYING = re.compile(
-    r'"id_prefix": "[^"]*", "ids": \[[^\]]*\]|hk_(?:test|live)_\S+|'
+    r'"seat_id_prefix": "[^"]*", "seat_id_suffixes": \[[^\]]*\]|hk_(?:test|live)_\S+|'
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z0-9]{6}\b|(?<=row )\w+|\d[\d.,:TZ-]*"
 )
 
