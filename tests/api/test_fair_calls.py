@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from holdfast.domain.catalog.changes import CatalogueChange
+from holdfast.domain.catalog.changes import CatalogChange
 from holdfast.domain.catalog.model import Event
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import OrganizationId
@@ -22,9 +22,9 @@ from holdfast.entrypoints.api.fairness.calls import IMPORTS, READS, FairCalls, F
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.access import ALL_SCOPES
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, EventFilter
+from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter
 from holdfast.ports.paging import Page, PageRequest
-from tests.api.world import ORGANIZATION, SESSION, StubCatalogue, World
+from tests.api.world import ORGANIZATION, SESSION, StubCatalog, World
 
 BUSY, QUIET, THIRD = (OrganizationId(UUID(int=number)) for number in (1, 2, 3))
 BOUND_SECONDS = 60
@@ -172,7 +172,7 @@ def test_who_finds_no_room_is_told_to_come_back() -> None:
     asyncio.run(scenario())
 
 
-class SlowCatalogue(StubCatalogue):
+class SlowCatalog(StubCatalog):
     """Answers one organization, and keeps the other at a gate."""
 
     def __init__(self, gate: Gate) -> None:
@@ -188,11 +188,11 @@ class SlowCatalogue(StubCatalogue):
 
     def apply(
         self,
-        change: CatalogueChange,
+        change: CatalogChange,
         origin: Origin,
         idempotency: IdempotencyKey | None,
-        render: Callable[[CatalogueOutcome], bytes],
-    ) -> CatalogueAnswer:
+        render: Callable[[CatalogOutcome], bytes],
+    ) -> CatalogAnswer:
         if change.organization_id == ORGANIZATION:
             self.gate.pass_through()
         return super().apply(change, origin, idempotency, render)
@@ -229,7 +229,7 @@ def slow_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Shares], W
 
     def make(shares: Shares) -> World:
         monkeypatch.setattr(app, "READS", shares)
-        monkeypatch.setattr("tests.api.world.StubCatalogue", lambda: SlowCatalogue(Gate()))
+        monkeypatch.setattr("tests.api.world.StubCatalog", lambda: SlowCatalog(Gate()))
         worlds.append(World())
         return worlds[0]
 
@@ -242,8 +242,8 @@ def test_a_crowd_of_slow_reads_does_not_delay_another_organization(
     slow_world: Callable[[Shares], World],
 ) -> None:
     world = slow_world(READS)
-    assert isinstance(world.catalogue, SlowCatalogue)
-    answer = asyncio.run(reads_beside(world, world.catalogue.gate, 50, READS.at_once))
+    assert isinstance(world.catalog, SlowCatalog)
+    answer = asyncio.run(reads_beside(world, world.catalog.gate, 50, READS.at_once))
     assert answer is not None
     assert answer.status_code == 200
 
@@ -251,8 +251,8 @@ def test_a_crowd_of_slow_reads_does_not_delay_another_organization(
 def test_without_shares_it_would(slow_world: Callable[[Shares], World]) -> None:
     """The control of the test above."""
     world = slow_world(replace(READS, at_once=READS.threads))
-    assert isinstance(world.catalogue, SlowCatalogue)
-    assert asyncio.run(reads_beside(world, world.catalogue.gate, 50, READS.threads)) is None
+    assert isinstance(world.catalog, SlowCatalog)
+    assert asyncio.run(reads_beside(world, world.catalog.gate, 50, READS.threads)) is None
 
 
 def test_imports_of_one_organization_hold_up_nobody(
@@ -260,8 +260,8 @@ def test_imports_of_one_organization_hold_up_nobody(
 ) -> None:
     """Neither another one's import nor any read. The stub knows no session, and says so."""
     world = slow_world(READS)
-    assert isinstance(world.catalogue, SlowCatalogue)
-    gate = world.catalogue.gate
+    assert isinstance(world.catalog, SlowCatalog)
+    gate = world.catalog.gate
     quiet = world.keys.new_key(*ALL_SCOPES, organization_id=QUIET)
 
     async def scenario() -> None:

@@ -45,7 +45,7 @@ from tests.api.world import (
     ORGANIZATION,
     POOL,
     SESSION,
-    StubCatalogue,
+    StubCatalog,
     StubKeys,
 )
 
@@ -179,9 +179,9 @@ class StubEngine:
         return future
 
 
-def office(catalogue: StubCatalogue, engine: StubEngine | None = None) -> Cataloguing:
+def office(catalog: StubCatalog, engine: StubEngine | None = None) -> Cataloguing:
     submit = engine or StubEngine()
-    return Cataloguing(catalogue, submit, ORGANIZATION, ORIGIN, None, lambda _: b"")
+    return Cataloguing(catalog, submit, ORGANIZATION, ORIGIN, None, lambda _: b"")
 
 
 class TestCataloguing:
@@ -195,8 +195,8 @@ class TestCataloguing:
     ) -> None:
         monkeypatch.setattr(changes, "PROMOTION_SECONDS_MAX", 0.01)
         engine = StubEngine(answer)
-        catalogue = StubCatalogue(unsettled=(SESSION,))
-        created = office(catalogue, engine).create_event("Gala", "EUR", PolicyOverride(), SALE)
+        catalog = StubCatalog(unsettled=(SESSION,))
+        created = office(catalog, engine).create_event("Gala", "EUR", PolicyOverride(), SALE)
         assert created.outcome == EVENT_ON_SALE
         (command,) = engine.commands
         assert isinstance(command, PromoteWaiting)
@@ -205,15 +205,15 @@ class TestCataloguing:
     def test_waitlists_beyond_one_run_are_left_to_the_promoter(self) -> None:
         engine = StubEngine(Answer(Promoted(1, NOW)))
         many = tuple(SessionId(uuid4()) for _ in range(SESSIONS_PER_RUN + 1))
-        office(StubCatalogue(unsettled=many), engine).change_pool(POOL, "x", None)
+        office(StubCatalog(unsettled=many), engine).change_pool(POOL, "x", None)
         assert len(engine.commands) == SESSIONS_PER_RUN
 
     def test_a_change_of_policy_leaves_other_fields_and_null_clears(self) -> None:
-        catalogue = StubCatalogue()
-        cataloguing = office(catalogue)
+        catalog = StubCatalog()
+        cataloguing = office(catalog)
         cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
         cataloguing.change_event(EVENT, "New name", None, None)
-        assert catalogue.changes == [
+        assert catalog.changes == [
             ChangeEvent(ORGANIZATION, EVENT, None, PolicyChange(ttl_seconds=60)),
             ChangeEvent(ORGANIZATION, EVENT, "New name", None),
         ]
@@ -222,8 +222,8 @@ class TestCataloguing:
         assert before.changed(PolicyChange(quantity_max=None)) == PolicyOverride(300, None)
 
     def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
-        catalogue = StubCatalogue()
-        office(catalogue).create_ticket_type(
+        catalog = StubCatalog()
+        office(catalog).create_ticket_type(
             session_id=SESSION,
             name="Floor",
             price_minor=4500,
@@ -232,7 +232,7 @@ class TestCataloguing:
             policy=PolicyOverride(),
             is_seated=False,
         )
-        (change,) = catalogue.changes
+        (change,) = catalog.changes
         assert isinstance(change, CreateTicketType)
         assert change.own_pool is not None
         assert (change.own_pool.name, change.own_pool.total) == ("Floor", 500)
@@ -246,6 +246,6 @@ class TestCataloguing:
         ],
     )
     def test_a_store_that_fails_is_a_refusal(self, error: StoreError, code: RefusalCode) -> None:
-        answer = office(StubCatalogue(error=error)).change_pool(POOL, "x", None)
+        answer = office(StubCatalog(error=error)).change_pool(POOL, "x", None)
         assert isinstance(answer.outcome, Refusal)
         assert answer.outcome.code is code

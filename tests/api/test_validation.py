@@ -263,9 +263,9 @@ def test_csv_is_taken_where_seats_are_imported_and_nowhere_else(world: World) ->
     content = b"block,row,number\nStalls,A,1\n"
     elsewhere = world.call("POST", "/api/holds", content=content, headers=CSV)
     assert (elsewhere.status_code, elsewhere.json()["error"]) == (415, "unsupported_media_type")
-    before = len(world.catalogue.changes)
+    before = len(world.catalog.changes)
     world.call("POST", SEATS, content=content, headers=CSV)
-    assert isinstance(world.catalogue.changes[before], ImportSeats)
+    assert isinstance(world.catalog.changes[before], ImportSeats)
     other = world.call("POST", SEATS, content=content, headers={"Content-Type": "text/plain"})
     assert (other.status_code, other.json()["error"]) == (415, "unsupported_media_type")
     assert "text/csv" in other.json()["message"]
@@ -276,9 +276,9 @@ def test_an_import_may_be_larger_than_other_bodies_but_not_by_any_amount(world: 
     header = b"block,row,number\n"
     content = header + b"".join(line % divmod(number, 1_000) for number in range(10_000))
     assert len(content) > BODY_BYTES_MAX
-    before = len(world.catalogue.changes)
+    before = len(world.catalog.changes)
     world.call("POST", SEATS, content=content, headers=CSV)
-    change = world.catalogue.changes[before]
+    change = world.catalog.changes[before]
     assert isinstance(change, ImportSeats)
     assert [len(block.draft.seats) for block in change.blocks] == [10_000]
     padded = content + b"\n" * (IMPORT_BYTES_MAX - len(content))

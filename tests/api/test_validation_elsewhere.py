@@ -1,4 +1,4 @@
-"""Every way to get an address, a query or a catalogue request wrong; and never the input back."""
+"""Every way to get an address, a query or a catalog request wrong; and never the input back."""
 
 from typing import Any
 
@@ -119,7 +119,7 @@ SOLD_HERE = {"ticket_type_id": str(FLOOR), "price": 1}
 LAYOUT = {"name": "x", "rows": ["A"], "seats_per_row": 2}
 SEATS = f"sessions/{SESSION}/seats"
 
-BAD_CATALOGUE: list[tuple[str, str, dict[str, Any], str, str]] = [
+BAD_CATALOG: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("POST", "events", {"name": "x"}, "validation_error", "currency"),
     ("POST", "events", {"name": " ", "currency": "EUR"}, "validation_error", "name"),
     ("POST", "events", {"name": MARK * 51, "currency": "EUR"}, "validation_error", "name"),
@@ -309,15 +309,15 @@ BAD_CATALOGUE: list[tuple[str, str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD_CATALOGUE)
-def test_a_bad_catalogue_request_is_refused(
+@pytest.mark.parametrize("bad", BAD_CATALOG)
+def test_a_bad_catalog_request_is_refused(
     world: World, bad: tuple[str, str, dict[str, Any], str, str]
 ) -> None:
     method, path, body, error, field = bad
-    before = len(world.catalogue.changes)
+    before = len(world.catalog.changes)
     answer = world.call(method, f"/api/{path}", json=body)
     problem = answer.json()
     assert (answer.status_code, problem["error"]) == (400, error)
     assert [each["field"] for each in problem["errors"]] == [field]
     assert MARK not in answer.text
-    assert len(world.catalogue.changes) == before
+    assert len(world.catalog.changes) == before

@@ -1,4 +1,4 @@
-"""The API over the real engine and the store in memory; the catalogue is a stand-in that answers
+"""The API over the real engine and the store in memory; the catalog is a stand-in that answers
 whatever it is told to."""
 
 import asyncio
@@ -13,7 +13,7 @@ import httpx
 from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
-from holdfast.domain.catalog.changes import CatalogueChange, CreateEvent
+from holdfast.domain.catalog.changes import CatalogChange, CreateEvent
 from holdfast.domain.catalog.model import (
     Block,
     Event,
@@ -22,7 +22,7 @@ from holdfast.domain.catalog.model import (
     PoolState,
     Session,
     SessionAvailability,
-    SessionCatalogue,
+    SessionCatalog,
     TicketType,
 )
 from holdfast.domain.group.origin import IdempotencyKey, Origin
@@ -46,7 +46,7 @@ from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.audit.attempts import FailedAttempt
 from holdfast.ports.audit.reader import AuditEntry, AuditFilter
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, EventFilter, SessionFilter
+from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.facts.log import FactPage, Position
 from holdfast.ports.orders import OrderFilter, SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
@@ -87,30 +87,30 @@ class StubKeys:
 
 
 @dataclass
-class StubCatalogue:
+class StubCatalog:
     """Knows one event. It keeps what it was asked to change."""
 
-    changes: list[CatalogueChange] = field(default_factory=list)
+    changes: list[CatalogChange] = field(default_factory=list)
     keys: list[IdempotencyKey | None] = field(default_factory=list)
     error: StoreError | None = None
     unsettled: tuple[SessionId, ...] = ()
 
     def apply(
         self,
-        change: CatalogueChange,
+        change: CatalogChange,
         origin: Origin,
         idempotency: IdempotencyKey | None,
-        render: Callable[[CatalogueOutcome], bytes],
-    ) -> CatalogueAnswer:
+        render: Callable[[CatalogOutcome], bytes],
+    ) -> CatalogAnswer:
         if self.error:
             raise self.error
         self.changes.append(change)
         self.keys.append(idempotency)
-        outcome: CatalogueOutcome = EVENT_ON_SALE
+        outcome: CatalogOutcome = EVENT_ON_SALE
         if not isinstance(change, CreateEvent):
             outcome = refusals.event_not_found()
         body = render(outcome) if idempotency else None
-        return CatalogueAnswer(outcome, body, unsettled=self.unsettled)
+        return CatalogAnswer(outcome, body, unsettled=self.unsettled)
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return EVENT_ON_SALE if event_id == EVENT else None
@@ -264,13 +264,13 @@ class World:
         self.engine = Admission(self.store, PATIENT)
         self.engine.start()
         self.keys = StubKeys()
-        self.catalogue = StubCatalogue()
+        self.catalog = StubCatalog()
         self.secret = self.keys.new_key(*ALL_SCOPES)
         self.attempts = KeptAttempts()
         self.container = ApiContainer(
             submit=self.engine,
             holds=self.store,
-            catalogue=self.catalogue,
+            catalog=self.catalog,
             seats=StubSeats(),
             statistics=StubStatistics(),
             orders=KeptOrders(self.store),
@@ -322,7 +322,7 @@ class World:
             FLOOR: Offer(price, (POOL,), HoldPolicy()),
             BALCONY: Offer(price, (small,), HoldPolicy()),
         }
-        session = SessionCatalogue(ORGANIZATION, SESSION, 1, "EUR", offers, EVENT)
+        session = SessionCatalog(ORGANIZATION, SESSION, 1, "EUR", offers, EVENT)
         pools = [Pool(ORGANIZATION, POOL, 100_000), Pool(ORGANIZATION, small, 1)]
         self.store.put_on_sale(session, pools)
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.adapters.mail.smtp import SmtpNotifier
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
@@ -286,7 +286,7 @@ def sender_on(url: str, mail: MailServer) -> Iterator[NoticeSender]:
             SmtpNotifier(mail.url, Address(addr_spec="tickets@shop.example")),
             PostgresHolds(database),
             PostgresOrders(database),
-            PostgresCatalogue(database),
+            PostgresCatalog(database),
         )
     finally:
         database.close()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from holdfast.adapters.memory import MemoryStore
-from holdfast.domain.catalog.model import EventStatus, Offer, SaleTerms, SessionCatalogue
+from holdfast.domain.catalog.model import EventStatus, Offer, SaleTerms, SessionCatalog
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.values import Money
 from tests.contract.tables import Connection
@@ -86,7 +86,7 @@ class MemoryManager:
         offers = {id_: to(each) if id_ in ids else each for id_, each in session.offers.items()}
         self._put(replace(session, offers=offers))
 
-    def _put(self, session: SessionCatalogue) -> None:
+    def _put(self, session: SessionCatalog) -> None:
         self.store.put_on_sale(replace(session, version=session.version + 1), [])
 
 

@@ -16,7 +16,7 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS, hold_from_row
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS, seat_from_row
-from holdfast.domain.catalog.model import Offer, Pool, SeatBlock, SessionCatalogue
+from holdfast.domain.catalog.model import Offer, Pool, SeatBlock, SessionCatalog
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.planning import resources_of
 from holdfast.domain.holds.hold import Hold
@@ -138,7 +138,7 @@ class MemoryWorld(_World, MemoryManager):
             )
             for rank, name in enumerate(plan.hall.blocks)
         }
-        session = SessionCatalogue(
+        session = SessionCatalog(
             organization_id,
             venue.session_id,
             1,

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from holdfast.domain.catalog.model import Offer, Pool, SessionCatalogue
+from holdfast.domain.catalog.model import Offer, Pool, SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, WaitingPlace
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, SessionId, TicketTypeId
@@ -32,10 +32,10 @@ def pools_of(ticket_type: str) -> tuple[PoolId, ...]:
     return tuple(POOLS[name] for name in DRAWS[ticket_type])
 
 
-def a_session(passes_max: int = 0) -> SessionCatalogue:
+def a_session(passes_max: int = 0) -> SessionCatalog:
     policy = HoldPolicy(waitlist=True, waiting_passes_max=passes_max)
     offers = {TYPES[name]: Offer(Money(1000, "EUR"), pools_of(name), policy) for name in DRAWS}
-    return SessionCatalogue(ORGANIZATION, SESSION, 1, "EUR", offers, EventId(uuid4()))
+    return SessionCatalog(ORGANIZATION, SESSION, 1, "EUR", offers, EventId(uuid4()))
 
 
 def waits(ticket_type: str, quantity: int, second: int, passes_seen: int = 0) -> Hold:

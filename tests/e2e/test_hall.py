@@ -234,7 +234,7 @@ def test_orphans_are_refused_from_the_change_of_the_policy_on(platform: Platform
 
 
 def test_a_block_that_is_no_longer_sold_is_not_found_for_anybody(platform: Platform) -> None:
-    """Not even by a search that began with the catalogue as it was before."""
+    """Not even by a search that began with the catalog as it was before."""
     hall = platform.hall(1, 4)
     body: Json = {"session_id": hall.session_id, "ticket_type_id": hall.ticket_type_id}
     found = platform.client.post("/api/holds", json=body | {"quantity": 1, "user_id": "a"})

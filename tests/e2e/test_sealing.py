@@ -70,7 +70,7 @@ def test_two_equal_answers_are_not_stored_alike(platform: Platform, owner: Owner
     assert first != second
 
 
-def test_changes_of_the_catalogue_are_sealed_too(platform: Platform, owner: Owner) -> None:
+def test_changes_of_the_catalog_are_sealed_too(platform: Platform, owner: Owner) -> None:
     body = {"name": "Secret gala", "currency": "EUR"}
     first, again = (
         platform.client.post("/api/events", json=body, headers=keyed("gala")) for _ in range(2)

@@ -94,7 +94,7 @@ HOT = {
     "EXISTING_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
     "SURVEY_HOLDS": f"SELECT organization_id, id FROM hold LIMIT {GROUP}",
     "SESSION_VERSIONS": "SELECT organization_id, id FROM session LIMIT 2",
-    "SESSION_CATALOGUE": "SELECT organization_id, id FROM session LIMIT 2",
+    "SESSION_CATALOG": "SELECT organization_id, id FROM session LIMIT 2",
     "LAPSED_UNITS": "SELECT organization_id, id FROM pool",
     "LOCK_WAITLISTS": "SELECT organization_id, session_id FROM waitlist LIMIT 2",
     "LINES": f"SELECT DISTINCT organization_id, session_id FROM waiting_line LIMIT {GROUP}",

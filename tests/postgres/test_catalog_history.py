@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.domain.catalog.changes import CatalogueChange, ChangeEvent, ChangeSession
+from holdfast.domain.catalog.changes import CatalogChange, ChangeEvent, ChangeSession
 from holdfast.domain.ids import EventId
 from holdfast.domain.refusal_codes import Refusal
 from tests.contract.venues import ORIGIN, Venue
@@ -27,11 +27,11 @@ class Office:
 
     url: str
     venue: Venue
-    catalogue: PostgresCatalogue
+    catalog: PostgresCatalog
     event_id: EventId
 
-    def apply(self, change: CatalogueChange) -> None:
-        outcome = self.catalogue.apply(change, ORIGIN, None, lambda _: b"").outcome
+    def apply(self, change: CatalogChange) -> None:
+        outcome = self.catalog.apply(change, ORIGIN, None, lambda _: b"").outcome
         assert not isinstance(outcome, Refusal), outcome
 
     def rename_event(self, name: str) -> None:
@@ -51,7 +51,7 @@ def office(quiet_database_url: str) -> Iterator[Office]:
     database.open()
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     ((event_id,),) = world._rows("SELECT event_id FROM session WHERE id = %s", venue.session_id)
-    yield Office(quiet_database_url, venue, PostgresCatalogue(database), EventId(event_id))
+    yield Office(quiet_database_url, venue, PostgresCatalog(database), EventId(event_id))
     database.close()
     world.close()
 

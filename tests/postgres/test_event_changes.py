@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.catalog import decision_barrier, statements
-from holdfast.adapters.postgres.catalog import store as catalogue_module
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog import store as catalog_module
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.engine.locks import advisory_name
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.catalog.changes import ChangeEvent, SaleChange
@@ -23,7 +23,7 @@ from holdfast.domain.ids import EventId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission
-from holdfast.ports.catalog import CatalogueAnswer
+from holdfast.ports.catalog import CatalogAnswer
 from holdfast.ports.store import StoreError
 from tests.contract.asking import ask, placed, waiting
 from tests.contract.venues import ORIGIN, STRANGER, Plan, Venue
@@ -55,13 +55,13 @@ class Box:
                 [venue.organization_id, self.event_id(venue), count],
             )
 
-    def cancel(self, venue: Venue) -> CatalogueAnswer:
+    def cancel(self, venue: Venue) -> CatalogAnswer:
         return self.become(venue, EventStatus.CANCELLED)
 
-    def become(self, venue: Venue, status: EventStatus) -> CatalogueAnswer:
+    def become(self, venue: Venue, status: EventStatus) -> CatalogAnswer:
         sale = SaleChange(status=status)
         change = ChangeEvent(venue.organization_id, self.event_id(venue), sale=sale)
-        return PostgresCatalogue(self.database).apply(change, ORIGIN, None, lambda _: b"")
+        return PostgresCatalog(self.database).apply(change, ORIGIN, None, lambda _: b"")
 
     def is_cancelled(self, venue: Venue) -> bool:
         ((status,),) = self.world._rows(
@@ -133,7 +133,7 @@ def test_control_without_a_new_version_the_engine_keeps_selling(
 
 def cancelled_during_a_group(box: Box, rounds: Rounds, looks: list[int]) -> bool:
     """Whether the answer came while a group that read the old terms was still open."""
-    answers: list[CatalogueAnswer] = []
+    answers: list[CatalogAnswer] = []
     thread = threading.Thread(target=lambda: answers.append(box.cancel(rounds.venue)))
     with rounds.round() as current:
         thread.start()
@@ -172,7 +172,7 @@ def test_no_hold_is_committed_on_the_old_terms_after_the_answer(
 def test_control_without_waiting_for_groups_the_answer_comes_too_early(
     box: Box, rounds: Rounds, looks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalogue_module, "await_decisions", lambda *_: None)
+    monkeypatch.setattr(catalog_module, "await_decisions", lambda *_: None)
     assert cancelled_during_a_group(box, rounds, looks)
 
 

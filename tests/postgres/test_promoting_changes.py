@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.domain.catalog.changes import ChangePool, SaleChange
 from holdfast.domain.catalog.model import EventStatus
@@ -16,7 +16,7 @@ from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
-from holdfast.ports.catalog import CatalogueOutcome
+from holdfast.ports.catalog import CatalogOutcome
 from holdfast.services.catalog.changes import Cataloguing
 from holdfast.services.waitlist import Promoter
 from tests.contract.asking import ask, placed
@@ -30,7 +30,7 @@ class SoldOut:
 
     def __init__(self, world: PostgresWorld, engine: Admission, database: Database) -> None:
         self.world, self.engine = world, engine
-        self.catalogue, self.reader = PostgresCatalogue(database), PostgresHolds(database)
+        self.catalog, self.reader = PostgresCatalog(database), PostgresHolds(database)
         self.promoter = Promoter(self.reader, engine)
         policy = HoldPolicy(waitlist=True, waiting_places_max=50)
         hall = Hall({"Stalls": {"A": 2}}, {"seat": ()}, sold_in={"Stalls": ("seat",)})
@@ -47,14 +47,14 @@ class SoldOut:
     @property
     def office(self) -> Cataloguing:
         return Cataloguing(
-            self.catalogue, self.engine, self.venue.organization_id, ORIGIN, None, lambda _: b""
+            self.catalog, self.engine, self.venue.organization_id, ORIGIN, None, lambda _: b""
         )
 
     def resize_floor(self, total: int) -> None:
         answer = self.office.change_pool(self.venue.pools["floor"], None, total)
         assert not isinstance(answer.outcome, Refusal), answer
 
-    def draw(self, ticket_type: str, *pools: str) -> CatalogueOutcome | None:
+    def draw(self, ticket_type: str, *pools: str) -> CatalogOutcome | None:
         return self.office.change_ticket_type(
             ticket_type_id=self.venue.ticket_types[ticket_type],
             name=None,
@@ -64,7 +64,7 @@ class SoldOut:
         ).outcome
 
     def event_id(self) -> EventId:
-        session = self.catalogue.session(self.venue.organization_id, self.venue.session_id)
+        session = self.catalog.session(self.venue.organization_id, self.venue.session_id)
         assert session is not None
         return session.event_id
 
@@ -112,7 +112,7 @@ def test_the_promoter_follows_a_change_whose_server_died_after_the_commit(
     first = sold_out.wait("standing", 2)
     venue = sold_out.venue
     larger = ChangePool(venue.organization_id, venue.pools["floor"], total=4)
-    answer = sold_out.catalogue.apply(larger, ORIGIN, None, lambda _: b"")
+    answer = sold_out.catalog.apply(larger, ORIGIN, None, lambda _: b"")
     assert answer.unsettled == (venue.session_id,)
     assert sold_out.status(first) is HoldStatus.WAITING
     assert not sold_out.is_settled()

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.catalog.changes import (
-    CatalogueChange,
+    CatalogChange,
     ChangeBlock,
     ChangeEvent,
     ChangePool,
@@ -42,15 +42,15 @@ def change_catalog(url: str, organization_id: OrganizationId) -> None:
     database = Database(url)
     database.open()
     try:
-        catalogue = PostgresCatalogue(database)
+        catalog = PostgresCatalog(database)
         for change in every_change(organization_id):
-            answer = catalogue.apply(change, ORIGIN, None, lambda _: b"")
+            answer = catalog.apply(change, ORIGIN, None, lambda _: b"")
             assert not isinstance(answer.outcome, Refusal), answer.outcome
     finally:
         database.close()
 
 
-def every_change(organization_id: OrganizationId) -> Iterator[CatalogueChange]:
+def every_change(organization_id: OrganizationId) -> Iterator[CatalogChange]:
     """A block is created on its own, and another one with its seats."""
     event_id, session_id = EventId(uuid4()), SessionId(uuid4())
     pool_id, type_id, block_id = PoolId(uuid4()), TicketTypeId(uuid4()), BlockId(uuid4())

@@ -12,7 +12,7 @@ import structlog
 from holdfast.adapters.mail.console import ConsoleNotifier
 from holdfast.adapters.mail.smtp import SmtpNotifier
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
@@ -76,8 +76,8 @@ def consumer_threads(
     notifier = _notifier(settings)
     tell: Handler = _tell_nobody
     if notifier is not None:
-        catalogue = PostgresCatalogue(database)
-        tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalogue).handle
+        catalog = PostgresCatalog(database)
+        tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalog).handle
     return [
         ConsumerThread("orders", partial(_consumer, settings, ORDERS), taker.handle),
         ConsumerThread("notices", partial(_consumer, settings, NOTIFICATIONS), tell),

@@ -188,7 +188,7 @@ UNFOLD = {
                 ],
             },
             {
-                "title": "Catalogue",
+                "title": "Catalog",
                 "items": [
                     _entry("holdfast.event", "Events", "festival"),
                     _entry("holdfast.session", "Sessions", "event"),

@@ -5,7 +5,7 @@ import secrets
 from holdfast.adapters.payments import DemoPayments, TrustingPayments
 from holdfast.adapters.postgres.access.keys import PostgresKeys
 from holdfast.adapters.postgres.audit.reader import PostgresAudit
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.connections.health import DatabaseDependency
 from holdfast.adapters.postgres.facts.outbox import PostgresFactLog
 from holdfast.adapters.postgres.holds.reader import Database
@@ -88,7 +88,7 @@ def _container(settings: Settings, room: EngineRoom, keys: KeyDirectory) -> ApiC
     return ApiContainer(
         submit=room.admission,
         holds=room.holds,
-        catalogue=PostgresCatalogue(room.database),
+        catalog=PostgresCatalog(room.database),
         seats=PostgresSeats(room.database),
         statistics=PostgresStatistics(room.database),
         orders=PostgresOrders(room.database),

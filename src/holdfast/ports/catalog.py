@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.domain.catalog.changes import CatalogueChange
+from holdfast.domain.catalog.changes import CatalogChange
 from holdfast.domain.catalog.model import (
     Block,
     Event,
@@ -28,15 +28,15 @@ from holdfast.domain.ids import (
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.paging import Page, PageRequest
 
-CatalogueOutcome = Event | Session | PoolState | TicketType | Block | ImportedSeats | Refusal
+CatalogOutcome = Event | Session | PoolState | TicketType | Block | ImportedSeats | Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogueAnswer:
+class CatalogAnswer:
     """`body` is the rendered answer, stored for the idempotency key. A replay has no outcome.
     `unsettled` are the sessions where the change may have freed places for the waitlist."""
 
-    outcome: CatalogueOutcome | None
+    outcome: CatalogOutcome | None
     body: bytes | None = None
     is_replay: bool = False
     unsettled: tuple[SessionId, ...] = ()
@@ -65,17 +65,17 @@ class EventFilter:
     created_before: datetime | None = None
 
 
-class CatalogueStore(Protocol):
+class CatalogStore(Protocol):
     """Every call may raise StoreUnavailable or another StoreError. It blocks, so don't call it on
     an event loop."""
 
     def apply(
         self,
-        change: CatalogueChange,
+        change: CatalogChange,
         origin: Origin,
         idempotency: IdempotencyKey | None,
-        render: Callable[[CatalogueOutcome], bytes],
-    ) -> CatalogueAnswer:
+        render: Callable[[CatalogOutcome], bytes],
+    ) -> CatalogAnswer:
         """Make the change, write its fact and its audit entry, mark the waitlists that it concerns
         and record its answer, in one transaction. Newcomers take nothing from a marked waitlist;
         promoting clears the mark."""

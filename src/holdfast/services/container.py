@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from holdfast.ports.access import KeyDirectory
 from holdfast.ports.audit.attempts import AttemptJournal
 from holdfast.ports.audit.reader import AuditReader
-from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
@@ -25,7 +25,7 @@ class ApiContainer:
 
     submit: Submit
     holds: HoldReader
-    catalogue: CatalogueStore
+    catalog: CatalogStore
     seats: SeatReader
     statistics: SaleStatisticsReader
     orders: OrderReader

@@ -26,7 +26,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogueStore, EventFilter, SessionFilter
+from holdfast.ports.catalog import CatalogStore, EventFilter, SessionFilter
 from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold, SeenPlace
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.seats import MapState, SeatChanges, SeatReader, SeenSeat, SessionMap
@@ -122,89 +122,89 @@ def seat_changes(
 
 
 def availability(
-    catalogue: CatalogueStore, organization_id: OrganizationId, session_id: SessionId
+    catalog: CatalogStore, organization_id: OrganizationId, session_id: SessionId
 ) -> SessionAvailability | Refusal:
     return found(
-        lambda: catalogue.availability(organization_id, session_id), refusals.session_not_found
+        lambda: catalog.availability(organization_id, session_id), refusals.session_not_found
     )
 
 
 def event(
-    catalogue: CatalogueStore, organization_id: OrganizationId, event_id: EventId
+    catalog: CatalogStore, organization_id: OrganizationId, event_id: EventId
 ) -> Event | Refusal:
-    return found(lambda: catalogue.event(organization_id, event_id), refusals.event_not_found)
+    return found(lambda: catalog.event(organization_id, event_id), refusals.event_not_found)
 
 
 def events(
-    catalogue: CatalogueStore,
+    catalog: CatalogStore,
     organization_id: OrganizationId,
     only: EventFilter,
     page: PageRequest,
 ) -> Page[Event] | Refusal:
-    return read(lambda: catalogue.events(organization_id, only, page))
+    return read(lambda: catalog.events(organization_id, only, page))
 
 
 def session(
-    catalogue: CatalogueStore, organization_id: OrganizationId, session_id: SessionId
+    catalog: CatalogStore, organization_id: OrganizationId, session_id: SessionId
 ) -> Session | Refusal:
-    return found(lambda: catalogue.session(organization_id, session_id), refusals.session_not_found)
+    return found(lambda: catalog.session(organization_id, session_id), refusals.session_not_found)
 
 
 def sessions(
-    catalogue: CatalogueStore,
+    catalog: CatalogStore,
     organization_id: OrganizationId,
     only: SessionFilter,
     page: PageRequest,
 ) -> Page[Session] | Refusal:
-    return read(lambda: catalogue.sessions(organization_id, only, page))
+    return read(lambda: catalog.sessions(organization_id, only, page))
 
 
 def pool(
-    catalogue: CatalogueStore, organization_id: OrganizationId, pool_id: PoolId
+    catalog: CatalogStore, organization_id: OrganizationId, pool_id: PoolId
 ) -> PoolState | Refusal:
-    return found(lambda: catalogue.pool(organization_id, pool_id), refusals.pool_not_found)
+    return found(lambda: catalog.pool(organization_id, pool_id), refusals.pool_not_found)
 
 
 def pools(
-    catalogue: CatalogueStore,
+    catalog: CatalogStore,
     organization_id: OrganizationId,
     session_id: SessionId | None,
     page: PageRequest,
 ) -> Page[PoolState] | Refusal:
-    return read(lambda: catalogue.pools(organization_id, session_id, page))
+    return read(lambda: catalog.pools(organization_id, session_id, page))
 
 
 def ticket_type(
-    catalogue: CatalogueStore, organization_id: OrganizationId, ticket_type_id: TicketTypeId
+    catalog: CatalogStore, organization_id: OrganizationId, ticket_type_id: TicketTypeId
 ) -> TicketType | Refusal:
     return found(
-        lambda: catalogue.ticket_type(organization_id, ticket_type_id),
+        lambda: catalog.ticket_type(organization_id, ticket_type_id),
         refusals.ticket_type_not_found,
     )
 
 
 def ticket_types(
-    catalogue: CatalogueStore,
+    catalog: CatalogStore,
     organization_id: OrganizationId,
     session_id: SessionId | None,
     page: PageRequest,
 ) -> Page[TicketType] | Refusal:
-    return read(lambda: catalogue.ticket_types(organization_id, session_id, page))
+    return read(lambda: catalog.ticket_types(organization_id, session_id, page))
 
 
 def block(
-    catalogue: CatalogueStore, organization_id: OrganizationId, block_id: BlockId
+    catalog: CatalogStore, organization_id: OrganizationId, block_id: BlockId
 ) -> Block | Refusal:
-    return found(lambda: catalogue.block(organization_id, block_id), refusals.block_not_found)
+    return found(lambda: catalog.block(organization_id, block_id), refusals.block_not_found)
 
 
 def blocks(
-    catalogue: CatalogueStore,
+    catalog: CatalogStore,
     organization_id: OrganizationId,
     session_id: SessionId | None,
     page: PageRequest,
 ) -> Page[Block] | Refusal:
-    return read(lambda: catalogue.blocks(organization_id, session_id, page))
+    return read(lambda: catalog.blocks(organization_id, session_id, page))
 
 
 def found(look_up: Callable[[], T | None], missing: Callable[[], Refusal]) -> T | Refusal:

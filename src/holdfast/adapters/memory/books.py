@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from holdfast.domain.catalog.model import Pool, SessionCatalogue
+from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.facts import AuditRecord, Fact
 from holdfast.domain.group.footprint import Resource
 from holdfast.domain.group.ledger import RecordedAnswer
@@ -49,7 +49,7 @@ class MemoryBooks:
     """The stored data. Implements ports.holds.HoldReader and Housekeeping."""
 
     clock: Callable[[], datetime]
-    sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
+    sessions: dict[SessionKey, SessionCatalog] = field(default_factory=dict)
     pools: dict[PoolId, Pool] = field(default_factory=dict)
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
     seats: dict[SeatId, Seat] = field(default_factory=dict)
@@ -68,9 +68,9 @@ class MemoryBooks:
     locks: dict[Resource, object] = field(default_factory=dict)
 
     def put_on_sale(
-        self, session: SessionCatalogue, pools: Iterable[Pool], seats: Iterable[Seat] = ()
+        self, session: SessionCatalog, pools: Iterable[Pool], seats: Iterable[Seat] = ()
     ) -> None:
-        """Add or replace a session's catalogue; pools and seats keep their state if they exist."""
+        """Add or replace a session's catalog; pools and seats keep their state if they exist."""
         with self.changed:
             has_waiting = bool(self.lines.get(session.key))
             self.sessions[session.key] = replace(session, has_waiting=has_waiting)

@@ -13,12 +13,12 @@ from uuid import UUID, uuid5
 
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.items import CartAsk
 from holdfast.domain.catalog.changes import (
-    CatalogueChange,
+    CatalogChange,
     CreatePool,
     CreateSession,
     CreateTicketType,
@@ -49,20 +49,20 @@ _PARTIES = (
     ("demo-fay", "fay", BOAT_RIDE_ID, 2),
 )
 
-Step = tuple[Callable[[], object | None], CatalogueChange]
+Step = tuple[Callable[[], object | None], CatalogChange]
 
 
 def boat_steps(
-    catalogue: PostgresCatalogue, organization_id: OrganizationId, event_id: EventId
+    catalog: PostgresCatalog, organization_id: OrganizationId, event_id: EventId
 ) -> Iterator[Step]:
     """What to look for, and how to make it where it is missing."""
     starts_at = datetime(2030, 6, 22, 18, tzinfo=UTC)
     yield (
-        lambda: catalogue.session(organization_id, BOAT_SESSION_ID),
+        lambda: catalog.session(organization_id, BOAT_SESSION_ID),
         CreateSession(organization_id, BOAT_SESSION_ID, event_id, "Sunset on the boat", starts_at),
     )
     yield (
-        lambda: catalogue.pool(organization_id, _POOL_ID),
+        lambda: catalog.pool(organization_id, _POOL_ID),
         CreatePool(organization_id, _POOL_ID, BOAT_SESSION_ID, "Boat", PLACES),
     )
     short = PolicyOverride(ttl_seconds=120, warning_seconds=30, waitlist=True, waiting_passes_max=2)
@@ -71,7 +71,7 @@ def boat_steps(
         (_GROUP_ID, "Boat ride for groups", 3_000, PolicyOverride(ttl_seconds=DAY_SECONDS)),
     ):
         yield (
-            partial(catalogue.ticket_type, organization_id, type_id),
+            partial(catalog.ticket_type, organization_id, type_id),
             CreateTicketType(
                 organization_id=organization_id,
                 ticket_type_id=type_id,

@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 from uuid_utils import uuid7
 
 from holdfast.adapters.postgres.access.keys import PostgresOrganizations
-from holdfast.adapters.postgres.catalog.store import PostgresCatalogue
+from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.accounts import owner_url_of
 from holdfast.bootstrap.demo.boat import Step, boat_steps, fill_boat
@@ -60,48 +60,48 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
     database = Database(settings.database_url)
     database.open()
     try:
-        _load_sale(PostgresCatalogue(database))
+        _load_sale(PostgresCatalog(database))
     finally:
         database.close()
     fill_boat(settings.database_url, DEMO_ORGANIZATION_ID)
     return known_secret
 
 
-def _load_sale(catalogue: PostgresCatalogue) -> None:
+def _load_sale(catalog: PostgresCatalog) -> None:
     organization_id = DEMO_ORGANIZATION_ID
     starts_at = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
     steps: list[Step] = [
         (
-            lambda: catalogue.event(organization_id, DEMO_EVENT_ID),
+            lambda: catalog.event(organization_id, DEMO_EVENT_ID),
             CreateEvent(
                 organization_id, DEMO_EVENT_ID, "Midsummer by the Harbour", "EUR", PolicyOverride()
             ),
         ),
         (
-            lambda: catalogue.session(organization_id, DEMO_SESSION_ID),
+            lambda: catalog.session(organization_id, DEMO_SESSION_ID),
             CreateSession(
                 organization_id, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
             ),
         ),
         (
-            lambda: catalogue.ticket_type(organization_id, DEMO_GA_ID),
+            lambda: catalog.ticket_type(organization_id, DEMO_GA_ID),
             _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
         ),
         (
-            lambda: catalogue.ticket_type(organization_id, DEMO_SMALL_ID),
+            lambda: catalog.ticket_type(organization_id, DEMO_SMALL_ID),
             _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
         ),
         (
-            lambda: catalogue.ticket_type(organization_id, DEMO_SEATED_ID),
+            lambda: catalog.ticket_type(organization_id, DEMO_SEATED_ID),
             _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
         ),
-        (lambda: catalogue.block(organization_id, DEMO_BLOCK_IDS[0]), _hall()),
-        *boat_steps(catalogue, organization_id, DEMO_EVENT_ID),
+        (lambda: catalog.block(organization_id, DEMO_BLOCK_IDS[0]), _hall()),
+        *boat_steps(catalog, organization_id, DEMO_EVENT_ID),
     ]
     origin = Origin(actor="demo", request_id=str(uuid7()))
     for find, change in steps:
         if find() is None:
-            outcome = catalogue.apply(change, origin, None, lambda _: b"").outcome
+            outcome = catalog.apply(change, origin, None, lambda _: b"").outcome
             assert not isinstance(outcome, Refusal), outcome
 
 

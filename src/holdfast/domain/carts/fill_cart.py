@@ -14,7 +14,7 @@ from holdfast.domain.carts.cart import (
     unchanged_cart,
 )
 from holdfast.domain.carts.items import CartAsk, Difference, difference, joined_lines
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
@@ -236,7 +236,7 @@ def _add(
 
 
 def _refuse_for_waitlist(
-    ledger: Ledger, session: SessionCatalogue, more: Placement
+    ledger: Ledger, session: SessionCatalog, more: Placement
 ) -> Refusal | None:
     """Refuse a growing cart if parties on the waitlist want such seats."""
     waitlist = ledger.waitlists.get(session.key)
@@ -310,7 +310,7 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     return Decision(Waiting(changed, ledger.now), (transition,))
 
 
-def _may_wait(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
+def _may_wait(ask: Ask | SeatAsk, session: SessionCatalog) -> bool:
     return isinstance(ask, Ask) and session.offers[ask.ticket_type_id].policy.waitlist
 
 
@@ -338,7 +338,7 @@ def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
 
 
 def _waiting_lines(
-    session: SessionCatalogue, command: FillCart, hold: Hold
+    session: SessionCatalog, command: FillCart, hold: Hold
 ) -> tuple[list[Line], list[Line]]:
     """The unchanged lines and the new ones. Quoted prices stay."""
     by_item = {line.item.id: line for line in hold.lines if line.item is not None}

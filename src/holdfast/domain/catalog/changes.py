@@ -1,4 +1,4 @@
-"""What can be asked of the catalogue. Fields that are None in a change are left as they are."""
+"""What can be asked of the catalog. Fields that are None in a change are left as they are."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -178,7 +178,7 @@ class ImportSeats:
     blocks: tuple[DraftedBlock, ...]
 
 
-CatalogueChange = (
+CatalogChange = (
     CreateEvent
     | ChangeEvent
     | CreateSession

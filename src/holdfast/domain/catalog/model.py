@@ -101,7 +101,7 @@ class SeatBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionCatalogue:
+class SessionCatalog:
     """What a session sells. The version rises with every change of it."""
 
     organization_id: OrganizationId

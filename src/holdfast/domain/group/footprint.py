@@ -23,7 +23,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.domain.carts.items import asks_again
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.placement import Ask, SeatAsk, Wish
 from holdfast.domain.ids import (
@@ -168,7 +168,7 @@ class SeatNeeds:
 class Survey:
     """The result of the unlocked survey. It may be stale: it only decides what to lock."""
 
-    sessions: Mapping[SessionKey, SessionCatalogue] = field(default_factory=dict)
+    sessions: Mapping[SessionKey, SessionCatalog] = field(default_factory=dict)
     holds: Mapping[HoldKey, Hold] = field(default_factory=dict)
     lapsed: Mapping[PoolId, tuple[Hold, ...]] = field(default_factory=dict)
     seatings: Mapping[SessionKey, Seating] = field(default_factory=dict)
@@ -232,7 +232,7 @@ def _is_for_seats(wish: Wish, seen: Survey) -> bool:
     )
 
 
-def _is_to_be_found(ask: Ask | SeatAsk, session: SessionCatalogue) -> bool:
+def _is_to_be_found(ask: Ask | SeatAsk, session: SessionCatalog) -> bool:
     if isinstance(ask, SeatAsk):
         return False
     offer = session.offers.get(ask.ticket_type_id)

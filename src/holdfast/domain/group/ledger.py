@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from holdfast.domain.catalog.model import Pool, SessionCatalogue
+from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.group.footprint import Claim, Proposal, Resource
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.group.transitions import (
@@ -45,7 +45,7 @@ class Ledger:
     """`now` was read from the database's clock after the locks were taken."""
 
     now: datetime
-    sessions: dict[SessionKey, SessionCatalogue] = field(default_factory=dict)
+    sessions: dict[SessionKey, SessionCatalog] = field(default_factory=dict)
     pools: dict[PoolId, Pool] = field(default_factory=dict)
     # Units by second of lapse: complete up to `now` (perhaps summed in one second), partial after.
     lapse: dict[PoolId, dict[datetime, int]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Ledger:
         """Units a buyer can hold, including those of lapsed holds."""
         return self.pools[pool_id].free + self.lapsed_units(pool_id)
 
-    def knows_waitlist_of(self, session: SessionCatalogue) -> bool:
+    def knows_waitlist_of(self, session: SessionCatalog) -> bool:
         """Whether the session's waitlist is locked, if it has one."""
         return not session.keeps_line or session.key in self.waitlists
 

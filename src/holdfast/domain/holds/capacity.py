@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
@@ -40,7 +40,7 @@ class Fit:
 
 
 def fit(
-    ledger: Ledger, session: SessionCatalogue, added: Addition, origin: Origin
+    ledger: Ledger, session: SessionCatalog, added: Addition, origin: Origin
 ) -> Fit | Refusal | Decision:
     """Check capacity and the waitlist. Returns a Decision if more has to be locked first."""
     is_unknown = session.keeps_line and not ledger.knows_waitlist_of(session)
@@ -74,7 +74,7 @@ def fit(
     return _refuse_shortage(ledger, session, added)
 
 
-def _taking(ledger: Ledger, session: SessionCatalogue, added: Addition) -> Taking:
+def _taking(ledger: Ledger, session: SessionCatalog, added: Addition) -> Taking:
     """What this takes from others: the holder's own seats and units don't count."""
     own = {added.picked.own, *(hold.id for hold in added.picked.taken_over)} - {None}
     seats = frozenset(
@@ -92,7 +92,7 @@ def _taking(ledger: Ledger, session: SessionCatalogue, added: Addition) -> Takin
 
 def _wants(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     added: Addition,
     demand: Iterable[PoolId],
     seats: frozenset[SeatId],
@@ -109,7 +109,7 @@ def _wants(
 
 
 def _refuse_shortage(
-    ledger: Ledger, session: SessionCatalogue, added: Addition
+    ledger: Ledger, session: SessionCatalog, added: Addition
 ) -> Refusal | Decision:
     demand = added.demand
     for line in added.lines:
@@ -121,7 +121,7 @@ def _refuse_shortage(
 
 def _refuse_line(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     lines: Iterable[Line],
     line: Line,
     short: list[PoolId],
@@ -145,7 +145,7 @@ def _refuse_line(
     return refusals.block_at_capacity(session.blocks[block].name, available)
 
 
-def _full_block(session: SessionCatalogue, line: Line, short: list[PoolId]) -> BlockId | None:
+def _full_block(session: SessionCatalog, line: Line, short: list[PoolId]) -> BlockId | None:
     if line.seat is None:
         return None
     is_full = session.blocks[line.seat.block_id].capacity_pool_id in short

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.holds.hold import Hold, rounded_up
 from holdfast.domain.orders.order import SEATS_PER_ORDER_MAX, TICKETS_PER_ORDER_MAX
 from holdfast.domain.policy import HoldPolicy
@@ -31,7 +31,7 @@ def belongs_to(hold: Hold, holder: Holder | None) -> bool:
     return holder is None or hold.holder.is_person(holder)
 
 
-def warning_seconds(session: SessionCatalogue, hold: Hold) -> int:
+def warning_seconds(session: SessionCatalog, hold: Hold) -> int:
     return max(policy.warning_seconds for policy in policies_of(session, hold))
 
 
@@ -39,10 +39,10 @@ def later_expiry(now: datetime, hold: Hold, seconds: int) -> datetime:
     return max(hold.expires_at, rounded_up(now)) + timedelta(seconds=seconds)
 
 
-def end_of_life(session: SessionCatalogue, hold: Hold) -> datetime:
+def end_of_life(session: SessionCatalog, hold: Hold) -> datetime:
     seconds = min(policy.lifetime_max_seconds for policy in policies_of(session, hold))
     return rounded_up(hold.held_at or hold.created_at) + timedelta(seconds=seconds)
 
 
-def policies_of(session: SessionCatalogue, hold: Hold) -> list[HoldPolicy]:
+def policies_of(session: SessionCatalog, hold: Hold) -> list[HoldPolicy]:
     return [session.offers[line.ticket_type_id].policy for line in hold.lines]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import NamedTuple
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import (
     CartItem,
@@ -45,7 +45,7 @@ def parts_of(command: Placement) -> list[Part]:
 
 
 def make_lines(
-    ledger: Ledger, session: SessionCatalogue, parts: Sequence[Part], picked: Picked
+    ledger: Ledger, session: SessionCatalog, parts: Sequence[Part], picked: Picked
 ) -> list[Line]:
     lines: list[Line] = []
     for position, ask, item in parts:
@@ -81,14 +81,14 @@ def _trimmed_seats(ledger: Ledger, seats: tuple[SeatId, ...], ask: Ask) -> tuple
     return tuple(seat_id for seat_id in seats if seat_id in kept)
 
 
-def plain_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None) -> Line:
+def plain_line(session: SessionCatalog, ask: Ask, item: CartItem | None = None) -> Line:
     offer = session.offers[ask.ticket_type_id]
     given = ask.unit_price_minor
     price = offer.price.minor if given is None else given
     return Line(ask.ticket_type_id, int(ask.quantity), price, offer.pool_ids, item=item)
 
 
-def waiting_line(session: SessionCatalogue, ask: Ask, item: CartItem | None = None) -> Line:
+def waiting_line(session: SessionCatalog, ask: Ask, item: CartItem | None = None) -> Line:
     """The line of a waiting hold, for `at_least` if that is set. Unless the platform named a price,
     the price is provisional until the seat is known."""
     offer = session.offers[ask.ticket_type_id]
@@ -113,7 +113,7 @@ class SeatSale(NamedTuple):
 
 
 def seat_line(
-    ledger: Ledger, session: SessionCatalogue, sale: SeatSale, item: CartItem | None = None
+    ledger: Ledger, session: SessionCatalog, sale: SeatSale, item: CartItem | None = None
 ) -> Line:
     seat_id, ticket_type_id, given_price = sale
     place = ledger.seats[seat_id].place
@@ -135,7 +135,7 @@ def seat_line(
 
 
 def placed_hold(
-    ledger: Ledger, session: SessionCatalogue, command: Placement, lines: tuple[Line, ...]
+    ledger: Ledger, session: SessionCatalog, command: Placement, lines: tuple[Line, ...]
 ) -> Hold:
     # With several ticket types, the shortest time to live wins.
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
@@ -148,7 +148,7 @@ def placed_hold(
 
 def waiting_hold(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     command: Placement,
     lines: tuple[Line, ...],
     place: WaitingPlace,
@@ -165,7 +165,7 @@ def waiting_hold(
 
 def _hold(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     command: Placement,
     lines: tuple[Line, ...],
     expires_at: datetime,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.new_hold import Part
@@ -19,7 +19,7 @@ NOTHING: Mapping[PoolId, int] = {}
 
 def fulfil_partially(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     parts: Sequence[Part],
     picked: Picked,
     given_up: Mapping[PoolId, int] = NOTHING,
@@ -57,7 +57,7 @@ def fulfil_partially(
 
 
 def _count_least(
-    units: Counter[PoolId], session: SessionCatalogue, part: Part, picked: Picked
+    units: Counter[PoolId], session: SessionCatalog, part: Part, picked: Picked
 ) -> None:
     """Add the part's minimum demand on each pool."""
     ask = part.ask
@@ -69,7 +69,7 @@ def _count_least(
         units.update(session.offers[picked.type_of[seat_id]].pool_ids)
 
 
-def _room(ledger: Ledger, session: SessionCatalogue, pool_id: PoolId) -> int:
+def _room(ledger: Ledger, session: SessionCatalog, pool_id: PoolId) -> int:
     """Units of a pool left for a newcomer, without those claimed by the waitlist."""
     if pool_id not in ledger.pools:
         return 0

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.command import Command, FailedAction
 from holdfast.domain.group.footprint import (
     Footprint,
@@ -138,7 +138,7 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
     )
 
 
-def _pools(plan: GroupPlan, placement: Placement, session: SessionCatalogue) -> set[Resource]:
+def _pools(plan: GroupPlan, placement: Placement, session: SessionCatalog) -> set[Resource]:
     pools: set[PoolId] = set()
     for ask in placement.asks:
         if isinstance(ask, SeatAsk):
@@ -153,16 +153,14 @@ def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
     return placement.session_key in seats_to_survey(needs, plan.survey).seatings
 
 
-def _holding(
-    placement: Placement, session: SessionCatalogue, *, is_waiting: bool
-) -> Holding | None:
+def _holding(placement: Placement, session: SessionCatalog, *, is_waiting: bool) -> Holding | None:
     """The holder whose holds are counted, if holds or places on the waitlist are limited."""
     is_bound = any(_allows_one_hold(ask.ticket_type_id, session) for ask in placement.asks)
     is_waiting = is_waiting and session.keeps_line
     return Holding(placement.session_key, placement.holder) if is_bound or is_waiting else None
 
 
-def _allows_one_hold(ticket_type_id: TicketTypeId | None, session: SessionCatalogue) -> bool:
+def _allows_one_hold(ticket_type_id: TicketTypeId | None, session: SessionCatalog) -> bool:
     """Whether holders may have only one hold. Without a ticket type, any seated type may apply."""
     if ticket_type_id is not None:
         offer = session.offers.get(ticket_type_id)
@@ -201,7 +199,7 @@ def place(ledger: Ledger, placement: Placement) -> Decision:
 
 def _place(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     placement: Placement,
     picked: Picked,
 ) -> Decision:

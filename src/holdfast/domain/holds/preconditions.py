@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import EventStatus, SessionCatalogue
+from holdfast.domain.catalog.model import EventStatus, SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import NeedsMore
 from holdfast.domain.holds.hold import Line
@@ -16,7 +16,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 
 
-def refuse_status(session: SessionCatalogue) -> Refusal | None:
+def refuse_status(session: SessionCatalog) -> Refusal | None:
     """Refuse sessions not on sale, at every step from hold to order. The sale window is checked
     elsewhere, for new places only: holds placed in time may be paid for after it."""
     status = session.sale.status
@@ -28,7 +28,7 @@ def refuse_status(session: SessionCatalogue) -> Refusal | None:
 
 
 def refuse_asks(
-    session: SessionCatalogue, asks: Sequence[Ask | SeatAsk], now: datetime
+    session: SessionCatalog, asks: Sequence[Ask | SeatAsk], now: datetime
 ) -> Refusal | None:
     if not session.sale.is_within_window(now):
         return refusals.event_sales_closed()
@@ -46,7 +46,7 @@ def refuse_asks(
     )
 
 
-def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None:
+def _refuse_ask(session: SessionCatalog, ask: Ask | SeatAsk) -> Refusal | None:
     if ask.ticket_type_id is None:
         return None
     offer = session.offers.get(ask.ticket_type_id)
@@ -64,7 +64,7 @@ def _refuse_ask(session: SessionCatalogue, ask: Ask | SeatAsk) -> Refusal | None
     return None if block.sells(ask.ticket_type_id) else refusals.not_sold_here()
 
 
-def refuse_lines(session: SessionCatalogue, lines: Iterable[Line]) -> Refusal | None:
+def refuse_lines(session: SessionCatalog, lines: Iterable[Line]) -> Refusal | None:
     """Check the limits per ticket type and hold, and per order."""
     quantities: Counter[TicketTypeId] = Counter()
     for line in lines:
@@ -80,7 +80,7 @@ def refuse_lines(session: SessionCatalogue, lines: Iterable[Line]) -> Refusal | 
 
 def refuse_holder(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     holder: Holder,
     types: Iterable[TicketTypeId],
     besides: HoldKey | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Claim, Proposal, Resource, ResourceKind, Survey
 from holdfast.domain.group.outcomes import NeedsMore
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Placement, SeatAsk
@@ -31,7 +31,7 @@ class SeatPlanning:
     # Seats that seem free and that this group has not proposed yet.
     _free: dict[SessionKey, FreeSeats] = field(default_factory=dict)
 
-    def pools_of_named(self, ask: SeatAsk, session: SessionCatalogue) -> set[PoolId]:
+    def pools_of_named(self, ask: SeatAsk, session: SessionCatalog) -> set[PoolId]:
         """The pools of the ask's ticket type, or of every seated type if it depends on the seat."""
         pools: set[PoolId] = set()
         for ticket_type_id, offer in session.offers.items():
@@ -44,7 +44,7 @@ class SeatPlanning:
                 pools.add(block.capacity_pool_id)
         return pools
 
-    def neighbours(self, command: Placement, session: SessionCatalogue) -> set[Resource]:
+    def neighbours(self, command: Placement, session: SessionCatalog) -> set[Resource]:
         """Two seats on each side of the named ones, if the policy refuses orphans."""
         seating = self.survey.seatings.get(session.key)
         if seating is None or not session.minds_orphans:
@@ -59,7 +59,7 @@ class SeatPlanning:
         return seat_resources(command.organization_id, neighbours)
 
     def propose(
-        self, command: Placement, session: SessionCatalogue, learnt: NeedsMore
+        self, command: Placement, session: SessionCatalog, learnt: NeedsMore
     ) -> Proposal | None:
         seating = self.survey.seatings.get(session.key)
         if seating is None:
@@ -109,7 +109,7 @@ def claim_of(command: Placement, proposal: Proposal | None) -> Claim:
     return Claim(command.session_key, (*command.named_seats, *chain.from_iterable(found)))
 
 
-def pools_of_alternatives(command: Placement, session: SessionCatalogue) -> set[Resource]:
+def pools_of_alternatives(command: Placement, session: SessionCatalog) -> set[Resource]:
     """Capacity pools of the blocks that an alternative may come from."""
     if not command.wants_alternative:
         return set()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.facts import iso
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Placement, SeatAsk
@@ -27,7 +27,7 @@ def free_now(ledger: Ledger, seating: Seating) -> FreeSeats:
     return free
 
 
-def capacity_left(ledger: Ledger, session: SessionCatalogue, block_id: BlockId) -> int:
+def capacity_left(ledger: Ledger, session: SessionCatalog, block_id: BlockId) -> int:
     """The capacity left in a block; 0 if its pool is not locked."""
     pool_id = session.blocks[block_id].capacity_pool_id
     if pool_id is None:
@@ -36,7 +36,7 @@ def capacity_left(ledger: Ledger, session: SessionCatalogue, block_id: BlockId) 
 
 
 def refuse_contested(
-    ledger: Ledger, session: SessionCatalogue, command: Placement, contested: Sequence[Seat]
+    ledger: Ledger, session: SessionCatalog, command: Placement, contested: Sequence[Seat]
 ) -> Refusal:
     """List every contested seat and its expiry, but never who has it."""
     details: dict[str, JsonValue] = {
@@ -55,7 +55,7 @@ def refuse_contested(
     return refusals.seat_held_by_another_user(details)
 
 
-def _contested(ledger: Ledger, session: SessionCatalogue, seat: Seat) -> JsonValue:
+def _contested(ledger: Ledger, session: SessionCatalog, seat: Seat) -> JsonValue:
     told: dict[str, JsonValue] = {
         "seat_id": str(seat.id),
         "block_name": session.blocks[seat.place.block_id].name,
@@ -69,7 +69,7 @@ def _contested(ledger: Ledger, session: SessionCatalogue, seat: Seat) -> JsonVal
     return told
 
 
-def _alternative(ledger: Ledger, session: SessionCatalogue, command: Placement) -> JsonValue:
+def _alternative(ledger: Ledger, session: SessionCatalog, command: Placement) -> JsonValue:
     """The best available seats instead: in the same block, or else in any that sells the ticket
     types and has the capacity."""
     seating = ledger.seatings.get(session.key)
@@ -101,7 +101,7 @@ def _alternative(ledger: Ledger, session: SessionCatalogue, command: Placement) 
     return None
 
 
-def _offer(session: SessionCatalogue, seating: Seating, spots: Sequence[Spot]) -> JsonValue:
+def _offer(session: SessionCatalog, seating: Seating, spots: Sequence[Spot]) -> JsonValue:
     places = [seating.plan.place(spot) for spot in spots]
     return {
         "seat_ids": [str(place.id) for place in places],

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import NamedTuple
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.ids import BlockId, SeatId
@@ -19,7 +19,7 @@ ORDERED_PARTS_MAX = 4
 SEATS, ACCESSIBLE_SEATS = "seats", "accessible seats"
 
 
-def seated_asks(command: Placement, session: SessionCatalogue) -> list[tuple[int, Ask]]:
+def seated_asks(command: Placement, session: SessionCatalog) -> list[tuple[int, Ask]]:
     """The best-available asks for seats, each with its index."""
     if not session.has_seats:
         return []
@@ -51,7 +51,7 @@ def propose(
     seating: Seating,
     free: FreeSeats,
     asks: Sequence[Ask],
-    session: SessionCatalogue,
+    session: SessionCatalog,
     *,
     limits: Mapping[BlockId, int],
     locked: frozenset[SeatId] = frozenset(),
@@ -83,9 +83,7 @@ def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: S
         limits[block_id] = max(0, limits[block_id] - 1)
 
 
-def _parts(
-    asks: Sequence[Ask], session: SessionCatalogue, closed: frozenset[BlockId]
-) -> list[_Part]:
+def _parts(asks: Sequence[Ask], session: SessionCatalog, closed: frozenset[BlockId]) -> list[_Part]:
     """Group the asks by their blocks, fewest blocks first: the others can go elsewhere."""
     together: dict[frozenset[BlockId], list[int]] = {}
     for position, ask in enumerate(asks):
@@ -188,7 +186,7 @@ def nearest_shortage(
     seating: Seating,
     free: FreeSeats,
     asks: Sequence[Ask],
-    session: SessionCatalogue,
+    session: SessionCatalog,
     *,
     limits: Mapping[BlockId, int],
     closed: frozenset[BlockId] = frozenset(),

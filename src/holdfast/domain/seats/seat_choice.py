@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import NeedsMore, Placed
@@ -70,7 +70,7 @@ def _matches(command: Placement, hold: Hold) -> bool:
 
 
 def pick_seats(
-    ledger: Ledger, session: SessionCatalogue, command: Placement, own: HoldId | None = None
+    ledger: Ledger, session: SessionCatalog, command: Placement, own: HoldId | None = None
 ) -> Picked | NeedsMore | Refusal:
     """Choose the seats of all asks. Seats of the hold `own` may be picked again."""
     picked = Picked(own=own)
@@ -83,7 +83,7 @@ def pick_seats(
 
 
 def _take_named(
-    ledger: Ledger, session: SessionCatalogue, command: Placement, picked: Picked
+    ledger: Ledger, session: SessionCatalog, command: Placement, picked: Picked
 ) -> NeedsMore | Refusal | None:
     named = command.named_seats
     if not named:
@@ -133,7 +133,7 @@ def _take_over(
 
 
 def _take_seats(
-    ledger: Ledger, session: SessionCatalogue, ask: SeatAsk, position: int, picked: Picked
+    ledger: Ledger, session: SessionCatalog, ask: SeatAsk, position: int, picked: Picked
 ) -> Refusal | None:
     for seat_id in ask.seat_ids:
         block_id = ledger.seats[seat_id].place.block_id
@@ -146,7 +146,7 @@ def _take_seats(
 
 
 def _take_found(
-    ledger: Ledger, session: SessionCatalogue, command: Placement, picked: Picked
+    ledger: Ledger, session: SessionCatalog, command: Placement, picked: Picked
 ) -> NeedsMore | Refusal | None:
     asks = seated_asks(command, session)
     if not asks:
@@ -181,7 +181,7 @@ def _take_found(
 
 
 def _refuse_shortage(
-    ledger: Ledger, session: SessionCatalogue, proposal: Proposal
+    ledger: Ledger, session: SessionCatalog, proposal: Proposal
 ) -> NeedsMore | Refusal:
     """Refuse only if nothing can have changed since the survey: no seats freed by this group, and
     no more capacity in the blocks skipped as full."""
@@ -196,7 +196,7 @@ def _refuse_shortage(
     return NeedsMore(block_limits=grown, otherwise=shortage) if grown else shortage
 
 
-def _shortage(session: SessionCatalogue, proposal: Proposal) -> Refusal:
+def _shortage(session: SessionCatalog, proposal: Proposal) -> Refusal:
     if proposal.full_block is not None:
         name = session.blocks[proposal.full_block].name
         return refusals.block_at_capacity(name, proposal.available)
@@ -226,7 +226,7 @@ def lapsed_on(ledger: Ledger, seat_ids: Iterable[SeatId]) -> tuple[Hold, ...] | 
 
 
 def _refuse_orphans(
-    ledger: Ledger, session: SessionCatalogue, named: Sequence[SeatId], picked: Picked
+    ledger: Ledger, session: SessionCatalog, named: Sequence[SeatId], picked: Picked
 ) -> NeedsMore | Refusal | None:
     if not any(
         session.offers[ticket_type_id].policy.refuse_orphans

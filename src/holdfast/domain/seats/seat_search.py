@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from holdfast.domain.carts.items import rest_of
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.holds.new_hold import with_quantity
 from holdfast.domain.holds.placement import Ask, Placement
@@ -28,7 +28,7 @@ SEARCHES_MAX = 8
 OwnSeats = Sequence[Sequence[SeatId]]  # for each ask, the cart's own seats that it may reuse
 
 
-def own_seats_of(command: Placement, session: SessionCatalogue, plan: SeatPlan) -> OwnSeats:
+def own_seats_of(command: Placement, session: SessionCatalog, plan: SeatPlan) -> OwnSeats:
     """The seats given up by each ask's own item, and by items that ask for nothing any more."""
     named, item_ids = set(command.named_seats), [item.id for item in command.items]
     given_up = [each for each in command.given_up if each[0] in plan.spots and each[0] not in named]
@@ -47,7 +47,7 @@ class SeatSearch:
 
     seating: Seating
     free: FreeSeats
-    session: SessionCatalogue
+    session: SessionCatalog
     limits: Mapping[BlockId, int]
     locked: frozenset[SeatId]
     closed: frozenset[BlockId]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import BlockId, HoldKey, PoolId
@@ -23,7 +23,7 @@ from holdfast.domain.waitlist.seating import wished_blocks
 class Claims:
     """The claims of the parties visited so far."""
 
-    session: SessionCatalogue
+    session: SessionCatalog
     by_line: dict[UUID, Claim] = field(default_factory=dict)
     # Of parties that must not be overtaken: the units they need, and the blocks they keep closed
     # because too few seats are free there.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.hold import Hold
@@ -47,7 +47,7 @@ class Claim:
     may_be_passed: bool
 
 
-def claim_of(session: SessionCatalogue, line: WaitingLine, first: Hold) -> Claim:
+def claim_of(session: SessionCatalog, line: WaitingLine, first: Hold) -> Claim:
     return Claim(
         first,
         line.id,
@@ -57,7 +57,7 @@ def claim_of(session: SessionCatalogue, line: WaitingLine, first: Hold) -> Claim
     )
 
 
-def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[UUID, ...] | None:
+def passes(ledger: Ledger, session: SessionCatalog, taking: Taking) -> tuple[UUID, ...] | None:
     """The queues it overtakes; None if it has to wait for its turn."""
     waitlist = ledger.waitlists.get(session.key)
     if not waitlist:
@@ -67,7 +67,7 @@ def passes(ledger: Ledger, session: SessionCatalogue, taking: Taking) -> tuple[U
 
 
 def passed_by(
-    ledger: Ledger, session: SessionCatalogue, taking: Taking, claims: Iterable[Claim]
+    ledger: Ledger, session: SessionCatalog, taking: Taking, claims: Iterable[Claim]
 ) -> tuple[UUID, ...] | None:
     """The queues it overtakes, of those with these claims. What is left goes first to parties that
     must not be overtaken; None if it is too little for them."""
@@ -92,7 +92,7 @@ def _rank(claim: Claim) -> tuple[bool, tuple[datetime, UUID]]:
 
 
 def _earlier(
-    ledger: Ledger, session: SessionCatalogue, waitlist: Waitlist, taking: Taking
+    ledger: Ledger, session: SessionCatalog, waitlist: Waitlist, taking: Taking
 ) -> list[Claim] | None:
     """The claims of earlier first parties in all overlapping queues. None if somebody may be due
     for promotion already, or too little of a queue was read."""
@@ -110,7 +110,7 @@ def _earlier(
 
 
 def sharing(
-    waitlist: Waitlist, session: SessionCatalogue, wants: frozenset[UUID]
+    waitlist: Waitlist, session: SessionCatalog, wants: frozenset[UUID]
 ) -> Iterator[WaitingLine]:
     """The queues that want any of the same, including blocks added after they were opened."""
     for line in waitlist.lines.values():
@@ -120,7 +120,7 @@ def sharing(
 
 
 def unknown_pools(
-    ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
+    ledger: Ledger, session: SessionCatalog, wants: frozenset[UUID]
 ) -> frozenset[PoolId]:
     """The unlocked pools that overlapping queues also need: parties that can never get enough of
     them hold nobody up."""
@@ -134,12 +134,12 @@ def unknown_pools(
     return frozenset(needed - ledger.pools.keys())
 
 
-def first_of(ledger: Ledger, session: SessionCatalogue, line: WaitingLine) -> Hold | None:
+def first_of(ledger: Ledger, session: SessionCatalog, line: WaitingLine) -> Hold | None:
     """The first party read that can be served at all: capacity may have shrunk."""
     return next((party for party in line.first if can_be_served(ledger, session, party)), None)
 
 
-def can_be_served(ledger: Ledger, session: SessionCatalogue, party: Hold) -> bool:
+def can_be_served(ledger: Ledger, session: SessionCatalog, party: Hold) -> bool:
     """Whether the party's tickets are still offered and enough of them unsold."""
     if not _is_offered(session, party):
         return False
@@ -154,7 +154,7 @@ def can_be_served(ledger: Ledger, session: SessionCatalogue, party: Hold) -> boo
     return seating is None or has_seats_for(ledger, session, seating, party)
 
 
-def _is_offered(session: SessionCatalogue, party: Hold) -> bool:
+def _is_offered(session: SessionCatalog, party: Hold) -> bool:
     for line in party.lines:
         if line.ticket_type_id not in session.offers:
             return False
@@ -164,7 +164,7 @@ def _is_offered(session: SessionCatalogue, party: Hold) -> bool:
     return True
 
 
-def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> bool:
+def may_be_passed(session: SessionCatalog, line: WaitingLine, first: Hold) -> bool:
     """Whether the queue's first party may be overtaken once more, by the strictest policy among
     the queue's wants."""
     if not session.lets_pass:
@@ -176,7 +176,7 @@ def may_be_passed(session: SessionCatalogue, line: WaitingLine, first: Hold) -> 
 
 
 def closed_blocks(
-    session: SessionCatalogue, waitlist: Waitlist, seating: Seating, free: FreeSeats
+    session: SessionCatalog, waitlist: Waitlist, seating: Seating, free: FreeSeats
 ) -> frozenset[BlockId]:
     """The blocks where newcomers need not look: the first party of a queue waits for seats there
     and too few are free. A hint, because block capacities are not known here."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Waiting
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
@@ -30,7 +30,7 @@ _WORTH_WAITING = {
 
 def wait_or_refuse(
     ledger: Ledger,
-    session: SessionCatalogue,
+    session: SessionCatalog,
     command: Placement,
     refusal: Refusal,
 ) -> Decision:
@@ -66,7 +66,7 @@ def wait_or_refuse(
     return Decision(Waiting(hold, ledger.now, position), (joined,))
 
 
-def _is_outdated(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -> bool:
+def _is_outdated(ledger: Ledger, session: SessionCatalog, asks: Sequence[Ask]) -> bool:
     """Whether seats that the survey did not find are free by now."""
     seated = [ask for ask in asks if session.offers[ask.ticket_type_id].is_seated]
     seating = ledger.seatings.get(session.key)
@@ -79,7 +79,7 @@ def _is_outdated(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask])
     return not proposal.is_short and _has_pools(ledger, session, asks)
 
 
-def _has_pools(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -> bool:
+def _has_pools(ledger: Ledger, session: SessionCatalog, asks: Sequence[Ask]) -> bool:
     demand = units_of(plain_line(session, ask) for ask in asks)
     return all(
         pool_id in ledger.pools and ledger.available(pool_id) >= units
@@ -87,7 +87,7 @@ def _has_pools(ledger: Ledger, session: SessionCatalogue, asks: Sequence[Ask]) -
     )
 
 
-def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: Placement) -> bool:
+def is_behind_a_line(ledger: Ledger, session: SessionCatalog, command: Placement) -> bool:
     """Whether others wait for exactly the same and may not be overtaken: no search is needed
     then."""
     waitlist = ledger.waitlists.get(session.key)
@@ -109,9 +109,7 @@ def is_behind_a_line(ledger: Ledger, session: SessionCatalogue, command: Placeme
     return not may_be_passed(session, line, first)
 
 
-def waiting_place(
-    ledger: Ledger, session: SessionCatalogue, wants: frozenset[UUID]
-) -> WaitingPlace:
+def waiting_place(ledger: Ledger, session: SessionCatalog, wants: frozenset[UUID]) -> WaitingPlace:
     """The place at the end of the queue."""
     line_id = line_id_of(wants)
     line = ledger.waitlists[session.key].lines.get(line_id)
@@ -119,7 +117,7 @@ def waiting_place(
 
 
 def refuse_impossible(
-    ledger: Ledger, session: SessionCatalogue, hold: Hold, refusal: Refusal
+    ledger: Ledger, session: SessionCatalog, hold: Hold, refusal: Refusal
 ) -> Refusal | NeedsMore | None:
     """Refuse a party that exceeds the total capacity: it would wait in vain."""
     demand = units_by_pool(hold)
@@ -144,7 +142,7 @@ def refuse_impossible(
 
 
 def _refuse_places(
-    ledger: Ledger, session: SessionCatalogue, hold: Hold
+    ledger: Ledger, session: SessionCatalog, hold: Hold
 ) -> Refusal | NeedsMore | None:
     """Enforce the limit of places on the waitlist per holder."""
     known = ledger.holdings.get((session.key, hold.holder.key))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, units_by_pool
@@ -173,7 +173,7 @@ def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _P
     return _Promotion(promoted, passed, room.evictions)
 
 
-def _has_room(ledger: Ledger, session: SessionCatalogue, demand: Mapping[PoolId, int]) -> bool:
+def _has_room(ledger: Ledger, session: SessionCatalog, demand: Mapping[PoolId, int]) -> bool:
     """Whether the demand fits. Lapsed places count as free, because promotion expires their
     holds."""
     # A set difference would iterate over all pools of the session.
@@ -224,7 +224,7 @@ def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | No
     return numbered_lines(lines, hold.version + 1)
 
 
-def _pools_of_seats(session: SessionCatalogue, asks: Sequence[Ask]) -> set[PoolId]:
+def _pools_of_seats(session: SessionCatalog, asks: Sequence[Ask]) -> set[PoolId]:
     """The pools of these seats: of their ticket types and of blocks with a capacity."""
     pools: set[PoolId] = set()
     for ask in asks:

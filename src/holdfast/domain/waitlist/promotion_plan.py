@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Resource, ResourceKind, Survey
 from holdfast.domain.holds.hold import Line
 from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey
@@ -36,7 +36,7 @@ class WaitlistPlanning:
             found |= seat_resources(session.organization_id, seats)
         return found
 
-    def _pools_of(self, session: SessionCatalogue, waitlist: Waitlist) -> frozenset[Resource]:
+    def _pools_of(self, session: SessionCatalog, waitlist: Waitlist) -> frozenset[Resource]:
         """The pools the waitlist needs, cached: they are the same for all commands of a group."""
         known = self._pools.get(session.key)
         if known is not None:
@@ -63,7 +63,7 @@ class WaitlistPlanning:
 
     def _seats(
         self,
-        session: SessionCatalogue,
+        session: SessionCatalog,
         seating: Seating,
         waitlist: Waitlist,
         freed: Iterable[SeatId],
@@ -93,7 +93,7 @@ class WaitlistPlanning:
         return seats
 
 
-def _pools_now(session: SessionCatalogue, line: Line) -> tuple[PoolId, ...]:
+def _pools_now(session: SessionCatalog, line: Line) -> tuple[PoolId, ...]:
     """The current pools of a seated type, in which the seats found are counted."""
     offer = session.offers.get(line.ticket_type_id)
     return offer.pool_ids if offer is not None and line.wish is not None else ()

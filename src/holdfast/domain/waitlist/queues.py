@@ -18,7 +18,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from uuid import UUID
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey, TicketTypeId
 
@@ -40,7 +40,7 @@ def _line_id(wants: frozenset[UUID]) -> UUID:
     return UUID(bytes=blake2b(names, digest_size=16).digest())
 
 
-def wants_of(lines: Iterable[Line], session: SessionCatalogue) -> frozenset[UUID]:
+def wants_of(lines: Iterable[Line], session: SessionCatalog) -> frozenset[UUID]:
     """The pools these lines draw from, and the blocks where they want seats."""
     wants: set[UUID] = set()
     for line in lines:
@@ -51,7 +51,7 @@ def wants_of(lines: Iterable[Line], session: SessionCatalogue) -> frozenset[UUID
 
 
 def blocks_for(
-    ticket_type_id: TicketTypeId, block_id: BlockId | None, session: SessionCatalogue
+    ticket_type_id: TicketTypeId, block_id: BlockId | None, session: SessionCatalog
 ) -> frozenset[BlockId]:
     """The blocks that sell this ticket type, limited to `block_id` if given."""
     return frozenset(
@@ -168,7 +168,7 @@ class Waitlist:
         """All parties that were read, earliest first."""
         return sorted((hold for line in self.lines.values() for hold in line.first), key=place_of)
 
-    def joined(self, hold: Hold, session: SessionCatalogue, now: datetime) -> None:
+    def joined(self, hold: Hold, session: SessionCatalog, now: datetime) -> None:
         assert hold.waiting is not None
         line_id = hold.waiting.line_id
         line = self.lines.get(line_id)

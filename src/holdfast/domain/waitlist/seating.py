@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.placement import Ask
@@ -32,7 +32,7 @@ def seat_asks(hold: Hold) -> list[Ask]:
     ]
 
 
-def wished_blocks(hold: Hold, session: SessionCatalogue) -> frozenset[BlockId]:
+def wished_blocks(hold: Hold, session: SessionCatalog) -> frozenset[BlockId]:
     return frozenset[BlockId]().union(
         *(
             blocks_for(line.ticket_type_id, line.wish.block_id, session)
@@ -43,7 +43,7 @@ def wished_blocks(hold: Hold, session: SessionCatalogue) -> frozenset[BlockId]:
 
 
 def seats_for(
-    session: SessionCatalogue,
+    session: SessionCatalog,
     seating: Seating,
     asks: Sequence[Ask],
     limits: Mapping[BlockId, int],
@@ -59,7 +59,7 @@ def seats_for(
 
 
 def can_seat(
-    session: SessionCatalogue,
+    session: SessionCatalog,
     seating: Seating,
     asks: Sequence[Ask],
     limits: Mapping[BlockId, int],
@@ -67,7 +67,7 @@ def can_seat(
     return seats_for(session, seating, asks, limits) is not None
 
 
-def has_seats_for(ledger: Ledger, session: SessionCatalogue, seating: Seating, party: Hold) -> bool:
+def has_seats_for(ledger: Ledger, session: SessionCatalog, seating: Seating, party: Hold) -> bool:
     """Whether enough seats for the party are unsold. Nearly always true, so it searches only for
     seats that must be together or accessible."""
     asks = seat_asks(party)
@@ -107,7 +107,7 @@ def free_for_waitlist(ledger: Ledger, seating: Seating) -> FreeSeats:
     return free
 
 
-def capacity_limits(ledger: Ledger, session: SessionCatalogue) -> dict[BlockId, int]:
+def capacity_limits(ledger: Ledger, session: SessionCatalog) -> dict[BlockId, int]:
     """The remaining capacity of blocks that have one; 0 if the pool is not locked."""
     return {
         block_id: ledger.pools[pool_id].free if pool_id in ledger.pools else 0
@@ -123,7 +123,7 @@ class FreePlaces:
     seating: Seating
     limits: Mapping[BlockId, int]
 
-    def claimed(self, session: SessionCatalogue, asks: Sequence[Ask]) -> "FreePlaces | None":
+    def claimed(self, session: SessionCatalog, asks: Sequence[Ask]) -> "FreePlaces | None":
         """The places left after these asks are seated; None if they cannot be."""
         seats = seats_for(session, self.seating, asks, self.limits)
         return None if seats is None else self.without(seats)
@@ -143,7 +143,7 @@ class SeatLoss:
     seats that somebody is about to take."""
 
     ledger: Ledger
-    session: SessionCatalogue
+    session: SessionCatalog
     taken: frozenset[SeatId]
     _before: FreePlaces | None = None
     _after: FreePlaces | None = None

@@ -46,11 +46,11 @@ class Api(Edge):
             large=self._large_reads,
             imports=self._imports,
             holds=container.holds,
-            catalogue=container.catalogue,
+            catalog=container.catalog,
             seats=container.seats,
             statistics=FreshLookups(
                 self._large_reads.run_by_key,
-                SaleCounter(container.catalogue, container.holds, container.statistics).count,
+                SaleCounter(container.catalog, container.holds, container.statistics).count,
                 turns,
             ),
             occupancies=FreshLookups(

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
-    CatalogueChange,
+    CatalogChange,
     ChangeBlock,
     ChangeEvent,
     ChangePool,
@@ -39,7 +39,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, CatalogueStore
+from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, CatalogStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.store import Rejected, StoreError
 from holdfast.services.waitlist import SESSIONS_PER_RUN, submit_promotions
@@ -47,26 +47,26 @@ from holdfast.services.waitlist import SESSIONS_PER_RUN, submit_promotions
 # The change is made by then, and the promoter follows: a busy engine keeps no caller for longer.
 PROMOTION_SECONDS_MAX = 2.0
 
-_log = structlog.get_logger("holdfast.catalogue")
+_log = structlog.get_logger("holdfast.catalog")
 
 
 @dataclass(frozen=True, slots=True)
 class Cataloguing:
     """On behalf of one caller: its organization, and its idempotency key if it sent one."""
 
-    catalogue: CatalogueStore
+    catalog: CatalogStore
     submit: Submit
     organization_id: OrganizationId
     origin: Origin
     idempotency: IdempotencyKey | None
-    render: Callable[[CatalogueOutcome], bytes]
+    render: Callable[[CatalogOutcome], bytes]
 
     def create_event(
         self, name: str, currency: str, policy: PolicyOverride, sale: SaleTerms
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         refusal = refuse_window(sale) or refuse_policy(policy)
         if refusal is not None:
-            return CatalogueAnswer(refusal)
+            return CatalogAnswer(refusal)
         event_id = EventId(uuid7())
         return self._apply(
             CreateEvent(self.organization_id, event_id, name, currency, policy, sale)
@@ -78,12 +78,12 @@ class Cataloguing:
         name: str | None,
         policy: PolicyChange | None,
         sale: SaleChange | None,
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         return self._apply(ChangeEvent(self.organization_id, event_id, name, policy, sale))
 
     def create_session(
         self, event_id: EventId, name: str, starts_at: datetime | None
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         session_id = SessionId(uuid7())
         return self._apply(
             CreateSession(self.organization_id, session_id, event_id, name, starts_at)
@@ -91,13 +91,13 @@ class Cataloguing:
 
     def change_session(
         self, session_id: SessionId, name: str | None, starts_at: datetime | None
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         return self._apply(ChangeSession(self.organization_id, session_id, name, starts_at))
 
-    def create_pool(self, session_id: SessionId, name: str, total: int) -> CatalogueAnswer:
+    def create_pool(self, session_id: SessionId, name: str, total: int) -> CatalogAnswer:
         return self._apply(self._new_pool(session_id, name, total))
 
-    def change_pool(self, pool_id: PoolId, name: str | None, total: int | None) -> CatalogueAnswer:
+    def change_pool(self, pool_id: PoolId, name: str | None, total: int | None) -> CatalogAnswer:
         return self._apply(ChangePool(self.organization_id, pool_id, name, total))
 
     def create_ticket_type(
@@ -110,11 +110,11 @@ class Cataloguing:
         capacity: int | None,
         policy: PolicyOverride,
         is_seated: bool,
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         """A capacity makes a pool of its very own, named like the ticket type."""
         refusal = refuse_policy(policy)
         if refusal is not None:
-            return CatalogueAnswer(refusal)
+            return CatalogAnswer(refusal)
         own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
         change = CreateTicketType(
             organization_id=self.organization_id,
@@ -137,7 +137,7 @@ class Cataloguing:
         price_minor: int | None,
         pool_ids: tuple[PoolId, ...] | None,
         policy: PolicyChange | None,
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         change = ChangeTicketType(
             self.organization_id, ticket_type_id, name, price_minor, pool_ids, policy
         )
@@ -151,7 +151,7 @@ class Cataloguing:
         rank: int | None,
         capacity: int | None,
         prices: tuple[BlockPrice, ...],
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         return self._apply(self._new_block(session_id, name, rank, capacity, prices))
 
     def change_block(
@@ -162,13 +162,13 @@ class Cataloguing:
         rank: int | None,
         capacity: int | Unchanged | None,
         prices: tuple[BlockPrice, ...] | None,
-    ) -> CatalogueAnswer:
+    ) -> CatalogAnswer:
         change = ChangeBlock(
             self.organization_id, block_id, PoolId(uuid7()), name, rank, capacity, prices
         )
         return self._apply(change)
 
-    def import_seats(self, session_id: SessionId, drafts: Iterable[DraftBlock]) -> CatalogueAnswer:
+    def import_seats(self, session_id: SessionId, drafts: Iterable[DraftBlock]) -> CatalogAnswer:
         blocks = tuple(
             DraftedBlock(
                 self._new_block(session_id, draft.name, draft.rank, draft.capacity, draft.prices),
@@ -195,15 +195,15 @@ class Cataloguing:
     def _new_pool(self, session_id: SessionId, name: str, total: int) -> CreatePool:
         return CreatePool(self.organization_id, PoolId(uuid7()), session_id, name, total)
 
-    def _apply(self, change: CatalogueChange) -> CatalogueAnswer:
+    def _apply(self, change: CatalogChange) -> CatalogAnswer:
         try:
-            answer = self.catalogue.apply(change, self.origin, self.idempotency, self.render)
+            answer = self.catalog.apply(change, self.origin, self.idempotency, self.render)
         except StoreError as error:
             kind = type(error).__name__
-            _log.error("catalogue.failed", change=type(change).__name__, problem=kind)
+            _log.error("catalog.failed", change=type(change).__name__, problem=kind)
             # What was rejected once is rejected again: a retry would not help.
             is_final = isinstance(error, Rejected)
-            return CatalogueAnswer(
+            return CatalogAnswer(
                 refusals.internal_error() if is_final else refusals.service_unavailable()
             )
         self._promote(answer.unsettled)

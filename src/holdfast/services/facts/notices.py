@@ -16,7 +16,7 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId
 from holdfast.domain.orders.order import Order
 from holdfast.domain.values import Holder
-from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.facts.log import Dead, Handled, Message
 from holdfast.ports.facts.notices import Inbox, Notice, NoticeFailed, NoticeRefused, Notifier
 from holdfast.ports.holds import HoldReader
@@ -84,7 +84,7 @@ class NoticeSender:
     notifier: Notifier
     holds: HoldReader
     orders: OrderReader
-    catalogue: CatalogueStore
+    catalog: CatalogStore
 
     def handle(self, message: Message) -> Handled | Dead:
         """Raises NoticeDeferred when only this notice is affected."""
@@ -147,7 +147,7 @@ class NoticeSender:
         seen = [self.holds.hold(organization_id, hold_id) for hold_id in order.hold_ids]
         references = [each.hold.reference for each in seen if each is not None]
         type_ids = dict.fromkeys(ticket.ticket_type_id for ticket in order.tickets)
-        types = [self.catalogue.ticket_type(organization_id, type_id) for type_id in type_ids]
+        types = [self.catalog.ticket_type(organization_id, type_id) for type_id in type_ids]
         names = {each.id: each.name for each in types if each is not None}
         text = confirmation(order, references, self._admissions(order), names)
         return _notice(fact.event_id, order.holder, text)
@@ -162,10 +162,10 @@ class NoticeSender:
         ]
 
     def _occasion(self, organization_id: OrganizationId, session_id: SessionId) -> Occasion:
-        session = self.catalogue.session(organization_id, session_id)
+        session = self.catalog.session(organization_id, session_id)
         # Sessions and events with sales are never deleted.
         assert session is not None
-        event = self.catalogue.event(organization_id, session.event_id)
+        event = self.catalog.event(organization_id, session.event_id)
         assert event is not None
         return Occasion(event.name, session.name, session.starts_at)
 

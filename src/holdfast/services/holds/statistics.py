@@ -11,7 +11,7 @@ from typing import NamedTuple
 from holdfast.domain import refusals
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, HoldStatistics
 from holdfast.ports.seats import EventOccupancy, SeatReader
 from holdfast.ports.statistics import SaleHistory, SaleStatistics, SaleStatisticsReader
@@ -75,12 +75,12 @@ class SaleCounter:
 
     def __init__(
         self,
-        catalogue: CatalogueStore,
+        catalog: CatalogStore,
         holds: HoldReader,
         sales: SaleStatisticsReader,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._catalogue = catalogue
+        self._catalog = catalog
         self._holds = holds
         self._sales = sales
         self._clock = clock
@@ -101,7 +101,7 @@ class SaleCounter:
         organization_id, session_id, hours_max = key
         if session_id is not None:
             session = found(
-                lambda: self._catalogue.session(organization_id, session_id),
+                lambda: self._catalog.session(organization_id, session_id),
                 refusals.invalid_session,
             )
             if isinstance(session, Refusal):

@@ -27,7 +27,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, Money
 from holdfast.ports.access import Principal
 from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt
-from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold
 from holdfast.ports.orders import OrderFilter, OrderReader, SeenCheckout
 from holdfast.ports.paging import Page, PageRequest
@@ -78,7 +78,7 @@ def checkout_command(
 
 def held_for_event(
     holds: HoldReader,
-    catalogue: CatalogueStore,
+    catalog: CatalogStore,
     organization_id: OrganizationId,
     event_id: EventId,
     holder: Holder,
@@ -93,7 +93,7 @@ def held_for_event(
     if isinstance(recent, Refusal):
         return recent
     if not recent:
-        event = reads.event(catalogue, organization_id, event_id)
+        event = reads.event(catalog, organization_id, event_id)
         if isinstance(event, Refusal):
             is_unknown = event == refusals.event_not_found()
             return refusals.invalid_event() if is_unknown else event

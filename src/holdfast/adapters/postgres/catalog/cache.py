@@ -17,7 +17,7 @@ from holdfast.domain.catalog.model import (
     Offer,
     SaleTerms,
     SeatBlock,
-    SessionCatalogue,
+    SessionCatalog,
 )
 from holdfast.domain.ids import (
     BlockId,
@@ -38,15 +38,15 @@ class OfferCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[SessionKey, SessionCatalogue] = OrderedDict()
+        self._sessions: OrderedDict[SessionKey, SessionCatalog] = OrderedDict()
 
-    def known(self, keys: Iterable[SessionKey]) -> dict[SessionKey, SessionCatalogue]:
+    def known(self, keys: Iterable[SessionKey]) -> dict[SessionKey, SessionCatalog]:
         sessions = self._sessions
         return {key: session for key in keys if (session := sessions.get(key)) is not None}
 
     def load(
         self, connection: Connection, keys: Sequence[SessionKey]
-    ) -> dict[SessionKey, SessionCatalogue]:
+    ) -> dict[SessionKey, SessionCatalog]:
         """Read these sessions anew, within the caller's transaction. Unknown ones are left out."""
         if not keys:
             return {}
@@ -61,7 +61,7 @@ class OfferCache:
 
 
 class _Session(NamedTuple):
-    """A row of SESSION_CATALOGUE."""
+    """A row of SESSION_CATALOG."""
 
     organization_id: OrganizationId
     session_id: SessionId
@@ -76,12 +76,12 @@ class _Session(NamedTuple):
     event_policy: Sequence[Any]
 
 
-def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalogue]:
+def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalog]:
     wanted = columns(keys)
     with connection.pipeline():
-        # The version first: should the catalogue change in between, the version is the older one,
+        # The version first: should the catalog change in between, the version is the older one,
         # and the next group finds that out.
-        session_rows = connection.execute(sql.SESSION_CATALOGUE, wanted)
+        session_rows = connection.execute(sql.SESSION_CATALOG, wanted)
         offer_rows = connection.execute(sql.SESSION_OFFERS, wanted)
         block_rows = connection.execute(sql.SESSION_BLOCKS, wanted)
     sessions = {
@@ -106,7 +106,7 @@ def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey
             {TicketTypeId(UUID(type_id)): price for type_id, price in prices or ()},
         )
     return {
-        key: SessionCatalogue(
+        key: SessionCatalog(
             *key,
             session.version,
             session.currency,

@@ -1,4 +1,4 @@
-"""Changes of the catalogue, within the caller's transaction: read under a lock, ask the domain's
+"""Changes of the catalog, within the caller's transaction: read under a lock, ask the domain's
 rules, write, and record the change. A change of what one session sells takes its lock exclusively,
 so no hold is decided on terms that are just being changed. An event may have too many sessions for
 that: the answer waits for older groups instead (decision_barrier)."""
@@ -25,7 +25,7 @@ from holdfast.adapters.postgres.catalog.records import (
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
-    CatalogueChange,
+    CatalogChange,
     ChangeBlock,
     ChangeEvent,
     ChangePool,
@@ -51,12 +51,10 @@ from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import OrganizationId, PoolId, SessionId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogueOutcome
+from holdfast.ports.catalog import CatalogOutcome
 
 
-def change_catalogue(
-    connection: Connection, change: CatalogueChange, origin: Origin
-) -> CatalogueOutcome:
+def change_catalog(connection: Connection, change: CatalogChange, origin: Origin) -> CatalogOutcome:
     """A change that changes nothing writes nothing."""
     connection.execute(sql.PATIENCE)
     connection.execute(sql.BESIDE_REBASE)
@@ -88,7 +86,7 @@ def change_catalogue(
 
 
 def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
-    """Wait, up to the patience of a catalogue change, for another request with the same key. It
+    """Wait, up to the patience of a catalog change, for another request with the same key. It
     comes before the session's lock here, against the usual order, and may: the engine only ever
     tries these two kinds of locks and never waits for them, so no circle can close."""
     resource = Resource(ResourceKind.IDEMPOTENCY_KEY, key.organization_id, key.digest)
@@ -101,7 +99,7 @@ def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
     return True
 
 
-def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -> CatalogueOutcome:
+def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -> CatalogOutcome:
     organization_id, event_id = change.organization_id, change.event_id
     connection.execute(
         sql.INSERT_EVENT,
@@ -121,7 +119,7 @@ def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -
     return event
 
 
-def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -> CatalogueOutcome:
+def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -> CatalogOutcome:
     organization_id, event_id = change.organization_id, change.event_id
     # Before its row: a transaction that waits for a row has its number already, and facts are in
     # the order of those.
@@ -148,7 +146,7 @@ def _write_event(connection: Connection, organization_id: OrganizationId, event:
 
 def _create_session(
     connection: Connection, change: CreateSession, origin: Origin
-) -> CatalogueOutcome:
+) -> CatalogOutcome:
     organization_id, session_id, event_id = (
         change.organization_id,
         change.session_id,
@@ -165,7 +163,7 @@ def _create_session(
 
 def _change_session(
     connection: Connection, change: ChangeSession, origin: Origin
-) -> CatalogueOutcome:
+) -> CatalogOutcome:
     organization_id, session_id = change.organization_id, change.session_id
     lock_sessions(connection, organization_id, [session_id])
     session = session_record(connection, organization_id, session_id)
@@ -181,7 +179,7 @@ def _change_session(
     return found(session_record(connection, organization_id, session_id))
 
 
-def _create_pool(connection: Connection, change: CreatePool, origin: Origin) -> CatalogueOutcome:
+def _create_pool(connection: Connection, change: CreatePool, origin: Origin) -> CatalogOutcome:
     organization_id = change.organization_id
     session = session_record(connection, organization_id, change.session_id)
     if session is None:
@@ -192,7 +190,7 @@ def _create_pool(connection: Connection, change: CreatePool, origin: Origin) -> 
     return pool
 
 
-def _change_pool(connection: Connection, change: ChangePool, origin: Origin) -> CatalogueOutcome:
+def _change_pool(connection: Connection, change: ChangePool, origin: Origin) -> CatalogOutcome:
     organization_id, pool_id = change.organization_id, change.pool_id
     pool = pool_record(connection, organization_id, pool_id)
     if pool is None:
@@ -223,7 +221,7 @@ def _pools_of_session(
 
 def _create_ticket_type(
     connection: Connection, change: CreateTicketType, origin: Origin
-) -> CatalogueOutcome:
+) -> CatalogOutcome:
     organization_id, session_id = change.organization_id, change.session_id
     session = session_record(connection, organization_id, session_id)
     if session is None:
@@ -265,7 +263,7 @@ def _insert_ticket_type(connection: Connection, change: CreateTicketType) -> Non
 
 def _change_ticket_type(
     connection: Connection, change: ChangeTicketType, origin: Origin
-) -> CatalogueOutcome:
+) -> CatalogOutcome:
     organization_id, id_ = change.organization_id, change.ticket_type_id
     ticket_type = ticket_type_record(connection, organization_id, id_)
     if ticket_type is None:

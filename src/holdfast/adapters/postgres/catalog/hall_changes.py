@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog import hall_statements as sql
-from holdfast.adapters.postgres.catalog import statements as catalogue_sql
+from holdfast.adapters.postgres.catalog import statements as catalog_sql
 from holdfast.adapters.postgres.catalog.history import record_change
 from holdfast.adapters.postgres.catalog.records import (
     found,
@@ -32,7 +32,7 @@ from holdfast.domain.catalog.seat_import import ImportedSeats, KnownSeat
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogueOutcome
+from holdfast.ports.catalog import CatalogOutcome
 
 # For the whole transaction, and, a little less, for each statement of it.
 IMPORT_SECONDS_MAX = 20.0
@@ -56,7 +56,7 @@ def block_record(connection: Connection, organization_id: UUID, id_: UUID) -> Bl
     return next(iter(found), None)
 
 
-def create_block(connection: Connection, change: CreateBlock, origin: Origin) -> CatalogueOutcome:
+def create_block(connection: Connection, change: CreateBlock, origin: Origin) -> CatalogOutcome:
     organization_id, session_id = change.organization_id, change.session_id
     session = session_record(connection, organization_id, session_id)
     if session is None:
@@ -66,13 +66,13 @@ def create_block(connection: Connection, change: CreateBlock, origin: Origin) ->
     if isinstance(new, Refusal):
         return new
     _insert_block(connection, new)
-    connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    connection.execute(catalog_sql.RAISE_VERSIONS, (organization_id, [session_id]))
     block = found(block_record(connection, organization_id, change.block_id))
     record_change(connection, fact_of(organization_id, session.event_id, None, block), origin)
     return block
 
 
-def change_block(connection: Connection, change: ChangeBlock, origin: Origin) -> CatalogueOutcome:
+def change_block(connection: Connection, change: ChangeBlock, origin: Origin) -> CatalogOutcome:
     organization_id, block_id = change.organization_id, change.block_id
     block = block_record(connection, organization_id, block_id)
     if block is None:
@@ -90,7 +90,7 @@ def change_block(connection: Connection, change: ChangeBlock, origin: Origin) ->
     connection.execute(sql.CHANGE_BLOCK, values)
     connection.execute(sql.CLEAR_PRICES, (organization_id, block_id))
     _insert_prices(connection, organization_id, block_id, changed.prices)
-    connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    connection.execute(catalog_sql.RAISE_VERSIONS, (organization_id, [session_id]))
     event_id = found(session_record(connection, organization_id, session_id)).event_id
     record_change(connection, fact_of(organization_id, event_id, block, changed), origin)
     return found(block_record(connection, organization_id, block_id))
@@ -116,11 +116,11 @@ def _change_capacity(
         insert_pool(connection, CreatePool(*ids, after.name, after.capacity))
         return change.new_pool_id
     values = (change.name, after.capacity, organization_id, pool_id)
-    connection.execute(catalogue_sql.CHANGE_POOL, values)
+    connection.execute(catalog_sql.CHANGE_POOL, values)
     return pool_id
 
 
-def import_seats(connection: Connection, change: ImportSeats, origin: Origin) -> CatalogueOutcome:
+def import_seats(connection: Connection, change: ImportSeats, origin: Origin) -> CatalogOutcome:
     organization_id, session_id = change.organization_id, change.session_id
     session = session_record(connection, organization_id, session_id)
     if session is None:
@@ -136,7 +136,7 @@ def import_seats(connection: Connection, change: ImportSeats, origin: Origin) ->
     for start in range(0, len(plan.places), SEATS_PER_STATEMENT):
         values = columns(map(seat_place_row, plan.places[start : start + SEATS_PER_STATEMENT]))
         connection.execute(sql.INSERT_SEATS, (organization_id, session_id, *values))
-    connection.execute(catalogue_sql.RAISE_VERSIONS, (organization_id, [session_id]))
+    connection.execute(catalog_sql.RAISE_VERSIONS, (organization_id, [session_id]))
     fact = import_fact(organization_id, session.event_id, session_id, plan)
     record_change(connection, fact, origin)
     return ImportedSeats(session_id, plan.imported)

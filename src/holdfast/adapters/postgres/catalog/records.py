@@ -1,4 +1,4 @@
-"""What every change of the catalogue needs: the locks, and the records as they are."""
+"""What every change of the catalog needs: the locks, and the records as they are."""
 
 from collections.abc import Sequence
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""The SQL of the catalogue, and its rows as values."""
+"""The SQL of the catalog, and its rows as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -154,7 +154,7 @@ INSERT INTO audit (organization_id, at, action, catalog_id, actor, request_id, i
 VALUES (%s, statement_timestamp(), %s, %s, %s, %s, %s::inet, %s, %s::jsonb, %s::jsonb)
 """
 
-# Catalogue changes may wait longer for their locks than holds do.
+# Catalog changes may wait longer for their locks than holds do.
 PATIENCE = "SET LOCAL lock_timeout = '2s'"
 # The first lock of the rebase of the log: a change is done before it, or gets its number after it.
 BESIDE_REBASE = "LOCK TABLE pool IN ROW EXCLUSIVE MODE"

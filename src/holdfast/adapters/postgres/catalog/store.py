@@ -1,4 +1,4 @@
-"""The catalogue on PostgreSQL: reading it, and changing it one small transaction at a time."""
+"""The catalog on PostgreSQL: reading it, and changing it one small transaction at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from holdfast.adapters.postgres.catalog import hall_statements as hall_sql
 from holdfast.adapters.postgres.catalog import statements as sql
-from holdfast.adapters.postgres.catalog.changes import change_catalogue, lock_key
+from holdfast.adapters.postgres.catalog.changes import change_catalog, lock_key
 from holdfast.adapters.postgres.catalog.decision_barrier import await_decisions
 from holdfast.adapters.postgres.catalog.hall_changes import (
     IMPORT_SECONDS_MAX,
@@ -18,7 +18,7 @@ from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.waitlist.unsettled import unsettle
 from holdfast.domain import refusals
 from holdfast.domain.catalog.availability import BlockCounts, Counts, seated_counts
-from holdfast.domain.catalog.changes import CatalogueChange, ChangeEvent, ImportSeats
+from holdfast.domain.catalog.changes import CatalogChange, ChangeEvent, ImportSeats
 from holdfast.domain.catalog.model import (
     Block,
     Event,
@@ -41,25 +41,25 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Money
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome, EventFilter, SessionFilter
+from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
 from holdfast.ports.paging import Cursor, Page, PageRequest
 
 T = TypeVar("T")
 
 
-class PostgresCatalogue:
-    """Implements CatalogueStore."""
+class PostgresCatalog:
+    """Implements CatalogStore."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def apply(
         self,
-        change: CatalogueChange,
+        change: CatalogChange,
         origin: Origin,
         idempotency: IdempotencyKey | None,
-        render: Callable[[CatalogueOutcome], bytes],
-    ) -> CatalogueAnswer:
+        render: Callable[[CatalogOutcome], bytes],
+    ) -> CatalogAnswer:
         answer = self._applied(change, origin, idempotency, render)
         if isinstance(change, ChangeEvent) and change.alters_terms:
             # Even when nothing was left to do: the first attempt may still be waiting here.
@@ -68,27 +68,27 @@ class PostgresCatalogue:
 
     def _applied(
         self,
-        change: CatalogueChange,
+        change: CatalogChange,
         origin: Origin,
         idempotency: IdempotencyKey | None,
-        render: Callable[[CatalogueOutcome], bytes],
-    ) -> CatalogueAnswer:
+        render: Callable[[CatalogOutcome], bytes],
+    ) -> CatalogAnswer:
         seconds = IMPORT_SECONDS_MAX if isinstance(change, ImportSeats) else None
         with self._database.transaction(change.organization_id, seconds=seconds) as connection:
             if idempotency is not None:
                 if not lock_key(connection, idempotency):
-                    return CatalogueAnswer(refusals.request_in_progress())
+                    return CatalogAnswer(refusals.request_in_progress())
                 names = (idempotency.organization_id, idempotency.digest)
                 recorded = connection.execute(sql.RECORDED_ANSWER, names).fetchone()
                 if recorded is not None:
                     fingerprint, body = recorded
                     if fingerprint == idempotency.fingerprint:
-                        return CatalogueAnswer(None, body, is_replay=True)
-                    return CatalogueAnswer(refusals.idempotency_key_reused())
-            outcome = change_catalogue(connection, change, origin)
+                        return CatalogAnswer(None, body, is_replay=True)
+                    return CatalogAnswer(refusals.idempotency_key_reused())
+            outcome = change_catalog(connection, change, origin)
             unsettled = unsettle(connection, change, outcome)
             if idempotency is None:
-                return CatalogueAnswer(outcome, unsettled=unsettled)
+                return CatalogAnswer(outcome, unsettled=unsettled)
             body = render(outcome)
             if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
                 connection.execute(
@@ -100,7 +100,7 @@ class PostgresCatalogue:
                         body,
                     ),
                 )
-            return CatalogueAnswer(outcome, body, unsettled=unsettled)
+            return CatalogAnswer(outcome, body, unsettled=unsettled)
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
         return self._one(organization_id, sql.EVENTS, event_id, sql.event_from_row)

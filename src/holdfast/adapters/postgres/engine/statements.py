@@ -124,7 +124,7 @@ CROSS JOIN LATERAL (
 HOLDINGS_BY_EMAIL = _HOLDINGS.format(of_holder="email_key = wanted.name AND user_id IS NULL")
 HOLDINGS_BY_USER = _HOLDINGS.format(of_holder="user_id = wanted.name")
 
-# Under the session's lock, the version shows whether the cached catalogue is current.
+# Under the session's lock, the version shows whether the cached catalog is current.
 SESSION_VERSIONS = """
 SELECT s.organization_id, s.id, s.version
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, id)
@@ -198,8 +198,8 @@ ORDER BY b.lapses_at, h.id
 LIMIT %(limit)s
 """  # noqa: S608
 
-# The catalogue of a session, with the most specific policy last.
-SESSION_CATALOGUE = f"""
+# The catalog of a session, with the most specific policy last.
+SESSION_CATALOG = f"""
 SELECT s.organization_id, s.id, s.version, e.currency, e.id, e.status, e.sale_starts_at,
     e.sale_ends_at, EXISTS (
         SELECT FROM waiting_line l

@@ -47,7 +47,7 @@ class PostgresConnection:
         self._references = ReferenceNumbers()
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
-        """Needs no query if the cached catalogue is enough."""
+        """Needs no query if the cached catalog is enough."""
         known = self._surveyor.known(needs)
         if known is not None:
             return known

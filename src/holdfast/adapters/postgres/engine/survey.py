@@ -12,7 +12,7 @@ from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
-from holdfast.domain.catalog.model import SessionCatalogue
+from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import (
     Needs,
     SeatNeeds,
@@ -88,7 +88,7 @@ class Surveyor:
         self,
         connection: Connection,
         needs: SeatNeeds,
-        sessions: dict[SessionKey, SessionCatalogue],
+        sessions: dict[SessionKey, SessionCatalog],
         is_patient: bool,
     ) -> dict[SessionKey, Seating]:
         seatings = {}

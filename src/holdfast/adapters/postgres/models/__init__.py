@@ -9,7 +9,7 @@ one sequence: neither repeats between organizations. The admin's role has no rig
 """
 
 from holdfast.adapters.postgres.models.base import Organization
-from holdfast.adapters.postgres.models.catalogue import (
+from holdfast.adapters.postgres.models.catalog import (
     ApiKey,
     Event,
     Pool,

@@ -9,7 +9,7 @@ from holdfast.adapters.postgres.models.base import (
     Xid8Field,
     same_organization,
 )
-from holdfast.adapters.postgres.models.catalogue import Session, TicketType
+from holdfast.adapters.postgres.models.catalog import Session, TicketType
 
 
 class Hold(OrganizationRow):

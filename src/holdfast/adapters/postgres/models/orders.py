@@ -4,7 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from holdfast.adapters.postgres.models.base import OrganizationRow, same_organization
-from holdfast.adapters.postgres.models.catalogue import Session, TicketType
+from holdfast.adapters.postgres.models.catalog import Session, TicketType
 
 
 class Checkout(OrganizationRow):

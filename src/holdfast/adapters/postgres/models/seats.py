@@ -9,7 +9,7 @@ from holdfast.adapters.postgres.models.base import (
     same_organization,
     unique_in_organization,
 )
-from holdfast.adapters.postgres.models.catalogue import Pool, Session, TicketType
+from holdfast.adapters.postgres.models.catalog import Pool, Session, TicketType
 
 
 class Block(OrganizationRow):

@@ -4,7 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from holdfast.adapters.postgres.models.base import OrganizationRow, same_organization
-from holdfast.adapters.postgres.models.catalogue import Session
+from holdfast.adapters.postgres.models.catalog import Session
 from holdfast.adapters.postgres.models.holds import Hold
 
 

@@ -1,11 +1,11 @@
-"""The waitlists that a change of the catalogue may have freed places for."""
+"""The waitlists that a change of the catalog may have freed places for."""
 
 from uuid import UUID
 
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.domain.catalog.changes import (
-    CatalogueChange,
+    CatalogChange,
     ChangeBlock,
     ChangeEvent,
     ChangePool,
@@ -15,11 +15,11 @@ from holdfast.domain.catalog.changes import (
 from holdfast.domain.catalog.model import Block, Event, PoolState, TicketType
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.ids import SessionId
-from holdfast.ports.catalog import CatalogueOutcome
+from holdfast.ports.catalog import CatalogOutcome
 
 
 def unsettle(
-    connection: Connection, change: CatalogueChange, outcome: CatalogueOutcome
+    connection: Connection, change: CatalogChange, outcome: CatalogOutcome
 ) -> tuple[SessionId, ...]:
     """Mark them in the transaction of the change: newcomers leave them what it has freed, until a
     promotion clears the mark."""

@@ -27,7 +27,7 @@ from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.replies import reply_to, reply_to_listing, reply_to_reading
 from holdfast.entrypoints.api.http.shapes import CsvText, NoFields, given_or_none
-from holdfast.ports.catalog import CatalogueAnswer
+from holdfast.ports.catalog import CatalogAnswer
 from holdfast.services import reads
 from holdfast.services.catalog import seat_import
 
@@ -39,7 +39,7 @@ async def list_blocks(context: Context, call: Call, query: OfSessionQuery) -> Re
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.blocks,
-        context.catalogue,
+        context.catalog,
         call.principal.organization_id,
         given_or_none(query.session_id),
         page_request(query),
@@ -50,7 +50,7 @@ async def list_blocks(context: Context, call: Call, query: OfSessionQuery) -> Re
 async def get_block(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, block_id = call.principal.organization_id, BlockId(call.path_id)
     found = await context.blocking.run(
-        call.principal.organization_id, reads.block, context.catalogue, organization_id, block_id
+        call.principal.organization_id, reads.block, context.catalog, organization_id, block_id
     )
     return reply_to_reading(call, found, block_answer)
 
@@ -90,7 +90,7 @@ async def import_seats(context: Context, call: Call, body: ImportSeatsRequest | 
     return reply_to(call, answer)
 
 
-def _import(context: Context, call: Call, body: ImportSeatsRequest | CsvText) -> CatalogueAnswer:
+def _import(context: Context, call: Call, body: ImportSeatsRequest | CsvText) -> CatalogAnswer:
     session_id = SessionId(call.path_id)
     cataloguing = cataloguing_for(context, call, body)
     if isinstance(body, CsvText):

@@ -19,7 +19,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/blocks",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="List blocks, newest first",
         returns="A page of blocks.",
         handler=hall.list_blocks,
@@ -29,7 +29,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/blocks",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Create a block of a session",
         returns="The block that was created.",
         handler=hall.create_block,
@@ -41,7 +41,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/blocks/{block_id}",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read a block",
         returns="The block.",
         handler=hall.get_block,
@@ -51,7 +51,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="PATCH",
         path="/api/blocks/{block_id}",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Change a block",
         returns="The block as it is now.",
         handler=hall.change_block,
@@ -63,7 +63,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Import the seats of a session, from a description or from CSV",
         returns="The blocks that got seats.",
         handler=hall.import_seats,

@@ -1,4 +1,4 @@
-"""Handlers of the catalogue: read what is asked, call one service, map the answer."""
+"""Handlers of the catalog: read what is asked, call one service, map the answer."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -52,7 +52,7 @@ async def list_events(context: Context, call: Call, query: EventsQuery) -> Reply
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.events,
-        context.catalogue,
+        context.catalog,
         organization_id,
         EventFilter(**filters_of(query)),
         page_request(query),
@@ -63,7 +63,7 @@ async def list_events(context: Context, call: Call, query: EventsQuery) -> Reply
 async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, event_id = call.principal.organization_id, EventId(call.path_id)
     found = await context.blocking.run(
-        call.principal.organization_id, reads.event, context.catalogue, organization_id, event_id
+        call.principal.organization_id, reads.event, context.catalog, organization_id, event_id
     )
     return reply_to_reading(call, found, event_answer)
 
@@ -104,7 +104,7 @@ async def list_sessions(context: Context, call: Call, query: SessionsQuery) -> R
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.sessions,
-        context.catalogue,
+        context.catalog,
         call.principal.organization_id,
         SessionFilter(**filters_of(query)),
         page_request(query),
@@ -117,7 +117,7 @@ async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.session,
-        context.catalogue,
+        context.catalog,
         organization_id,
         session_id,
     )
@@ -155,7 +155,7 @@ async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.availability,
-        context.catalogue,
+        context.catalog,
         call.principal.organization_id,
         SessionId(call.path_id),
     )
@@ -166,7 +166,7 @@ async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Rep
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.pools,
-        context.catalogue,
+        context.catalog,
         call.principal.organization_id,
         given_or_none(query.session_id),
         page_request(query),
@@ -177,7 +177,7 @@ async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Rep
 async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
     organization_id, pool_id = call.principal.organization_id, PoolId(call.path_id)
     found = await context.blocking.run(
-        call.principal.organization_id, reads.pool, context.catalogue, organization_id, pool_id
+        call.principal.organization_id, reads.pool, context.catalog, organization_id, pool_id
     )
     return reply_to_reading(call, found, pool_answer)
 
@@ -211,7 +211,7 @@ async def list_ticket_types(context: Context, call: Call, query: OfSessionQuery)
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.ticket_types,
-        context.catalogue,
+        context.catalog,
         call.principal.organization_id,
         given_or_none(query.session_id),
         page_request(query),
@@ -224,7 +224,7 @@ async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
         call.principal.organization_id,
         reads.ticket_type,
-        context.catalogue,
+        context.catalog,
         organization_id,
         ticket_type_id,
     )
@@ -267,7 +267,7 @@ def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:
     organization_id = call.principal.organization_id
     render_reply = partial(render, call)
     return Cataloguing(
-        context.catalogue, context.submit, organization_id, call.origin, key, render_reply
+        context.catalog, context.submit, organization_id, call.origin, key, render_reply
     )
 
 

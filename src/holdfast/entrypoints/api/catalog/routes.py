@@ -25,7 +25,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/sessions/{session_id}/availability",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read what a session has left, and at what price",
         returns="What the session has left.",
         handler=handlers.get_availability,
@@ -35,7 +35,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/events",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="List events, newest first",
         returns="A page of events.",
         handler=handlers.list_events,
@@ -45,7 +45,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/events",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Create an event",
         returns="The event that was created.",
         handler=handlers.create_event,
@@ -57,7 +57,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/events/{event_id}",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read an event",
         returns="The event.",
         handler=handlers.get_event,
@@ -67,7 +67,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="PATCH",
         path="/api/events/{event_id}",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Change an event",
         returns="The event as it is now.",
         handler=handlers.change_event,
@@ -79,7 +79,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/sessions",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="List sessions, newest first",
         returns="A page of sessions.",
         handler=handlers.list_sessions,
@@ -89,7 +89,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Create a session of an event",
         returns="The session that was created.",
         handler=handlers.create_session,
@@ -101,7 +101,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/sessions/{session_id}",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read a session",
         returns="The session.",
         handler=handlers.get_session,
@@ -111,7 +111,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="PATCH",
         path="/api/sessions/{session_id}",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Change a session",
         returns="The session as it is now.",
         handler=handlers.change_session,
@@ -122,7 +122,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/pools",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="List pools, newest first",
         returns="A page of pools.",
         handler=handlers.list_pools,
@@ -132,7 +132,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/pools",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Create a pool that ticket types can share",
         returns="The pool that was created.",
         handler=handlers.create_pool,
@@ -144,7 +144,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/pools/{pool_id}",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read a pool and its counters",
         returns="The pool and its counters.",
         handler=handlers.get_pool,
@@ -154,7 +154,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="PATCH",
         path="/api/pools/{pool_id}",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Change a pool",
         returns="The pool as it is now.",
         handler=handlers.change_pool,
@@ -166,7 +166,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/ticket-types",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="List ticket types, newest first",
         returns="A page of ticket types.",
         handler=handlers.list_ticket_types,
@@ -176,7 +176,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/ticket-types",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Create a ticket type of a session",
         returns="The ticket type that was created.",
         handler=handlers.create_ticket_type,
@@ -188,7 +188,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/ticket-types/{ticket_type_id}",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read a ticket type",
         returns="The ticket type.",
         handler=handlers.get_ticket_type,
@@ -198,7 +198,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="PATCH",
         path="/api/ticket-types/{ticket_type_id}",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Change a ticket type",
         returns="The ticket type as it is now.",
         handler=handlers.change_ticket_type,

@@ -9,7 +9,7 @@ from holdfast.entrypoints.api.fairness.calls import FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.seats.maps import WrittenMap
 from holdfast.ports.audit.reader import AuditReader
-from holdfast.ports.catalog import CatalogueStore
+from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
@@ -29,7 +29,7 @@ class Context:
     large: FairCalls
     imports: FairCalls
     holds: HoldReader
-    catalogue: CatalogueStore
+    catalog: CatalogStore
     seats: SeatReader
     statistics: FreshLookups[StatisticsKey, CountedSale | Refusal]
     occupancies: FreshLookups[EventKey, bytes | Refusal]

@@ -39,13 +39,13 @@ from holdfast.entrypoints.api.http.exchange import JSON, PROBLEM_JSON, Call, Rep
 from holdfast.entrypoints.api.http.problems import refusal_reply, retry_headers
 from holdfast.entrypoints.api.http.shapes import PageAnswer
 from holdfast.entrypoints.api.orders.answers import order_answer, started_answer
-from holdfast.ports.catalog import CatalogueAnswer, CatalogueOutcome
+from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome
 from holdfast.ports.engine import Answer
 from holdfast.ports.paging import Page
 
 T = TypeVar("T")
 
-AnyOutcome = Outcome | CatalogueOutcome
+AnyOutcome = Outcome | CatalogOutcome
 Show = Callable[[AnyOutcome], object]
 
 OK = 200
@@ -93,7 +93,7 @@ def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
     return call.seal.close(b"%d%b" % (reply.status, reply.body))
 
 
-def reply_to(call: Call, answer: Answer | CatalogueAnswer, show: Show = answer_of) -> Reply:
+def reply_to(call: Call, answer: Answer | CatalogAnswer, show: Show = answer_of) -> Reply:
     outcome = answer.outcome
     if answer.body is None:
         assert outcome is not None, "an answer without an outcome is a replay, and has a body"

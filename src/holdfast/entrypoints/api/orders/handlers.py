@@ -91,7 +91,7 @@ async def _holds_to_pay(
             call.principal.organization_id,
             checkout.held_for_event,
             context.holds,
-            context.catalogue,
+            context.catalog,
             organization_id,
             body.event_id,
             holder,

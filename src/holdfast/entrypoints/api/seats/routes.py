@@ -61,7 +61,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/sessions/{session_id}/seats",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read all seats of a session, or what has changed since",
         returns="The whole map, or what has changed since.",
         handler=handlers.get_seat_map,
@@ -73,7 +73,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/block",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Take seats out of the sale; a hold that has one of them ends",
         returns="The seats that are blocked now.",
         handler=handlers.block_seats,
@@ -85,7 +85,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="POST",
         path="/api/sessions/{session_id}/seats/unblock",
-        scope=Scope.CATALOGUE_WRITE,
+        scope=Scope.CATALOG_WRITE,
         summary="Put seats back on sale; one that was sold stays sold",
         returns="The seats that are back on sale.",
         handler=handlers.unblock_seats,
@@ -97,7 +97,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
         path="/api/events/{event_id}/occupancy",
-        scope=Scope.CATALOGUE_READ,
+        scope=Scope.CATALOG_READ,
         summary="Read how full an event is",
         returns="How full the event is.",
         handler=handlers.get_occupancy,
