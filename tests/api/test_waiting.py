@@ -82,7 +82,7 @@ def test_a_whole_group_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch
         tasks = [asyncio.ensure_future(answers.answer(command(), None)) for _ in range(64)]
         await until(lambda: len(engine.futures) == 64)
         monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
-        # The loop is blocked while the thread answers, as while the engine holds the GIL.
+        # Block the loop while the thread answers, as the engine does with the interpreter lock.
         in_a_thread(engine.answer_all)
         assert await asyncio.gather(*tasks) == [ANSWER] * 64
         return len(wake_ups)
