@@ -212,12 +212,12 @@ def test_changed_queues_and_waiting_places_are_written_by_key(large: Large) -> N
     assert now is not None
     emails = ["somebody@example.com"] * GROUP
     contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP, emails)
-    lines, sessions = [UUID(int=1)], [large.venue.session_id]
+    queues, sessions = [UUID(int=1)], [large.venue.session_id]
     writes = {
         write_statements.UPDATE_CONTENTS: contents,
         write_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
         waiting_statements.DELETE_PLACES: (organizations, ids),
-        waiting_statements.DELETE_LINES: (organizations[:1], sessions, lines),
+        waiting_statements.DELETE_QUEUES: (organizations[:1], sessions, queues),
         waiting_statements.SETTLE: (organizations[:1], sessions, [False]),
     }
     for query, parameters in writes.items():
