@@ -42,7 +42,7 @@ def test_hot_statements_touch_only_their_group_on_tables_without_statistics(
         rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
         # The database sums up every lapsed second.
         is_summed = name == "LAPSED_UNITS" and "Index" in node["Node Type"]
-        allowed = LAPSED_SECONDS + 300 if is_summed else (20 if name == "LINES" else 4) * len(ids)
+        allowed = LAPSED_SECONDS + 300 if is_summed else (20 if name == "QUEUES" else 4) * len(ids)
         assert rows * node["Actual Loops"] <= allowed, node
 
 
