@@ -23,7 +23,7 @@ def an_hour(holds: int, first_hour_ago: float) -> SaleHour:
         renewed=1,
         changed=1,
         promoted=1,
-        left_line=0,
+        left_waitlist=0,
         waited_seconds=60.0 * holds,
         at_checkout=2,
         abandoned=0,
