@@ -37,7 +37,7 @@ def entries(platform: Platform, **query: Any) -> list[Json]:
 def actions(platform: Platform, **query: Any) -> list[str]:
     """Oldest first, without the setup of the sale."""
     found = entries(platform, **query)
-    return [entry["action"] for entry in found if entry["catalog_id"] is None][::-1]
+    return [entry["action"] for entry in found if "catalog_id" not in entry][::-1]
 
 
 def test_the_audit_records_the_whole_life_of_a_hold(platform: Platform) -> None:
@@ -189,14 +189,14 @@ def test_the_audit_is_paged(platform: Platform) -> None:
     query: Json = {"limit": 2}
     while True:
         page = read(platform, "/api/audit", **query)
-        seen += [entry["hold_id"] for entry in page["data"]]
+        seen += [entry.get("hold_id") or entry["catalog_id"] for entry in page["data"]]
         assert page["has_more"] == ("next_cursor" in page)
         if not page["has_more"]:
             break
         query["cursor"] = page["next_cursor"]
         # New entries do not shift the pages.
         held(platform, sale, customer_email="late@example.com") if len(seen) == 2 else None
-    setup = [entry["hold_id"] for entry in entries(platform) if entry["catalog_id"] is not None]
+    setup = [entry["catalog_id"] for entry in entries(platform) if "catalog_id" in entry]
     assert seen == [*made[::-1], *setup]
 
 

@@ -121,8 +121,8 @@ def _ids(organization_id: OrganizationId, event_id: EventId, own: dict[str, UUID
 
 
 def _differences(old: Values, new: Values) -> tuple[Values, Values]:
-    """The fields that differ; of a policy, only those of its fields that do. A field without a value
-    before or after is left out there."""
+    """The fields that differ; of a policy, only those of its fields that do. Fields without a value
+    are left out."""
     was: Values = {}
     becomes: Values = {}
     for name in old | new:
