@@ -226,9 +226,7 @@ def test_another_organizations_ids_in_a_body_look_unknown(
     assert neighbour.available(theirs) == [5]
 
 
-def test_lists_never_show_another_organizations_rows(
-    platform: Platform, neighbour: Platform
-) -> None:
+def test_lists_hide_other_organizations_rows(platform: Platform, neighbour: Platform) -> None:
     sale = neighbour.on_sale(5)
     neighbour.place(sale, customer_email="user@example.com")
     neighbour.made("/api/blocks", {"session_id": sale.session_id, "name": "Stalls"})

@@ -27,10 +27,10 @@ def about(platform: Platform, id_: str) -> list[Json]:
         return [fact for fact in facts(platform) if fact["aggregate_id"] == id_]
 
     wait_until(lambda: len(found()) >= written, "the facts can be polled")
-    told = found()
-    for fact in told:
+    matching = found()
+    for fact in matching:
         assert misfits(schema_of(fact["event_type"]), _published(fact)) == []
-    return told
+    return matching
 
 
 def _published(fact: Json) -> Json:

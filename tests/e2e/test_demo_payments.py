@@ -123,9 +123,7 @@ def test_a_paid_order_is_not_verified_again(shop: Platform) -> None:
     assert ok(confirmed(shop, hold))["order"] == order
 
 
-def test_an_order_paid_late_is_not_verified_again(
-    shop: Platform, demo_server: RunningServer
-) -> None:
+def test_a_late_order_is_not_verified_again(shop: Platform, demo_server: RunningServer) -> None:
     hold = held(shop, shop.on_sale(5, hold_policy={"late_payment_seconds": 60}))
     Owner(demo_server.database_url).let_pass(shop.organization_id, TTL_SECONDS + 10)
     problem_of(confirmed(shop, hold), 402, "payment_refused")

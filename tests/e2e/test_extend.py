@@ -31,7 +31,7 @@ def test_an_extension_adds_the_requested_minutes(
     assert payload["previous_expires_at"] == hold["expires_at"]
 
 
-def test_an_extended_hold_keeps_its_places_for_the_longer_time(
+def test_an_extended_hold_keeps_its_places_longer(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     sale = unreaped.on_sale(2)

@@ -227,9 +227,7 @@ def test_a_cached_map_shows_a_capacity_changed_through_its_pool(platform: Platfo
     assert hall.map()["blocks"][0]["capacity"] == 4
 
 
-def test_the_version_stays_while_this_session_is_unchanged(
-    hall: NamedHall, neighbour: Platform
-) -> None:
+def test_the_version_stays_while_nothing_changes(hall: NamedHall, neighbour: Platform) -> None:
     version = hall.map()["version"]
     other = build_hall(neighbour)
     other.hold("Stalls A 1")
