@@ -139,7 +139,7 @@ def test_a_revoked_key_stops_working_within_ten_seconds(platform: Platform, owne
     assert owner.counters(platform.organization_id) == [(5, 1, 0)]
 
 
-def test_a_key_used_before_its_creation_works_soon_after(platform: Platform, owner: Owner) -> None:
+def test_a_refused_key_works_soon_after_it_becomes_valid(platform: Platform, owner: Owner) -> None:
     """The server remembers unknown keys for two seconds."""
     owner.run(
         "UPDATE api_key SET revoked_at = now() WHERE organization_id = %s",

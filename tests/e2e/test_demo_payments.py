@@ -55,7 +55,7 @@ def test_a_taken_payment_pays_for_a_hold(shop: Platform) -> None:
     assert ok(completed(shop, checkout, paid(shop, 4500)), 201)["total"] == 4500
 
 
-def test_an_unknown_or_mismatched_payment_is_refused(shop: Platform) -> None:
+def test_a_forged_or_mismatched_payment_is_refused(shop: Platform) -> None:
     hold = held(shop, shop.on_sale(5), 2)
     checkout = ok(checked_out(shop, hold), 201)
     good = paid(shop, 9000)
