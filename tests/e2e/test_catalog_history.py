@@ -15,7 +15,7 @@ from tests.support.servers import RunningServer
 
 
 def facts(platform: Platform) -> list[Json]:
-    """All facts; wait for their number, because another transaction may still be running."""
+    """Facts visible so far; callers wait for more, as a transaction may still be running."""
     return list(read(platform, "/api/facts", limit=100)["data"])
 
 
