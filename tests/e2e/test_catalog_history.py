@@ -15,7 +15,7 @@ from tests.support.servers import RunningServer
 
 
 def facts(platform: Platform) -> list[Json]:
-    """All facts; wait for their number, because another transaction may still be running."""
+    """Facts visible so far; callers wait for more, as a transaction may still be running."""
     return list(read(platform, "/api/facts", limit=100)["data"])
 
 
@@ -27,10 +27,10 @@ def about(platform: Platform, id_: str) -> list[Json]:
         return [fact for fact in facts(platform) if fact["aggregate_id"] == id_]
 
     wait_until(lambda: len(found()) >= written, "the facts can be polled")
-    told = found()
-    for fact in told:
+    matching = found()
+    for fact in matching:
         assert misfits(schema_of(fact["event_type"]), _published(fact)) == []
-    return told
+    return matching
 
 
 def _published(fact: Json) -> Json:
