@@ -112,6 +112,8 @@ def values_of(record: CatalogRecord) -> Values:
             values |= {"rank": rank, "capacity": capacity, "ticket_types": _prices(prices)}
     if isinstance(record, Event | TicketType):
         values["hold_policy"] = record.policy.by_name()
+    if isinstance(record, Event | Session | TicketType):
+        values["metadata"] = dict(record.metadata.texts)
     return values
 
 
@@ -126,7 +128,7 @@ def _differences(old: Values, new: Values) -> tuple[Values, Values]:
     becomes: Values = {}
     for name in new:
         before, after = old[name], new[name]
-        if isinstance(before, dict) and isinstance(after, dict):
+        if name == "hold_policy" and isinstance(before, dict) and isinstance(after, dict):
             before, after = _differences(before, after)
         if before != after:
             was[name], becomes[name] = before, after

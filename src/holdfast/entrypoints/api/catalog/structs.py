@@ -14,6 +14,7 @@ from holdfast.entrypoints.api.http.fields import (
     Capacity,
     Currency,
     EventRef,
+    MetadataTexts,
     Moment,
     Name,
     SessionRef,
@@ -46,6 +47,7 @@ class CreateEventRequest(RequestShape, frozen=True):
     status: InitialStatus = InitialStatus.PUBLISHED
     sale_starts_at: Moment | None = None
     sale_ends_at: Moment | None = None
+    metadata: MetadataTexts | None = None
 
 
 class ChangeEventRequest(RequestShape, frozen=True):
@@ -56,17 +58,20 @@ class ChangeEventRequest(RequestShape, frozen=True):
     status: EventStatus | UnsetType = UNSET
     sale_starts_at: Moment | UnsetType | None = UNSET
     sale_ends_at: Moment | UnsetType | None = UNSET
+    metadata: MetadataTexts | UnsetType = UNSET
 
 
 class CreateSessionRequest(RequestShape, frozen=True):
     event_id: EventRef
     name: Name
     starts_at: Moment | None = None
+    metadata: MetadataTexts | None = None
 
 
 class ChangeSessionRequest(RequestShape, frozen=True):
     name: Name | UnsetType = UNSET
     starts_at: Moment | UnsetType = UNSET
+    metadata: MetadataTexts | UnsetType = UNSET
 
 
 class CreatePoolRequest(RequestShape, frozen=True):
@@ -97,6 +102,7 @@ class CreateTicketTypeRequest(RequestShape, frozen=True):
     pool_ids: PoolIds | None = None
     hold_policy: PolicyRequest | None = None
     is_seated: Annotated[bool, Meta(description="Whether its tickets are seats.")] = False
+    metadata: MetadataTexts | None = None
 
 
 class ChangeTicketTypeRequest(RequestShape, frozen=True):
@@ -104,6 +110,7 @@ class ChangeTicketTypeRequest(RequestShape, frozen=True):
     price: Amount | UnsetType = UNSET
     pool_ids: PoolIds | UnsetType = UNSET
     hold_policy: PolicyChangeRequest | UnsetType = UNSET
+    metadata: MetadataTexts | UnsetType = UNSET
 
 
 class EventsQuery(CreatedQuery, frozen=True):
