@@ -42,8 +42,10 @@ def test_a_hold_keeps_its_metadata_to_the_end(
 
 
 def test_a_late_payment_keeps_the_metadata_of_the_expired_hold(
-    world: World, engine: Admission, venue: Venue
+    world: World, engine: Admission
 ) -> None:
+    policy = HoldPolicy(600, late_payment_seconds=300)
+    venue = world.build(Plan({"floor": 2}, {"standing": ("floor",)}, policy))
     hold = placed(engine, replace(venue.place(("standing", 2)), remarks=Remarks(metadata=ODD)))
     world.let_pass(venue, 601)
     (sold,) = converted(engine, venue.convert(hold.id)).holds
