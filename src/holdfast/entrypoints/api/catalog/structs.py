@@ -33,6 +33,9 @@ PoolIds: TypeAlias = Annotated[
         description="Pools of the session that it draws from, all at once.",
     ),
 ]
+ReplacingMetadata: TypeAlias = Annotated[
+    MetadataTexts, Meta(description="Replaces all of its metadata; an empty object clears it.")
+]
 
 
 class InitialStatus(StrEnum):
@@ -58,7 +61,7 @@ class ChangeEventRequest(RequestShape, frozen=True):
     status: EventStatus | UnsetType = UNSET
     sale_starts_at: Moment | UnsetType | None = UNSET
     sale_ends_at: Moment | UnsetType | None = UNSET
-    metadata: MetadataTexts | UnsetType = UNSET
+    metadata: ReplacingMetadata | UnsetType = UNSET
 
 
 class CreateSessionRequest(RequestShape, frozen=True):
@@ -71,7 +74,7 @@ class CreateSessionRequest(RequestShape, frozen=True):
 class ChangeSessionRequest(RequestShape, frozen=True):
     name: Name | UnsetType = UNSET
     starts_at: Moment | UnsetType = UNSET
-    metadata: MetadataTexts | UnsetType = UNSET
+    metadata: ReplacingMetadata | UnsetType = UNSET
 
 
 class CreatePoolRequest(RequestShape, frozen=True):
@@ -110,7 +113,7 @@ class ChangeTicketTypeRequest(RequestShape, frozen=True):
     price: Amount | UnsetType = UNSET
     pool_ids: PoolIds | UnsetType = UNSET
     hold_policy: PolicyChangeRequest | UnsetType = UNSET
-    metadata: MetadataTexts | UnsetType = UNSET
+    metadata: ReplacingMetadata | UnsetType = UNSET
 
 
 class EventsQuery(CreatedQuery, frozen=True):
