@@ -78,7 +78,7 @@ def test_anything_else_is_401_and_nobody_looks_for_it(world: World, authorizatio
 
 
 def test_a_flood_with_a_new_key_asks_the_directory_once(world: World) -> None:
-    secret = world.keys.new_key("catalogue:read")
+    secret = world.keys.new_key("catalog:read")
     questions = world.keys.questions
 
     async def flood() -> list[httpx.Response]:

@@ -110,7 +110,7 @@ def test_an_operator_goes_beyond_the_policy(platform: Platform) -> None:
 
 
 def test_only_a_key_that_may_is_an_operator(server: RunningServer) -> None:
-    scopes = ("holds:read", "holds:write", "catalogue:read", "catalogue:write")
+    scopes = ("holds:read", "holds:write", "catalog:read", "catalog:write")
     clerk = new_platform(server.base_url, server.database_url, scopes)
     hold = held(clerk, clerk.on_sale(5))
     answer = extended(clerk, hold, minutes=60, as_operator=True)

@@ -1,4 +1,5 @@
-"""The platform's own metadata on events, sessions, ticket types, holds and orders."""
+"""The platform's own metadata on events, sessions, ticket types, holds and orders. The scopes of
+API keys are spelled like everything else about the catalog."""
 
 from django.db import migrations, models
 
@@ -16,6 +17,15 @@ ADD = "".join(
 DROP = "".join(f"ALTER TABLE {table} DROP COLUMN metadata;" for table in _TABLES)
 
 
+def _renamed_scopes(old: str, new: str) -> str:
+    return f"""
+SET LOCAL holdfast.owner = on;
+UPDATE api_key SET scopes = array_replace(
+    array_replace(scopes, '{old}:read', '{new}:read'), '{old}:write', '{new}:write')
+WHERE scopes && ARRAY['{old}:read', '{old}:write'];
+"""  # noqa: S608
+
+
 class Migration(migrations.Migration):
     dependencies = [("holdfast", "0010_filters")]
     operations = [
@@ -26,5 +36,8 @@ class Migration(migrations.Migration):
                 migrations.AddField(model, "metadata", models.JSONField())
                 for model in _TABLES.values()
             ],
-        )
+        ),
+        migrations.RunSQL(
+            _renamed_scopes("catalogue", "catalog"), _renamed_scopes("catalog", "catalogue")
+        ),
     ]
