@@ -10,7 +10,7 @@ from holdfast.domain.values import NO_METADATA, Metadata
 from holdfast.engine import Admission
 from tests.contract.asking import changed, converted, placed, unchanged, waiting
 from tests.contract.seen import World
-from tests.contract.venues import Plan, Venue, a_purchase
+from tests.contract.venues import Hall, Plan, Venue, a_purchase
 
 ODD = Metadata({"Größe": "", "b": 'a "quoted" {text}, \\ and all', "a": "NULL"})
 OTHER = Metadata({"other": "x"})
@@ -94,6 +94,17 @@ def test_a_waiting_cart_keeps_its_metadata_until_a_call_brings_other(
     promoted = world.hold(venue, hold.id)
     assert promoted.waiting is None
     assert promoted.remarks.metadata == OTHER
+
+
+def test_a_cart_that_stops_waiting_keeps_its_metadata(world: World, engine: Admission) -> None:
+    hall = Hall({"Stalls": {"A": 2}}, {"seat": ()})
+    policy = HoldPolicy(waitlist=True)
+    venue = world.build(Plan({"floor": 1}, {"standing": ("floor",)}, policy, hall=hall))
+    placed(engine, venue.place(("standing", 1)))
+    waited = waiting(engine, replace(venue.fill(CART, {"a": ("standing", 1)}), metadata=ODD))
+    hold = placed(engine, venue.fill(CART, {"b": venue.these("Stalls A 1")}))
+    assert hold.id != waited.id
+    assert stored_metadata(world, venue, hold) == ODD
 
 
 def test_an_order_has_metadata_of_its_own(world: World, engine: Admission, venue: Venue) -> None:

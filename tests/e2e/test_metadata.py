@@ -122,7 +122,8 @@ def test_a_hold_keeps_the_largest_metadata(platform: Platform) -> None:
 
 def test_a_hold_without_metadata_has_no_such_field(platform: Platform) -> None:
     sale = platform.on_sale(5)
-    for metadata in ({}, None):
+    nothing: tuple[Json | None, ...] = ({}, None)
+    for metadata in nothing:
         hold = held(platform, sale, metadata=metadata)
         assert "metadata" not in hold
         assert "metadata" not in hold_now(platform, hold)
