@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from bench.lab import ORGANIZATION_ID, SESSION_ID, Lab, pool_id, ticket_type_id
-from holdfast.domain.waitlist.queues import line_id_of
+from holdfast.domain.waitlist.queues import queue_id_of
 
 # Their expiry is spread over ten minutes.
 SPREAD_SECONDS = 600
@@ -33,12 +33,12 @@ FROM hold WHERE status = 'waiting'
 """
 WAITING_PLACES = """
 INSERT INTO waiting_place (organization_id, hold_id, session_id, line_id, since, passes_seen)
-SELECT organization_id, id, session_id, %(line)s, created_at, 0 FROM hold WHERE status = 'waiting'
+SELECT organization_id, id, session_id, %(queue)s, created_at, 0 FROM hold WHERE status = 'waiting'
 """
-WAITING_LINE = """
+WAITING_QUEUE = """
 INSERT INTO waiting_line
     (organization_id, session_id, id, wants, waiting, passes, served, opened_at)
-VALUES (%(organization)s, %(session)s, %(line)s, ARRAY[%(pool)s]::uuid[], %(count)s, 0, 0, now())
+VALUES (%(organization)s, %(session)s, %(queue)s, ARRAY[%(pool)s]::uuid[], %(count)s, 0, 0, now())
 """
 QUEUE = """
 INSERT INTO waiting_line
@@ -104,12 +104,12 @@ def load_waiting(lab: Lab, count: int) -> None:
         "session": SESSION_ID,
         "pool": pool,
         "ticket_type": ticket_type,
-        "line": line_id_of([pool]),
+        "queue": queue_id_of([pool]),
         "count": count,
     }
     with lab.connected() as connection, connection.transaction():
         connection.execute("UPDATE pool SET total = 1, held = 1 WHERE id = %(pool)s", names)
-        for statement in (WAITING, WAITING_LINES, WAITING_PLACES, WAITING_LINE):
+        for statement in (WAITING, WAITING_LINES, WAITING_PLACES, WAITING_QUEUE):
             connection.execute(statement.rstrip().rstrip(";"), names)
     with lab.connected() as connection:
         for table in ("hold", "hold_line", "waiting_place", "waiting_line"):
@@ -121,16 +121,16 @@ def load_queues(lab: Lab, count: int) -> None:
     """Load different queues of one party each. All want the first pool, which has one free place;
     the first party needs two, so nobody can be promoted. Clear the tables first."""
     wanted = [(1, 2 + number % 49, 51 + number // 49) for number in range(count)]
-    lines = [line_id_of(map(pool_id, numbers)) for numbers in wanted]
+    queues = [queue_id_of(map(pool_id, numbers)) for numbers in wanted]
     names = {"organization": ORGANIZATION_ID, "session": SESSION_ID, "count": count}
     with lab.connected() as connection, connection.transaction():
         connection.execute("UPDATE pool SET total = 2, held = 1 WHERE id = %s", [pool_id(1)])
         connection.execute(WAITING.rstrip().rstrip(";"), names)
         holds = connection.execute("SELECT id FROM hold ORDER BY created_at").fetchall()
-        for (hold_id,), numbers, line in zip(holds, wanted, lines, strict=True):
+        for (hold_id,), numbers, queue in zip(holds, wanted, queues, strict=True):
             pools = [pool_id(number) for number in numbers]
-            connection.execute(QUEUE, (ORGANIZATION_ID, SESSION_ID, line, pools))
-            connection.execute(QUEUE_PLACE, (line, hold_id))
+            connection.execute(QUEUE, (ORGANIZATION_ID, SESSION_ID, queue, pools))
+            connection.execute(QUEUE_PLACE, (queue, hold_id))
             quantities = [2 if hold_id == holds[0][0] else 1, 1, 1]
             types = [ticket_type_id(number) for number in numbers]
             connection.execute(QUEUE_LINES, (ORGANIZATION_ID, hold_id, types, pools, quantities))

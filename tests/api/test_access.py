@@ -1,4 +1,4 @@
-"""Who may call what: a matrix made of the table of routes."""
+"""Access rules, checked for every route of the table."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def test_no_key_is_401(world: World, route: Route[Any]) -> None:
 
 
 @every_route
-def test_a_key_that_nobody_has_is_401(world: World, route: Route[Any]) -> None:
+def test_an_unknown_key_is_401(world: World, route: Route[Any]) -> None:
     secret, _ = new_secret_key("live", "unknown")
     answer = world.call(route.method, address(route), secret=secret)
     assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized")
@@ -42,9 +42,7 @@ def test_a_key_that_nobody_has_is_401(world: World, route: Route[Any]) -> None:
 
 
 @every_route
-def test_a_key_without_the_scope_is_403_whatever_else_it_may(
-    world: World, route: Route[Any]
-) -> None:
+def test_a_key_with_every_other_scope_is_403(world: World, route: Route[Any]) -> None:
     secret = world.keys.new_key(*(scope for scope in ALL_SCOPES if scope is not route.scope))
     answer = world.call(route.method, address(route), secret=secret)
     assert (answer.status_code, answer.json()["error"]) == (403, "insufficient_scope")
@@ -52,7 +50,7 @@ def test_a_key_without_the_scope_is_403_whatever_else_it_may(
 
 
 @every_route
-def test_a_key_with_the_scope_alone_gets_in(world: World, route: Route[Any]) -> None:
+def test_a_key_with_only_that_scope_is_admitted(world: World, route: Route[Any]) -> None:
     answer = world.call(route.method, address(route), secret=world.keys.new_key(route.scope))
     assert answer.status_code not in {401, 403, 500}
 
@@ -69,7 +67,7 @@ def test_a_key_with_the_scope_alone_gets_in(world: World, route: Route[Any]) -> 
         "Bearer hk_test_" + "a" * 5000,
     ],
 )
-def test_anything_else_is_401_and_nobody_looks_for_it(world: World, authorization: str) -> None:
+def test_a_malformed_credential_is_401_without_a_lookup(world: World, authorization: str) -> None:
     questions = world.keys.questions
     headers = {"Authorization": authorization}
     answer = world.call("GET", "/api/holds", secret="", headers=headers)
@@ -77,7 +75,7 @@ def test_anything_else_is_401_and_nobody_looks_for_it(world: World, authorizatio
     assert world.keys.questions == questions
 
 
-def test_a_flood_with_a_new_key_asks_the_directory_once(world: World) -> None:
+def test_a_flood_with_a_new_key_causes_one_lookup(world: World) -> None:
     secret = world.keys.new_key("catalog:read")
     questions = world.keys.questions
 
@@ -92,7 +90,7 @@ def test_a_flood_with_a_new_key_asks_the_directory_once(world: World) -> None:
     assert world.keys.questions == questions + 1
 
 
-def test_without_the_directory_a_caller_is_asked_to_come_again(world: World) -> None:
+def test_callers_are_asked_to_retry_while_keys_are_unavailable(world: World) -> None:
     class NoDirectory:
         def find(self, secret_hashes: Sequence[bytes]) -> Mapping[bytes, Principal]:
             raise StoreUnavailable

@@ -1,4 +1,4 @@
-"""What a hold looks like over HTTP, and what comes of asking twice."""
+"""Holds over HTTP, and idempotent repetition."""
 
 from concurrent.futures import Future
 from dataclasses import replace
@@ -14,7 +14,7 @@ from holdfast.ports.engine import Answer, Render
 from tests.api.world import BALCONY, FLOOR, SESSION, UNKNOWN, World
 
 
-def test_the_answer_has_the_fields_of_the_specification_first(world: World) -> None:
+def test_the_answer_starts_with_the_fields_of_the_specification(world: World) -> None:
     answer = world.place()
     assert answer.status_code == 201
     hold = answer.json()
@@ -45,7 +45,7 @@ def test_several_lines_have_no_single_ticket_type(world: World) -> None:
     assert [line["subtotal"] for line in hold["lines"]] == [9000, 200]
 
 
-def test_what_was_placed_can_be_read_listed_and_let_go_once(world: World) -> None:
+def test_a_hold_can_be_read_listed_and_released_once(world: World) -> None:
     email = f"{uuid4().hex}@example.com"
     placed = world.place(customer_email=email).json()
     path = f"/api/holds/{placed['hold_id']}"
@@ -61,7 +61,7 @@ def test_what_was_placed_can_be_read_listed_and_let_go_once(world: World) -> Non
     assert again.json()["current_status"] == "cancelled"
 
 
-def test_too_few_left_says_how_many(world: World) -> None:
+def test_too_few_left_reports_how_many(world: World) -> None:
     answer = world.place(ticket_type_id=str(BALCONY), quantity=5)
     assert answer.status_code == 409
     assert answer.headers["content-type"] == "application/problem+json"
@@ -97,7 +97,7 @@ def test_the_same_key_and_request_replay_the_first_answer_byte_for_byte(world: W
     assert again.headers["idempotent-replayed"] == "true"
 
 
-def test_white_space_and_the_order_of_fields_make_no_other_request(world: World) -> None:
+def test_whitespace_and_field_order_do_not_change_a_request(world: World) -> None:
     headers = {"Idempotency-Key": uuid4().hex, "Content-Type": "application/json"}
     in_order = f'{{"session_id":"{SESSION}","ticket_type_id":"{FLOOR}","quantity":1,"user_id":"u"}}'
     otherwise = (
@@ -117,7 +117,7 @@ def test_the_same_key_with_another_request_is_422(world: World) -> None:
     assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
 
 
-def test_two_keys_of_the_organization_do_not_share_idempotency_keys(world: World) -> None:
+def test_two_api_keys_do_not_share_idempotency_keys(world: World) -> None:
     headers = {"Idempotency-Key": uuid4().hex}
     first = world.place(headers=headers).json()
     other_secret = world.keys.new_key("holds:write")
@@ -125,7 +125,7 @@ def test_two_keys_of_the_organization_do_not_share_idempotency_keys(world: World
     assert other["hold_id"] != first["hold_id"]
 
 
-def test_a_chosen_hold_id_is_an_idempotency_key_of_its_own(world: World) -> None:
+def test_a_chosen_hold_id_acts_as_an_idempotency_key(world: World) -> None:
     hold_id = str(uuid4())
     first = world.place(hold_id=hold_id)
     again = world.place(hold_id=hold_id)
@@ -136,7 +136,7 @@ def test_a_chosen_hold_id_is_an_idempotency_key_of_its_own(world: World) -> None
     assert (other.status_code, other.json()["error"]) == (422, "idempotency_key_reused")
 
 
-def test_after_the_recorded_answer_is_gone_a_chosen_id_still_holds_once(world: World) -> None:
+def test_a_chosen_id_holds_once_even_without_the_stored_answer(world: World) -> None:
     hold_id = str(uuid4())
     first = world.place(hold_id=hold_id)
     world.store.answers.clear()
@@ -146,7 +146,7 @@ def test_after_the_recorded_answer_is_gone_a_chosen_id_still_holds_once(world: W
     assert again.json()["reference"] == first.json()["reference"]
 
 
-def test_pages_follow_each_other_without_gap_or_overlap(world: World) -> None:
+def test_pages_neither_skip_nor_repeat_a_hold(world: World) -> None:
     email = f"{uuid4().hex}@example.com"
     placed = [world.place(customer_email=email).json()["hold_id"] for _ in range(3)]
     parameters = {"customer_email": email, "limit": "2"}
@@ -162,7 +162,7 @@ def test_pages_follow_each_other_without_gap_or_overlap(world: World) -> None:
 
 
 class Refusing:
-    """An engine with one answer, rendered as the real one does it where there is a key."""
+    """An engine with one refusal, rendered like the real one when there is a key."""
 
     def __init__(self, refusal: Refusal) -> None:
         self.refusal = refusal
@@ -184,7 +184,7 @@ class Refusing:
         (refusals.internal_error(), 500, None),
     ],
 )
-def test_refusals_say_when_to_come_again(
+def test_refusals_say_when_to_retry(
     world: World, refusal: Refusal, status: int, retry_after: str | None, headers: dict[str, str]
 ) -> None:
     api, world.api = world.api, create_api(replace(world.container, submit=Refusing(refusal)))

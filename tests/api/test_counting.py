@@ -1,4 +1,4 @@
-"""Statistics are counted once for any number of hours, and now and then where there is much."""
+"""One count answers for any number of hours, and large sales are counted less often."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -23,7 +23,7 @@ def an_hour(holds: int, first_hour_ago: float) -> SaleHour:
         renewed=1,
         changed=1,
         promoted=1,
-        left_line=0,
+        left_waitlist=0,
         waited_seconds=60.0 * holds,
         at_checkout=2,
         abandoned=0,
@@ -31,7 +31,7 @@ def an_hour(holds: int, first_hour_ago: float) -> SaleHour:
 
 
 class Counted:
-    """Both readers, and how often they were asked."""
+    """Both readers, counting their calls."""
 
     def __init__(self, active: int) -> None:
         self.active = active
@@ -79,7 +79,7 @@ def test_a_large_sale_is_counted_again_after_a_while() -> None:
         assert counted.counts == counts, at
 
 
-def test_a_small_sale_is_counted_whenever_somebody_asks() -> None:
+def test_a_small_sale_is_counted_for_every_request() -> None:
     counted = Counted(active=9_000)
     counter = counter_of(counted, [0.0])
     for counts in (1, 2, 3):
@@ -87,7 +87,7 @@ def test_a_small_sale_is_counted_whenever_somebody_asks() -> None:
         assert counted.counts == counts
 
 
-def test_hours_add_up() -> None:
+def test_hourly_counts_add_up() -> None:
     sale = Counted(0).history(ORGANIZATION, None, 24).last(6)
     assert (sale.holds, sale.holders, sale.converted) == (6, 4, 4)
     assert sale.first_at == NOW - timedelta(hours=5.9)

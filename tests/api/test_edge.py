@@ -1,4 +1,4 @@
-"""What every answer has, whatever it is about."""
+"""Properties of every answer, whatever the route."""
 
 import asyncio
 import json
@@ -16,19 +16,19 @@ from tests.api.world import World, hold_body
 
 
 @pytest.mark.parametrize("request_id", ["a", "A-b_c.9", "x" * 128])
-def test_the_callers_request_id_comes_back(world: World, request_id: str) -> None:
+def test_the_callers_request_id_is_echoed(world: World, request_id: str) -> None:
     answer = world.call("GET", "/api/holds", headers={"X-Request-ID": request_id})
     assert answer.headers["x-request-id"] == request_id
 
 
 @pytest.mark.parametrize("request_id", ["", "x" * 129, "a b", "a/b", "<script>", "ü"])
-def test_a_request_id_that_could_do_harm_is_replaced(world: World, request_id: str) -> None:
+def test_a_harmful_request_id_is_replaced(world: World, request_id: str) -> None:
     answer = world.call("GET", "/api/nowhere", headers={"X-Request-ID": request_id.encode()})
     assert len(answer.headers["x-request-id"]) == 36
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
-def test_answers_are_not_kept_framed_sniffed_or_executed(world: World) -> None:
+def test_answers_forbid_caching_framing_sniffing_and_scripts(world: World) -> None:
     for path in ("/api/holds", "/api/nowhere", "/api/schema"):
         headers = world.call("GET", path).headers
         assert headers["cache-control"] == "no-store"
@@ -42,7 +42,7 @@ def test_head_is_get_without_the_body(world: World) -> None:
     assert head.headers["content-length"] == str(len(got.content))
 
 
-def test_an_unexpected_error_is_logged_and_gives_nothing_away() -> None:
+def test_an_unexpected_error_is_logged_and_reveals_nothing() -> None:
     async def broken(*_: object) -> Any:
         raise RuntimeError("secret host name")
 
@@ -61,7 +61,7 @@ def test_an_unexpected_error_is_logged_and_gives_nothing_away() -> None:
     assert failed["exc_info"]
 
 
-def test_a_client_that_leaves_in_the_middle_of_its_body_places_no_hold(world: World) -> None:
+def test_a_client_that_disconnects_mid_body_places_no_hold(world: World) -> None:
     messages = iter(
         [
             {"type": "http.request", "body": b'{"session_id"', "more_body": True},
@@ -92,7 +92,7 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_places_no_hold(world: Wo
     assert len(world.store.stored_holds) == holds
 
 
-def test_a_refused_request_is_one_line_without_the_address(world: World) -> None:
+def test_a_refused_request_is_one_log_entry_without_the_email(world: World) -> None:
     with capture_logs() as logs:
         placed = world.place(customer_email="jane@example.com")
         world.place(customer_email="jane@@example.com", headers={"X-Request-ID": "r-2"})
@@ -106,7 +106,7 @@ def test_a_refused_request_is_one_line_without_the_address(world: World) -> None
     assert "jane" not in str(logs)
 
 
-def test_it_serves_whole_paths_under_a_mount(world: World) -> None:
+def test_the_api_serves_full_paths_under_a_mount(world: World) -> None:
     outer = Starlette(routes=[Mount("/api", app=world.api)])
 
     async def call() -> list[int]:
@@ -121,9 +121,7 @@ def test_it_serves_whole_paths_under_a_mount(world: World) -> None:
     assert asyncio.run(call()) == [201, 200, 404]
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_that_never_arrives_times_out(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "BODY_SECONDS_MAX", 0.1)
     sent: list[dict[str, object]] = []
 

@@ -1,4 +1,4 @@
-"""One organization's reads, however many and however slow, leave the others their share."""
+"""One organization's reads, however many and slow, leave the others their share."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ BOUND_SECONDS = 60
 
 
 class Gate:
-    """Calls stand still in it until it is opened."""
+    """Blocks calls until it is opened."""
 
     def __init__(self) -> None:
         self._opened = threading.Event()
@@ -77,8 +77,8 @@ def test_a_blocked_organization_leaves_threads_to_the_others() -> None:
         assert not wait(busy, BOUND_SECONDS).not_done
 
 
-def test_without_shares_it_takes_all_of_them() -> None:
-    """The control of the test above."""
+def test_without_shares_it_takes_every_thread() -> None:
+    """Control for the test above."""
     with threads_for(Shares(threads=2, at_once=2, calls_max=100)) as (threads, gate):
         for _ in range(2):
             submitted(threads, BUSY, gate.pass_through)
@@ -89,7 +89,7 @@ def test_without_shares_it_takes_all_of_them() -> None:
         assert quiet.result(BOUND_SECONDS) == "read"
 
 
-def test_queues_are_served_in_turns() -> None:
+def test_queues_take_turns() -> None:
     order: list[str] = []
     with threads_for(Shares(threads=1, at_once=1, calls_max=100)) as (threads, gate):
         submitted(threads, BUSY, gate.pass_through)
@@ -102,7 +102,7 @@ def test_queues_are_served_in_turns() -> None:
     assert order == ["busy", "quiet", "third", "busy", "quiet", "busy", "busy", "busy"]
 
 
-def test_a_full_queue_of_one_leaves_room_to_the_others() -> None:
+def test_one_organizations_full_queue_leaves_room_for_others() -> None:
     with threads_for(Shares(threads=1, at_once=1, calls_max=4)) as (threads, gate):
         taken = [threads.submit(BUSY, gate.pass_through) for _ in range(4)]
         assert [future is None for future in taken] == [False, False, False, True]
@@ -114,21 +114,21 @@ def test_a_full_queue_of_one_leaves_room_to_the_others() -> None:
         assert not wait([quiet, third], BOUND_SECONDS).not_done
 
 
-def test_room_is_given_back() -> None:
+def test_finished_calls_free_their_room() -> None:
     with threads_for(Shares(threads=1, at_once=1, calls_max=1)) as (threads, gate):
         gate.open()
         for organization_id in (BUSY, QUIET, BUSY):
             submitted(threads, organization_id, gate.pass_through).result(BOUND_SECONDS)
 
 
-def test_an_error_is_the_callers_and_the_thread_goes_on() -> None:
+def test_an_error_reaches_its_caller_and_the_thread_goes_on() -> None:
     with threads_for(Shares(threads=1, at_once=1, calls_max=9)) as (threads, _):
         with pytest.raises(ZeroDivisionError):
             submitted(threads, BUSY, lambda: 1 // 0).result(BOUND_SECONDS)
         assert submitted(threads, BUSY, lambda: "next").result(BOUND_SECONDS) == "next"
 
 
-def test_what_nobody_waits_for_any_longer_is_not_begun() -> None:
+def test_a_cancelled_call_is_never_started() -> None:
     begun: list[str] = []
     with threads_for(Shares(threads=1, at_once=1, calls_max=9)) as (threads, gate):
         submitted(threads, BUSY, gate.pass_through)
@@ -140,7 +140,7 @@ def test_what_nobody_waits_for_any_longer_is_not_begun() -> None:
     assert begun == ["third"]
 
 
-def test_closing_cancels_what_has_not_begun() -> None:
+def test_closing_cancels_queued_calls() -> None:
     with threads_for(Shares(threads=1, at_once=1, calls_max=9)) as (threads, gate):
         running = submitted(threads, BUSY, gate.pass_through)
         gate.await_entered(1)
@@ -152,7 +152,7 @@ def test_closing_cancels_what_has_not_begun() -> None:
         running.result(BOUND_SECONDS)
 
 
-def test_who_finds_no_room_is_told_to_come_back() -> None:
+def test_a_caller_without_room_is_told_to_retry() -> None:
     gate = Gate()
 
     async def scenario() -> None:
@@ -173,7 +173,7 @@ def test_who_finds_no_room_is_told_to_come_back() -> None:
 
 
 class SlowCatalog(StubCatalog):
-    """Answers one organization, and keeps the other at a gate."""
+    """Answers one organization and blocks the other at a gate."""
 
     def __init__(self, gate: Gate) -> None:
         super().__init__()
@@ -199,8 +199,8 @@ class SlowCatalog(StubCatalog):
 
 
 async def reads_beside(world: World, gate: Gate, busy: int, entered: int) -> httpx.Response | None:
-    """What the quiet organization gets while the other has so many reads that stand still; None
-    when it does not get an answer before they are let go."""
+    """The quiet organization's answer while the busy one has this many blocked reads; None when it
+    gets no answer before they are released."""
     quiet = world.keys.new_key(*ALL_SCOPES, organization_id=QUIET)
     transport = httpx.ASGITransport(app=world.api)
     async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
@@ -248,17 +248,17 @@ def test_a_crowd_of_slow_reads_does_not_delay_another_organization(
     assert answer.status_code == 200
 
 
-def test_without_shares_it_would(slow_world: Callable[[Shares], World]) -> None:
-    """The control of the test above."""
+def test_without_shares_slow_reads_delay_everybody(slow_world: Callable[[Shares], World]) -> None:
+    """Control for the test above."""
     world = slow_world(replace(READS, at_once=READS.threads))
     assert isinstance(world.catalog, SlowCatalog)
     assert asyncio.run(reads_beside(world, world.catalog.gate, 50, READS.threads)) is None
 
 
-def test_imports_of_one_organization_hold_up_nobody(
+def test_imports_of_one_organization_delay_nobody_else(
     slow_world: Callable[[Shares], World],
 ) -> None:
-    """Neither another one's import nor any read. The stub knows no session, and says so."""
+    """Neither another organization's import nor any read. The stub refuses: it knows no session."""
     world = slow_world(READS)
     assert isinstance(world.catalog, SlowCatalog)
     gate = world.catalog.gate

@@ -1,4 +1,4 @@
-"""Alive is not ready: the first asks the process, the second what it stands on."""
+"""Liveness asks only the process; readiness also checks its dependencies."""
 
 import asyncio
 import threading
@@ -39,33 +39,33 @@ def get(path: str, *dependencies: Dependency, times: int = 1) -> list[httpx.Resp
     return asyncio.run(calls())
 
 
-def test_alive_whatever_is_missing() -> None:
+def test_the_process_is_alive_whatever_is_missing() -> None:
     (answer,) = get("/healthz", Checked("database", lambda: "cannot be reached"))
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
-def test_ready_when_all_is_well() -> None:
+def test_the_process_is_ready_when_every_check_passes() -> None:
     (answer,) = get("/readyz", Checked("database"), Checked("engine"))
     assert answer.status_code == 200
     assert answer.json() == {"status": "ready", "checks": {"database": "ok", "engine": "ok"}}
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_not_ready_without_something_required() -> None:
+def test_a_missing_required_dependency_means_not_ready() -> None:
     (answer,) = get("/readyz", Checked("database", lambda: "cannot be reached"))
     assert answer.status_code == 503
     expected = {"status": "unavailable", "checks": {"database": "cannot be reached"}}
     assert answer.json() == expected
 
 
-def test_a_mere_hint_may_be_missing() -> None:
+def test_an_optional_dependency_may_be_missing() -> None:
     hint = Checked("redis", lambda: "cannot be reached", is_required=False)
     (answer,) = get("/readyz", Checked("database"), hint)
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
     assert answer.json()["checks"]["redis"] == "cannot be reached"
 
 
-def test_a_check_that_fails_says_nothing_of_why() -> None:
+def test_a_failed_check_does_not_reveal_why() -> None:
     def fail() -> str | None:
         raise RuntimeError("postgresql://user:secret@host")
 
@@ -73,7 +73,7 @@ def test_a_check_that_fails_says_nothing_of_why() -> None:
     assert (answer.status_code, answer.json()["checks"]) == (503, {"database": "the check failed"})
 
 
-def test_a_check_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_check_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "CHECK_SECONDS_MAX", 0.05)
     release = threading.Event()
     hanging = Checked("database", lambda: str(release.wait(60)))
@@ -83,7 +83,7 @@ def test_a_check_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
     assert answer.json()["checks"] == {"database": "no answer within 0.05 s", "engine": "ok"}
 
 
-def test_many_who_ask_at_once_cost_one_check_off_the_event_loop() -> None:
+def test_concurrent_probes_share_one_check_off_the_event_loop() -> None:
     database = Checked("database")
     answers = get("/readyz", database, times=50)
     assert {answer.status_code for answer in answers} == {200}

@@ -1,4 +1,4 @@
-"""Large bodies are kept in memory until they are dealt with, so only a few may come at once."""
+"""Large bodies stay in memory until they are processed, so only a few are accepted at once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ def enter(bodies: LargeBodies, organization_id: OrganizationId) -> object:
     return request
 
 
-def test_one_organization_has_its_share_and_no_more() -> None:
+def test_one_organization_gets_no_more_than_its_share() -> None:
     bodies = LargeBodies()
     entered = [enter(bodies, ORGANIZATIONS[0]) for _ in range(BODIES_OF_ONE_MAX)]
     with pytest.raises(Problem) as refused:
@@ -39,7 +39,7 @@ def test_one_organization_has_its_share_and_no_more() -> None:
     enter(bodies, ORGANIZATIONS[0])
 
 
-def test_all_of_them_have_a_bound() -> None:
+def test_all_organizations_together_are_bounded() -> None:
     bodies = LargeBodies()
     entered = [
         enter(bodies, ORGANIZATIONS[number // BODIES_OF_ONE_MAX]) for number in range(BODIES_MAX)
@@ -60,7 +60,7 @@ Receive = Callable[[], Awaitable[Message]]
     "length",
     [(b"content-length", b"%d" % (BODY_BYTES_MAX + 1)), (b"transfer-encoding", b"chunked")],
 )
-def test_a_body_too_many_is_refused_unread(world: World, length: tuple[bytes, bytes]) -> None:
+def test_one_body_too_many_is_refused_unread(world: World, length: tuple[bytes, bytes]) -> None:
     async def scenario() -> None:
         reading = asyncio.Semaphore(0)
 

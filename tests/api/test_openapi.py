@@ -1,4 +1,4 @@
-"""The document says what the table of routes says, no less and no more."""
+"""The OpenAPI document matches the table of routes."""
 
 import json
 import re
@@ -26,14 +26,14 @@ BYTES_MAX = 250_000
 
 @pytest.fixture(scope="module")
 def document(world: World) -> Json:
-    """As anybody gets it, without a key."""
+    """Read without a key, as anybody can."""
     answer = world.call("GET", "/api/schema", secret="")
     assert answer.status_code == 200
     return dict(answer.json())
 
 
 def resolved(document: Json, part: Json) -> Json:
-    """What a reference leads to, or else the part itself."""
+    """The target of a reference, or the part itself."""
     if "$ref" not in part:
         return part
     found = document
@@ -56,13 +56,13 @@ def operation(document: Json, route: Route[Any]) -> Json:
     return dict(document["paths"][route.path][route.method.lower()])
 
 
-def test_it_is_an_openapi_3_1_document(document: Json) -> None:
+def test_the_document_is_openapi_3_1(document: Json) -> None:
     assert document["openapi"] == "3.1.0"
     assert {"title", "version"} <= document["info"].keys()
     assert document.keys() <= {"openapi", "info", "servers", "security", "paths", "components"}
 
 
-def test_the_routes_are_all_there_and_no_others(document: Json) -> None:
+def test_the_document_has_exactly_the_routes(document: Json) -> None:
     documented = {
         (method.upper(), path) for path, item in document["paths"].items() for method in item
     }
@@ -108,7 +108,7 @@ def test_parameters_and_bodies_are_documented(document: Json, route: Route[Any])
         assert found["requestBody"]["required"] != route.is_body_optional
 
 
-def test_what_a_summary_cannot_say_is_described(document: Json) -> None:
+def test_complex_operations_have_a_description(document: Json) -> None:
     described = {route.path for route in ROUTES if "description" in operation(document, route)}
     assert {
         "/api/carts/{cart_token}/hold",
@@ -144,7 +144,7 @@ def test_every_202_shows_a_hold_on_the_waitlist(document: Json) -> None:
         assert hold["expires_in_seconds"] > 0
 
 
-def test_where_csv_is_taken_it_is_documented(document: Json) -> None:
+def test_csv_is_documented_where_it_is_accepted(document: Json) -> None:
     taking = {route.path for route in ROUTES if route.takes_csv}
     documented = {
         path
@@ -154,19 +154,19 @@ def test_where_csv_is_taken_it_is_documented(document: Json) -> None:
     assert documented == taking == {"/api/sessions/{session_id}/seats"}
 
 
-def test_every_reference_leads_somewhere(document: Json) -> None:
+def test_every_reference_resolves(document: Json) -> None:
     references = set(references_in(document))
     assert references
     for reference in references:
         assert resolved(document, {"$ref": reference})
 
 
-def test_times_say_that_they_are_times(document: Json) -> None:
+def test_times_have_the_date_time_format(document: Json) -> None:
     hold = document["components"]["schemas"]["HoldAnswer"]["properties"]
     assert hold["expires_at"]["format"] == "date-time"
 
 
-def test_examples_are_what_the_api_would_take_and_give() -> None:
+def test_examples_round_trip_through_their_types() -> None:
     for answer, example in ANSWERS.items():
         assert msgspec.json.decode(msgspec.json.encode(example), type=answer) == example
     for request, examples in REQUESTS.items():
@@ -174,7 +174,7 @@ def test_examples_are_what_the_api_would_take_and_give() -> None:
             assert msgspec.json.decode(msgspec.json.encode(example), type=request) == example
 
 
-def test_every_property_says_what_it_means(document: Json) -> None:
+def test_every_property_has_a_description(document: Json) -> None:
     schemas = document["components"]["schemas"]
     properties = [
         (name, field, value)
@@ -187,7 +187,7 @@ def test_every_property_says_what_it_means(document: Json) -> None:
     ] == []
 
 
-def test_every_response_and_every_parameter_says_what_it_means(document: Json) -> None:
+def test_every_response_and_parameter_has_a_description(document: Json) -> None:
     for each in operations(document):
         for response in each["responses"].values():
             assert len(resolved(document, response)["description"]) > 8
@@ -200,7 +200,7 @@ def test_the_document_is_small_enough_to_read(world: World) -> None:
 
 
 def test_every_example_fits_its_schema(document: Json) -> None:
-    """Of requests, of answers and of problems; every operation has one of each that it has."""
+    """Requests, answers and problems; every operation has an example of each that applies."""
     registry = Registry().with_resource("urn:api", DRAFT202012.create_resource(document))
 
     def check(content: Json, value: Json) -> None:
@@ -224,7 +224,7 @@ def test_no_answer_has_a_field_for_an_email_address(document: Json) -> None:
             assert not any("email" in field for field in schema.get("properties", {}))
 
 
-def test_the_page_needs_no_other_host(world: World) -> None:
+def test_the_documentation_page_needs_no_other_host(world: World) -> None:
     page = world.call("GET", "/api/docs", secret="")
     assert page.headers["content-type"].startswith("text/html")
     policy = page.headers["content-security-policy"]

@@ -1,4 +1,4 @@
-"""Payment providers that are away, that say no, and that are asked too often."""
+"""Payment providers that are unavailable, refuse, or are asked too often."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from tests.api.world import FLOOR, SESSION, World
 
 @dataclass
 class StubPayments:
-    """A provider that no real one can be made to be on demand."""
+    """A provider whose every answer the test controls."""
 
     is_single_use: bool = False
     is_away: bool = False
@@ -57,7 +57,7 @@ def shop() -> Iterator[Shop]:
     world.close()
 
 
-def test_nothing_is_sold_while_nobody_knows_whether_it_was_paid(shop: Shop) -> None:
+def test_nothing_is_sold_while_the_provider_is_unavailable(shop: Shop) -> None:
     hold_id = shop.hold()
     checkout_id = shop.post("/api/checkouts", hold_ids=[hold_id]).json()["checkout_id"]
     shop.payments.is_away = True
@@ -73,7 +73,7 @@ def test_nothing_is_sold_while_nobody_knows_whether_it_was_paid(shop: Shop) -> N
     assert answer.status_code == 201
 
 
-def test_a_refused_payment_is_told_why_and_sells_nothing(shop: Shop) -> None:
+def test_a_refused_payment_names_the_reason_and_sells_nothing(shop: Shop) -> None:
     hold_id = shop.hold()
     shop.payments.says = "the bank said no"
     answer = shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-1")
@@ -82,7 +82,7 @@ def test_a_refused_payment_is_told_why_and_sells_nothing(shop: Shop) -> None:
     assert shop.status(hold_id) == "active"
 
 
-def test_what_is_refused_before_the_engine_is_an_attempt_all_the_same(shop: Shop) -> None:
+def test_refusals_before_the_engine_are_recorded_as_attempts(shop: Shop) -> None:
     hold_id = shop.hold()
     checkout = shop.post("/api/checkouts", hold_ids=[hold_id]).json()
     complete = f"/api/checkouts/{checkout['checkout_id']}/complete"
@@ -95,7 +95,7 @@ def test_what_is_refused_before_the_engine_is_an_attempt_all_the_same(shop: Shop
     assert all(each.origin.actor.startswith("key:") for each in kept)
 
 
-def test_a_provider_that_is_away_is_no_attempt_of_anybodys(shop: Shop) -> None:
+def test_an_unavailable_provider_records_no_attempt(shop: Shop) -> None:
     hold_id = shop.hold()
     shop.payments.is_away = True
     shop.post(f"/api/holds/{hold_id}/confirm", payment_reference="pay-1")
@@ -103,7 +103,9 @@ def test_a_provider_that_is_away_is_no_attempt_of_anybodys(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("is_single_use", [True, False])
-def test_the_provider_says_whether_a_payment_pays_once(shop: Shop, is_single_use: bool) -> None:
+def test_the_provider_decides_whether_payments_are_single_use(
+    shop: Shop, is_single_use: bool
+) -> None:
     shop.payments.is_single_use = is_single_use
     answers = [
         shop.post(f"/api/holds/{shop.hold()}/confirm", payment_reference="pay-1") for _ in range(2)
@@ -112,7 +114,7 @@ def test_the_provider_says_whether_a_payment_pays_once(shop: Shop, is_single_use
     assert [answer.status_code for answer in answers] == expected
 
 
-def test_the_provider_is_asked_for_the_whole_and_only_until_it_is_paid(shop: Shop) -> None:
+def test_the_provider_checks_the_whole_amount_and_only_once(shop: Shop) -> None:
     first, second = shop.hold(), shop.hold()
     checkout = shop.post("/api/checkouts", hold_ids=[first, second]).json()
     path = f"/api/checkouts/{checkout['checkout_id']}/complete"
@@ -126,7 +128,7 @@ def test_the_provider_is_asked_for_the_whole_and_only_until_it_is_paid(shop: Sho
     assert len(shop.payments.asked) == 1
 
 
-def test_who_is_not_found_costs_the_provider_nothing(shop: Shop) -> None:
+def test_unknown_holds_and_checkouts_never_reach_the_provider(shop: Shop) -> None:
     unknown = "0198f1c0-0000-7000-8000-0000000000ff"
     confirmed = shop.post(f"/api/holds/{unknown}/confirm")
     completed = shop.post(f"/api/checkouts/{unknown}/complete", payment_reference="pay-1")
@@ -134,7 +136,7 @@ def test_who_is_not_found_costs_the_provider_nothing(shop: Shop) -> None:
     assert shop.payments.asked == []
 
 
-def test_a_cart_that_changes_while_its_payment_is_checked_is_not_sold(shop: Shop) -> None:
+def test_a_cart_changed_during_the_payment_check_is_not_sold(shop: Shop) -> None:
     def fill(quantity: int) -> Any:
         body = {
             "session_id": str(SESSION),

@@ -1,4 +1,4 @@
-"""Answers that may be large are written on a thread: the event loop has others to serve."""
+"""Potentially large answers are rendered on a thread, to keep the event loop free."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ def new_world() -> Iterator[Callable[[], World]]:
 
 @pytest.fixture
 def writers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the threads that have written an answer."""
+    """The names of the threads that rendered an answer."""
     names: list[str] = []
     write = replies.written
 
@@ -67,7 +67,7 @@ def complete_path(world: World, quantity: int) -> str:
 
 
 @pytest.mark.parametrize("path_of", [confirm_path, complete_path])
-def test_an_order_of_many_tickets_is_written_on_a_thread(
+def test_an_order_of_many_tickets_is_rendered_on_a_thread(
     new_world: Callable[[], World], writers: list[str], path_of: Callable[[World, int], str]
 ) -> None:
     world = new_world()
@@ -81,7 +81,7 @@ def test_an_order_of_many_tickets_is_written_on_a_thread(
     assert [name.rpartition("-")[0] for name in writers] == ["holdfast-large-read", "holdfast-read"]
 
 
-def test_a_sale_is_answered_though_no_thread_is_free(
+def test_a_sale_is_answered_even_when_no_thread_is_free(
     new_world: Callable[[], World], writers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "LARGE_READS", Shares(threads=1, at_once=0, calls_max=0))
@@ -99,7 +99,7 @@ def test_a_sale_is_answered_though_no_thread_is_free(
         (f"/api/events/{EVENT}/occupancy", "holdfast-large-read"),
     ],
 )
-def test_what_may_be_long_is_written_where_it_was_read(
+def test_a_long_answer_is_rendered_on_the_thread_that_read_it(
     new_world: Callable[[], World], writers: list[str], path: str, threads: str
 ) -> None:
     answer = new_world().call("GET", path)

@@ -1,4 +1,4 @@
-"""Finding the session of a seat: once, however many ask."""
+"""Finding the session of a seat once, however many callers ask."""
 
 import asyncio
 from dataclasses import replace
@@ -22,7 +22,7 @@ SEAT = SeatId(UUID("0198f1c0-0000-7000-8000-000000000010"))
 
 
 class Seats(StubSeats):
-    """Every seat of the event is there; it counts how often it was asked."""
+    """Knows every seat of the event, and counts its calls."""
 
     def __init__(self) -> None:
         self.questions = 0
@@ -45,17 +45,17 @@ def path_of(seat_id: SeatId = SEAT, event_id: EventId = EVENT) -> SeatPath:
     return (ORGANIZATION, event_id, seat_id)
 
 
-def test_what_was_found_is_remembered() -> None:
+def test_a_found_session_is_cached() -> None:
     seats = Seats()
     finder = SeatFinder(seats)
     assert finder.remembered(path_of()) is None
     assert finder.find(path_of()) == SESSION
     assert finder.remembered(path_of()) == SESSION
     other = (OrganizationId(uuid4()), EVENT, SEAT)
-    assert finder.remembered(other) is None, "not for another organization"
+    assert finder.remembered(other) is None, "not cached for another organization"
 
 
-def test_what_was_not_found_is_asked_for_again() -> None:
+def test_a_missing_seat_is_not_cached() -> None:
     finder = SeatFinder(StubSeats())
     for event_id, code in (
         (EVENT, RefusalCode.SEAT_NOT_FOUND),
@@ -67,7 +67,7 @@ def test_what_was_not_found_is_asked_for_again() -> None:
         assert finder.remembered(path_of(event_id=event_id)) is None
 
 
-def test_the_memory_is_bounded_and_forgets_what_was_asked_for_longest_ago(
+def test_the_cache_is_bounded_and_evicts_the_least_recently_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reservation, "REMEMBERED_MAX", 2)
@@ -101,15 +101,15 @@ def reserve(world: World, seats: Seats, clicks: int) -> list[httpx.Response]:
 
 
 def test_a_stampede_on_a_seat_reads_it_once(world: World) -> None:
-    """More clicks at once than calls may wait for a thread: none of them is turned away for it."""
+    """More concurrent clicks than calls may queue for a thread; none is turned away."""
     seats = Seats()
     answers = reserve(world, seats, 400)
     assert seats.questions == 1
-    # The engine of this world has no seats, and says so.
+    # The engine of this world has no seats, and refuses.
     assert {answer.json()["error"] for answer in answers} == {"invalid_seat"}
 
 
-def test_without_the_database_it_is_503(world: World) -> None:
+def test_a_reservation_without_the_database_is_503(world: World) -> None:
     seats = Seats()
     seats.is_away = True
     (answer,) = reserve(world, seats, 1)

@@ -1,4 +1,4 @@
-"""A map is read and written once for everybody, and never shown when it is no longer true."""
+"""A seat map is read and rendered once for everybody, and never served stale."""
 
 from uuid import UUID
 
@@ -16,7 +16,7 @@ LAPSE = 1_000
 
 
 class CountedSeats(StubSeats):
-    """One hall, whose state and map are set by the test."""
+    """One hall, whose state and map the test sets."""
 
     def __init__(self) -> None:
         self.reads = 0
@@ -40,7 +40,7 @@ def seats() -> CountedSeats:
     return CountedSeats()
 
 
-def test_a_map_that_is_still_true_is_not_read_again(seats: CountedSeats) -> None:
+def test_a_current_map_is_not_read_again(seats: CountedSeats) -> None:
     writer = MapWriter(seats)
     first = writer.write(KEY)
     assert isinstance(first, WrittenMap)
@@ -56,7 +56,7 @@ def test_a_map_that_is_still_true_is_not_read_again(seats: CountedSeats) -> None
         pytest.param(MapState(8, 1, float(LAPSE)), id="a hold has lapsed"),
     ],
 )
-def test_a_map_that_is_no_longer_true_is_read_again(seats: CountedSeats, state: MapState) -> None:
+def test_a_stale_map_is_read_again(seats: CountedSeats, state: MapState) -> None:
     writer = MapWriter(seats)
     writer.write(KEY)
     seats.state = state
@@ -64,8 +64,8 @@ def test_a_map_that_is_no_longer_true_is_read_again(seats: CountedSeats, state: 
     assert seats.reads == 2
 
 
-def test_a_map_read_while_a_change_was_on_its_way_is_not_believed(seats: CountedSeats) -> None:
-    """Its version is that of the oldest transaction that was open; the newest seat is newer."""
+def test_a_map_read_during_a_change_is_not_cached(seats: CountedSeats) -> None:
+    """Its version is that of the oldest open transaction, and the newest seat is newer."""
     seats.version = 5
     writer = MapWriter(seats)
     writer.write(KEY)
@@ -73,7 +73,9 @@ def test_a_map_read_while_a_change_was_on_its_way_is_not_believed(seats: Counted
     assert seats.reads == 2
 
 
-def test_only_so_many_are_kept(seats: CountedSeats, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_maps_is_bounded(
+    seats: CountedSeats, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(maps, "MAPS_KEPT_MAX", 2)
     writer = MapWriter(seats)
     keys = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]
@@ -85,7 +87,7 @@ def test_only_so_many_are_kept(seats: CountedSeats, monkeypatch: pytest.MonkeyPa
     assert seats.reads == 4
 
 
-def test_many_small_halls_of_one_do_not_drive_out_anothers(seats: CountedSeats) -> None:
+def test_one_organizations_maps_do_not_evict_anothers(seats: CountedSeats) -> None:
     writer = MapWriter(seats)
     other = OrganizationId(UUID(int=77))
     large = writer.write((other, SESSION))
@@ -94,7 +96,7 @@ def test_many_small_halls_of_one_do_not_drive_out_anothers(seats: CountedSeats) 
     assert writer.write((other, SESSION)) is large
 
 
-def test_the_map_that_was_asked_for_last_is_kept_longest(
+def test_the_least_recently_used_map_is_evicted_first(
     seats: CountedSeats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maps, "MAPS_KEPT_MAX", 2)
@@ -106,5 +108,5 @@ def test_the_map_that_was_asked_for_last_is_kept_longest(
     assert writer.write(first) is known
 
 
-def test_a_session_that_is_not_there_is_refused() -> None:
+def test_an_unknown_session_is_refused() -> None:
     assert MapWriter(StubSeats()).write(KEY) == refusals.session_not_found()

@@ -55,7 +55,7 @@ PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES)
 
 class TestKeys:
     @pytest.mark.parametrize("mode", ["test", "live"])
-    def test_a_new_key_is_stored_as_its_hash_only(self, mode: authentication.Mode) -> None:
+    def test_only_the_hash_of_a_new_key_is_stored(self, mode: authentication.Mode) -> None:
         secret, stored = new_secret_key(mode, "checkout")
         assert secret.startswith(f"hk_{mode}_")
         assert len(secret) >= 8 + 43
@@ -85,7 +85,7 @@ class TestKeys:
         assert authenticator.find([hashed]) == {}
         assert not authenticator.was_known(hashed)
 
-    def test_the_memory_is_bounded_and_forgets_who_was_longest_away(
+    def test_the_cache_is_bounded_and_evicts_the_least_recently_used(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(authentication, "REMEMBERED_MAX", 2)
@@ -102,8 +102,8 @@ class TestKeys:
         assert authenticator.remembered(second) is None
 
 
-class TestRepeating:
-    def test_the_fingerprint_tells_requests_apart(self) -> None:
+class TestIdempotency:
+    def test_different_requests_have_different_fingerprints(self) -> None:
         prints = {
             request_fingerprint("POST", "/api/holds", b"{}"),
             request_fingerprint("PATCH", "/api/holds", b"{}"),
@@ -112,12 +112,12 @@ class TestRepeating:
         }
         assert len(prints) == 4
 
-    def test_the_digest_is_of_the_principal_and_the_key(self) -> None:
+    def test_the_digest_covers_the_api_key_and_the_idempotency_key(self) -> None:
         key = repeat_key(PRINCIPAL, "k", b"f")
         expected = sha256(PRINCIPAL.key_id.bytes + b"k").digest()[:16]
         assert (key.organization_id, key.digest.bytes) == (ORGANIZATION, expected)
 
-    def test_a_key_as_sent_never_meets_a_chosen_hold_id(self) -> None:
+    def test_an_idempotency_key_never_collides_with_a_chosen_hold_id(self) -> None:
         hold_id = uuid4()
         assert repeat_key_text("sent", hold_id) == "sent"
         assert repeat_key_text(None, None) is None
@@ -127,7 +127,7 @@ class TestRepeating:
 
 
 class TestSealing:
-    def test_a_seal_opens_what_it_closed_and_nothing_else_does(self) -> None:
+    def test_only_the_same_seal_opens_a_sealed_answer(self) -> None:
         seal = seal_of(b"hk_test_one", "key", b"f")
         closed = seal.close(b"201{}")
         assert seal_of(b"hk_test_one", "key", b"f").open(closed) == b"201{}"
@@ -141,10 +141,10 @@ class TestSealing:
             with pytest.raises(InvalidTag):
                 other.open(closed)
 
-    def test_what_was_stored_plainly_is_read_plainly(self) -> None:
+    def test_an_answer_stored_in_plain_text_can_be_read(self) -> None:
         assert seal_of(b"hk_test_one", "key", b"f").open(b"409{}") == b"409{}"
 
-    def test_nothing_about_it_is_printed(self) -> None:
+    def test_the_repr_of_a_seal_reveals_no_secret(self) -> None:
         assert "hk_test_one" not in repr(seal_of(b"hk_test_one", "key", b"f"))
 
 
@@ -154,7 +154,7 @@ class Away(MemoryStore):
 
 
 class TestReading:
-    def test_what_is_not_there_and_a_store_that_is_away_are_refusals(self) -> None:
+    def test_a_missing_hold_and_an_unavailable_store_are_refusals(self) -> None:
         store = MemoryStore(lambda: datetime.now(UTC))
         missing = reads.hold(store, ORGANIZATION, HoldId(uuid4()))
         away = reads.hold(Away(store.clock), ORGANIZATION, HoldId(uuid4()))
@@ -184,13 +184,13 @@ def office(catalog: StubCatalog, engine: StubEngine | None = None) -> Cataloguin
     return Cataloguing(catalog, submit, ORGANIZATION, ORIGIN, None, lambda _: b"")
 
 
-class TestCataloguing:
+class TestCatalogChanges:
     @pytest.mark.parametrize(
         "answer",
         [None, Answer(service_unavailable())],
         ids=["an engine that is late", "an engine that refuses"],
     )
-    def test_a_change_stands_whatever_becomes_of_the_promotion(
+    def test_a_change_succeeds_even_if_the_promotion_fails(
         self, answer: Answer | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(changes, "PROMOTION_SECONDS_MAX", 0.01)
@@ -208,7 +208,7 @@ class TestCataloguing:
         office(StubCatalog(unsettled=many), engine).change_pool(POOL, "x", None)
         assert len(engine.commands) == SESSIONS_PER_RUN
 
-    def test_a_change_of_policy_leaves_other_fields_and_null_clears(self) -> None:
+    def test_a_policy_change_keeps_other_fields_and_null_clears_one(self) -> None:
         catalog = StubCatalog()
         cataloguing = office(catalog)
         cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
@@ -221,7 +221,7 @@ class TestCataloguing:
         assert before.changed(PolicyChange(ttl_seconds=60)) == PolicyOverride(60, 8)
         assert before.changed(PolicyChange(quantity_max=None)) == PolicyOverride(300, None)
 
-    def test_a_capacity_makes_a_pool_named_like_the_ticket_type(self) -> None:
+    def test_a_capacity_creates_a_pool_named_after_the_ticket_type(self) -> None:
         catalog = StubCatalog()
         office(catalog).create_ticket_type(
             session_id=SESSION,

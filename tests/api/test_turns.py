@@ -1,4 +1,4 @@
-"""Reads of one organization leave the event loop to the others."""
+"""One organization's reads leave the event loop free for the others."""
 
 import asyncio
 import time
@@ -18,8 +18,8 @@ READS = 10 * TURNS_IN_ROUND_MAX
 
 
 class Machine:
-    """A clock, and the processor time of the process, by hand. Whoever asks for the latter finds
-    that it was busy for `busy_seconds` since it was asked last."""
+    """A manual clock and process time. Each query of the latter reports another `busy_seconds` of
+    work."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
@@ -35,7 +35,7 @@ class Machine:
 
 
 class Loop:
-    """Remembers after which pause each round of turns was to begin, and begins it at once."""
+    """Starts each round of turns at once, and records the pause it asked for."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pauses: list[float] = []
@@ -54,7 +54,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 async def order_of(read_turns: ReadTurns, organizations: Iterable[OrganizationId]) -> list[object]:
-    """In which order they went on."""
+    """The order in which the reads went on."""
     went: list[object] = []
 
     async def go(organization_id: OrganizationId) -> None:
@@ -65,7 +65,7 @@ async def order_of(read_turns: ReadTurns, organizations: Iterable[OrganizationId
     return went
 
 
-def test_a_single_read_does_not_wait_for_the_reads_of_another_organization() -> None:
+def test_a_read_does_not_wait_for_another_organizations_reads() -> None:
     async def scenario() -> None:
         went = await order_of(ReadTurns(), [*[BUSY] * READS, QUIET])
         assert len(went) == READS + 1
@@ -74,8 +74,8 @@ def test_a_single_read_does_not_wait_for_the_reads_of_another_organization() -> 
     asyncio.run(scenario())
 
 
-def test_without_turns_it_waits_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control of the test above."""
+def test_without_turns_a_read_waits_for_all_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control for the test above."""
     monkeypatch.setattr(turns, "TURNS_IN_ROUND_MAX", READS)
 
     async def scenario() -> None:
@@ -86,7 +86,7 @@ def test_without_turns_it_waits_for_all_of_them(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
-def test_rounds_pause_only_while_others_are_there(
+def test_rounds_pause_only_while_other_organizations_are_active(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, *, is_shared: bool
 ) -> None:
     async def scenario() -> None:
@@ -101,7 +101,7 @@ def test_rounds_pause_only_while_others_are_there(
     asyncio.run(scenario())
 
 
-def test_a_process_that_is_always_busy_pauses_longer_up_to_a_bound(
+def test_a_busy_process_pauses_longer_up_to_a_bound(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
@@ -145,7 +145,7 @@ def test_a_large_answer_takes_several_turns() -> None:
     asyncio.run(scenario())
 
 
-def test_reads_that_were_given_up_use_no_turns() -> None:
+def test_cancelled_reads_use_no_turns() -> None:
     async def scenario() -> None:
         read_turns = ReadTurns()
         reads = [asyncio.ensure_future(read_turns.take(BUSY)) for _ in range(READS)]
@@ -189,7 +189,7 @@ def test_turns_go_on_in_another_event_loop() -> None:
 
 @pytest.mark.parametrize("path", ["/api/events", "/api/stats"])
 def test_the_api_reads_in_turns(world: World, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read that gets no turn is refused in the end; commands need none."""
+    """A read that gets no turn is refused eventually; commands need none."""
     monkeypatch.setattr(turns, "TURNS_IN_ROUND_MAX", 0)
     monkeypatch.setattr(turns, "WAITING_MAX", 0)
     assert world.call("GET", path).status_code == 503

@@ -1,4 +1,4 @@
-"""Anybody can send keys that nobody has. It costs the others nothing."""
+"""Unknown keys, which anybody can send, cost the other callers nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from holdfast.services.access.authentication import Authenticator, new_secret_ke
 from tests.api.world import StubKeys, World
 
 LONG_SECONDS = 30.0
-# Of a wait that a test never sees the end of.
+# A delay longer than any test.
 ENDLESS_SECONDS = 3600.0
 
 
 @dataclass
 class SlowKeys:
-    """Looks keys up when it is let, and keeps how many it was asked for at a time."""
+    """Looks keys up when the test allows it, and records the size of each lookup."""
 
     known: StubKeys
     may_look: Event = field(default_factory=Event)
@@ -40,7 +40,7 @@ class SlowKeys:
 
 @dataclass
 class Door:
-    """An API of the test's own, whose directory can be made to hang."""
+    """An API whose key directory can be made to hang."""
 
     keys: SlowKeys
     api: Api
@@ -52,7 +52,7 @@ class Door:
             yield client
 
     async def asked(self) -> None:
-        """Until the directory is at work."""
+        """Wait until the directory is looking up a key."""
         assert await asyncio.to_thread(self.keys.is_asked.wait, LONG_SECONDS)
 
 
@@ -76,7 +76,7 @@ def unknown_key() -> str:
 
 
 async def flood(client: httpx.AsyncClient, count: int) -> list[asyncio.Task[httpx.Response]]:
-    """Each with a key of its own; all of them have come as far as they get."""
+    """Send requests with a different key each, and wait until all are under way."""
     tasks = [asyncio.ensure_future(call(client, unknown_key())) for _ in range(count)]
     for _ in range(100):
         await asyncio.sleep(0)
@@ -88,9 +88,7 @@ def codes(answers: Sequence[httpx.Response]) -> list[int]:
 
 
 class TestLookups:
-    def test_a_directory_that_hangs_holds_up_nobody_who_is_known(
-        self, world: World, door: Door
-    ) -> None:
+    def test_a_hanging_directory_does_not_delay_known_keys(self, world: World, door: Door) -> None:
         async def scene() -> None:
             async with door.clients() as client:
                 door.keys.may_look.set()
@@ -106,7 +104,7 @@ class TestLookups:
 
         asyncio.run(scene())
 
-    def test_keys_that_come_meanwhile_are_one_question(self, door: Door) -> None:
+    def test_keys_that_arrive_during_a_lookup_share_the_next_one(self, door: Door) -> None:
         async def scene() -> None:
             async with door.clients() as client:
                 strangers = await flood(client, 1)
@@ -118,7 +116,7 @@ class TestLookups:
         asyncio.run(scene())
         assert door.keys.batches == [1, 30]
 
-    def test_an_address_has_a_bounded_number_in_flight(
+    def test_an_address_has_a_bounded_number_of_lookups_in_flight(
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(key_lookups, "LOOKUPS_OF_ADDRESS_MAX", 3)
@@ -140,10 +138,11 @@ class TestLookups:
         asyncio.run(scene())
 
     @pytest.mark.parametrize("bound", ["LOOKUPS_OF_ADDRESS_MAX", "LOOKUPS_MAX"])
-    def test_a_key_that_was_valid_is_looked_up_again_whatever_else_comes(
+    def test_a_formerly_valid_key_is_looked_up_despite_a_flood(
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch, bound: str
     ) -> None:
-        """Its memory has just run out; a proxy brings it from the same address as the strangers."""
+        """Its cache entry has just expired, and a proxy sends it from the same address as the
+        flood."""
         monkeypatch.setattr(authentication, "REMEMBERED_SECONDS", 0.0)
         monkeypatch.setattr(key_lookups, bound, 3)
 
@@ -165,7 +164,7 @@ class TestLookups:
 
 
 class TestMemory:
-    def test_an_unknown_key_is_looked_for_once_in_a_while(self) -> None:
+    def test_an_unknown_key_is_cached_briefly(self) -> None:
         keys, now = StubKeys(), [100.0]
         authenticator = Authenticator(keys, clock=lambda: now[0])
         hashed = sha256(unknown_key().encode()).digest()
@@ -176,14 +175,14 @@ class TestMemory:
         now[0] += 0.1
         assert not authenticator.is_unknown(hashed)
 
-    def test_a_client_that_repeats_a_wrong_key_asks_the_directory_once(self, world: World) -> None:
+    def test_repeating_a_wrong_key_causes_one_lookup(self, world: World) -> None:
         secret = unknown_key()
         assert world.call("GET", "/api/events", secret=secret).status_code == 401
         questions = world.keys.questions
         assert world.call("GET", "/api/events", secret=secret).status_code == 401
         assert world.keys.questions == questions
 
-    def test_unknown_keys_push_out_no_valid_one_and_do_not_pile_up(
+    def test_unknown_keys_evict_no_valid_key_and_do_not_pile_up(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(authentication, "REMEMBERED_MAX", 2)
@@ -199,9 +198,9 @@ class TestMemory:
 
 
 class TestTarpit:
-    """Above its allowance, an address waits for its refusals; valid keys never do."""
+    """Beyond its allowance, refusals to an address are delayed; valid keys never are."""
 
-    def test_refusals_come_late_and_answers_do_not(
+    def test_refusals_are_delayed_and_answers_are_not(
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
@@ -226,7 +225,7 @@ class TestTarpit:
 
         asyncio.run(scene())
 
-    def test_each_address_has_an_allowance_a_second_and_all_have_one_together(
+    def test_each_address_and_all_together_have_an_allowance_per_second(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
@@ -251,7 +250,7 @@ class TestTarpit:
 
         asyncio.run(scene())
 
-    def test_the_more_there_are_the_longer_they_wait(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_more_refusals_mean_longer_delays(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tarpit, "PROMPT_MAX", 0)
         delays: list[float] = []
 
@@ -260,7 +259,7 @@ class TestTarpit:
             await asyncio.Event().wait()
 
         def delay_of(number: int) -> tuple[float, float]:
-            """At least and at most: some of it is left to chance."""
+            """The shortest and longest delay, because of jitter."""
             longest = max(tarpit.DELAY_SECONDS_MIN, number / tarpit.DELAYED_PER_SECOND)
             seconds = min(tarpit.DELAY_SECONDS_MAX, longest)
             return 0.75 * seconds, 1.25 * seconds
@@ -283,7 +282,9 @@ class TestTarpit:
             assert least <= delays[number - 1] <= most
         assert delay_of(600)[0] > delay_of(1)[1]
 
-    def test_it_holds_a_bounded_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_number_of_delayed_refusals_is_bounded(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "DELAY_SECONDS_MIN", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "PROMPT_MAX", 0)

@@ -1,4 +1,4 @@
-"""Every way to get a request wrong: the status, the code, the field; and never the input back."""
+"""Every kind of bad request: its status, code and field, and the input never echoed."""
 
 import json
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from holdfast.entrypoints.api.catalog.hall_routes import IMPORT_BYTES_MAX
 from holdfast.entrypoints.api.http.parsing import BODY_BYTES_MAX
 from tests.api.world import FLOOR, SESSION, World, hold_body
 
-# Occurs in every input that could be echoed, and must occur in no answer.
+# Part of every input that could be echoed; no answer may contain it.
 MARK = "zzqx"
 JSON = {"Content-Type": "application/json"}
 LINE = {"ticket_type_id": str(FLOOR), "quantity": 1}
@@ -18,7 +18,7 @@ LINES_ONLY: dict[str, Any] = {"ticket_type_id": None, "quantity": None}
 
 
 class Bad(NamedTuple):
-    """A change of a valid hold request, and what is said about it."""
+    """A change to a valid hold request, and the error it causes."""
 
     name: str
     change: dict[str, Any]
@@ -90,19 +90,19 @@ def test_a_bad_hold_is_refused_with_its_field(world: World, bad: Bad) -> None:
     assert MARK not in answer.text
 
 
-def test_an_invalid_email_reads_as_specified(world: World) -> None:
+def test_an_invalid_email_gets_the_specified_message(world: World) -> None:
     problem = world.place(customer_email="nobody").json()
     assert (problem["error"], problem["message"]) == ("invalid_email", "Invalid email format")
 
 
-def test_several_problems_are_all_named(world: World) -> None:
+def test_all_errors_are_reported(world: World) -> None:
     problem = world.place(session_id=MARK, quantity=0, customer_email=7).json()
     assert problem["error"] == "validation_error"
     fields = [error["field"] for error in problem["errors"]]
     assert fields == ["session_id", "quantity", "customer_email"]
 
 
-def test_meaning_is_looked_at_only_when_the_shape_is_right(world: World) -> None:
+def test_values_are_checked_only_when_the_types_are_right(world: World) -> None:
     problem = world.place(session_id=MARK, customer_email="nobody").json()
     assert [error["field"] for error in problem["errors"]] == ["session_id"]
 
@@ -140,13 +140,13 @@ RAW_BODIES = [
 @pytest.mark.parametrize(
     ("body", "error"), [raw[1:] for raw in RAW_BODIES], ids=[raw[0] for raw in RAW_BODIES]
 )
-def test_a_body_that_is_no_request_is_refused(world: World, body: bytes, error: str) -> None:
+def test_a_malformed_body_is_refused(world: World, body: bytes, error: str) -> None:
     answer = world.call("POST", "/api/holds", content=body, headers=JSON)
     assert (answer.status_code, answer.json()["error"]) == (400, error)
     assert MARK not in answer.text
 
 
-def test_an_escaped_backslash_before_an_n_is_no_newline(world: World) -> None:
+def test_an_escaped_backslash_before_an_n_is_not_a_newline(world: World) -> None:
     assert world.place(user_id="back\\nslash").status_code == 201
     assert world.place(user_id="Zoë 🎫").status_code == 201
 
@@ -161,10 +161,8 @@ def test_an_escaped_backslash_before_an_n_is_no_newline(world: World) -> None:
         ({"user_id": "::::::::"}, '"quantity": 3'),
     ],
 )
-def test_a_field_that_is_given_twice_is_refused(
-    world: World, changed: dict[str, object], twice: str
-) -> None:
-    """Whatever the second one says: two readers would see two requests."""
+def test_a_duplicate_field_is_refused(world: World, changed: dict[str, object], twice: str) -> None:
+    """Whatever its value, because two parsers could read two different requests."""
     text = json.dumps(hold_body(**changed))
     once = world.call("POST", "/api/holds", content=text.encode(), headers=JSON)
     assert once.status_code == 201
@@ -176,7 +174,7 @@ def test_a_field_that_is_given_twice_is_refused(
     ]
 
 
-def test_a_field_given_twice_in_a_line_is_refused_and_once_in_each_of_two_is_not(
+def test_a_duplicate_field_is_refused_only_within_one_line(
     world: World,
 ) -> None:
     line = f'{{"ticket_type_id": "{LINE["ticket_type_id"]}", "quantity": 1}}'
@@ -191,7 +189,7 @@ def test_a_field_given_twice_in_a_line_is_refused_and_once_in_each_of_two_is_not
 
 
 @pytest.mark.parametrize("charset", ["utf-16", "UTF-16LE", '"latin1"', "iso-8859-1", "", " utf-7"])
-def test_another_character_set_is_415(world: World, charset: str) -> None:
+def test_another_charset_is_415(world: World, charset: str) -> None:
     content = json.dumps(hold_body()).encode()
     headers = {"Content-Type": f"application/json; charset={charset}"}
     answer = world.call("POST", "/api/holds", content=content, headers=headers)
@@ -219,13 +217,13 @@ def test_the_media_type_may_have_parameters(world: World, content_type: str) -> 
     assert answer.status_code == 201
 
 
-def test_a_body_that_says_it_is_too_large_is_not_read(world: World) -> None:
+def test_a_body_declared_too_large_is_not_read(world: World) -> None:
     headers = {**JSON, "Content-Length": "9" * 5000}
     answer = world.call("POST", "/api/holds", content=b"{}", headers=headers)
     assert (answer.status_code, answer.json()["error"]) == (413, "body_too_large")
 
 
-def test_a_streamed_body_is_cut_off_when_it_gets_too_large(world: World) -> None:
+def test_a_streamed_body_is_cut_off_at_the_limit(world: World) -> None:
     async def stream() -> Any:
         for _ in range(100):
             yield b" " * 1024
@@ -234,7 +232,7 @@ def test_a_streamed_body_is_cut_off_when_it_gets_too_large(world: World) -> None
     assert (answer.status_code, answer.json()["error"]) == (413, "body_too_large")
 
 
-def test_the_largest_body_is_still_read(world: World) -> None:
+def test_a_body_at_the_limit_is_read(world: World) -> None:
     body = json.dumps(hold_body()).encode()
     content = body + b" " * (BODY_BYTES_MAX - len(body))
     assert world.call("POST", "/api/holds", content=content, headers=JSON).status_code == 201
@@ -242,7 +240,7 @@ def test_the_largest_body_is_still_read(world: World) -> None:
     assert over.status_code == 413
 
 
-def test_the_credential_comes_before_the_size_and_the_size_before_the_syntax(world: World) -> None:
+def test_the_key_is_checked_before_the_size_and_the_size_before_the_syntax(world: World) -> None:
     content = b"{" * (BODY_BYTES_MAX + 1)
     assert world.call("POST", "/api/holds", secret="", content=content).status_code == 401
     assert world.call("POST", "/api/holds", content=content).status_code == 413
@@ -259,7 +257,7 @@ CSV = {"Content-Type": "text/csv; charset=utf-8"}
 SEATS = f"/api/sessions/{SESSION}/seats"
 
 
-def test_csv_is_taken_where_seats_are_imported_and_nowhere_else(world: World) -> None:
+def test_csv_is_accepted_only_by_the_seat_import(world: World) -> None:
     content = b"block,row,number\nStalls,A,1\n"
     elsewhere = world.call("POST", "/api/holds", content=content, headers=CSV)
     assert (elsewhere.status_code, elsewhere.json()["error"]) == (415, "unsupported_media_type")
@@ -271,7 +269,7 @@ def test_csv_is_taken_where_seats_are_imported_and_nowhere_else(world: World) ->
     assert "text/csv" in other.json()["message"]
 
 
-def test_an_import_may_be_larger_than_other_bodies_but_not_by_any_amount(world: World) -> None:
+def test_an_import_has_a_larger_but_finite_size_limit(world: World) -> None:
     line = b"Stalls,%d,%d\n"
     header = b"block,row,number\n"
     content = header + b"".join(line % divmod(number, 1_000) for number in range(10_000))

@@ -1,4 +1,4 @@
-"""Every way to get an address, a query or a catalog request wrong; and never the input back."""
+"""Every kind of bad path, query or catalog request, with the input never echoed."""
 
 from typing import Any
 
@@ -44,14 +44,14 @@ def test_a_bad_query_is_refused(world: World, query: str, error: str, field: str
 
 @pytest.mark.parametrize("moment", ["0.5", "1700000000", "1e9", "2026-12-31", "now"])
 @pytest.mark.parametrize("name", ["created_from", "created_before"])
-def test_a_time_is_written_out_with_its_offset(world: World, name: str, moment: str) -> None:
+def test_a_time_needs_an_offset(world: World, name: str, moment: str) -> None:
     answer = world.call("GET", f"/api/audit?{name}={moment}")
     assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
     assert [each["field"] for each in answer.json()["errors"]] == [name]
     assert world.call("GET", f"/api/audit?{name}=2026-12-31T20:00:00Z").status_code == 200
 
 
-def test_statistics_of_a_session_that_nobody_has_are_refused(world: World) -> None:
+def test_statistics_of_an_unknown_session_are_refused(world: World) -> None:
     answer = world.call("GET", f"/api/stats?session_id={UNKNOWN}")
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_session")
 
@@ -68,7 +68,7 @@ def test_statistics_of_a_session_that_nobody_has_are_refused(world: World) -> No
         ("/api/", None),
     ],
 )
-def test_a_slash_at_the_end_gets_a_hint(world: World, path: str, named: str | None) -> None:
+def test_a_trailing_slash_gets_a_hint(world: World, path: str, named: str | None) -> None:
     answer = world.call("GET", path)
     assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
     message = answer.json()["message"]
@@ -77,7 +77,7 @@ def test_a_slash_at_the_end_gets_a_hint(world: World, path: str, named: str | No
     assert MARK not in answer.text
 
 
-def test_a_query_where_none_is_known_is_refused(world: World) -> None:
+def test_a_route_without_parameters_refuses_a_query(world: World) -> None:
     for method, path in (("POST", "/api/holds"), ("GET", f"/api/events/{EVENT}")):
         answer = world.call(method, f"{path}?{MARK}=1")
         assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
@@ -86,7 +86,7 @@ def test_a_query_where_none_is_known_is_refused(world: World) -> None:
 
 @pytest.mark.parametrize("hold_id", [str(UNKNOWN), MARK, "%00", "{}", f"{UNKNOWN}x", UNKNOWN.hex])
 @pytest.mark.parametrize("action", ["", "/release"])
-def test_a_malformed_id_in_a_path_is_answered_like_an_unknown_one(
+def test_a_malformed_id_in_a_path_looks_like_an_unknown_one(
     world: World, hold_id: str, action: str
 ) -> None:
     answer = world.call("POST" if action else "GET", f"/api/holds/{hold_id}{action}")
@@ -96,7 +96,7 @@ def test_a_malformed_id_in_a_path_is_answered_like_an_unknown_one(
     assert MARK not in answer.text
 
 
-def test_an_unknown_address_is_404_and_a_wrong_method_405(world: World) -> None:
+def test_an_unknown_path_is_404_and_a_wrong_method_405(world: World) -> None:
     unknown = world.call("GET", f"/api/{MARK}")
     assert (unknown.status_code, unknown.json()["error"]) == (404, "not_found")
     assert MARK not in unknown.text
@@ -105,7 +105,7 @@ def test_an_unknown_address_is_404_and_a_wrong_method_405(world: World) -> None:
     assert wrong.headers["allow"] == "GET, HEAD, PATCH"
 
 
-def test_a_release_takes_no_body(world: World) -> None:
+def test_a_release_accepts_no_body(world: World) -> None:
     path = f"/api/holds/{world.place().json()['hold_id']}/release"
     refused = world.call("POST", path, json={MARK: 1})
     assert (refused.status_code, refused.json()["error"]) == (400, "validation_error")

@@ -29,7 +29,7 @@ HALL = (OrganizationId(uuid4()), "hall")
 
 @dataclass
 class Held:
-    """An engine that answers when it is told to."""
+    """An engine that answers on demand."""
 
     futures: list[Future[Answer]] = field(default_factory=list)
 
@@ -82,7 +82,7 @@ def test_a_whole_group_wakes_the_event_loop_once(monkeypatch: pytest.MonkeyPatch
         tasks = [asyncio.ensure_future(answers.answer(command(), None)) for _ in range(64)]
         await until(lambda: len(engine.futures) == 64)
         monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
-        # The loop stands still while the thread answers, as it does while the engine has the lock.
+        # Block the loop while the thread answers, as the engine does with the interpreter lock.
         in_a_thread(engine.answer_all)
         assert await asyncio.gather(*tasks) == [ANSWER] * 64
         return len(wake_ups)
@@ -106,7 +106,7 @@ def test_no_answer_is_lost_however_threads_and_loop_interleave() -> None:
     asyncio.run(scenario())
 
 
-def test_an_engine_that_hangs_is_answered_for() -> None:
+def test_a_hanging_engine_gets_the_caller_a_refusal() -> None:
     async def scenario() -> None:
         engine = Held()
         answers = EngineAnswers(engine, bound_seconds=0.05)
@@ -123,7 +123,7 @@ def test_an_engine_that_hangs_is_answered_for() -> None:
     asyncio.run(scenario())
 
 
-def test_who_hangs_up_cancels_nothing() -> None:
+def test_a_client_that_disconnects_cancels_nothing() -> None:
     async def scenario() -> None:
         engine = Held()
         answers = EngineAnswers(engine, bound_seconds=5)
@@ -139,7 +139,7 @@ def test_who_hangs_up_cancels_nothing() -> None:
     asyncio.run(scenario())
 
 
-def test_an_answer_after_the_event_loop_is_gone_harms_nobody() -> None:
+def test_an_answer_after_the_event_loop_closed_is_harmless() -> None:
     engine = Held()
     answers = EngineAnswers(engine, bound_seconds=5)
 
@@ -160,8 +160,8 @@ def test_an_answer_after_the_event_loop_is_gone_harms_nobody() -> None:
     asyncio.run(next_loop())
 
 
-def test_who_asks_while_it_is_looked_up_shares_the_next_look() -> None:
-    """Few look-ups for many, and no answer that is older than its question."""
+def test_callers_during_a_lookup_share_the_next_one() -> None:
+    """Few lookups for many callers, and no answer older than its request."""
 
     async def scenario() -> None:
         started: list[int] = []
@@ -178,7 +178,7 @@ def test_who_asks_while_it_is_looked_up_shares_the_next_look() -> None:
             await asyncio.sleep(0.01)
         later = [asyncio.ensure_future(lookups.get(HALL)) for _ in range(100)]
         await asyncio.sleep(0.05)
-        later[0].cancel()  # hanging up takes nothing from the others
+        later[0].cancel()  # a disconnect does not affect the others
         assert started == [1]
         go_on.set()
         assert await first == 1
@@ -189,7 +189,7 @@ def test_who_asks_while_it_is_looked_up_shares_the_next_look() -> None:
     asyncio.run(scenario())
 
 
-def test_a_look_that_fails_fails_for_those_who_shared_it_alone() -> None:
+def test_a_failed_lookup_fails_only_for_its_callers() -> None:
     async def scenario() -> None:
         outcomes = iter((ValueError("away"), None))
 

@@ -1,5 +1,4 @@
-"""The API over the real engine and the store in memory; the catalog is a stand-in that answers
-whatever it is told to."""
+"""The API over the real engine and an in-memory store, with a stub catalog."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -88,7 +87,7 @@ class StubKeys:
 
 @dataclass
 class StubCatalog:
-    """Knows one event. It keeps what it was asked to change."""
+    """Knows one event, and records the requested changes."""
 
     changes: list[CatalogChange] = field(default_factory=list)
     keys: list[IdempotencyKey | None] = field(default_factory=list)
@@ -161,7 +160,7 @@ class StubCatalog:
 
 
 class StubSeats:
-    """Knows no seat at all."""
+    """Knows no seats."""
 
     def seat(
         self, organization_id: OrganizationId, event_id: EventId, seat_id: SeatId
@@ -191,7 +190,7 @@ class StubSeats:
 
 
 class StubStatistics:
-    """Nobody has bought anything."""
+    """Reports no sales."""
 
     def history(
         self, organization_id: OrganizationId, session_id: SessionId | None, hours: int
@@ -201,7 +200,7 @@ class StubStatistics:
 
 @dataclass
 class KeptOrders:
-    """What the store in memory has kept."""
+    """Orders kept in the in-memory store."""
 
     store: MemoryStore
 
@@ -225,7 +224,7 @@ class KeptOrders:
 
 
 class StubFacts:
-    """Nothing has happened."""
+    """Has no facts."""
 
     def facts(
         self, organization_id: OrganizationId, after: Position | None, limit: int
@@ -234,7 +233,7 @@ class StubFacts:
 
 
 class StubAudit:
-    """Nobody has done anything."""
+    """Has no entries."""
 
     def entries(
         self,
@@ -255,8 +254,8 @@ class KeptAttempts:
 
 
 class World:
-    """One organization with one session of two ticket types: plenty on the floor, one place on
-    the balcony."""
+    """One organization and one session with two ticket types: plenty on the floor, one place on the
+    balcony."""
 
     def __init__(self) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
@@ -296,7 +295,7 @@ class World:
         headers: Mapping[str, str | bytes] | None = None,
         **request: Any,
     ) -> httpx.Response:
-        """One request with the key of full scope, unless another is given; "" sends none."""
+        """Send one request, by default with a key that has every scope; "" sends none."""
         secret = self.secret if secret is None else secret
         sent: dict[str, str | bytes] = {"Authorization": f"Bearer {secret}"} if secret else {}
         sent |= headers or {}
@@ -304,13 +303,13 @@ class World:
         async def send() -> httpx.Response:
             transport = httpx.ASGITransport(app=self.api)
             async with httpx.AsyncClient(transport=transport, base_url="http://api") as client:
-                # httpx takes bytes for a value too, where ASCII cannot say it.
+                # httpx also accepts bytes, for values that are not ASCII.
                 return await client.request(method, path, headers=cast("Any", sent), **request)
 
         return asyncio.run(send())
 
     def place(self, **changes: Any) -> httpx.Response:
-        """A hold of two on the floor. A field set to None is left out."""
+        """Hold two on the floor. A field set to None is left out."""
         headers = changes.pop("headers", None)
         body = hold_body(**changes)
         return self.call("POST", "/api/holds", json=body, headers=headers)

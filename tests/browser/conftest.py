@@ -26,7 +26,7 @@ from tests.support.platform import Hall, Platform, Sale
 from tests.support.servers import RunningServer
 
 DESKTOP, PHONE = (1280, 900), (390, 844)
-TIMEOUT_MS = 120_000  # a busy machine takes half a minute to draw the documentation
+TIMEOUT_MS = 120_000  # a busy machine takes half a minute to render the documentation
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -41,7 +41,7 @@ OPERATOR, PASSWORD = "operator-in-the-browser", "a long enough password"
 
 @pytest.fixture(scope="session")
 def chromium(request: pytest.FixtureRequest) -> str:
-    """The system's Chromium, installed where it is missing and may be."""
+    """The system's Chromium, installed if missing and allowed."""
     found = shutil.which("chromium")
     if found is None:
         debian.announce(request.config, "Installing Chromium for the tests of the pages ...")
@@ -56,8 +56,8 @@ def chromium(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="package")
 def browser(chromium: str, server: RunningServer) -> Iterator[Browser]:
-    """For these tests only: while Playwright runs, its event loop counts as the running one of the
-    main thread. So the server, and its migrated database, come first."""
+    """Starts after the server and its database, because Playwright's event loop then counts as
+    running in the main thread."""
     assert server.process is not None
     expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
@@ -68,8 +68,8 @@ def browser(chromium: str, server: RunningServer) -> Iterator[Browser]:
 
 @dataclass
 class Visitor:
-    """One person with an own browser window. It writes down everything that is loaded and all that
-    the pages complain about."""
+    """One person with their own browser window, which records all requests, failures and console
+    messages."""
 
     page: Page
     origin: str
@@ -88,7 +88,7 @@ class Visitor:
         self.requested.append(request.url)
 
     def _on_failure(self, request: Request) -> None:
-        if request.failure != "net::ERR_ABORTED":  # the visitor went on before it was there
+        if request.failure != "net::ERR_ABORTED":  # the visitor left before it loaded
             self.failed.append(f"{request.failure} {request.url}")
 
     def _on_response(self, response: Response) -> None:
@@ -104,48 +104,48 @@ class Visitor:
         assert answer is not None
         assert answer.status == 200, answer.status
 
-    def take(self, device: tuple[int, int]) -> None:
+    def resize(self, device: tuple[int, int]) -> None:
         width, height = device
         self.page.set_viewport_size({"width": width, "height": height})
 
-    def assert_all_went_well(self) -> None:
-        """Nothing came from elsewhere, nothing was missing, nothing was complained about."""
+    def assert_no_errors(self) -> None:
+        """Check that nothing came from another host, failed to load or logged an error."""
         self.page.wait_for_load_state("networkidle")
         own = urlsplit(self.origin)
-        strangers = [url for url in self.requested if not _is_of(own.netloc, url)]
+        strangers = [url for url in self.requested if not _is_from(own.netloc, url)]
         assert self.requested
         assert not strangers
         assert not self.failed
         assert not self.complaints
 
     def assert_fits_the_width(self) -> None:
-        """Nobody has to scroll sideways."""
+        """Check that nobody has to scroll sideways."""
         content, window = self.page.evaluate(
             "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         )
-        assert content <= window, f"{content} px of content in a window of {window} px"
+        assert content <= window, f"{content} px of content in a {window} px window"
 
 
-def _is_of(netloc: str, url: str) -> bool:
+def _is_from(netloc: str, url: str) -> bool:
     parts = urlsplit(url)
     return parts.scheme == "data" or (parts.scheme, parts.netloc) == ("http", netloc)
 
 
 @pytest.fixture
 def visitor(browser: Browser, server: RunningServer) -> Iterator[Visitor]:
-    """With a browser of their own, at a desk."""
+    """A visitor with their own browser, at desktop size."""
     context = browser.new_context(locale="en-GB")
     context.set_default_timeout(TIMEOUT_MS)
     visitor = Visitor(context.new_page(), server.base_url)
-    visitor.take(DESKTOP)
+    visitor.resize(DESKTOP)
     yield visitor
     context.close()
 
 
 @pytest.fixture(scope="package")
 def operator(server: RunningServer) -> str:
-    """Somebody who may log in. On another thread: Django refuses to work where Playwright's event
-    loop runs."""
+    """A user who may log in. Created on another thread: Django refuses to work where Playwright's
+    event loop runs."""
 
     def make() -> None:
         setup_django(Settings(database_url=server.database_url))
@@ -160,7 +160,7 @@ def operator(server: RunningServer) -> str:
 def shop(
     database_url: str, server: RunningServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    """A server with the demo's payments, on the tables of the other one."""
+    """A server with demo payments, on the other server's database."""
     log = tmp_path_factory.mktemp("shop") / "log"
     with RunningServer(database_url, log, {"HOLDFAST_PAYMENTS": "demo"}) as running:
         yield running
@@ -168,7 +168,7 @@ def shop(
 
 @dataclass
 class Tab:
-    """One tab with the page of the cart."""
+    """A tab with the cart page."""
 
     visitor: Visitor
 
@@ -176,13 +176,13 @@ class Tab:
     def page(self) -> Page:
         return self.visitor.page
 
-    def click_more(self, times: int = 1) -> None:
+    def click_add(self, times: int = 1) -> None:
         more = self.page.get_by_role("button", name="Add one Type 0")
         for _ in range(times):
             more.click()
 
     def freeze_offers(self) -> None:
-        """The page no longer hears that tickets are taken or freed."""
+        """Stop the page from noticing that tickets are taken or freed."""
         with self.page.expect_response(lambda answer: "/availability" in answer.url) as found:
             pass
         body = found.value.body()
@@ -192,7 +192,7 @@ class Tab:
         )
 
     def requests(self, method: str) -> list[str]:
-        """The API requests that the page sends with that method from now on."""
+        """The API requests with this method that the page sends from now on."""
         sent: list[str] = []
 
         def on_request(request: Request) -> None:
@@ -202,8 +202,8 @@ class Tab:
         self.page.on("request", on_request)
         return sent
 
-    def wait_for_a_look(self) -> None:
-        """Until the page has looked at its cart and the offers by itself."""
+    def wait_for_refresh(self) -> None:
+        """Wait until the page has refreshed its cart and offers by itself."""
         with self.page.expect_response(lambda answer: "/availability" in answer.url):
             pass
 
@@ -211,9 +211,9 @@ class Tab:
         tickets = "1 ticket" if quantity == 1 else f"{quantity} tickets"
         expect(self.page.locator("#said")).to_contain_text(f"{tickets} held for you.")
 
-    def look_at_all_widths(self, pictures: Path) -> None:
+    def check_all_widths(self, pictures: Path) -> None:
         for width, height in (PHONE, DESKTOP):
-            self.visitor.take((width, height))
+            self.visitor.resize((width, height))
             self.visitor.assert_fits_the_width()
             self.page.screenshot(path=f"{pictures}-{width}.png", full_page=True)
 
@@ -229,13 +229,13 @@ Opened = Callable[[Sale | Hall], Tab]
 
 @pytest.fixture
 def opened(browser: Browser, shop: RunningServer, platform: Platform) -> Iterator[Opened]:
-    """Tabs of one browser."""
+    """Opens tabs of one browser."""
     context = browser.new_context(locale="en-GB")
     context.set_default_timeout(TIMEOUT_MS)
 
     def open_tab(sale: Sale | Hall) -> Tab:
         visitor = Visitor(context.new_page(), shop.base_url)
-        visitor.take(DESKTOP)
+        visitor.resize(DESKTOP)
         visitor.visit(f"/demo/cart#key={platform.secret_key}&session={sale.session_id}")
         expect(visitor.page.locator(".type-name").first).to_be_visible()
         return Tab(visitor)

@@ -22,35 +22,35 @@ def test_the_countdown_starts_with_the_first_ticket(platform: Platform, opened: 
     sale = platform.on_sale(50, hold_policy={"ttl_seconds": 900})
     tab = opened(sale)
     expect(tab.page.get_by_role("timer")).to_be_hidden()
-    tab.click_more()
+    tab.click_add()
     tab.expect_held(1)
     countdown = tab.page.get_by_role("timer")
     expect(countdown).to_have_text(re.compile(r"^1[45]:\d\d$"))
     first = countdown.inner_text()
     expect(countdown).not_to_have_text(first)
-    tab.visitor.assert_all_went_well()
+    tab.visitor.assert_no_errors()
 
 
 def test_a_change_does_not_reset_the_countdown(platform: Platform, opened: Opened) -> None:
     sale = platform.on_sale(50)
     tab = opened(sale)
-    tab.click_more()
+    tab.click_add()
     tab.expect_held(1)
     before = held_by(platform, tab.cart())
-    tab.click_more()
+    tab.click_add()
     tab.expect_held(2)
     after = held_by(platform, tab.cart())
     assert (after["hold_id"], after["expires_at"]) == (before["hold_id"], before["expires_at"])
     assert after["quantity"] == 2
-    tab.visitor.assert_all_went_well()
+    tab.visitor.assert_no_errors()
 
 
-def test_rapid_clicks_become_one_change_with_one_request_at_a_time(
+def test_rapid_clicks_are_combined_with_one_request_at_a_time(
     platform: Platform, opened: Opened
 ) -> None:
     sale = platform.on_sale(50)
     tab = opened(sale)
-    tab.click_more()
+    tab.click_add()
     tab.expect_held(1)
     sent: list[str] = []
     under_way: set[Request] = set()
@@ -68,7 +68,7 @@ def test_rapid_clicks_become_one_change_with_one_request_at_a_time(
 
     tab.page.on("request", on_request)
     tab.page.on("requestfinished", on_finished)
-    # Faster than any hand, whatever else this machine does.
+    # Faster than any hand, whatever the load on this machine.
     tab.page.evaluate("for (let i = 0; i < 7; i++) document.querySelector('.more').click()")
     tab.expect_held(8)
     assert sent.count("PUT") == 1
@@ -77,16 +77,16 @@ def test_rapid_clicks_become_one_change_with_one_request_at_a_time(
     assert (hold["quantity"], hold["version"]) == (8, 2)
 
 
-def test_two_tabs_are_one_cart_and_the_last_change_stands(
+def test_two_tabs_share_one_cart_and_the_last_change_wins(
     platform: Platform, opened: Opened
 ) -> None:
     sale = platform.on_sale(50)
     first = opened(sale)
-    first.click_more(3)
+    first.click_add(3)
     first.expect_held(3)
     second = opened(sale)
     second.expect_held(3)
-    second.click_more()
+    second.click_add()
     second.expect_held(4)
     first.expect_held(4)
     for tab in (first, second):
@@ -94,18 +94,18 @@ def test_two_tabs_are_one_cart_and_the_last_change_stands(
     for tab in (first, second):
         expect(tab.page.locator("#said")).not_to_contain_text("4 tickets held")
     (hold,) = all_holds(platform, sale)
-    # The second click came before its tab had heard of the first, or after it: never the sum of 8.
+    # The second tab may or may not have seen the first click, but they never add up to 8.
     assert hold["quantity"] in {5, 6}
     for tab in (first, second):
         tab.expect_held(int(str(hold["quantity"])))
 
 
-def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Opened) -> None:
+def test_an_expired_cart_can_be_renewed(platform: Platform, opened: Opened) -> None:
     sale = platform.on_sale(5, hold_policy={"ttl_seconds": 2, "warning_seconds": 0})
     tab = opened(sale)
     renew = tab.page.get_by_role("button", name="Hold again")
     expect(renew).to_be_hidden()
-    tab.click_more()
+    tab.click_add()
     expect(renew).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
     expired = held_by(platform, tab.cart())
@@ -119,7 +119,7 @@ def test_a_cart_whose_time_is_up_can_be_renewed(platform: Platform, opened: Open
     expect(tab.page.get_by_role("timer")).to_have_text(re.compile(r"^1[45]:\d\d$"))
     renewed = held_by(platform, tab.cart())
     assert renewed["hold_id"] != expired["hold_id"]
-    tab.visitor.assert_all_went_well()
+    tab.visitor.assert_no_errors()
 
 
 def test_the_countdown_stays_in_the_payment_step(
@@ -127,7 +127,7 @@ def test_the_countdown_stays_in_the_payment_step(
 ) -> None:
     sale = platform.on_sale(5)
     tab = opened(sale)
-    tab.click_more(2)
+    tab.click_add(2)
     tab.expect_held(2)
     tab.page.get_by_role("button", name="Go to payment").click()
     expect(tab.page.get_by_role("heading", name="Payment")).to_be_visible()
@@ -138,19 +138,19 @@ def test_the_countdown_stays_in_the_payment_step(
     expect(tab.page.get_by_text("Your order is confirmed: 2 tickets")).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
     assert held_by(platform, tab.cart())["status"] == "converted"
-    tab.visitor.assert_all_went_well()
+    tab.visitor.assert_no_errors()
 
 
-def test_what_is_not_there_leaves_the_cart_as_it_was(
+def test_a_refused_change_leaves_the_cart_as_it_was(
     platform: Platform, opened: Opened, tmp_path: Path
 ) -> None:
     sale = platform.on_sale(3)
     platform.place(sale, 1)
     tab = opened(sale)
     tab.freeze_offers()
-    tab.click_more(2)
+    tab.click_add(2)
     tab.expect_held(2)
-    tab.click_more()
+    tab.click_add()
     alert = tab.page.get_by_role("alert")
     expect(alert).to_have_text("Sold out.")
     expect(tab.page.locator("output")).to_have_text("2")
@@ -158,40 +158,44 @@ def test_what_is_not_there_leaves_the_cart_as_it_was(
     (hold,) = [each for each in all_holds(platform, sale) if "cart_token" in each]
     assert hold["quantity"] == 2
     for _ in range(2):
-        tab.wait_for_a_look()
+        tab.wait_for_refresh()
     expect(alert).to_have_text("Sold out.")
-    tab.look_at_all_widths(tmp_path / "refused")
+    tab.check_all_widths(tmp_path / "refused")
     tab.page.get_by_role("button", name="Remove one Type 0").click()
     expect(alert).to_be_hidden()
     tab.expect_held(1)
 
 
-def test_who_asks_for_too_many_is_told_how_many_there_are(
+def test_a_buyer_who_wants_too_many_sees_how_many_are_left(
     platform: Platform, opened: Opened
 ) -> None:
     sale = platform.on_sale(3)
     tab = opened(sale)
-    tab.click_more()
+    tab.click_add()
     tab.expect_held(1)
     tab.page.evaluate("for (let i = 0; i < 4; i++) document.querySelector('.more').click()")
     expect(tab.page.get_by_role("alert")).to_have_text("Only 2 more left.")
     tab.expect_held(1)
 
 
-def test_a_refused_first_click_says_why_until_the_next(platform: Platform, opened: Opened) -> None:
+def test_a_refused_first_click_shows_the_reason_until_the_next(
+    platform: Platform, opened: Opened
+) -> None:
     sale = platform.on_sale(1)
     platform.place(sale, 1)
     tab = opened(sale)
-    tab.click_more()
+    tab.click_add()
     alert = tab.page.get_by_role("alert")
     expect(alert).to_have_text("Sold out.")
-    tab.wait_for_a_look()
+    tab.wait_for_refresh()
     expect(alert).to_have_text("Sold out.")
     expect(tab.page.locator("#said")).to_have_text("Your cart is empty.")
 
 
-def test_a_sold_out_type_waits_for_the_last_click(platform: Platform, opened: Opened) -> None:
-    """A second request would join a second time, at the end of the waitlist."""
+def test_clicks_on_a_sold_out_type_join_the_waitlist_once(
+    platform: Platform, opened: Opened
+) -> None:
+    """A second request would join again, at the end of the waitlist."""
     sale = platform.on_sale(3, hold_policy={"waitlist": True})
     platform.place(sale, 3)
     tab = opened(sale)
@@ -216,7 +220,7 @@ def test_every_session_can_be_chosen(platform: Platform, opened: Opened) -> None
     expect(chosen).to_have_text("Night 7")
 
 
-def test_who_waits_sees_the_position_and_then_the_places(
+def test_the_waitlist_shows_the_position_and_then_the_tickets(
     platform: Platform, opened: Opened, tmp_path: Path
 ) -> None:
     sale = platform.on_sale(2, hold_policy={"waitlist": True})
@@ -224,13 +228,13 @@ def test_who_waits_sees_the_position_and_then_the_places(
     ahead = platform.place(sale, 1)
     assert ahead.status_code == 202, ahead.text
     tab = opened(sale)
-    tab.click_more()
+    tab.click_add()
     said = tab.page.locator("#said")
     expect(said).to_contain_text("You are number 2")
     expect(tab.page.get_by_role("heading", name="Waitlist")).to_be_visible()
     expect(tab.page.get_by_role("button", name="Leave the waitlist")).to_be_visible()
     expect(tab.page.get_by_role("timer")).to_be_hidden()
-    tab.look_at_all_widths(tmp_path / "waiting")
+    tab.check_all_widths(tmp_path / "waiting")
     left = platform.client.post(f"/api/holds/{ahead.json()['hold_id']}/release")
     assert left.status_code == 200, left.text
     expect(said).to_contain_text("You are number 1")
@@ -239,7 +243,7 @@ def test_who_waits_sees_the_position_and_then_the_places(
         re.compile(r"Your tickets are ready\. Please pay within \d+ minutes\.")
     )
     expect(tab.page.get_by_role("timer")).to_be_visible()
-    tab.visitor.assert_all_went_well()
+    tab.visitor.assert_no_errors()
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
@@ -248,12 +252,12 @@ def test_the_cart_fits_a_desk_and_a_phone(
 ) -> None:
     sale = platform.on_sale(50, 20)
     tab = opened(sale)
-    tab.visitor.take(size)
-    tab.click_more(2)
+    tab.visitor.resize(size)
+    tab.click_add(2)
     tab.expect_held(2)
     tab.page.screenshot(path=tmp_path / "cart.png", full_page=True)
     tab.visitor.assert_fits_the_width()
-    tab.visitor.assert_all_went_well()
+    tab.visitor.assert_no_errors()
 
 
 def test_without_a_key_the_page_says_where_to_find_one(
@@ -262,10 +266,10 @@ def test_without_a_key_the_page_says_where_to_find_one(
     visitor.origin = shop.base_url
     visitor.visit("/demo/cart")
     expect(visitor.page.get_by_role("alert")).to_contain_text("needs an API key")
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_there_is_no_such_page_outside_of_the_demo(visitor: Visitor) -> None:
+def test_the_cart_page_exists_only_in_the_demo(visitor: Visitor) -> None:
     answer = visitor.page.goto(f"{visitor.origin}/demo/cart")
     assert answer is not None
     assert answer.status == 404

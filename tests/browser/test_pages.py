@@ -1,4 +1,4 @@
-"""The pages in a real browser, at a desk and on a phone."""
+"""The pages in a real browser, at desktop and phone size."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def log_in(visitor: Visitor, name: str, password: str) -> None:
 
 
 def picture(visitor: Visitor, tmp_path: Path, name: str) -> None:
-    """For whoever wants to know what it looked like."""
+    """Keep a screenshot for anyone who wants to see the page."""
     visitor.page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
 
 
@@ -32,7 +32,7 @@ def picture(visitor: Visitor, tmp_path: Path, name: str) -> None:
 def test_the_documentation_shows_every_operation(
     visitor: Visitor, tmp_path: Path, device: str
 ) -> None:
-    visitor.take(DEVICES[device])
+    visitor.resize(DEVICES[device])
     visitor.visit("/api/docs")
     operations = visitor.page.locator(".opblock")
     expect(operations).to_have_count(len(ROUTES))
@@ -43,10 +43,10 @@ def test_the_documentation_shows_every_operation(
     assert shown == {(route.method, route.path) for route in ROUTES}
     picture(visitor, tmp_path, f"docs-{device}")
     visitor.assert_fits_the_width()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_an_operation_of_the_documentation_opens(visitor: Visitor, tmp_path: Path) -> None:
+def test_an_operation_in_the_documentation_opens(visitor: Visitor, tmp_path: Path) -> None:
     visitor.visit("/api/docs")
     block = visitor.page.locator(".opblock-post", has_text="/api/holds").first
     block.locator(".opblock-summary-control").click()
@@ -54,20 +54,20 @@ def test_an_operation_of_the_documentation_opens(visitor: Visitor, tmp_path: Pat
     expect(block.get_by_text("insufficient_inventory").first).to_be_attached()
     picture(visitor, tmp_path, "operation")
     visitor.assert_fits_the_width()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
 @pytest.mark.parametrize("path", ["/", "/admin/"])
 def test_a_page_fits_a_desk_and_a_phone(visitor: Visitor, tmp_path: Path, path: str) -> None:
     for name, size in DEVICES.items():
-        visitor.take(size)
+        visitor.resize(size)
         visitor.visit(path)
         picture(visitor, tmp_path, name)
         visitor.assert_fits_the_width()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_the_start_page_leads_to_the_documentation_and_the_admin(visitor: Visitor) -> None:
+def test_the_start_page_links_to_the_documentation_and_the_admin(visitor: Visitor) -> None:
     visitor.visit("/")
     expect(visitor.page.get_by_role("heading", level=1)).to_be_visible()
     visitor.page.get_by_role("link", name="API documentation").click()
@@ -75,10 +75,10 @@ def test_the_start_page_leads_to_the_documentation_and_the_admin(visitor: Visito
     visitor.visit("/")
     visitor.page.get_by_role("link", name="Admin").click()
     expect(visitor.page.get_by_label("Username")).to_be_visible()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_nobody_gets_in_with_a_wrong_password(visitor: Visitor, operator: str) -> None:
+def test_a_wrong_password_is_refused(visitor: Visitor, operator: str) -> None:
     log_in(visitor, operator, "guess")
     expect(
         visitor.page.get_by_text("Please enter the correct username and password")
@@ -86,10 +86,10 @@ def test_nobody_gets_in_with_a_wrong_password(visitor: Visitor, operator: str) -
     assert "holdfast_session" not in {
         cookie["name"] for cookie in visitor.page.context.cookies(visitor.origin)
     }
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_a_locked_out_operator_is_told_for_how_long(
+def test_a_locked_out_operator_sees_for_how_long(
     visitor: Visitor, server: RunningServer, tmp_path: Path
 ) -> None:
     name = f"locked-out-{uuid4().hex[:8]}"
@@ -101,7 +101,7 @@ def test_a_locked_out_operator_is_told_for_how_long(
             [name],
         )
     for device, size in DEVICES.items():
-        visitor.take(size)
+        visitor.resize(size)
         log_in(visitor, name, PASSWORD)
         expect(visitor.page.get_by_role("heading", level=1)).to_have_text(
             "Too many wrong passwords"
@@ -113,7 +113,7 @@ def test_a_locked_out_operator_is_told_for_how_long(
     expect(visitor.page.get_by_label("Username")).to_be_visible()
 
 
-def test_an_operator_finds_a_hold_without_its_holders_name(
+def test_an_operator_finds_a_hold_but_not_its_holders_name(
     visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
 ) -> None:
     answer = platform.place(platform.on_sale(5), 2, customer_email="bartholomew@example.com")
@@ -123,7 +123,7 @@ def test_an_operator_finds_a_hold_without_its_holders_name(
     visitor.page.get_by_role("link", name="Holds").first.click()
     visitor.page.wait_for_url("**/admin/holdfast/hold/")
     for name, size in DEVICES.items():
-        visitor.take(size)
+        visitor.resize(size)
         visitor.visit(f"/admin/holdfast/hold/?organization__id__exact={platform.organization_id}")
         row = visitor.page.get_by_role("row").filter(has_text=hold["reference"])
         for shown in ("b***@example.com", "active", "90.00"):
@@ -137,10 +137,10 @@ def test_an_operator_finds_a_hold_without_its_holders_name(
         assert "bartholomew" not in visitor.page.content()
         picture(visitor, tmp_path, f"hold-{name}")
         visitor.assert_fits_the_width()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_an_operator_sees_who_waits_and_what_a_cart_had_before(
+def test_an_operator_sees_the_waitlist_and_earlier_cart_items(
     visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
 ) -> None:
     sale = platform.on_sale(3, hold_policy={"waitlist": True})
@@ -154,7 +154,7 @@ def test_an_operator_sees_who_waits_and_what_a_cart_had_before(
     visitor.page.get_by_role("link", name="Waitlists").first.click()
     visitor.page.wait_for_url("**/admin/holdfast/waitlist/")
     for name, size in DEVICES.items():
-        visitor.take(size)
+        visitor.resize(size)
         visitor.visit(f"/admin/holdfast/waitlist/{sale.session_id}/change/")
         rows = visitor.page.get_by_role("row")
         for place, hold in enumerate((first, second), start=1):
@@ -172,10 +172,10 @@ def test_an_operator_sees_who_waits_and_what_a_cart_had_before(
         visitor.visit(f"/admin/holdfast/hold/?organization__id__exact={platform.organization_id}")
         picture(visitor, tmp_path, f"holds-{name}")
         visitor.assert_fits_the_width()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_an_operator_goes_from_an_order_to_its_hold_and_back(
+def test_an_operator_navigates_between_an_order_and_its_hold(
     visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
 ) -> None:
     hold = platform.place(platform.on_sale(5), 2, customer_email="bartholomew@example.com").json()
@@ -187,7 +187,7 @@ def test_an_operator_goes_from_an_order_to_its_hold_and_back(
     visitor.page.get_by_role("link", name="Orders").first.click()
     visitor.page.wait_for_url("**/admin/holdfast/order/")
     for name, size in DEVICES.items():
-        visitor.take(size)
+        visitor.resize(size)
         visitor.visit(f"/admin/holdfast/order/?organization__id__exact={platform.organization_id}")
         visitor.assert_fits_the_width()
         visitor.page.get_by_role("link", name=order["order_id"]).click()
@@ -202,27 +202,27 @@ def test_an_operator_goes_from_an_order_to_its_hold_and_back(
         visitor.page.wait_for_url(f"**/hold/{hold['hold_id']}/change/**")
         visitor.page.get_by_role("link", name=order["order_id"]).click()
         visitor.page.wait_for_url(f"**/order/{order['order_id']}/change/**")
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
 @pytest.mark.parametrize("model", ["fact", "auditentry"])
-def test_an_operator_reads_what_happened(
+def test_an_operator_reads_facts_and_audit(
     visitor: Visitor, operator: str, platform: Platform, tmp_path: Path, model: str
 ) -> None:
     hold = platform.place(platform.on_sale(5), 2).json()
     log_in(visitor, operator, PASSWORD)
     expect(visitor.page.get_by_role("link", name="Facts").first).to_be_visible()
     for name, size in DEVICES.items():
-        visitor.take(size)
+        visitor.resize(size)
         visitor.visit(f"/admin/holdfast/{model}/?q={hold['hold_id']}")
         row = visitor.page.get_by_role("row").filter(has_text=hold["reference"])
         expect(row).to_contain_text("hold.created")
         picture(visitor, tmp_path, f"{model}-{name}")
         visitor.assert_fits_the_width()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()
 
 
-def test_an_operator_sees_the_hall_with_who_sits_where(
+def test_an_operator_sees_the_held_seats_in_the_hall(
     visitor: Visitor, operator: str, platform: Platform, tmp_path: Path
 ) -> None:
     hall = platform.hall(8, 20)
@@ -230,7 +230,7 @@ def test_an_operator_sees_the_hall_with_who_sits_where(
     platform.made("/api/holds", wanted | {"customer_email": "bartholomew@example.com"})
     log_in(visitor, operator, PASSWORD)
     for name, (width, height) in DEVICES.items():
-        visitor.take((width, height))
+        visitor.resize((width, height))
         visitor.visit(f"/admin/holdfast/session/{hall.session_id}/change/")
         drawn = visitor.page.get_by_role("img", name="160 seats: 158 available, 2 held")
         expect(drawn).to_be_visible()
@@ -242,7 +242,9 @@ def test_an_operator_sees_the_hall_with_who_sits_where(
         assert right is not None
         assert left["y"] == right["y"]
         assert 0 < left["x"] < right["x"] < width
-        assert right["x"] - left["x"] > left["width"] > 3, "side by side, and large enough to see"
+        assert right["x"] - left["x"] > left["width"] > 3, (
+            "seats are side by side and large enough to see"
+        )
         picture(visitor, tmp_path, f"hall-{name}")
         visitor.assert_fits_the_width()
-    visitor.assert_all_went_well()
+    visitor.assert_no_errors()

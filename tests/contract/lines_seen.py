@@ -8,7 +8,7 @@ from uuid import UUID
 from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import BlockId, HoldId, TicketTypeId
-from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, place_of
+from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
 from tests.contract.seen import World
 from tests.contract.venues import Hall, Venue
 
@@ -28,13 +28,13 @@ def seen_queues(venue: Venue, waitlist: Waitlist | None) -> set[QueueSeen]:
     names.update((id_, f"block {name}") for name, id_ in venue.blocks.items())
     return {
         QueueSeen(
-            frozenset(names[want] for want in line.wants),
-            line.waiting,
-            line.passes,
-            line.served,
-            tuple(hold.id for hold in line.first),
+            frozenset(names[want] for want in queue.wants),
+            queue.waiting,
+            queue.passes,
+            queue.served,
+            tuple(hold.id for hold in queue.first),
         )
-        for line in (waitlist.lines.values() if waitlist else ())
+        for queue in (waitlist.queues.values() if waitlist else ())
     }
 
 
@@ -42,19 +42,19 @@ def could_be_promoted(world: World, venue: Venue, hall: Hall, waitlist: Waitlist
     """Holds the engine should have promoted: first in their queue, with everything free."""
     now = world.now()
     return [
-        line.first[0].id
-        for line in waitlist.lines.values()
-        if _is_first(line, waitlist.lines.values(), now)
-        and _has_enough_free(world, venue, hall, line.first[0])
+        queue.first[0].id
+        for queue in waitlist.queues.values()
+        if _is_first(queue, waitlist.queues.values(), now)
+        and _has_enough_free(world, venue, hall, queue.first[0])
     ]
 
 
-def _is_first(line: WaitingLine, lines: Iterable[WaitingLine], now: datetime) -> bool:
+def _is_first(queue: WaitlistQueue, queues: Iterable[WaitlistQueue], now: datetime) -> bool:
     """Whether its first hold comes before all others that want any of the same, and has not
     expired."""
-    place = place_of(line.first[0])
-    sharing = [each for each in lines if each.wants & line.wants]
-    return not line.first[0].is_lapsed(now) and all(
+    place = place_of(queue.first[0])
+    sharing = [each for each in queues if each.wants & queue.wants]
+    return not queue.first[0].is_lapsed(now) and all(
         place_of(each.first[0]) >= place for each in sharing
     )
 

@@ -285,7 +285,7 @@ def test_the_search_skips_seats_locked_elsewhere_without_waiting(
 ) -> None:
     venue = theatre(world)
     placed(engine, venue.seats("Balcony C 4"))
-    with world.seats_locked_by_a_stranger(venue, "Stalls A 3", "Stalls A 4"):
+    with world.seats_locked_elsewhere(venue, "Stalls A 3", "Stalls A 4"):
         started = time.monotonic()
         holds = [placed(engine, venue.place(("seat", 2))) for _ in range(3)]
         # Waiting for the lock would take a lock timeout each.
@@ -300,7 +300,7 @@ def test_a_seat_locked_elsewhere_delays_only_buyers_who_name_it(
     world: World, engine: Admission
 ) -> None:
     venue = theatre(world)
-    with world.seats_locked_by_a_stranger(venue, "Stalls A 1"):
+    with world.seats_locked_elsewhere(venue, "Stalls A 1"):
         waiting = [
             engine.submit(venue.seats("Stalls A 1", "Stalls A 2", holder=Holder(user_id=f"u{n}")))
             for n in range(3)
@@ -320,7 +320,7 @@ def test_sold_out_is_reported_only_after_waiting_for_locked_seats(
 ) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 2}}, SEATED))
     placed(engine, venue.seats("Stalls A 1"))
-    with world.seats_locked_by_a_stranger(venue, "Stalls A 2"):
+    with world.seats_locked_elsewhere(venue, "Stalls A 2"):
         patient = engine.submit(venue.place(("seat", 1), holder=STRANGER))
         first = engine.submit(venue.seats("Stalls A 2")) if is_taken else None
         time.sleep(0.6)

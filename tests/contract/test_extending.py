@@ -219,8 +219,8 @@ def test_a_warning_needs_no_pool_or_seat_lock(world: World, engine: Admission) -
     hold = a_hold(engine, venue)
     world.let_pass(venue, 545)
     with (
-        world.locked_by_a_stranger(venue, venue.pools["floor"]),
-        world.seats_locked_by_a_stranger(venue, "Stalls A 1"),
+        world.locked_elsewhere(venue, venue.pools["floor"]),
+        world.seats_locked_elsewhere(venue, "Stalls A 1"),
     ):
         assert warned(engine, venue.warn(hold.id)) == (hold.id,)
         waits = engine.submit(venue.extend(hold.id, 10))

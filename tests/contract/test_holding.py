@@ -316,7 +316,7 @@ def test_a_pool_locked_elsewhere_delays_only_commands_that_need_it(
     world: World, engine: Admission
 ) -> None:
     venue = world.venue({"floor": 10, "box": 10}, {"standing": ("floor",), "seat": ("box",)})
-    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+    with world.locked_elsewhere(venue, venue.pools["floor"]):
         waiting = engine.submit(venue.place(("standing", 1)))
         for _ in range(5):
             placed(engine, venue.place(("seat", 1)))
@@ -330,7 +330,7 @@ def test_a_repeat_of_a_request_still_in_progress_is_refused(
     monkeypatch.setattr("holdfast.engine.group.SAME_KEY_WAIT_SECONDS", 0.3)
     venue = world.venue({"floor": 10}, {"standing": ("floor",)})
     command = venue.place(("standing", 1), key=venue.key())
-    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+    with world.locked_elsewhere(venue, venue.pools["floor"]):
         first = engine.submit(command, render_plainly)
         again = engine.submit(command, render_plainly).result(60).outcome
         assert isinstance(again, Refusal)
@@ -347,7 +347,7 @@ def test_a_command_blocked_on_one_pool_does_not_block_other_pools(
 ) -> None:
     """A buyer wants two pools, one of them locked elsewhere. The other keeps selling."""
     venue = world.venue({"x": 100, "z": 100}, {"both": ("x", "z"), "one": ("x",)})
-    with world.locked_by_a_stranger(venue, venue.pools["z"]):
+    with world.locked_elsewhere(venue, venue.pools["z"]):
         greedy = engine.submit(venue.place(("both", 1)))
         started = time.monotonic()
         for _ in range(20):
@@ -360,7 +360,7 @@ def test_a_command_blocked_on_one_pool_does_not_block_other_pools(
 
 def test_commands_blocked_on_a_pool_run_in_order(world: World, engine: Admission) -> None:
     venue = world.venue({"floor": 3}, {"standing": ("floor",)})
-    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+    with world.locked_elsewhere(venue, venue.pools["floor"]):
         futures = []
         for _ in range(6):
             futures.append(engine.submit(venue.place(("standing", 1))))

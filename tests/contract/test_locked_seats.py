@@ -52,7 +52,7 @@ def test_a_locked_seat_is_refused_soon_and_the_others_are_sold_at_once(
     world: World, patient_engine: Admission
 ) -> None:
     venue = hall_of(world, 4)
-    with world.seats_locked_by_a_stranger(venue, LOCKED):
+    with world.seats_locked_elsewhere(venue, LOCKED):
         waiting = [
             patient_engine.submit(venue.seats(LOCKED, holder=holder))
             for holder in (BUYER, STRANGER)
@@ -69,7 +69,7 @@ def test_a_locked_seat_is_refused_soon_and_the_others_are_sold_at_once(
 
 def test_best_available_skips_a_locked_seat(world: World, patient_engine: Admission) -> None:
     venue = hall_of(world, 4)
-    with world.seats_locked_by_a_stranger(venue, LOCKED):
+    with world.seats_locked_elsewhere(venue, LOCKED):
         hold = placed(patient_engine, venue.place(("seat", 3)))
         assert LOCKED not in venue.names_of(hold)
         refusal = refusal_of(patient_engine.submit(venue.place(("seat", 1), holder=STRANGER)))
@@ -105,7 +105,7 @@ def test_a_locked_seat_proposed_to_another_command_is_not_reported_as_sold(
 ) -> None:
     venue = hall_of(world, 1)
     engine = Admission(world.store, Limits(deadline_seconds=600))
-    with world.seats_locked_by_a_stranger(venue, LOCKED):
+    with world.seats_locked_elsewhere(venue, LOCKED):
         answers = [
             engine.submit(command) for command in (venue.seats(LOCKED), venue.place(("seat", 1)))
         ]
@@ -120,7 +120,7 @@ def test_a_conversion_waits_longer_for_a_lock_than_a_new_hold(
 ) -> None:
     venue = hall_of(world, 2)
     hold = placed(patient_engine, venue.seats(LOCKED))
-    with world.seats_locked_by_a_stranger(venue, LOCKED):
+    with world.seats_locked_elsewhere(venue, LOCKED):
         paying = patient_engine.submit(venue.convert(hold.id), render_plainly)
         refusal_of(patient_engine.submit(venue.seats(LOCKED, holder=STRANGER)))
         assert not paying.done()

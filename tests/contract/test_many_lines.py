@@ -35,16 +35,16 @@ def look_ahead(world: World, venue: Venue) -> Waitlist:
         connection.close()
 
 
-@pytest.mark.parametrize(("lines", "parties", "seen"), [(1, 8, 8), (20, 4, 3), (40, 2, 1)])
+@pytest.mark.parametrize(("queues", "parties", "seen"), [(1, 8, 8), (20, 4, 3), (40, 2, 1)])
 def test_only_a_few_parties_of_each_queue_are_read(
-    world: World, engine: Admission, lines: int, parties: int, seen: int
+    world: World, engine: Admission, queues: int, parties: int, seen: int
 ) -> None:
-    venue, _ = many_blocks(world, engine, lines, 1)
+    venue, _ = many_blocks(world, engine, queues, 1)
     wait_in_each(engine, venue, parties)
     waitlist = look_ahead(world, venue)
-    assert [line.waiting for line in waitlist.lines.values()] == [parties] * lines
-    assert [len(line.first) for line in waitlist.lines.values()] == [seen] * lines
-    assert lines * seen <= LOOK_AHEAD
+    assert [queue.waiting for queue in waitlist.queues.values()] == [parties] * queues
+    assert [len(queue.first) for queue in waitlist.queues.values()] == [seen] * queues
+    assert queues * seen <= LOOK_AHEAD
 
 
 def test_every_queue_is_served_to_its_end(world: World, engine: Admission) -> None:

@@ -139,7 +139,7 @@ def test_capacity_freed_while_a_command_waits_is_used(world: World, engine: Admi
     hall = Hall({"X": {"A": 2}, "Y": {"B": 1}}, {"seat": ()}, capacities={"X": 1})
     venue = world.build(Plan({}, {}, hall=hall))
     first = placed(engine, venue.seats("X A 1", holder=STRANGER))
-    with world.seats_locked_by_a_stranger(venue, "Y B 1"):
+    with world.seats_locked_elsewhere(venue, "Y B 1"):
         waiting = engine.submit(venue.place(("seat", 1), holder=BUYER))
         time.sleep(0.3)
         ask(engine, venue.release(first.id))

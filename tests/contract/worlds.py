@@ -224,12 +224,12 @@ class MemoryWorld(_World, MemoryManager):
         ]
 
     @contextmanager
-    def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:
+    def locked_elsewhere(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:
         with self._locked({Resource(ResourceKind.POOL, venue.organization_id, pool_id)}):
             yield
 
     @contextmanager
-    def seats_locked_by_a_stranger(self, venue: Venue, *names: str) -> Iterator[None]:
+    def seats_locked_elsewhere(self, venue: Venue, *names: str) -> Iterator[None]:
         seats = venue.seat_ids(*names)
         with self._locked(
             {Resource(ResourceKind.SEAT, venue.organization_id, seat_id) for seat_id in seats}
@@ -386,12 +386,12 @@ class PostgresWorld(_World, PostgresManager):
         return [AuditSeen(*row) for row in rows]
 
     @contextmanager
-    def locked_by_a_stranger(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:
+    def locked_elsewhere(self, venue: Venue, pool_id: PoolId) -> Iterator[None]:
         with self._locked("pool", venue, [pool_id]):
             yield
 
     @contextmanager
-    def seats_locked_by_a_stranger(self, venue: Venue, *names: str) -> Iterator[None]:
+    def seats_locked_elsewhere(self, venue: Venue, *names: str) -> Iterator[None]:
         with self._locked("seat", venue, list(venue.seat_ids(*names))):
             yield
 

@@ -1,4 +1,4 @@
-"""`holdfast demo`: one command, nothing left behind, and the data still there the next time."""
+"""`holdfast demo`: one command, no leftover processes, and the data survives restarts."""
 
 import json
 import os
@@ -42,13 +42,13 @@ KEYS = {
 }
 # The embedded services listen on other ports after each start.
 CHANGING_KEYS = {"database_url", "owner_database_url", "redis_url"}
-# What the demo says to try ends with the closing quote of its body.
+# Each printed command ends with the closing quote of its body.
 PRINTED_COMMAND = re.compile(r"^  (curl .+?\}')$", re.MULTILINE | re.DOTALL)
 PRINTED_DELETION = re.compile(r"^  (curl -sS -X DELETE .+?')$", re.MULTILINE | re.DOTALL)
 PRINTED_PAYMENT = re.compile(r"^Pay for .+?\n\n(.+?)\n\n", re.MULTILINE | re.DOTALL)
 
 
-def test_a_demo_from_the_first_start_to_a_crash_and_back(
+def test_a_demo_survives_a_crash_and_leaves_no_process(
     demo_at: Callable[[str, int], Demo],
 ) -> None:
     demo = demo_at("home", free_port()).start().until_ready()
@@ -73,7 +73,7 @@ def test_a_demo_from_the_first_start_to_a_crash_and_back(
 
     demo.start().until_ready()
     kept = {name: demo.facts[name] for name in facts if name not in CHANGING_KEYS}
-    assert kept.items() <= facts.items(), "the key, the ids and the admin's password stay"
+    assert kept.items() <= facts.items(), "the key, the ids and the admin's password stay the same"
     again = demo.client.get(f"/api/holds/{held.json()['hold_id']}")
     assert again.json()["reference"] == held.json()["reference"]
     assert demo.hold("small_ticket_type_id", 1).status_code == 409
@@ -83,7 +83,7 @@ def test_a_demo_from_the_first_start_to_a_crash_and_back(
     demo.assert_nothing_is_left()
 
 
-def test_the_demo_has_a_hall_to_try(running_demo: Demo) -> None:
+def test_the_demo_has_a_hall(running_demo: Demo) -> None:
     demo = running_demo
     facts, client = demo.facts, demo.client
     hall = client.get(f"/api/sessions/{facts['session_id']}/seats").json()
@@ -117,7 +117,7 @@ def test_the_demo_has_a_hall_to_try(running_demo: Demo) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the printed commands need curl")
-def test_the_printed_commands_work_as_they_are(running_demo: Demo) -> None:
+def test_the_printed_commands_work_unchanged(running_demo: Demo) -> None:
     answers = [printed_answer(each) for each in PRINTED_COMMAND.findall(printed(running_demo))]
     assert [(answer["status"], answer["quantity"]) for answer in answers] == [
         ("active", 2),
@@ -131,7 +131,7 @@ def test_the_printed_commands_work_as_they_are(running_demo: Demo) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the printed commands need curl")
-def test_who_waits_for_the_boat_is_promoted_when_the_group_lets_go(running_demo: Demo) -> None:
+def test_the_boat_waitlist_is_promoted_when_the_group_releases(running_demo: Demo) -> None:
     demo = running_demo
     boat = {
         "session_id": demo.facts["sold_out_session_id"],
@@ -141,7 +141,7 @@ def test_who_waits_for_the_boat_is_promoted_when_the_group_lets_go(running_demo:
     assert (place.status_code, place.json()["status"]) == (202, "waiting"), place.text
     (deletion,) = PRINTED_DELETION.findall(printed(demo))
     assert printed_answer(deletion)["status"] == "empty"
-    # Whoever else is there: with eight places, all who wait for two and Zoe have room.
+    # Free all eight places and clear the rest of the waitlist, to leave room for Zoe.
     for cart in ("demo-carla", "demo-emil", "demo-fay"):
         assert demo.client.delete(f"/api/carts/{cart}/hold").status_code == 200
     others = demo.client.get("/api/holds", params={"session_id": boat["session_id"]}).json()["data"]
@@ -153,12 +153,14 @@ def test_who_waits_for_the_boat_is_promoted_when_the_group_lets_go(running_demo:
     assert 0 < found["expires_in_seconds"] <= 120
 
 
-def test_the_demo_has_a_page_of_a_cart(running_demo: Demo) -> None:
+def test_the_demo_has_a_cart_page(running_demo: Demo) -> None:
     facts = running_demo.facts
     assert facts["cart_url"] in printed(running_demo)
     page = httpx.get(facts["cart_url"])
     assert page.status_code == 200
-    assert facts["secret_key"] not in page.text, "it is in the fragment, and sent to nobody"
+    assert facts["secret_key"] not in page.text, (
+        "the key stays in the URL fragment, which is never sent"
+    )
     assert "unsafe" not in page.headers["Content-Security-Policy"]
 
 
@@ -167,7 +169,7 @@ def printed(demo: Demo) -> str:
 
 
 def facts_of(demo: Demo) -> Iterator[dict[str, Any]]:
-    """All that were told so far, in order."""
+    """All facts so far, in order."""
     page = demo.client.get("/api/facts").json()
     yield from page["data"]
     while page["has_more"]:
@@ -181,7 +183,7 @@ def printed_answer(command: str) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the printed commands need curl")
-def test_the_printed_way_to_pay_leads_to_tickets_a_notice_and_facts(running_demo: Demo) -> None:
+def test_the_printed_payment_leads_to_tickets_a_notice_and_facts(running_demo: Demo) -> None:
     demo = running_demo
     held = demo.hold("ga_ticket_type_id", 2).json()
     (script,) = PRINTED_PAYMENT.findall(printed(demo))
@@ -197,7 +199,7 @@ def test_the_printed_way_to_pay_leads_to_tickets_a_notice_and_facts(running_demo
     assert told == ["hold.created", "hold.extended", "hold.converted"]
     assert order["order_id"] in [fact["aggregate_id"] for fact in facts]
 
-    # The relay, the broker, the consumer of notices and the console, one after the other.
+    # It passes the relay, the broker, the notice consumer and the console.
     deadline = time.monotonic() + 30
     while codes[1] not in demo.output.read_text() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -214,12 +216,10 @@ def test_the_printed_way_to_pay_leads_to_tickets_a_notice_and_facts(running_demo
         ("release-expired --dry-run -v", "Found 0 lapsed hold(s)"),
     ],
 )
-def test_an_operators_command_finds_its_way_to_the_demo(
-    running_demo: Demo, command: str, said: str
-) -> None:
+def test_operator_commands_work_with_the_demo(running_demo: Demo, command: str, said: str) -> None:
     facts = running_demo.facts
     addresses = {"DATABASE_URL": facts["database_url"], "REDIS_URL": facts["redis_url"]}
-    # Somebody's time may be up at this very moment.
+    # A hold may be expiring right now.
     deadline = time.monotonic() + 30
     while True:
         done = subprocess.run(
@@ -235,14 +235,14 @@ def test_an_operators_command_finds_its_way_to_the_demo(
     assert said in done.stdout
 
 
-def test_nobody_pays_with_a_made_up_payment_at_the_demo(running_demo: Demo) -> None:
+def test_the_demo_refuses_an_invented_payment(running_demo: Demo) -> None:
     held = running_demo.hold("ga_ticket_type_id", 1).json()
     confirm = f"/api/holds/{held['hold_id']}/confirm"
     refused = running_demo.client.post(confirm, json={"payment_reference": "trust me"})
     assert (refused.status_code, refused.json()["error"]) == (402, "payment_refused")
 
 
-def test_a_key_of_an_earlier_version_gets_the_scopes_that_are_new(
+def test_a_key_of_an_earlier_version_gets_new_scopes(
     demo_at: Callable[[str, int], Demo],
 ) -> None:
     demo = demo_at("home", free_port()).start().until_ready()
@@ -258,14 +258,14 @@ def test_a_key_of_an_earlier_version_gets_the_scopes_that_are_new(
     demo.end(signal.SIGINT)
 
 
-def test_a_service_that_dies_is_started_again(running_demo: Demo) -> None:
-    """Killed as a crash would: the same data, on the same port, and somebody says so."""
+def test_a_crashed_service_is_restarted(running_demo: Demo) -> None:
+    """Killed like in a crash, it keeps its data and port, and the demo reports it."""
     demo = running_demo
     held = demo.hold("ga_ticket_type_id", 1).json()
     for service, title in (("postgres", "PostgreSQL"), ("valkey", "Valkey")):
         before = demo.server_of(service)
         os.kill(before, signal.SIGKILL)
-        said_by(demo, f"{title} is back.")
+        wait_for_output(demo, f"{title} is back.")
         assert f"{title} stopped unexpectedly; restarting it." in printed(demo)
         assert demo.server_of(service) != before
     demo.until_ready()
@@ -275,11 +275,11 @@ def test_a_service_that_dies_is_started_again(running_demo: Demo) -> None:
     )
 
 
-def said_by(demo: Demo, text: str) -> None:
+def wait_for_output(demo: Demo, text: str) -> None:
     wait_until(lambda: text in printed(demo), f"the demo says: {text}")
 
 
-def test_a_reset_deletes_the_demos_data_and_nothing_else(
+def test_a_reset_deletes_only_the_demos_data(
     demo_at: Callable[[str, int], Demo],
 ) -> None:
     demo = demo_at("home", free_port()).start().until_ready()
@@ -318,7 +318,7 @@ def test_a_demo_refuses_a_taken_port_and_a_taken_home(
         message = refused.output.read_text()
         assert "Address already in use" in message
         assert "HOLDFAST_PORT" in message
-        assert not (refused.home / "postgres").exists(), "nothing was started"
+        assert not (refused.home / "postgres").exists(), "no process was started"
 
     first = demo_at("home", free_port()).start().until_ready()
     second = Demo(first.home, free_port())

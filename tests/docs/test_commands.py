@@ -1,5 +1,4 @@
-"""Every command of every page works when pasted into a shell beside the demo, in order, from that
-page alone."""
+"""Every command of every page works when pasted in order into a shell next to the demo."""
 
 import os
 import re
@@ -22,7 +21,7 @@ from tests.support.databases import own_environment
 from tests.support.demo import Demo
 from tests.support.servers import free_port
 
-# Their blocks are marked `not-run`.
+# Pages with blocks marked `not-run`, and why.
 NOT_RUN = {
     "README": "`make demo` starts the demo that is running here, `make test` runs this test",
     "docs/tutorial": "`make demo` starts the demo that is running here",
@@ -34,12 +33,12 @@ NOT_RUN = {
 INSTALLATION = "docs/installation"  # needs an empty PostgreSQL instead of the demo
 TIMEOUT_SECONDS = 280
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-# A block of commands, and its output if that follows at once.
+# A block of commands, and its output if that follows directly.
 BLOCK = re.compile(
     r"^```console\n(.*?)^```\n(?:\n^```(?:text|json)\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
 MARK = "-- end of a block --"
-# Differs from run to run: ids, references, keys, rows, times and other numbers.
+# Values that differ between runs: ids, references, keys, rows, times and other numbers.
 VARYING = re.compile(
     r'"seat_id_prefix": "[^"]*", "seat_id_suffixes": \[[^\]]*\]|hk_(?:test|live)_\S+|'
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z0-9]{6}\b|(?<=row )\w+|\d[\d.,:TZ-]*"
@@ -59,7 +58,7 @@ class Done:
 
 
 def run(script: str, directory: Path) -> Done:
-    """In a session of its own: what the script leaves running ends with it."""
+    """Run the script in its own session, to end any process it leaves running."""
     programs = (Path(sys.executable).parent, find_postgres().server.parent)
     path = ":".join([*map(str, programs), os.environ["PATH"]])
     output, complaints = directory / "stdout.txt", directory / "stderr.txt"
@@ -113,14 +112,14 @@ def pages_to_run() -> list[Path]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A directory that looks like Holdfast's own."""
+    """A directory that looks like a checkout of Holdfast."""
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     return tmp_path
 
 
 @pytest.mark.parametrize("page", pages_to_run(), ids=name_of)
-def test_the_commands_of_a_page_do_what_it_says(
+def test_the_commands_of_a_page_print_what_it_shows(
     page: Path, checkout: Path, running_demo: Demo
 ) -> None:
     (checkout / ".holdfast").symlink_to(running_demo.home)
@@ -145,7 +144,7 @@ def test_the_commands_of_the_installation_lead_to_a_running_server(
         run_page(ROOT / f"{INSTALLATION}.md", checkout, places)
 
 
-def test_every_block_of_a_shell_is_run_or_says_that_it_is_not() -> None:
+def test_every_shell_block_is_run_or_marked_as_not_run() -> None:
     kinds = {name_of(page): kinds_of(page) for page in all_pages()}
     known = {"", "console", "console not-run", "sql not-run", "text", "json", "python"}
     assert {name: found - known for name, found in kinds.items() if found - known} == {}
@@ -160,5 +159,5 @@ def kinds_of(page: Path) -> set[str]:
 @pytest.mark.parametrize(
     "mistake", ["echo $NOBODY_SET_THIS", "false | cat", "X=$(false)", "api() { false; }; api | cat"]
 )
-def test_a_mistake_in_a_page_would_be_noticed(mistake: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_page_is_detected(mistake: str, tmp_path: Path) -> None:
     assert run(f"{mistake}\ntrue", tmp_path).status != 0

@@ -14,7 +14,7 @@ from holdfast.domain.ids import EventId, HoldId, OrganizationId, PoolId, Session
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import Holder, Money
 from holdfast.domain.waitlist.fairness import Taking, passes
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist, line_id_of, place_of, wants_of
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist, place_of, queue_id_of, wants_of
 
 NOW = datetime(2030, 1, 15, 10, 20, tzinfo=UTC)
 ORGANIZATION, SESSION = OrganizationId(uuid4()), SessionId(uuid4())
@@ -55,7 +55,7 @@ def waits(ticket_type: str, quantity: int, second: int, passes_seen: int = 0) ->
         updated_at=since,
         held_at=None,
         expires_at=NOW + timedelta(days=1),
-        waiting=WaitingPlace(line_id_of(pools_of(ticket_type)), since, passes_seen),
+        waiting=WaitingPlace(queue_id_of(pools_of(ticket_type)), since, passes_seen),
     )
 
 
@@ -84,14 +84,14 @@ def taking(ticket_type: str, by: Hold | None = None, **left: int) -> Taking:
 
 def queue_of(waitlist: Waitlist, hold: Hold) -> UUID:
     assert hold.waiting is not None
-    assert hold.waiting.line_id in waitlist.lines
-    return hold.waiting.line_id
+    assert hold.waiting.queue_id in waitlist.queues
+    return hold.waiting.queue_id
 
 
 def test_the_id_of_a_queue_does_not_depend_on_the_order_of_wants() -> None:
     one, other = POOLS["house"], POOLS["adults"]
-    assert line_id_of([one, other]) == line_id_of([other, one])
-    assert line_id_of([one, other]) != line_id_of([one])
+    assert queue_id_of([one, other]) == queue_id_of([other, one])
+    assert queue_id_of([one, other]) != queue_id_of([one])
     assert wants_of(waits("adult", 1, 1).lines, a_session()) == {one, other}
 
 
@@ -99,7 +99,7 @@ def test_a_queue_is_ordered_by_arrival_not_by_insertion() -> None:
     late, early, twin = waits("guest", 1, 5), waits("guest", 1, 2), waits("guest", 1, 5)
     twin = replace(twin, id=HoldId(UUID(int=9)))
     waitlist = a_waitlist(late, twin, early)
-    (queue,) = waitlist.lines.values()
+    (queue,) = waitlist.queues.values()
     assert queue.first == (early, late, twin)
     assert (queue.waiting, queue.is_all_seen) == (3, True)
 
@@ -108,7 +108,7 @@ def test_a_leaving_party_is_counted_and_an_empty_queue_is_removed() -> None:
     first, second = waits("guest", 1, 1), waits("guest", 1, 2)
     waitlist = a_waitlist(first, second)
     waitlist.left(first, is_served=True)
-    (queue,) = waitlist.lines.values()
+    (queue,) = waitlist.queues.values()
     assert (queue.first, queue.waiting, queue.served) == ((second,), 1, 1)
     waitlist.left(second, is_served=False)
     assert not waitlist
@@ -124,7 +124,7 @@ def test_a_copy_without_a_party_leaves_the_original_unchanged() -> None:
 
 def test_only_a_few_parties_of_a_queue_are_kept_in_view() -> None:
     waitlist = a_waitlist(*(waits("guest", 1, second) for second in range(LOOK_AHEAD + 3)))
-    (queue,) = waitlist.lines.values()
+    (queue,) = waitlist.queues.values()
     assert (len(queue.first), queue.waiting, queue.is_all_seen) == (
         LOOK_AHEAD,
         LOOK_AHEAD + 3,
@@ -133,7 +133,7 @@ def test_only_a_few_parties_of_a_queue_are_kept_in_view() -> None:
     waitlist.left(queue.first[0], is_served=True)
     late = waits("guest", 1, 1000)
     waitlist.joined(late, a_session(), NOW)
-    (queue,) = waitlist.lines.values()
+    (queue,) = waitlist.queues.values()
     assert late not in queue.first, "parties between were not read"
 
 
@@ -230,5 +230,5 @@ def test_in_an_unsettled_waitlist_newcomers_wait_and_waiting_parties_are_served(
     assert passes(ledger, a_session(5), taking("guest", house=9)) is None
     assert passes(ledger, a_session(5), taking("guest", second, house=9)) == ()
     unseen = a_waitlist(first)
-    unseen.lines = {id_: replace(queue, first=()) for id_, queue in unseen.lines.items()}
+    unseen.queues = {id_: replace(queue, first=()) for id_, queue in unseen.queues.items()}
     assert passes(a_ledger(unseen), a_session(5), taking("guest", house=9)) is None

@@ -1,1 +1,1 @@
-"""The product over real HTTP: a running server, a real PostgreSQL, a platform that calls."""
+"""End-to-end tests over real HTTP: a running server, a real PostgreSQL, a calling platform."""

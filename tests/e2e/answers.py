@@ -1,4 +1,4 @@
-"""How answers of the API read to the tests."""
+"""Readers for API answers."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from tests.support.platform import Json
 
 
 def problem_of(answer: httpx.Response, status: int, error: str) -> Json:
-    """The problem, after a look at what every problem has."""
+    """The problem, after checking the fields that every problem has."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     problem: Json = answer.json()
@@ -23,7 +23,7 @@ def problem_of(answer: httpx.Response, status: int, error: str) -> Json:
 
 
 def moment(text: object) -> datetime:
-    """A time as the API writes it: ISO 8601, in UTC, with a Z."""
+    """Parse a time as the API writes it: ISO 8601, in UTC, with a Z."""
     assert isinstance(text, str)
     assert text.endswith("Z")
     return datetime.fromisoformat(text)
@@ -34,18 +34,18 @@ def seconds_between(earlier: object, later: object) -> float:
 
 
 def without(answer: httpx.Response, *names: str) -> Json:
-    """The fields of an answer but for those that differ every time."""
+    """The fields of an answer, minus those that differ every time."""
     return {name: value for name, value in answer.json().items() if name not in names}
 
 
 def placed(answer: httpx.Response) -> Json:
-    """A hold that was placed now."""
+    """The hold that this answer created."""
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
 
 
 def first_error(answer: httpx.Response) -> tuple[str, str]:
-    """Field and code of the first thing that is wrong."""
+    """Field and code of the first validation error."""
     assert answer.status_code == 400, answer.text
     error = answer.json()["errors"][0]
     return error["field"], error["code"]

@@ -1,4 +1,4 @@
-"""A cart of a platform, and what happens to it."""
+"""A platform's cart and the requests that act on it."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ def path_of(name: str) -> str:
 
 
 def item(sale: Sale, quantity: int, number: int = 1, **more: Any) -> Json:
-    """So many of the ticket type of this number; the first is 1."""
+    """A cart item with this quantity of the ticket type with this number, counted from 1."""
     ticket_type_id = sale.ticket_type_ids[number - 1]
     named = {"cart_item_id": f"item-{number}", "ticket_type_id": ticket_type_id}
     return named | {"quantity": quantity} | more
@@ -77,13 +77,13 @@ class Cart:
         return self.platform.client.post(path, json=body, headers=headers)
 
     def holds(self, status: str) -> list[Json]:
-        """Of this cart's customer, as the list has them."""
+        """This customer's holds, as the list shows them."""
         query = {"status": status, "customer_email": self.customer_email}
         return list(read(self.platform, "/api/holds", **query)["data"])
 
 
 def assert_held(platform: Platform, cart: Cart, *types: int) -> None:
-    """So many of each ticket type are held in all."""
+    """Check the total held of each ticket type."""
     path = f"/api/sessions/{cart.sale.session_id}/availability"
     offered = platform.client.get(path).json()["ticket_types"]
     assert tuple(each["held"] for each in offered) == types

@@ -1,4 +1,4 @@
-"""Beside the shared server: one whose reaper stays away, and the owner of the database."""
+"""Beside the shared server: a server without a reaper, and the owner of the database."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ def neighbour(server: RunningServer) -> Platform:
 def unreaped_server(
     databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    """On a database of its own, where no other reaper comes by."""
+    """A server without a reaper, on its own database so that no other reaper touches it."""
     log = tmp_path_factory.mktemp("unreaped") / "log"
     without_reaper = {"HOLDFAST_DUTIES": "none"}
     with RunningServer(databases.fresh(), log, without_reaper) as running:
@@ -34,7 +34,7 @@ def unreaped_server(
 
 @pytest.fixture
 def unreaped(unreaped_server: RunningServer) -> Platform:
-    """A platform on the server whose reaper stays away."""
+    """A platform on the server without a reaper."""
     return new_platform(unreaped_server.base_url, unreaped_server.database_url)
 
 

@@ -1,4 +1,4 @@
-"""Halls with blocks and rows that go by name, set up through the API like everything else."""
+"""Halls with named blocks and rows, set up through the API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ ROWS: Mapping[str, Mapping[str, int]] = {"Stalls": {"A": 6, "B": 6}}
 
 @dataclass(frozen=True)
 class NamedHall:
-    """A seat goes by its name: `Stalls A 3`."""
+    """A hall whose seats are addressed by name: `Stalls A 3`."""
 
     platform: Platform
     event_id: str
@@ -52,7 +52,7 @@ class NamedHall:
         return self.ask(seat_ids=self.seats(*names), **more)
 
     def best(self, quantity: int, **more: Any) -> httpx.Response:
-        """Hold the best that are available."""
+        """Hold the best available seats."""
         return self.ask(ticket_type_id=self.ticket_type_id, quantity=quantity, **more)
 
     def ask(self, **body: Any) -> httpx.Response:
@@ -79,7 +79,7 @@ class NamedHall:
 
 @dataclass
 class Builder:
-    """Set what differs, then `build`."""
+    """Set the fields that differ, then call `build`."""
 
     platform: Platform
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: ROWS)

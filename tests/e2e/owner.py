@@ -1,4 +1,4 @@
-"""The owner of the database: looks at the rows, and makes them older."""
+"""The owner of the database: reads rows and moves them back in time."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.holds.statements import TRY_REAPING
 from tests.support.patience import wait_until
 from tests.support.platform import Json
 
-# All but the audit, which also tells of what was refused.
+# All but the audit, which also records refused attempts.
 TABLES = (
     "event",
     "session",
@@ -38,7 +38,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Owner:
-    """Connects for each question: nothing of it is open while a server is broken or stopped."""
+    """Connects for each query, so no connection stays open while a server is broken or stopped."""
 
     database_url: str
 
@@ -52,19 +52,18 @@ class Owner:
 
     @contextmanager
     def locked_seat(self, seat_id: str) -> Iterator[None]:
-        """As somebody with `psql` may lock it."""
+        """Lock a seat row, as somebody with `psql` might."""
         with psycopg.connect(self.database_url) as connection:
             connection.execute("SELECT FROM seat WHERE id = %s FOR UPDATE", [seat_id])
             yield
             connection.rollback()
 
     def let_pass(self, organization_id: str, seconds: int) -> None:
-        """Nobody can turn the database's clock, so all that an organization holds is made older
-        instead: at once, for the reaper looks at it at any moment."""
+        """Move all of an organization's rows back in time, because nobody can set the database's
+        clock. One transaction, because the reaper may look at any moment."""
         names = {"shift": timedelta(seconds=seconds), "organization": organization_id}
         with psycopg.connect(self.database_url) as connection:
-            # Not in the middle of a reaper's turn: that no version changes tells it that what it
-            # has seen of a hold still counts.
+            # Not during a reaper's turn: unchanged versions tell it that its reads are still valid.
             connection.execute(TRY_REAPING.replace("try_", ""))
             connection.execute(
                 "SELECT FROM pool WHERE organization_id = %(organization)s ORDER BY id FOR UPDATE",
@@ -103,7 +102,7 @@ class Owner:
                 connection.execute("INSERT INTO pool_lapse VALUES (%s, %s, %s, %s)", lapse)
 
     def status(self, hold_id: str) -> str:
-        """What the row says, whatever the time is."""
+        """The status stored in the row, whatever the time is."""
         ((status,),) = self.rows("SELECT status FROM hold WHERE id = %s", hold_id)
         return str(status)
 
@@ -120,7 +119,7 @@ class Owner:
         ]
 
     def sell(self, seat_id: str) -> None:
-        """A hold is paid whole, so the row is told that this one held seat was sold."""
+        """Mark one held seat as sold in its row, because a hold can only be paid as a whole."""
         self.run(
             "UPDATE seat SET status = 'sold', held_until = NULL, version = version + 1,"
             " changed_xid = pg_current_xact_id() WHERE id = %s AND status = 'held'",
@@ -128,7 +127,7 @@ class Owner:
         )
 
     def failed_attempts(self, organization_id: str) -> list[tuple[str, str]]:
-        """Action and code of what was refused; it is written aside, a moment later."""
+        """Action and code of each refused attempt; they are written asynchronously."""
         query = (
             "SELECT action, new ->> 'error' FROM audit"
             " WHERE organization_id = %s AND action LIKE '%%_failed' ORDER BY seq"
@@ -137,7 +136,7 @@ class Owner:
         return [(action, error) for action, error in self.rows(query, organization_id)]
 
     def counters(self, organization_id: str) -> list[tuple[int, int, int]]:
-        """Total, held and sold of each pool, in the order they were made."""
+        """Total, held and sold of each pool, in order of creation."""
         rows = self.rows(
             "SELECT total, held, sold FROM pool WHERE organization_id = %s ORDER BY id",
             organization_id,
@@ -145,8 +144,7 @@ class Owner:
         return [(total, held, sold) for total, held, sold in rows]
 
     def everything(self, organization_id: str) -> Counter[str]:
-        """How many rows there are of each kind, and how many places are held: to see that nothing
-        was changed."""
+        """Row counts of each table and the number of held places, to check that nothing changed."""
         counts = ", ".join(
             f"(SELECT count(*) FROM {table} WHERE organization_id = %(organization)s)"
             for table in TABLES
@@ -161,7 +159,7 @@ class Owner:
         return Counter(dict(zip((*TABLES, "places held"), map(int, row), strict=True)))
 
     def assert_counters_add_up(self, organization_id: str) -> None:
-        """What the pools count is what the holds hold."""
+        """Check that the pools' counters match their holds."""
         held = self.rows(
             "SELECT p.id, p.held, coalesce(sum(l.quantity) FILTER (WHERE h.status = 'active'), 0)"
             " FROM pool p LEFT JOIN hold_line l"
@@ -172,4 +170,6 @@ class Owner:
             organization_id,
         )
         for pool_id, counted, summed in held:
-            assert counted == summed, f"pool {pool_id} counts {counted}, its holds {summed}"
+            assert counted == summed, (
+                f"pool {pool_id} counts {counted}, its holds add up to {summed}"
+            )

@@ -1,4 +1,4 @@
-"""Extending, checking out, paying and reading orders, as a platform does it."""
+"""Extend, check out, pay and read orders, as a platform does."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Who may do what: keys, scopes, and the wall between organizations."""
+"""Access: keys, scopes and isolation between organizations."""
 
 import re
 import time
@@ -27,7 +27,7 @@ each_route = pytest.mark.parametrize(
 
 
 def call(route: Route[Any], base_url: str, authorization: str | None) -> httpx.Response:
-    """The route with ids that nobody has and a body that says nothing."""
+    """Call a route with unknown ids and an empty body."""
     path = "/".join(str(uuid4()) if "{" in part else part for part in route.path.split("/"))
     headers = {} if authorization is None else {"Authorization": authorization}
     with httpx.Client(base_url=base_url, verify=False) as client:
@@ -37,7 +37,7 @@ def call(route: Route[Any], base_url: str, authorization: str | None) -> httpx.R
 
 
 @each_route
-def test_every_route_asks_for_a_key(server: RunningServer, route: Route[Any]) -> None:
+def test_every_route_requires_a_key(server: RunningServer, route: Route[Any]) -> None:
     answer = call(route, server.base_url, None)
     problem_of(answer, 401, "unauthorized")
     assert answer.headers["www-authenticate"] == 'Bearer realm="holdfast"'
@@ -48,7 +48,7 @@ def test_every_route_asks_for_a_key(server: RunningServer, route: Route[Any]) ->
 
 @pytest.fixture(scope="module")
 def key_for(server: RunningServer) -> Callable[[Iterable[Scope]], str]:
-    """A secret key with these scopes and no other."""
+    """Make secret keys with exactly these scopes."""
 
     @cache
     def made(scopes: frozenset[Scope]) -> str:
@@ -59,7 +59,7 @@ def key_for(server: RunningServer) -> Callable[[Iterable[Scope]], str]:
 
 
 @each_route
-def test_every_route_asks_for_its_scope(
+def test_every_route_requires_its_scope(
     server: RunningServer, key_for: Callable[[Iterable[Scope]], str], route: Route[Any]
 ) -> None:
     lacking = key_for(scope for scope in ALL_SCOPES if scope is not route.scope)
@@ -72,7 +72,7 @@ def test_every_route_asks_for_its_scope(
     assert allowed.status_code in {200, 400, 404}, allowed.text
 
 
-def test_a_key_that_may_only_read_changes_nothing(server: RunningServer, owner: Owner) -> None:
+def test_a_read_only_key_changes_nothing(server: RunningServer, owner: Owner) -> None:
     reader = new_platform(server.base_url, server.database_url, ("holds:read", "catalog:read"))
     answer = reader.client.post("/api/events", json={"name": "Gala", "currency": "EUR"})
     problem_of(answer, 403, "insufficient_scope")
@@ -96,22 +96,20 @@ def test_a_key_that_may_only_read_changes_nothing(server: RunningServer, owner: 
         "Bearer ' OR 1=1",
     ],
 )
-def test_a_key_is_sent_as_a_bearer_token_or_not_at_all(
-    platform: Platform, authorization: str
-) -> None:
+def test_a_key_is_accepted_only_as_a_bearer_token(platform: Platform, authorization: str) -> None:
     headers = {"Authorization": authorization.format(key=platform.secret_key)}
     answer = platform.client.get("/api/holds", headers=headers)
     problem_of(answer, 401, "unauthorized")
     assert platform.secret_key not in answer.text
 
 
-def test_the_word_bearer_may_be_written_in_any_case(platform: Platform) -> None:
+def test_the_bearer_scheme_is_case_insensitive(platform: Platform) -> None:
     for word in ("bearer", "BEARER"):
         headers = {"Authorization": f"{word} {platform.secret_key}"}
         assert platform.client.get("/api/holds", headers=headers).status_code == 200
 
 
-def test_a_key_in_the_address_is_not_accepted(platform: Platform, server: RunningServer) -> None:
+def test_a_key_in_the_url_is_refused(platform: Platform, server: RunningServer) -> None:
     for name in ("key", "access_token", "api_key"):
         answer = httpx.get(f"{server.base_url}/api/holds", params={name: platform.secret_key})
         problem_of(answer, 401, "unauthorized")
@@ -124,7 +122,7 @@ def test_documentation_and_health_need_no_key(server: RunningServer) -> None:
             assert client.get(path).status_code == 200, path
 
 
-def test_a_revoked_key_stops_within_ten_seconds(platform: Platform, owner: Owner) -> None:
+def test_a_revoked_key_stops_working_within_ten_seconds(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(5)
     assert platform.place(sale).status_code == 201
     owner.run(
@@ -134,15 +132,15 @@ def test_a_revoked_key_stops_within_ten_seconds(platform: Platform, owner: Owner
     revoked = time.monotonic()
     while (answer := platform.client.get("/api/events")).status_code == 200:
         waited = time.monotonic() - revoked
-        assert waited < REVOKED_WITHIN_SECONDS + 1, "it still works"
+        assert waited < REVOKED_WITHIN_SECONDS + 1, "the revoked key still works"
         time.sleep(0.1)
     problem_of(answer, 401, "unauthorized")
     problem_of(platform.place(sale), 401, "unauthorized")
     assert owner.counters(platform.organization_id) == [(5, 1, 0)]
 
 
-def test_a_key_that_was_tried_too_early_works_soon(platform: Platform, owner: Owner) -> None:
-    """That it was unknown is remembered for two seconds."""
+def test_a_key_used_before_its_creation_works_soon_after(platform: Platform, owner: Owner) -> None:
+    """The server remembers unknown keys for two seconds."""
     owner.run(
         "UPDATE api_key SET revoked_at = now() WHERE organization_id = %s",
         platform.organization_id,
@@ -154,7 +152,7 @@ def test_a_key_that_was_tried_too_early_works_soon(platform: Platform, owner: Ow
     wait_until(lambda: platform.client.get("/api/events").status_code == 200, "the key works")
 
 
-def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
+def test_another_organizations_ids_in_a_path_look_unknown(
     platform: Platform, neighbour: Platform, owner: Owner
 ) -> None:
     hall = neighbour.hall(1, 5, capacity=5)
@@ -210,7 +208,7 @@ def test_anothers_ids_in_a_path_look_like_ids_that_nobody_has(
     assert (offered["held"], offered["available"]) == (2, 3)
 
 
-def test_anothers_ids_in_a_body_look_like_ids_that_nobody_has(
+def test_another_organizations_ids_in_a_body_look_unknown(
     platform: Platform, neighbour: Platform, owner: Owner
 ) -> None:
     mine, theirs = platform.on_sale(5), neighbour.on_sale(5)
@@ -228,7 +226,9 @@ def test_anothers_ids_in_a_body_look_like_ids_that_nobody_has(
     assert neighbour.available(theirs) == [5]
 
 
-def test_anothers_rows_are_in_no_list(platform: Platform, neighbour: Platform) -> None:
+def test_lists_never_show_another_organizations_rows(
+    platform: Platform, neighbour: Platform
+) -> None:
     sale = neighbour.on_sale(5)
     neighbour.place(sale, customer_email="user@example.com")
     neighbour.made("/api/blocks", {"session_id": sale.session_id, "name": "Stalls"})
@@ -248,7 +248,7 @@ def test_anothers_rows_are_in_no_list(platform: Platform, neighbour: Platform) -
         assert platform.client.get(path).json()["data"] == []
 
 
-def test_anothers_cursor_leads_to_ones_own_rows_only(
+def test_another_organizations_cursor_shows_only_your_own_rows(
     platform: Platform, neighbour: Platform
 ) -> None:
     for each in (platform, neighbour):

@@ -1,4 +1,4 @@
-"""The audit: who did what, to which hold or seat, from where. It can be read and not changed."""
+"""The audit: who did what, to which hold or seat, from where. It can be read but not changed."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -35,12 +35,12 @@ def entries(platform: Platform, **query: Any) -> list[Json]:
 
 
 def actions(platform: Platform, **query: Any) -> list[str]:
-    """Oldest first, without setting up the sale."""
+    """Oldest first, without the setup of the sale."""
     found = entries(platform, **query)
     return [entry["action"] for entry in found if entry["catalog_id"] is None][::-1]
 
 
-def test_the_life_of_a_hold_is_all_there(platform: Platform) -> None:
+def test_the_audit_records_the_whole_life_of_a_hold(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5), 2)
     ok(extended(platform, hold, minutes=1))
     checkout = ok(checked_out(platform, hold), 201)
@@ -66,7 +66,7 @@ def test_the_life_of_a_hold_is_all_there(platform: Platform) -> None:
         assert entry["user_agent"].startswith("python-httpx/")
 
 
-def test_it_names_the_request(platform: Platform) -> None:
+def test_an_entry_names_its_request(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     request_id = f"request-{uuid4().hex}"
     answer = platform.client.post(
@@ -80,7 +80,7 @@ def test_it_names_the_request(platform: Platform) -> None:
     assert extension["new"]["expires_at"] == answer.json()["expires_at"]
 
 
-def test_an_operators_extension_is_told_from_a_holders(platform: Platform) -> None:
+def test_the_audit_distinguishes_operator_and_holder_extensions(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     ok(extended(platform, hold, minutes=1))
     ok(extended(platform, hold, minutes=60, as_operator=True))
@@ -89,7 +89,7 @@ def test_an_operators_extension_is_told_from_a_holders(platform: Platform) -> No
     assert "as_operator" not in by_holder["new"]
 
 
-def test_a_seat_has_a_history_of_its_own(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_a_seat_has_its_own_history(unreaped: Platform, unreaped_owner: Owner) -> None:
     hall = build_hall(unreaped)
     seat_id = hall.seat_ids["Stalls A 1"]
     ok(hall.hold("Stalls A 1", "Stalls A 2"), 201)
@@ -123,9 +123,11 @@ def test_a_seat_has_a_history_of_its_own(unreaped: Platform, unreaped_owner: Own
     assert actions(unreaped, **both) == ["seat_reserved", "seat_released"]
 
 
-def test_no_tenant_takes_entries_from_another(platform: Platform, neighbour: Platform) -> None:
-    """Checkouts of empty carts under a used key are about no hold, so they have no entry; those
-    that share a group with them have theirs."""
+def test_one_organization_never_suppresses_anothers_entries(
+    platform: Platform, neighbour: Platform
+) -> None:
+    """Checkouts of empty carts under a used key concern no hold and leave no entry; other commands
+    in the same group still leave theirs."""
     key = f"key-{uuid4().hex}"
     ok(platform.place(platform.on_sale(5), key=key), 201)
     sale = neighbour.on_sale(1)
@@ -145,7 +147,7 @@ def test_no_tenant_takes_entries_from_another(platform: Platform, neighbour: Pla
     assert actions(platform) == ["hold.created"]
 
 
-def test_nobodys_address_is_in_it(platform: Platform) -> None:
+def test_the_audit_contains_no_personal_data(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5), customer_email="ada@example.com", user_id="u-1")
     ok(confirmed(platform, hold, attendees=[{"name": "Ada", "email": "ada@example.com"}]))
     shown = platform.client.get("/api/audit").text
@@ -154,7 +156,7 @@ def test_nobodys_address_is_in_it(platform: Platform) -> None:
         assert secret not in shown
 
 
-def test_it_is_filtered_by_actor_and_time(platform: Platform, owner: Owner) -> None:
+def test_the_audit_can_be_filtered_by_actor_and_time(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(5)
     first, second = held(platform, sale), held(platform, sale)
     key = entries(platform)[0]["actor"]
@@ -180,7 +182,7 @@ def next_moment(at: str) -> str:
     return later.isoformat().replace("+00:00", "Z")
 
 
-def test_it_is_read_page_by_page(platform: Platform) -> None:
+def test_the_audit_is_paged(platform: Platform) -> None:
     sale = platform.on_sale(9)
     made = [held(platform, sale)["hold_id"] for _ in range(5)]
     seen: list[str] = []
@@ -192,19 +194,21 @@ def test_it_is_read_page_by_page(platform: Platform) -> None:
         if not page["has_more"]:
             break
         query["cursor"] = page["next_cursor"]
-        # What is added meanwhile does not move the pages.
+        # New entries do not shift the pages.
         held(platform, sale, customer_email="late@example.com") if len(seen) == 2 else None
     setup = [entry["hold_id"] for entry in entries(platform) if entry["catalog_id"] is not None]
     assert seen == [*made[::-1], *setup]
 
 
-def test_another_organization_sees_nothing_of_it(platform: Platform, neighbour: Platform) -> None:
+def test_another_organization_sees_none_of_the_entries(
+    platform: Platform, neighbour: Platform
+) -> None:
     hold = held(platform, platform.on_sale(5))
     assert entries(neighbour) == []
     assert entries(neighbour, hold_id=hold["hold_id"]) == []
 
 
-def test_it_has_a_scope_of_its_own(server: RunningServer) -> None:
+def test_the_audit_has_its_own_scope(server: RunningServer) -> None:
     clerk = new_platform(server.base_url, server.database_url, ("holds:read", "holds:write"))
     problem_of(clerk.client.get("/api/audit"), 403, "insufficient_scope")
     auditor = new_platform(server.base_url, server.database_url, ("audit:read",))
@@ -212,7 +216,7 @@ def test_it_has_a_scope_of_its_own(server: RunningServer) -> None:
     problem_of(post(auditor, "/api/holds", {}), 403, "insufficient_scope")
 
 
-def test_nobody_changes_it(platform: Platform, owner: Owner) -> None:
+def test_nobody_can_change_the_audit(platform: Platform, owner: Owner) -> None:
     held(platform, platform.on_sale(5))
     before = entries(platform)
     for statement in ("UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "TRUNCATE audit"):
@@ -239,7 +243,7 @@ def test_nobody_changes_it(platform: Platform, owner: Owner) -> None:
         ({"user": "x"}, "query", "unknown_field"),
     ],
 )
-def test_bad_queries_are_named(
+def test_errors_name_the_bad_query_parameter(
     platform: Platform, query: dict[str, str], field: str, code: str
 ) -> None:
     assert first_error(platform.client.get("/api/audit", params=query)) == (field, code)

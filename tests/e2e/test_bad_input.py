@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a problem in our own words, and nothing is changed."""
+"""Bad input always gets a problem in our own words, and changes nothing."""
 
 import json
 import socket
@@ -17,14 +17,14 @@ from tests.e2e.owner import Owner
 from tests.support.platform import Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer
 
-# Whatever of it comes back, in an answer or in the log, was repeated from the request.
+# Finding it in an answer or in the log means that part of the request was repeated.
 MARKER = "zqx7marker"
 NUL = "\x00"
 
 
 @dataclass(frozen=True)
 class Stall:
-    """A small sale with one hold, before which bad requests are made."""
+    """A small sale with one hold, which receives the bad requests."""
 
     platform: Platform
     sale: Sale
@@ -40,18 +40,18 @@ class Stall:
         )
 
     def place(self, **changes: Any) -> httpx.Response:
-        """With the fields changed like this, and left out where they are `...`."""
+        """Place a hold with these fields changed; `...` leaves a field out."""
         return self.post(json.dumps(self.body(**changes)))
 
     def place_raw(self, field: str, raw: str) -> httpx.Response:
-        """With a field that holds this very text, which need not be JSON."""
+        """Place a hold with this raw text as the value of a field; it need not be JSON."""
         text = json.dumps(self.body(**{field: "@@"})).replace('"@@"', raw)
         return self.post(text.encode("utf-8", "surrogatepass"))
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """A stall, and all that its organization had when it opened."""
+    """A stall and a snapshot of its organization's rows."""
 
     stall: Stall
     rows: Counter[str]
@@ -59,7 +59,7 @@ class Guarded:
 
 @pytest.fixture(scope="module")
 def guarded(server: RunningServer) -> Guarded:
-    """One for all these tests: none of them may change anything."""
+    """One stall for all these tests, since none of them may change anything."""
     platform = new_platform(server.base_url, server.database_url)
     sale = platform.on_sale(5)
     hold = platform.place(sale, 2)
@@ -70,7 +70,7 @@ def guarded(server: RunningServer) -> Guarded:
 
 @pytest.fixture
 def stall(guarded: Guarded, owner: Owner, server: RunningServer) -> Iterator[Stall]:
-    """Afterwards all is as it was, and the log does not repeat what was sent."""
+    """Check afterwards that nothing changed and that the log repeats nothing of the request."""
     stall = guarded.stall
     log_start = server.log.stat().st_size
     yield stall
@@ -84,7 +84,7 @@ def stall(guarded: Guarded, owner: Owner, server: RunningServer) -> Iterator[Sta
 
 
 def refused(answer: httpx.Response, status: int = 400, error: str | None = None) -> Json:
-    """A problem that repeats nothing of the request."""
+    """The problem, after checking that it repeats nothing of the request."""
     assert answer.status_code == status, answer.text
     problem = problem_of(answer, status, error or answer.json()["error"])
     assert MARKER not in answer.text.lower()
@@ -116,7 +116,7 @@ def test_a_body_of_unknown_length_that_is_too_large_is_refused(stall: Stall) -> 
     ("path", "kind"),
     [("/api/holds", "application/problem+json"), ("/admin/login/", "text/plain")],
 )
-def test_chunks_that_are_none_are_the_clients_mistake(
+def test_malformed_chunks_are_a_client_error(
     stall: Stall, server: RunningServer, path: str, kind: str, body: bytes
 ) -> None:
     credential = stall.platform.client.headers["authorization"]
@@ -133,7 +133,7 @@ def test_chunks_that_are_none_are_the_clients_mistake(
     assert b"The request body is incomplete" in answer
 
 
-def test_a_body_in_pieces_is_read_like_any_other(platform: Platform) -> None:
+def test_a_chunked_body_is_read_like_any_other(platform: Platform) -> None:
     sale = platform.on_sale(5)
     text = json.dumps(platform.hold_body(sale)).encode()
     pieces = (text[at : at + 7] for at in range(0, len(text), 7))
@@ -145,7 +145,7 @@ def test_a_body_in_pieces_is_read_like_any_other(platform: Platform) -> None:
     "content_type",
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json", MARKER],
 )
-def test_a_body_that_is_not_called_json_is_refused(stall: Stall, content_type: str) -> None:
+def test_a_body_with_another_content_type_is_refused(stall: Stall, content_type: str) -> None:
     text = json.dumps(stall.body())
     refused(stall.post(text, **{"Content-Type": content_type}), 415, "unsupported_media_type")
 
@@ -176,14 +176,14 @@ def test_a_body_without_a_content_type_is_refused(stall: Stall) -> None:
     ],
     ids=lambda content: repr(content[:24]),
 )
-def test_what_is_not_json_is_refused(stall: Stall, content: bytes) -> None:
+def test_invalid_json_is_refused(stall: Stall, content: bytes) -> None:
     refused(stall.post(content), 400, "malformed_json")
 
 
 @pytest.mark.parametrize(
     "content", [b"null", b"[]", b"1", b'"' + MARKER.encode() + b'"', b"true", b"[[[[1]]]]"]
 )
-def test_json_that_is_no_object_is_refused(stall: Stall, content: bytes) -> None:
+def test_json_other_than_an_object_is_refused(stall: Stall, content: bytes) -> None:
     problem = refused(stall.post(content), 400, "validation_error")
     assert problem["errors"] == [
         {"field": "body", "code": "invalid_type", "message": "Must be an object"}
@@ -215,7 +215,7 @@ def test_raw_control_characters_are_refused(stall: Stall, character: str) -> Non
     "raw", [r'"\ud800"', r'"\udfff\ud800"', r'"x\ud83d"', '"\ud800"', r'"\uD83D\u0041"']
 )
 @pytest.mark.parametrize("field", ["customer_email", "user_id"])
-def test_half_characters_are_refused(stall: Stall, field: str, raw: str) -> None:
+def test_lone_surrogates_are_refused(stall: Stall, field: str, raw: str) -> None:
     refused(stall.place_raw(field, raw))
 
 
@@ -242,13 +242,13 @@ def test_half_characters_are_refused(stall: Stall, field: str, raw: str) -> None
     ],
     ids=lambda raw: raw[:24],
 )
-def test_a_quantity_is_a_whole_number_in_bounds(stall: Stall, raw: str) -> None:
+def test_a_quantity_must_be_an_integer_in_range(stall: Stall, raw: str) -> None:
     problem = refused(stall.place_raw("quantity", raw))
     assert problem["error"] in {"invalid_quantity", "validation_error"}
 
 
 @pytest.mark.parametrize("raw", ["-1", "1000000000001", "1.5", "true", '"100"', "1" + "0" * 400])
-def test_a_price_is_a_whole_number_in_bounds(stall: Stall, raw: str) -> None:
+def test_a_price_must_be_an_integer_in_range(stall: Stall, raw: str) -> None:
     problem = refused(stall.place_raw("unit_price", raw))
     assert problem["error"] in {"invalid_price", "validation_error"}
 
@@ -262,7 +262,7 @@ def test_the_quantity_of_a_line_is_checked_too(stall: Stall, quantity: object) -
     assert problem["errors"][0]["field"] == "lines[1].quantity"
 
 
-def test_a_line_without_a_quantity_or_of_null_is_told_that_it_is_required(stall: Stall) -> None:
+def test_a_missing_or_null_quantity_in_a_line_is_reported_as_required(stall: Stall) -> None:
     line = {"ticket_type_id": stall.sale.ticket_type_id}
     for wrong in (line, line | {"quantity": None}):
         answer = stall.place(ticket_type_id=..., quantity=..., lines=[wrong])
@@ -296,7 +296,7 @@ def test_a_line_without_a_quantity_or_of_null_is_told_that_it_is_required(stall:
         {"a": MARKER},
     ],
 )
-def test_an_address_has_the_form_of_one(stall: Stall, email: object) -> None:
+def test_a_malformed_email_address_is_refused(stall: Stall, email: object) -> None:
     problem = refused(stall.place(customer_email=email), 400, "invalid_email")
     assert problem["message"] == "Invalid email format"
 
@@ -304,7 +304,7 @@ def test_an_address_has_the_form_of_one(stall: Stall, email: object) -> None:
 @pytest.mark.parametrize(
     "user_id", ["", " ", "\u3000\u00a0", "x" * 256, 17, "a\u2028b", "\u200e" + MARKER]
 )
-def test_a_user_id_is_printable_text(stall: Stall, user_id: object) -> None:
+def test_a_user_id_must_be_printable_text(stall: Stall, user_id: object) -> None:
     refused(stall.place(user_id=user_id), 400, "invalid_user_id")
 
 
@@ -324,7 +324,7 @@ def test_a_user_id_is_printable_text(stall: Stall, user_id: object) -> None:
     ],
 )
 @pytest.mark.parametrize("field", ["session_id", "ticket_type_id", "hold_id"])
-def test_an_id_in_a_body_is_a_uuid(stall: Stall, field: str, value: object) -> None:
+def test_an_id_in_a_body_must_be_a_uuid(stall: Stall, field: str, value: object) -> None:
     problem = refused(stall.place(**{field: value}), 400, "validation_error")
     (error,) = problem["errors"]
     assert (error["field"], error["message"]) == (field, "Must be a UUID")
@@ -343,11 +343,11 @@ def test_an_id_in_a_body_is_a_uuid(stall: Stall, field: str, value: object) -> N
         ("/api/ticket-types/{}", "ticket_type_not_found"),
     ],
 )
-def test_what_is_no_id_in_a_path_is_not_found(
+def test_a_malformed_id_in_a_path_is_not_found(
     stall: Stall, path: str, error: str, path_id: str
 ) -> None:
     problem = refused(stall.platform.client.get(path.format(path_id)), 404)
-    # A slash, written as %2f, makes it another address.
+    # A slash written as %2f makes it a different path.
     assert problem["error"] in {error, "not_found"}
 
 
@@ -361,7 +361,7 @@ def test_unknown_fields_are_refused_and_not_repeated(stall: Stall) -> None:
 
 
 @pytest.mark.parametrize("field", ["organization_id", "status", "expires_at", "ttl_seconds"])
-def test_nobody_chooses_what_is_ours_to_say(stall: Stall, field: str) -> None:
+def test_clients_cannot_set_server_controlled_fields(stall: Stall, field: str) -> None:
     refused(stall.place(**{field: "active"}), 400, "validation_error")
 
 
@@ -373,7 +373,7 @@ def test_missing_fields_are_named(stall: Stall, field: str) -> None:
     ]
 
 
-def test_everything_that_is_wrong_is_said_at_once(stall: Stall) -> None:
+def test_all_errors_are_reported_at_once(stall: Stall) -> None:
     answer = stall.place(session_id=MARKER, quantity=0, customer_email=17)
     problem = refused(answer, 400, "validation_error")
     assert {error["field"] for error in problem["errors"]} == {
@@ -383,14 +383,16 @@ def test_everything_that_is_wrong_is_said_at_once(stall: Stall) -> None:
     }
 
 
-def test_lines_and_a_single_ask_do_not_mix(stall: Stall) -> None:
+def test_lines_cannot_be_combined_with_a_single_ticket_type(stall: Stall) -> None:
     line = {"ticket_type_id": stall.sale.ticket_type_id, "quantity": 1}
     refused(stall.place(lines=[line]), 400, "validation_error")
     refused(stall.place(ticket_type_id=..., quantity=..., lines=[]), 400, "validation_error")
     refused(stall.place(ticket_type_id=..., quantity=..., lines={}), 400, "validation_error")
 
 
-def test_foreign_ids_hold_nothing_anywhere(stall: Stall, neighbour: Platform, owner: Owner) -> None:
+def test_another_organizations_ids_hold_nothing(
+    stall: Stall, neighbour: Platform, owner: Owner
+) -> None:
     other = neighbour.on_sale(5)
     before = owner.everything(neighbour.organization_id)
     refused(stall.place(session_id=other.session_id), 400, "invalid_session")
@@ -401,7 +403,7 @@ def test_foreign_ids_hold_nothing_anywhere(stall: Stall, neighbour: Platform, ow
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "with space", "tab\there", "sm\u00f6rg\u00e5s"])
-def test_an_idempotency_key_is_visible_ascii(stall: Stall, key: str) -> None:
+def test_an_idempotency_key_must_be_visible_ascii(stall: Stall, key: str) -> None:
     headers = {b"Idempotency-Key": key.encode(), b"Content-Type": b"application/json"}
     answer = stall.platform.client.post(
         "/api/holds", content=json.dumps(stall.body()).encode(), headers=headers
@@ -438,7 +440,7 @@ def test_an_idempotency_key_is_visible_ascii(stall: Stall, key: str) -> None:
     ],
     ids=lambda query: query[:40],
 )
-def test_a_query_is_checked_like_a_body(stall: Stall, query: str) -> None:
+def test_a_query_is_validated_like_a_body(stall: Stall, query: str) -> None:
     refused(stall.platform.client.get(f"/api/holds?{query}"))
 
 
@@ -457,7 +459,7 @@ def test_a_query_is_checked_like_a_body(stall: Stall, query: str) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/api/holds", "/api/events", "/api/pools"])
-def test_a_cursor_is_checked(stall: Stall, path: str, cursor: str) -> None:
+def test_a_malformed_cursor_is_refused(stall: Stall, path: str, cursor: str) -> None:
     answer = stall.platform.client.get(path, params={"cursor": cursor})
     refused(answer, 400, "invalid_cursor")
 
@@ -479,7 +481,9 @@ def methods_by_path() -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize(("path", "allowed"), methods_by_path().items())
-def test_a_wrong_method_is_told_which_are_right(stall: Stall, path: str, allowed: set[str]) -> None:
+def test_a_wrong_method_gets_the_list_of_allowed_methods(
+    stall: Stall, path: str, allowed: set[str]
+) -> None:
     address = "/".join(str(uuid4()) if "{" in part else part for part in path.split("/"))
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - allowed:
         answer = stall.platform.client.request(method, address, json={"name": MARKER})
@@ -503,15 +507,15 @@ def test_a_wrong_method_is_told_which_are_right(stall: Stall, path: str, allowed
         "/api/docs/assets/..%2f..%2fsettings.py",
     ],
 )
-def test_an_unknown_address_is_a_problem_too(stall: Stall, path: str) -> None:
+def test_an_unknown_path_gets_a_problem(stall: Stall, path: str) -> None:
     client = stall.platform.client
     for method in ("GET", "POST"):
         answer = client.request(method, path.format(hold_id=stall.hold_id))
         refused(answer, 404, "not_found")
 
 
-def test_nonsense_leaves_the_connection_usable(stall: Stall) -> None:
-    """One connection, many bad requests, and then a good one."""
+def test_bad_requests_leave_the_connection_usable(stall: Stall) -> None:
+    """One connection, many bad requests, then a good one."""
     bad: list[Callable[[], httpx.Response]] = [
         lambda: stall.post(b"{"),
         lambda: stall.place(quantity=0),

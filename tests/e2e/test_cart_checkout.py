@@ -1,4 +1,4 @@
-"""Paying for what a cart holds."""
+"""Paying for a cart."""
 
 from tests.e2e.answers import first_error, problem_of
 from tests.e2e.carts import Cart, item
@@ -13,7 +13,7 @@ def checked_out(platform: Platform, cart: Cart, **more: str) -> Json:
     return ok(post(platform, "/api/checkouts", {"cart_token": cart.name} | more), 201)
 
 
-def test_a_cart_is_paid_and_its_places_are_sold(platform: Platform, owner: Owner) -> None:
+def test_paying_for_a_cart_sells_its_places(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     hold = cart.new(item(sale, 2))
@@ -28,7 +28,7 @@ def test_a_cart_is_paid_and_its_places_are_sold(platform: Platform, owner: Owner
     assert cart.new(item(sale, 1))["hold_id"] != hold["hold_id"]
 
 
-def test_whatever_is_held_under_its_name_is_paid_together(platform: Platform) -> None:
+def test_a_cart_checkout_includes_every_hold_with_its_token(platform: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     apart = ok(
@@ -41,7 +41,7 @@ def test_whatever_is_held_under_its_name_is_paid_together(platform: Platform) ->
     assert checkout["total"] == 3 * 4500
 
 
-def test_a_cart_whose_time_is_up_is_not_paid(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_an_expired_cart_cannot_be_paid(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(10)
     cart = Cart(unreaped, sale)
     hold = cart.new(item(sale, 2))
@@ -51,7 +51,7 @@ def test_a_cart_whose_time_is_up_is_not_paid(unreaped: Platform, unreaped_owner:
     assert problem["lapsed_hold_ids"] == [hold["hold_id"]]
 
 
-def test_a_cart_that_waits_is_not_paid(platform: Platform) -> None:
+def test_a_cart_on_the_waitlist_cannot_be_paid(platform: Platform) -> None:
     sale = platform.on_sale(1, hold_policy={"waitlist": True})
     ok(platform.place(sale), 201)
     cart = Cart(platform, sale)
@@ -60,7 +60,7 @@ def test_a_cart_that_waits_is_not_paid(platform: Platform) -> None:
     assert problem_of(answer, 409, "invalid_hold_state")["current_status"] == "waiting"
 
 
-def test_an_empty_cart_is_not_paid(platform: Platform, neighbour: Platform) -> None:
+def test_an_empty_cart_cannot_be_paid(platform: Platform, neighbour: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     problem_of(post(platform, "/api/checkouts", {"cart_token": cart.name}), 400, "empty_cart")
@@ -70,7 +70,7 @@ def test_an_empty_cart_is_not_paid(platform: Platform, neighbour: Platform) -> N
     problem_of(post(platform, "/api/checkouts", {"cart_token": cart.name}), 400, "empty_cart")
 
 
-def test_a_stranger_cannot_pay_for_it(platform: Platform) -> None:
+def test_a_stranger_cannot_pay_for_a_cart(platform: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     cart.new(item(sale, 1))
@@ -78,7 +78,7 @@ def test_a_stranger_cannot_pay_for_it(platform: Platform) -> None:
     problem_of(post(platform, "/api/checkouts", body), 404, "hold_not_found")
 
 
-def test_a_retry_after_it_was_paid_gets_the_first_answer(platform: Platform) -> None:
+def test_a_retry_after_payment_gets_the_first_answer(platform: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     cart.new(item(sale, 1))
@@ -89,7 +89,7 @@ def test_a_retry_after_it_was_paid_gets_the_first_answer(platform: Platform) -> 
     assert (again.status_code, again.content) == (201, first.content)
 
 
-def test_exactly_one_of_three_says_what_is_paid(platform: Platform) -> None:
+def test_a_checkout_names_holds_an_event_or_a_cart_but_only_one_of_them(platform: Platform) -> None:
     sale = platform.on_sale(10)
     for body, code in (
         ({}, "required"),
@@ -102,7 +102,7 @@ def test_exactly_one_of_three_says_what_is_paid(platform: Platform) -> None:
         assert field == "cart_token"
 
 
-def test_a_cart_can_still_change_on_its_way_to_pay(platform: Platform) -> None:
+def test_a_cart_can_still_change_during_checkout(platform: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     cart.new(item(sale, 2))
@@ -113,7 +113,7 @@ def test_a_cart_can_still_change_on_its_way_to_pay(platform: Platform) -> None:
     assert (order["total"], len(order["tickets"])) == (3 * 4500, 3)
 
 
-def test_who_says_how_much_was_taken_sells_nothing_else(platform: Platform, owner: Owner) -> None:
+def test_a_payment_of_another_amount_sells_nothing(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     cart.new(item(sale, 2))
@@ -129,11 +129,11 @@ def test_who_says_how_much_was_taken_sells_nothing_else(platform: Platform, owne
     assert owner.counters(platform.organization_id) == [(10, 4, 0)]
     order = ok(completed(platform, checkout, amount=18_000), 201)
     assert (order["total"], len(order["tickets"])) == (18_000, 4)
-    # What is paid is shown, whatever is said of it afterwards.
+    # A paid order is returned, whatever amount a repetition names.
     assert ok(completed(platform, checkout, amount=9000)) == order
 
 
-def test_what_was_taken_is_an_amount(platform: Platform) -> None:
+def test_the_paid_amount_must_be_valid(platform: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     hold = cart.new(item(sale, 2))
@@ -147,7 +147,7 @@ def test_what_was_taken_is_an_amount(platform: Platform) -> None:
     assert ok(confirmed(platform, hold, amount=9000))["order"]["total"] == 9000
 
 
-def test_a_hold_of_a_cart_is_confirmed_and_released_like_any_other(platform: Platform) -> None:
+def test_a_cart_hold_is_confirmed_and_released_like_any_other(platform: Platform) -> None:
     sale = platform.on_sale(10)
     paid, let_go = Cart(platform, sale), Cart(platform, sale)
     assert ok(confirmed(platform, paid.new(item(sale, 1))))["cart_token"] == paid.name

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a cart is told field by field, and changes nothing."""
+"""Errors in a cart are reported field by field, and change nothing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Change = Callable[[Json, Sale], Any]
 
 
 def items(*changes: Json) -> Change:
-    """The cart's two items, changed so; null leaves a field out."""
+    """The cart's two items with these changes; null leaves a field out."""
 
     def change(body: Json, sale: Sale) -> None:
         body["items"] = [
@@ -90,7 +90,7 @@ def fields(**changes: Any) -> Change:
         (items({"colour": "red"}), "items[0]", "unknown_field"),
     ],
 )
-def test_a_wrong_field_is_named(
+def test_errors_name_the_invalid_field(
     platform: Platform, owner: Owner, change: Change, field: str, code: str
 ) -> None:
     sale = platform.on_sale(10, 10)
@@ -102,7 +102,7 @@ def test_a_wrong_field_is_named(
     assert owner.everything(platform.organization_id) == before
 
 
-def test_all_that_is_wrong_is_told_at_once(platform: Platform) -> None:
+def test_all_errors_are_reported_at_once(platform: Platform) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     body = cart.body(item(sale, 2, at_least=3), item(sale, 2), seats(UNKNOWN, UNKNOWN, quantity=2))
@@ -117,7 +117,7 @@ def test_all_that_is_wrong_is_told_at_once(platform: Platform) -> None:
     }
 
 
-def test_what_does_not_exist_is_told(platform: Platform, neighbour: Platform) -> None:
+def test_unknown_and_foreign_ids_are_refused(platform: Platform, neighbour: Platform) -> None:
     sale, theirs = platform.on_sale(10), neighbour.on_sale(10)
     cart = Cart(platform, sale)
     unknown = {"cart_item_id": "a", "ticket_type_id": UNKNOWN, "quantity": 1}
@@ -133,7 +133,7 @@ def test_what_does_not_exist_is_told(platform: Platform, neighbour: Platform) ->
     "name", ["x" * 256, "%0A", "%7F", "%E2%80%A8", "%FF", "a%00b", "%C3%28", "%ED%A0%80"]
 )
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_name_that_cannot_be_printed_is_refused(
+def test_an_unprintable_or_overlong_cart_name_is_refused(
     platform: Platform, name: str, method: str
 ) -> None:
     body: Json = {"json": {"items": []}} if method == "PUT" else {}
@@ -144,18 +144,18 @@ def test_a_name_that_cannot_be_printed_is_refused(
 @pytest.mark.parametrize(
     "path", ["/api/carts//hold", "/api/carts", "/api/carts/a", "/api/carts/a/b/hold"]
 )
-def test_there_is_nothing_beside(platform: Platform, path: str) -> None:
+def test_other_cart_paths_are_not_found(platform: Platform, path: str) -> None:
     problem_of(platform.client.get(path), 404, "not_found")
 
 
-def test_other_verbs_are_refused(platform: Platform) -> None:
+def test_other_methods_are_refused(platform: Platform) -> None:
     answer = platform.client.patch(path_of("a"), json={})
     problem_of(answer, 405, "method_not_allowed")
     assert answer.headers["allow"] == "DELETE, GET, HEAD, PUT"
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "with space"])
-def test_a_key_has_to_be_one(platform: Platform, key: str) -> None:
+def test_a_malformed_idempotency_key_is_refused(platform: Platform, key: str) -> None:
     for call in (platform.client.delete, platform.client.put):
         answer = call(path_of("a"), headers={"Idempotency-Key": key})
         problem_of(answer, 400, "invalid_idempotency_key")

@@ -1,4 +1,4 @@
-"""Carts whose requests come at once, or come again."""
+"""Concurrent and repeated cart requests."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from tests.support.platform import Platform
 AGES = 601
 
 
-def test_of_two_tabs_the_last_one_stands_and_never_the_sum(
+def test_with_two_tabs_the_last_change_wins_and_they_never_add_up(
     platform: Platform, owner: Owner
 ) -> None:
     sale = platform.on_sale(1000)
@@ -33,7 +33,7 @@ def test_of_two_tabs_the_last_one_stands_and_never_the_sum(
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_two_people_race_for_the_last_ticket(platform: Platform) -> None:
+def test_only_one_of_two_people_gets_the_last_ticket(platform: Platform) -> None:
     sale = platform.on_sale(1)
     carts = [Cart(platform, sale) for _ in range(6)]
     answers = in_parallel([partial(cart.put, item(sale, 1)) for cart in carts])
@@ -75,7 +75,7 @@ def test_a_retry_storm_has_one_effect_and_one_answer(
     assert sorted(version for (version,) in rows) == expected[route]
 
 
-def test_a_key_is_for_one_cart(platform: Platform) -> None:
+def test_an_idempotency_key_belongs_to_one_cart(platform: Platform) -> None:
     sale = platform.on_sale(10)
     key = uuid4().hex
     upper, lower = Cart(platform, sale, f"A{key}"), Cart(platform, sale, f"a{key}")

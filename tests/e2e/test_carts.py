@@ -1,4 +1,4 @@
-"""A cart always has exactly the hold that it shows."""
+"""A cart always has exactly the hold it shows."""
 
 from uuid import uuid4
 
@@ -30,7 +30,7 @@ class TestFilling:
         assert shown["lines"] == hold["lines"]
         assert_held(platform, cart, 2, 1)
 
-    def test_changing_the_quantity_three_times_keeps_one_hold_and_its_time(
+    def test_changing_the_quantity_keeps_the_hold_and_its_expiry(
         self, platform: Platform, owner: Owner
     ) -> None:
         sale = platform.on_sale(10)
@@ -47,7 +47,7 @@ class TestFilling:
         assert kinds == ["hold.created"] + 3 * ["hold.changed"]
         owner.assert_counters_add_up(platform.organization_id)
 
-    def test_what_is_added_is_of_another_group_than_what_stays(self, platform: Platform) -> None:
+    def test_an_added_item_has_another_group_than_a_kept_one(self, platform: Platform) -> None:
         sale = platform.on_sale(10, 10)
         cart = Cart(platform, sale)
         (before,) = cart.new(item(sale, 2))["lines"]
@@ -55,7 +55,9 @@ class TestFilling:
         assert kept == before
         assert added["group_id"] != before["group_id"]
 
-    def test_the_same_cart_again_changes_nothing(self, platform: Platform, owner: Owner) -> None:
+    def test_sending_the_same_cart_again_changes_nothing(
+        self, platform: Platform, owner: Owner
+    ) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale)
         first = cart.new(item(sale, 2))
@@ -64,7 +66,7 @@ class TestFilling:
         assert again.headers["idempotent-replayed"] == "true"
         assert len(owner.facts(first["hold_id"])) == 1
 
-    def test_an_increase_that_cannot_be_met_leaves_what_was_held(self, platform: Platform) -> None:
+    def test_a_refused_increase_leaves_the_hold_unchanged(self, platform: Platform) -> None:
         sale = platform.on_sale(5, 5)
         cart = Cart(platform, sale)
         first = cart.new(item(sale, 3), item(sale, 1, 2))
@@ -75,7 +77,7 @@ class TestFilling:
         assert cart.now()["version"] == first["version"]
         assert_held(platform, cart, 3, 1)
 
-    def test_what_was_refused_is_in_the_audit(self, platform: Platform, owner: Owner) -> None:
+    def test_a_refused_change_is_in_the_audit(self, platform: Platform, owner: Owner) -> None:
         sale = platform.on_sale(2)
         cart = Cart(platform, sale)
         problem_of(cart.put(item(sale, 3)), 409, "insufficient_inventory")
@@ -89,7 +91,7 @@ class TestFilling:
         assert cart.filled(item(sale, 1))["quantity"] == 1
         assert_held(platform, cart, 1)
 
-    def test_as_many_as_there_are(self, platform: Platform) -> None:
+    def test_a_cart_can_take_as_many_as_are_left(self, platform: Platform) -> None:
         sale = platform.on_sale(5)
         ok(platform.place(sale, 2), 201)
         cart = Cart(platform, sale)
@@ -98,7 +100,7 @@ class TestFilling:
         problem_of(short.put(item(sale, 4, at_least=1)), 409, "insufficient_inventory")
         problem_of(short.get(), 404, "hold_not_found")
 
-    def test_what_stays_keeps_its_price_and_what_comes_has_todays(self, platform: Platform) -> None:
+    def test_kept_items_keep_their_price_and_new_ones_get_todays(self, platform: Platform) -> None:
         sale = platform.on_sale(10, 10)
         cart = Cart(platform, sale)
         cart.new(item(sale, 2), item(sale, 1, 2))
@@ -110,7 +112,9 @@ class TestFilling:
         less = cart.filled(item(sale, 1))
         assert [(line["unit_price"], line["quantity"]) for line in less["lines"]] == [(4500, 1)]
 
-    def test_seats_come_and_go_with_the_cart(self, platform: Platform, owner: Owner) -> None:
+    def test_seats_are_held_and_released_with_the_cart(
+        self, platform: Platform, owner: Owner
+    ) -> None:
         hall = platform.hall(2, 4)
         one, two, three, four = hall.row(0)
         cart = Cart(platform, hall)
@@ -131,7 +135,7 @@ class TestFilling:
         ]
         assert [(each["seat_id"], each["reason"]) for each in told] == [(one, "user_released")]
 
-    def test_the_best_seats_together(self, platform: Platform) -> None:
+    def test_a_cart_can_hold_the_best_seats_together(self, platform: Platform) -> None:
         hall = platform.hall(2, 4)
         ok(
             platform.client.post(
@@ -147,7 +151,7 @@ class TestFilling:
         short = Cart(platform, hall).put(asked | {"quantity": 3, "together": True})
         assert problem_of(short, 409, "insufficient_inventory")["available_quantity"] == 2
 
-    def test_names_are_taken_to_the_letter(self, platform: Platform) -> None:
+    def test_cart_names_are_taken_literally(self, platform: Platform) -> None:
         sale = platform.on_sale(100)
         names = [*("a", "A", "a/b", "a b", "ä", "100%", "a?b", "x" * 255), str(uuid4()).upper()]
         holds = [Cart(platform, sale, name).new(item(sale, 1)) for name in names]
@@ -158,7 +162,7 @@ class TestFilling:
 
 
 class TestEmptying:
-    def test_without_items_everything_is_let_go(self, platform: Platform) -> None:
+    def test_removing_all_items_releases_the_hold(self, platform: Platform) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale)
         hold = cart.new(item(sale, 2))
@@ -172,9 +176,7 @@ class TestEmptying:
         assert cart.now()["status"] == "cancelled"
         assert cart.now()["can_renew"] is False
 
-    def test_emptying_twice_is_fine_and_so_is_a_cart_that_never_was(
-        self, platform: Platform
-    ) -> None:
+    def test_emptying_an_empty_or_unknown_cart_succeeds(self, platform: Platform) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale)
         nothing = {"cart_token": cart.name, "status": "empty"}
@@ -191,7 +193,7 @@ class TestEmptying:
         problem_of(cart.renew(), 400, "empty_cart")
         assert owner.everything(platform.organization_id) == before
 
-    def test_a_cart_can_be_filled_again(self, platform: Platform) -> None:
+    def test_an_emptied_cart_can_be_filled_again(self, platform: Platform) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale)
         first = cart.new(item(sale, 2))
@@ -203,14 +205,14 @@ class TestEmptying:
 
 class TestRenewing:
     @pytest.mark.parametrize("is_written_down", [True, False])
-    def test_after_its_time_a_cart_gets_a_fresh_hold(
+    def test_renewing_an_expired_cart_gives_it_a_new_hold(
         self, unreaped: Platform, unreaped_owner: Owner, is_written_down: bool
     ) -> None:
         sale = unreaped.on_sale(2)
         cart = Cart(unreaped, sale)
         first = cart.new(item(sale, 2))
         unreaped_owner.let_pass(unreaped.organization_id, AGES)
-        if is_written_down:  # by somebody who wants the places, and lets them go again
+        if is_written_down:  # another buyer takes the places and releases them again
             other = ok(unreaped.place(sale, 2), 201)
             ok(unreaped.client.post(f"/api/holds/{other['hold_id']}/release"))
         shown = cart.now()
@@ -222,7 +224,7 @@ class TestRenewing:
         assert cart.now()["hold_id"] == fresh["hold_id"]
         assert_held(unreaped, cart, 2)
 
-    def test_filling_it_again_does_the_same(
+    def test_filling_an_expired_cart_gives_it_a_new_hold(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         sale = unreaped.on_sale(2)
@@ -232,7 +234,7 @@ class TestRenewing:
         assert cart.new(item(sale, 2))["hold_id"] != first["hold_id"]
         assert_held(unreaped, cart, 2)
 
-    def test_a_live_hold_stays_as_it_is(self, platform: Platform) -> None:
+    def test_renewing_a_live_hold_changes_nothing(self, platform: Platform) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale)
         first = cart.new(item(sale, 2))
@@ -240,7 +242,7 @@ class TestRenewing:
         assert (again["hold_id"], again["version"]) == (first["hold_id"], 1)
         assert again["expires_at"] == first["expires_at"]
 
-    def test_where_others_were_quicker_it_is_refused(
+    def test_a_renewal_is_refused_when_others_took_the_places(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         sale = unreaped.on_sale(2)
@@ -251,7 +253,7 @@ class TestRenewing:
         problem_of(cart.renew(), 409, "insufficient_inventory")
         assert cart.now()["can_renew"] is True
 
-    def test_what_was_let_go_or_paid_is_not_renewed(self, platform: Platform) -> None:
+    def test_a_released_or_paid_cart_is_not_renewed(self, platform: Platform) -> None:
         sale = platform.on_sale(10)
         let_go, paid = Cart(platform, sale), Cart(platform, sale)
         let_go.new(item(sale, 2))
@@ -263,7 +265,7 @@ class TestRenewing:
 
 
 class TestStrangers:
-    def test_the_cart_of_another_person_is_left_alone(self, platform: Platform) -> None:
+    def test_nobody_changes_another_persons_cart(self, platform: Platform) -> None:
         sale = platform.on_sale(10)
         cart = Cart(platform, sale)
         cart.new(item(sale, 2))
@@ -277,7 +279,7 @@ class TestStrangers:
         assert_held(platform, cart, 2)
         assert ok(cart.renew(customer_email=cart.customer_email))["quantity"] == 2
 
-    def test_an_address_may_come_later_and_the_notes_are_those_of_the_first_call(
+    def test_an_email_address_may_be_added_later_but_notes_stay_those_of_the_first_call(
         self, platform: Platform
     ) -> None:
         sale = platform.on_sale(10)
@@ -288,7 +290,7 @@ class TestStrangers:
         assert (hold["version"], hold["notes"]) == (2, "Gift")
         assert [each["hold_id"] for each in cart.holds("active")] == [hold["hold_id"]]
 
-    def test_a_cart_holds_of_one_session_at_a_time(self, platform: Platform) -> None:
+    def test_a_cart_holds_places_of_one_session_at_a_time(self, platform: Platform) -> None:
         friday, saturday = platform.on_sale(10), platform.on_sale(10)
         cart = Cart(platform, friday)
         cart.new(item(friday, 2))
@@ -301,7 +303,7 @@ class TestStrangers:
         problem_of(cart.put(item(friday, 1), session_id=str(uuid4())), 400, "invalid_session")
         assert there.new(item(saturday, 1))["session_id"] == saturday.session_id
 
-    def test_two_organizations_may_name_their_carts_alike(
+    def test_two_organizations_may_use_the_same_cart_name(
         self, platform: Platform, neighbour: Platform
     ) -> None:
         sale, theirs = platform.on_sale(10), neighbour.on_sale(10)

@@ -1,4 +1,4 @@
-"""Setting up what is for sale, and changing it while it sells."""
+"""Setting up the catalog, and changing it during a sale."""
 
 from uuid import UUID, uuid4
 
@@ -105,7 +105,7 @@ def test_a_ticket_type_is_created_read_and_changed(platform: Platform) -> None:
     assert platform.client.get(path).json() == changed
 
 
-def test_a_ticket_type_needs_something_to_draw_from(platform: Platform) -> None:
+def test_a_ticket_type_needs_a_pool(platform: Platform) -> None:
     body = {"session_id": platform.on_sale().session_id, "name": "Adult", "price": 4500}
     problem_of(platform.client.post("/api/ticket-types", json=body), 400, "validation_error")
     for pool_ids in ([], [str(uuid4())] * 2):
@@ -138,7 +138,7 @@ def test_lists_are_newest_first_and_paged(platform: Platform, kind: str) -> None
     assert seen == made[::-1]
 
 
-def test_sessions_pools_and_ticket_types_are_listed_by_what_they_belong_to(
+def test_sessions_pools_and_ticket_types_are_listed_by_parent(
     platform: Platform, neighbour: Platform
 ) -> None:
     one, other = platform.on_sale(1, 1), platform.on_sale(1)
@@ -175,7 +175,7 @@ def everything_to_make(sale: Sale) -> dict[str, Json]:
     }
 
 
-def test_a_repeated_creation_makes_one(platform: Platform, owner: Owner) -> None:
+def test_a_repeated_creation_creates_one(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale()
     for path, body in everything_to_make(sale).items():
         headers = {"Idempotency-Key": uuid4().hex}
@@ -189,7 +189,7 @@ def test_a_repeated_creation_makes_one(platform: Platform, owner: Owner) -> None
         assert owner.everything(platform.organization_id) == before
 
 
-def test_a_repeated_change_is_made_once(platform: Platform) -> None:
+def test_a_repeated_change_applies_once(platform: Platform) -> None:
     sale = platform.on_sale(5)
     path = f"/api/ticket-types/{sale.ticket_type_id}"
     headers = {"Idempotency-Key": uuid4().hex}
@@ -204,7 +204,7 @@ def test_a_repeated_change_is_made_once(platform: Platform) -> None:
     problem_of(elsewhere, 422, "idempotency_key_reused")
 
 
-def test_a_pool_cannot_become_smaller_than_what_is_held(platform: Platform) -> None:
+def test_a_pool_cannot_shrink_below_its_held_places(platform: Platform) -> None:
     sale = platform.on_sale(10)
     pool_id = pool_of(platform, sale)
     hold = platform.place(sale, 6).json()
@@ -221,7 +221,7 @@ def test_a_pool_cannot_become_smaller_than_what_is_held(platform: Platform) -> N
     assert counters(platform, pool_id) == (0, 0, 0)
 
 
-def test_a_larger_pool_makes_room_at_once(platform: Platform) -> None:
+def test_enlarging_a_pool_frees_places_at_once(platform: Platform) -> None:
     sale = platform.on_sale(1)
     assert platform.place(sale).status_code == 201
     problem_of(platform.place(sale), 409, "insufficient_inventory")
@@ -230,7 +230,7 @@ def test_a_larger_pool_makes_room_at_once(platform: Platform) -> None:
     problem_of(platform.place(sale), 409, "insufficient_inventory")
 
 
-def test_a_new_price_is_for_new_holds_only(platform: Platform) -> None:
+def test_a_new_price_applies_to_new_holds_only(platform: Platform) -> None:
     sale = platform.on_sale(10, price=4500)
     before = platform.place(sale, 2).json()
     path = f"/api/ticket-types/{sale.ticket_type_id}"
@@ -240,7 +240,7 @@ def test_a_new_price_is_for_new_holds_only(platform: Platform) -> None:
     assert (kept["total"], kept["lines"]) == (9000, before["lines"])
 
 
-def test_a_new_policy_is_for_new_holds_only(platform: Platform) -> None:
+def test_a_new_policy_applies_to_new_holds_only(platform: Platform) -> None:
     sale = platform.on_sale(10)
     before = platform.place(sale, 5).json()
     policy = {"hold_policy": {"ttl_seconds": 60, "quantity_max": 2}}
@@ -257,7 +257,7 @@ def test_a_new_policy_is_for_new_holds_only(platform: Platform) -> None:
     problem_of(platform.place(sale, 3), 400, "quantity_above_maximum")
 
 
-def test_places_go_back_to_the_pool_that_they_came_from(platform: Platform, owner: Owner) -> None:
+def test_released_places_return_to_their_own_pool(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(5)
     old = pool_of(platform, sale)
     body = {"session_id": sale.session_id, "name": "New hall", "capacity": 7}
@@ -273,7 +273,7 @@ def test_places_go_back_to_the_pool_that_they_came_from(platform: Platform, owne
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_lapsed_places_count_as_free_in_a_pool(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_expired_places_count_as_free_in_a_pool(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(5)
     unreaped.place(sale, 3)
     unreaped_owner.let_pass(unreaped.organization_id, 601)
@@ -281,7 +281,7 @@ def test_lapsed_places_count_as_free_in_a_pool(unreaped: Platform, unreaped_owne
     assert unreaped_owner.counters(unreaped.organization_id) == [(5, 3, 0)]
 
 
-def test_a_change_of_nothing_is_refused(platform: Platform, owner: Owner) -> None:
+def test_an_empty_change_is_refused(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(5)
     before = owner.everything(platform.organization_id)
     for path in (
@@ -300,7 +300,7 @@ def test_a_change_of_nothing_is_refused(platform: Platform, owner: Owner) -> Non
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u3000", "x" * 201])
-def test_a_name_has_to_say_something(platform: Platform, name: str) -> None:
+def test_a_blank_name_is_refused(platform: Platform, name: str) -> None:
     body = {"name": name, "currency": "EUR"}
     problem_of(platform.client.post("/api/events", json=body), 400, "validation_error")
 
@@ -312,7 +312,7 @@ def test_a_name_may_be_in_any_script(platform: Platform, name: str) -> None:
 
 
 @pytest.mark.parametrize("owned_by_another", [True, False])
-def test_foreign_and_unknown_ids_are_refused_alike(
+def test_foreign_and_unknown_ids_get_the_same_refusal(
     platform: Platform, neighbour: Platform, owner: Owner, owned_by_another: bool
 ) -> None:
     mine, other = platform.on_sale(5), neighbour.on_sale(5)
@@ -352,7 +352,7 @@ def test_foreign_and_unknown_ids_are_refused_alike(
     assert owner.everything(platform.organization_id) == before
 
 
-def test_a_pool_of_another_session_cannot_be_drawn_from(platform: Platform) -> None:
+def test_a_ticket_type_cannot_use_a_pool_of_another_session(platform: Platform) -> None:
     one, other = platform.on_sale(5), platform.on_sale(5)
     body = {"name": "x", "price": 1, "session_id": one.session_id}
     answer = platform.client.post(

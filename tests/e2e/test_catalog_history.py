@@ -1,4 +1,4 @@
-"""Changes of the catalog leave an audit entry and a fact: who changed what, from what, to what."""
+"""Catalog changes leave an audit entry and a fact: who changed what, from what, to what."""
 
 from typing import Any
 from uuid import uuid4
@@ -15,12 +15,12 @@ from tests.support.servers import RunningServer
 
 
 def facts(platform: Platform) -> list[Json]:
-    """All of them: another transaction may still be under way, so their number is waited for."""
+    """All facts; wait for their number, because another transaction may still be running."""
     return list(read(platform, "/api/facts", limit=100)["data"])
 
 
 def about(platform: Platform, id_: str) -> list[Json]:
-    """The facts of one part of the catalog, as many as there are audit entries."""
+    """The facts about one part of the catalog, as many as there are audit entries."""
     written = len(entries(platform, catalog_id=id_))
 
     def found() -> list[Json]:
@@ -42,7 +42,7 @@ def changed(platform: Platform, path: str, **fields: Any) -> Json:
 
 
 def last_change(platform: Platform, id_: str) -> Json:
-    """The newest entry, which its fact agrees with."""
+    """The newest entry, after checking that its fact agrees."""
     entry = entries(platform, catalog_id=id_)[0]
     fact = about(platform, id_)[-1]
     assert fact["event_type"] == entry["action"]
@@ -53,7 +53,7 @@ def last_change(platform: Platform, id_: str) -> Json:
     return fact
 
 
-def test_a_created_event_is_told_with_all_that_it_is(platform: Platform) -> None:
+def test_creating_an_event_publishes_all_its_fields(platform: Platform) -> None:
     body = {"name": "Gala", "currency": "EUR", "hold_policy": {"ttl_seconds": 300}}
     event = platform.made("/api/events", body)
     fact = last_change(platform, event["id"])
@@ -79,7 +79,7 @@ def test_an_entry_names_the_actor_and_the_request(platform: Platform) -> None:
     assert (change["hold_id"], change["seat_id"]) == (None, None)
 
 
-def test_a_changed_event_is_told_with_the_fields_that_changed(platform: Platform) -> None:
+def test_changing_an_event_publishes_the_changed_fields(platform: Platform) -> None:
     path = f"/api/events/{platform.on_sale(5).event_id}"
     event_id = path.rpartition("/")[2]
     changed(platform, path, name="Great gala", status="live", hold_policy={"quantity_max": 4})
@@ -98,7 +98,7 @@ def test_a_changed_event_is_told_with_the_fields_that_changed(platform: Platform
     assert (payload["old"], payload["new"]) == ({"status": "live"}, {"status": "cancelled"})
 
 
-def test_sessions_and_pools_tell_what_they_belong_to(platform: Platform) -> None:
+def test_session_and_pool_facts_name_their_parents(platform: Platform) -> None:
     sale = platform.on_sale()
     ids = {"session_id": sale.session_id, "event_id": sale.event_id}
     changed(platform, f"/api/sessions/{sale.session_id}", starts_at="2030-06-21T19:30:00Z")
@@ -123,7 +123,7 @@ def test_sessions_and_pools_tell_what_they_belong_to(platform: Platform) -> None
     }
 
 
-def test_ticket_types_tell_of_their_price_pools_and_capacity(platform: Platform) -> None:
+def test_ticket_type_facts_include_price_pools_and_capacity(platform: Platform) -> None:
     sale = platform.on_sale(50)
     id_ = sale.ticket_type_id
     made = last_change(platform, id_)
@@ -140,7 +140,7 @@ def test_ticket_types_tell_of_their_price_pools_and_capacity(platform: Platform)
     assert payload["new"] == {"price": 4900, "pool_ids": pool_ids}
 
 
-def test_blocks_tell_of_their_capacity_and_prices(platform: Platform) -> None:
+def test_block_facts_include_capacity_and_prices(platform: Platform) -> None:
     hall = platform.hall(2, 5)
     body = {"session_id": hall.session_id, "name": "Balcony"}
     block_id = platform.made("/api/blocks", body)["id"]
@@ -160,7 +160,7 @@ def test_blocks_tell_of_their_capacity_and_prices(platform: Platform) -> None:
     assert last_change(platform, block_id)["payload"]["old"] == {"capacity": 3}
 
 
-def test_an_import_is_one_fact_however_many_seats_it_adds(platform: Platform) -> None:
+def test_a_seat_import_publishes_one_fact_whatever_its_size(platform: Platform) -> None:
     hall = platform.hall(4, 25, capacity=60)
     (imported, _) = entries(platform, catalog_id=hall.session_id)
     assert imported["action"] == "seats.imported"
@@ -175,7 +175,7 @@ def test_an_import_is_one_fact_however_many_seats_it_adds(platform: Platform) ->
 
 
 @pytest.mark.parametrize("fields", [{"name": "Concert"}, {"status": "published"}])
-def test_a_change_of_nothing_is_not_told(platform: Platform, fields: Json) -> None:
+def test_an_unchanged_value_publishes_nothing(platform: Platform, fields: Json) -> None:
     event_id = platform.on_sale().event_id
     before = ok(platform.client.get(f"/api/events/{event_id}"))
     assert changed(platform, f"/api/events/{event_id}", **fields) == before
@@ -184,7 +184,7 @@ def test_a_change_of_nothing_is_not_told(platform: Platform, fields: Json) -> No
     ]
 
 
-def test_a_refused_change_is_not_told(platform: Platform) -> None:
+def test_a_refused_change_publishes_nothing(platform: Platform) -> None:
     sale = platform.on_sale(5)
     held(platform, sale, 3)
     (pool_id,) = ok(platform.client.get(f"/api/ticket-types/{sale.ticket_type_id}"))["pool_ids"]
@@ -193,7 +193,7 @@ def test_a_refused_change_is_not_told(platform: Platform) -> None:
     assert entries(platform, catalog_id=pool_id) == []
 
 
-def test_a_repeated_request_is_told_once(platform: Platform) -> None:
+def test_a_repeated_request_is_published_once(platform: Platform) -> None:
     event_id = platform.on_sale().event_id
     headers = {"Idempotency-Key": uuid4().hex}
     for _ in range(2):
@@ -202,7 +202,7 @@ def test_a_repeated_request_is_told_once(platform: Platform) -> None:
     assert len(entries(platform, catalog_id=event_id, action="event.changed")) == 1
 
 
-def test_the_facts_of_an_event_come_before_those_of_what_belongs_to_it(platform: Platform) -> None:
+def test_an_events_facts_come_before_those_of_its_children(platform: Platform) -> None:
     sale = platform.on_sale(5)
     about(platform, sale.ticket_type_id)
     assert [fact["event_type"] for fact in facts(platform)] == [
@@ -212,7 +212,7 @@ def test_the_facts_of_an_event_come_before_those_of_what_belongs_to_it(platform:
     ]
 
 
-def test_nobody_reads_the_catalog_history_of_others(
+def test_nobody_reads_another_organizations_catalog_history(
     platform: Platform, server: RunningServer
 ) -> None:
     event_id = platform.on_sale(5).event_id

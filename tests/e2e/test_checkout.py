@@ -1,4 +1,4 @@
-"""Going to pay: what is held is extended once, and paid for whole or not at all."""
+"""Checkout: holds are extended once, and paid as a whole or not at all."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -29,7 +29,7 @@ FIFTEEN_MINUTES = {"ttl_seconds": 900}
 
 
 def two_held(platform: Platform, sale: Sale) -> tuple[Json, Json]:
-    """Of one person: two of the first ticket type, and one of the second."""
+    """Two holds of one person: two tickets of the first type and one of the second."""
     first = held(platform, sale, 2, customer_email="ada@example.com")
     second = held(
         platform,
@@ -40,7 +40,7 @@ def two_held(platform: Platform, sale: Sale) -> tuple[Json, Json]:
     return first, second
 
 
-def test_a_checkout_tells_what_is_to_be_paid_and_until_when(platform: Platform) -> None:
+def test_a_checkout_shows_the_amount_due_and_its_deadline(platform: Platform) -> None:
     sale = platform.on_sale(5, 5)
     holds = two_held(platform, sale)
     checkout = ok(checked_out(platform, *holds), 201)
@@ -57,9 +57,7 @@ def test_a_checkout_tells_what_is_to_be_paid_and_until_when(platform: Platform) 
     }
 
 
-def test_fifteen_minutes_and_five_at_checkout_are_twenty_in_all(
-    platform: Platform, owner: Owner
-) -> None:
+def test_checkout_adds_five_minutes_to_a_hold_of_fifteen(platform: Platform, owner: Owner) -> None:
     hold = held(platform, platform.on_sale(5, hold_policy=FIFTEEN_MINUTES))
     owner.let_pass(platform.organization_id, 14 * 60 + 50)
     before = hold_now(platform, hold)
@@ -67,12 +65,12 @@ def test_fifteen_minutes_and_five_at_checkout_are_twenty_in_all(
     assert seconds_between(before["expires_at"], checkout["expires_at"]) == 300
     after = hold_now(platform, hold)
     assert 1200 <= seconds_between(after["created_at"], after["expires_at"]) < 1201
-    # Neither another checkout nor its holder makes it longer still.
+    # Neither another checkout nor the holder can extend it further.
     problem_of(extended(platform, hold, minutes=1), 409, "extension_limit_reached")
 
 
 def test_a_checkout_never_makes_a_hold_shorter(platform: Platform) -> None:
-    """Where an operator was generous, or the policy gives nothing more."""
+    """After a generous operator extension, or with a policy that grants no extra time."""
     sale = platform.on_sale(5)
     generous = held(platform, sale)
     longer = ok(extended(platform, generous, minutes=120, as_operator=True))
@@ -82,7 +80,7 @@ def test_a_checkout_never_makes_a_hold_shorter(platform: Platform) -> None:
     assert ok(checked_out(platform, hold), 201)["expires_at"] == hold["expires_at"]
 
 
-def test_a_second_click_is_the_same_checkout(platform: Platform) -> None:
+def test_a_second_click_returns_the_same_checkout(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     first = checked_out(platform, hold)
     again = checked_out(platform, hold)
@@ -93,7 +91,7 @@ def test_a_second_click_is_the_same_checkout(platform: Platform) -> None:
     assert hold_now(platform, hold)["version"] == hold["version"] + 1
 
 
-def test_another_set_of_the_same_holds_extends_none_of_them_twice(platform: Platform) -> None:
+def test_overlapping_checkouts_never_extend_a_hold_twice(platform: Platform) -> None:
     sale = platform.on_sale(5, 5)
     first, second = two_held(platform, sale)
     alone = ok(checked_out(platform, first), 201)
@@ -104,7 +102,7 @@ def test_another_set_of_the_same_holds_extends_none_of_them_twice(platform: Plat
     assert (turned.status_code, turned.json()["checkout_id"]) == (200, both["checkout_id"])
 
 
-def test_all_that_a_person_holds_of_an_event(platform: Platform) -> None:
+def test_a_checkout_by_event_includes_all_of_a_persons_holds(platform: Platform) -> None:
     sale, other = platform.on_sale(5, 5), platform.on_sale(5)
     holds = two_held(platform, sale)
     held(platform, other, customer_email="ada@example.com")
@@ -118,8 +116,10 @@ def test_all_that_a_person_holds_of_an_event(platform: Platform) -> None:
     problem_of(post(platform, "/api/checkouts", unknown), 400, "invalid_event")
 
 
-def test_the_same_key_answers_again_byte_for_byte(platform: Platform, owner: Owner) -> None:
-    """Also when, meanwhile, the hold is no more."""
+def test_a_repeated_key_replays_the_checkout_byte_for_byte(
+    platform: Platform, owner: Owner
+) -> None:
+    """Even after the hold has ended."""
     sale = platform.on_sale(5)
     hold = held(platform, sale, customer_email="ada@example.com")
     of_event = {"event_id": sale.event_id, "customer_email": "ada@example.com"}
@@ -139,7 +139,7 @@ def test_the_same_key_answers_again_byte_for_byte(platform: Platform, owner: Own
     problem_of(post(platform, "/api/checkouts", other, key), 422, "idempotency_key_reused")
 
 
-def test_a_hold_that_expired_before_checkout_stops_all_of_it(
+def test_one_expired_hold_stops_the_whole_checkout(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     sale = unreaped.on_sale(5, 5)
@@ -152,7 +152,7 @@ def test_a_hold_that_expired_before_checkout_stops_all_of_it(
     assert (untouched["version"], untouched.get("checkout_id")) == (live["version"], None)
 
 
-def test_what_was_let_go_or_sold_is_not_checked_out(platform: Platform) -> None:
+def test_released_or_sold_holds_cannot_be_checked_out(platform: Platform) -> None:
     sale = platform.on_sale(5)
     released, sold = held(platform, sale), held(platform, sale)
     ok(platform.client.post(f"/api/holds/{released['hold_id']}/release"))
@@ -181,7 +181,7 @@ def test_one_checkout_has_one_holder_and_one_currency(platform: Platform) -> Non
     assert {hold_now(platform, hold).get("checkout_id") for hold in (ada, bob, dollars)} == {None}
 
 
-def test_holds_and_checkouts_of_another_organization_are_not_there(
+def test_holds_and_checkouts_of_another_organization_are_not_found(
     platform: Platform, neighbour: Platform
 ) -> None:
     hold = held(platform, platform.on_sale(5))
@@ -217,7 +217,7 @@ def test_completing_sells_everything_at_once(platform: Platform, owner: Owner) -
     assert kinds == ["hold.created", "hold.extended", "hold.converted", "order.confirmed"]
 
 
-def test_completing_again_is_the_same_order(platform: Platform) -> None:
+def test_completing_again_returns_the_same_order(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5), 2)
     checkout = ok(checked_out(platform, hold), 201)
     first = completed(platform, checkout)
@@ -229,7 +229,7 @@ def test_completing_again_is_the_same_order(platform: Platform) -> None:
     assert problem["order_id"] == first.json()["order_id"]
 
 
-def test_completing_with_the_same_key_answers_byte_for_byte(platform: Platform) -> None:
+def test_a_repeated_key_replays_the_completion_byte_for_byte(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     checkout = ok(checked_out(platform, hold), 201)
     path, key = f"/api/checkouts/{checkout['checkout_id']}/complete", keyed()
@@ -249,8 +249,8 @@ def of_event(platform: Platform, sale: Sale) -> httpx.Response:
     return post(platform, "/api/checkouts", {"event_id": sale.event_id, **ADA})
 
 
-def one_has_lapsed(platform: Platform, owner: Owner, sale: Sale) -> tuple[Json, Json]:
-    """Two holds of Ada: the first has lapsed, the second lasts."""
+def one_expired_one_active(platform: Platform, owner: Owner, sale: Sale) -> tuple[Json, Json]:
+    """Ada's two holds: the first has expired, the second is active."""
     first = held(platform, sale, 2, **ADA)
     second = held(platform, sale, ticket_type_id=sale.ticket_type_ids[1], **ADA)
     ok(extended(platform, second, minutes=5))
@@ -259,37 +259,41 @@ def one_has_lapsed(platform: Platform, owner: Owner, sale: Sale) -> tuple[Json, 
 
 
 @pytest.mark.parametrize("is_reaped", [True, False])
-def test_who_has_lost_some_of_it_is_told_and_pays_for_nothing_less(
+def test_a_checkout_by_event_is_refused_when_one_hold_expired(
     platform: Platform, owner: Owner, unreaped: Platform, unreaped_owner: Owner, is_reaped: bool
 ) -> None:
     shop, clock = (platform, owner) if is_reaped else (unreaped, unreaped_owner)
     sale = shop.on_sale(5, 5)
-    lapsed, staying = one_has_lapsed(shop, clock, sale)
+    lapsed, staying = one_expired_one_active(shop, clock, sale)
     if is_reaped:
         clock.wait_for_status(lapsed["hold_id"], "expired")
     problem = problem_of(of_event(shop, sale), 409, "expired_before_checkout")
     assert problem["lapsed_hold_ids"] == [lapsed["hold_id"]]
     assert hold_now(shop, staying).get("checkout_id") is None
     checkout = ok(checked_out(shop, staying), 201)
-    assert [hold["hold_id"] for hold in checkout["holds"]] == [staying["hold_id"]], "named: known"
+    assert [hold["hold_id"] for hold in checkout["holds"]] == [staying["hold_id"]], (
+        "a checkout by hold id succeeds"
+    )
 
 
-def test_who_chose_it_again_goes_on(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_choosing_the_expired_tickets_again_allows_checkout(
+    unreaped: Platform, unreaped_owner: Owner
+) -> None:
     sale = unreaped.on_sale(5, 5)
-    _, staying = one_has_lapsed(unreaped, unreaped_owner, sale)
+    _, staying = one_expired_one_active(unreaped, unreaped_owner, sale)
     again = held(unreaped, sale, 1, **ADA)
     checkout = ok(of_event(unreaped, sale), 201)
     assert [hold["hold_id"] for hold in checkout["holds"]] == [staying["hold_id"], again["hold_id"]]
 
 
-def test_what_lapsed_before_anything_that_is_held_now_is_history(
+def test_holds_that_expired_before_the_current_ones_are_ignored(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     sale = unreaped.on_sale(5, 5)
     lapsed = held(unreaped, sale, 2, **ADA)
     unreaped_owner.let_pass(unreaped.organization_id, TTL_SECONDS + 1)
     problem = problem_of(of_event(unreaped, sale), 409, "expired_before_checkout")
-    assert problem["lapsed_hold_ids"] == [lapsed["hold_id"]], "all of it has lapsed"
+    assert problem["lapsed_hold_ids"] == [lapsed["hold_id"]], "every hold has expired"
     new = held(unreaped, sale, ticket_type_id=sale.ticket_type_ids[1], **ADA)
     checkout = ok(of_event(unreaped, sale), 201)
     assert [hold["hold_id"] for hold in checkout["holds"]] == [new["hold_id"]]
@@ -306,7 +310,9 @@ def test_a_double_click_pays_once(platform: Platform, owner: Owner) -> None:
     assert owner.counters(platform.organization_id) == [(50, 0, 10)]
 
 
-def test_several_holds_are_paid_all_or_none(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_several_holds_are_paid_together_or_not_at_all(
+    unreaped: Platform, unreaped_owner: Owner
+) -> None:
     sale = unreaped.on_sale(5, 5, hold_policy={"checkout_extension_seconds": 0})
     lapsing = held(unreaped, sale, customer_email="ada@example.com")
     unreaped_owner.let_pass(unreaped.organization_id, 60)
@@ -321,7 +327,7 @@ def test_several_holds_are_paid_all_or_none(unreaped: Platform, unreaped_owner: 
     assert read(unreaped, "/api/orders")["data"] == []
 
 
-def test_a_cancelled_event_sells_nothing_more(platform: Platform) -> None:
+def test_a_cancelled_event_is_not_checked_out_or_paid(platform: Platform) -> None:
     sale = platform.on_sale(5)
     hold, unpaid = held(platform, sale), held(platform, sale)
     checkout = ok(checked_out(platform, hold), 201)
@@ -333,7 +339,7 @@ def test_a_cancelled_event_sells_nothing_more(platform: Platform) -> None:
     assert hold_now(platform, unpaid)["expires_at"] == unpaid["expires_at"]
 
 
-def test_seats_that_are_paid_are_sold(platform: Platform) -> None:
+def test_paid_seats_are_sold(platform: Platform) -> None:
     hall = build_hall(platform)
     hold = ok(hall.hold("Stalls A 1", "Stalls A 2", customer_email="ada@example.com"), 201)
     checkout = ok(checked_out(platform, hold), 201)
@@ -364,7 +370,7 @@ CHECKOUT_FAULTS: list[tuple[Json, str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "field", "code"), CHECKOUT_FAULTS)
-def test_bad_fields_of_a_checkout_are_named(
+def test_errors_name_the_bad_field_of_a_checkout(
     platform: Platform, body: Json, field: str, code: str
 ) -> None:
     assert first_error(post(platform, "/api/checkouts", body)) == (field, code)
@@ -389,7 +395,7 @@ PAYMENT_FAULTS: list[tuple[Json, str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "field", "code"), PAYMENT_FAULTS)
-def test_bad_fields_of_a_payment_are_named_and_sell_nothing(
+def test_errors_name_the_bad_field_of_a_payment_and_nothing_is_sold(
     platform: Platform, body: Json, field: str, code: str
 ) -> None:
     hold = held(platform, platform.on_sale(5))
@@ -409,7 +415,7 @@ def test_completing_needs_a_payment_reference(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize("checkout_id", [pytest.param(str(uuid4()), id="unknown"), "nothing", "0"])
-def test_a_checkout_that_nobody_has_is_not_found(platform: Platform, checkout_id: str) -> None:
+def test_an_unknown_checkout_is_not_found(platform: Platform, checkout_id: str) -> None:
     answers: list[httpx.Response] = [
         platform.client.get(f"/api/checkouts/{checkout_id}"),
         completed(platform, {"checkout_id": checkout_id}),
@@ -418,8 +424,8 @@ def test_a_checkout_that_nobody_has_is_not_found(platform: Platform, checkout_id
         problem_of(answer, 404, "checkout_not_found")
 
 
-def test_policies_of_an_event_and_of_a_ticket_type(platform: Platform) -> None:
-    """The nearest wins, field by field; null leaves it to the level above again."""
+def test_a_ticket_types_policy_overrides_its_events(platform: Platform) -> None:
+    """The most specific level wins, field by field; null falls back to the level above."""
     policy: dict[str, Any] = {
         "checkout_extension_seconds": 120,
         "lifetime_max_seconds": 3600,
@@ -455,7 +461,7 @@ def test_policies_of_an_event_and_of_a_ticket_type(platform: Platform) -> None:
         ("late_payment_seconds", "1"),
     ],
 )
-def test_policies_have_bounds(platform: Platform, field: str, value: object) -> None:
+def test_policy_values_must_be_in_range(platform: Platform, field: str, value: object) -> None:
     body = {"name": "Gala", "currency": "EUR", "hold_policy": {field: value}}
     problem = problem_of(platform.client.post("/api/events", json=body), 400, "invalid_policy")
     assert problem["message"].startswith(f"{field} must be a whole number from ")

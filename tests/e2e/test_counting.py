@@ -1,4 +1,4 @@
-"""How full an event is, how many holds there are, and finding holds again."""
+"""Occupancy of an event, hold statistics and finding holds."""
 
 from uuid import uuid4
 
@@ -95,7 +95,7 @@ class TestOccupancy:
             (6, 6, 0, 0, 0),
         ]
 
-    def test_lapsed_places_of_a_pool_are_available(
+    def test_expired_places_of_a_pool_are_available(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         sale = unreaped.on_sale(4)
@@ -105,11 +105,9 @@ class TestOccupancy:
         (session,) = answer["sessions"]
         (pool,) = session["pools"]
         assert (pool["available"], pool["held"]) == (4, 0)
-        assert answer["seats"]["percent_available"] == 0.0, "of no seats at all"
+        assert answer["seats"]["percent_available"] == 0.0, "there are no seats"
 
-    def test_a_capacity_that_was_taken_away_looks_like_no_free_places(
-        self, platform: Platform
-    ) -> None:
+    def test_a_removed_block_capacity_is_not_listed_as_a_pool(self, platform: Platform) -> None:
         hall = build_hall(platform, rows={"Box": {"A": 3}}, blocks={"Box": {"capacity": 2}})
         path = f"/api/blocks/{hall.block_ids['Box']}"
         assert platform.client.patch(path, json={"capacity": None}).status_code == 200
@@ -138,7 +136,7 @@ class TestOccupancy:
 
 
 class TestStats:
-    def test_live_lapsed_and_expiring_holds_are_counted(
+    def test_active_expired_and_expiring_holds_are_counted(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         assert of_this_moment(stats(unreaped)) == {
@@ -177,7 +175,7 @@ class TestStats:
         assert (of_sale["active_holds"], of_sale["expired_holds"]) == (1, 2)
         assert (of_sale["total_held_tickets"], of_sale["total_held_seats"]) == (3, 0)
 
-    def test_parties_on_the_waitlist_are_no_holds(
+    def test_parties_on_the_waitlist_are_not_counted_as_holds(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         sale = unreaped.on_sale(1, hold_policy={"waitlist": True, "waiting_seconds": 700})
@@ -196,11 +194,13 @@ class TestStats:
         unreaped_owner.let_pass(unreaped.organization_id, 100)
         assert counted() == (0, 1, 0, 2)
 
-    def test_others_are_not_counted(self, platform: Platform, neighbour: Platform) -> None:
+    def test_other_organizations_are_not_counted(
+        self, platform: Platform, neighbour: Platform
+    ) -> None:
         neighbour.place(neighbour.on_sale(1))
         assert stats(platform)["active_holds"] == 0
 
-    def test_a_wrong_session_is_named(self, platform: Platform) -> None:
+    def test_an_invalid_session_is_named(self, platform: Platform) -> None:
         answer = platform.client.get("/api/stats", params={"session_id": "x"})
         problem = problem_of(answer, 400, "validation_error")
         assert problem["errors"][0]["field"] == "session_id"
@@ -213,7 +213,9 @@ def listed(platform: Platform, **filters: str) -> list[str]:
 
 
 class TestFindingHolds:
-    def test_by_user_id_and_by_reference_in_any_case(self, platform: Platform) -> None:
+    def test_holds_are_found_by_user_id_and_by_reference_in_any_case(
+        self, platform: Platform
+    ) -> None:
         sale = platform.on_sale(10)
         own = platform.place(sale, user_id="ann").json()
         platform.place(sale, user_id="bob")
@@ -229,7 +231,9 @@ class TestFindingHolds:
         hold = platform.place(platform.on_sale(1)).json()
         assert listed(neighbour, reference=hold["reference"]) == []
 
-    def test_lapsed_and_not_yet_released(self, unreaped: Platform, unreaped_owner: Owner) -> None:
+    def test_expired_holds_are_found_before_they_are_reaped(
+        self, unreaped: Platform, unreaped_owner: Owner
+    ) -> None:
         sale, other = unreaped.on_sale(10), unreaped.on_sale(10)
         lapsed = [unreaped.place(sale).json()["hold_id"] for _ in range(2)]
         elsewhere = unreaped.place(other).json()["hold_id"]
@@ -242,7 +246,7 @@ class TestFindingHolds:
         assert listed(unreaped, lapsed="true", order="expiry")[-1] == elsewhere
         assert len(listed(unreaped, lapsed="false")) == 5
 
-    def test_in_the_order_of_expiry_with_minutes_remaining(
+    def test_holds_are_sorted_by_expiry_with_minutes_remaining(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         sale = unreaped.on_sale(100)
@@ -257,16 +261,16 @@ class TestFindingHolds:
         unreaped_owner.let_pass(unreaped.organization_id, 30)
         path, params = "/api/holds", {"order": "expiry"}
         found = unreaped.client.get(path, params=params).json()["data"]
-        assert [hold["hold_id"] for hold in found] == [soon, late], "the lapsed one is left out"
+        assert [hold["hold_id"] for hold in found] == [soon, late], "the expired hold is left out"
         assert [hold["minutes_remaining"] for hold in found] == [9, 19]
         assert listed(unreaped, order="expiry", status="active") == [soon, late]
         assert listed(unreaped, order="expiry", session_id=str(uuid4())) == []
-        assert listed(unreaped)[0] == soon, "newest first without it"
+        assert listed(unreaped)[0] == soon, "newest first by default"
 
-    def test_pages_in_the_order_of_expiry_have_no_gap_and_no_double(
+    def test_pages_sorted_by_expiry_neither_skip_nor_repeat_a_hold(
         self, platform: Platform
     ) -> None:
-        """Most of them end at the same second."""
+        """Most holds expire in the same second."""
         sale = platform.on_sale(100)
         there = {platform.place(sale).json()["hold_id"] for _ in range(25)}
         seen: list[Json] = []
@@ -293,7 +297,9 @@ class TestFindingHolds:
             ({"reference": ""}, "reference"),
         ],
     )
-    def test_wrong_filters_are_named(self, platform: Platform, query: Json, field: str) -> None:
+    def test_errors_name_the_invalid_filter(
+        self, platform: Platform, query: Json, field: str
+    ) -> None:
         answer = platform.client.get("/api/holds", params=query)
         assert answer.status_code == 400, answer.text
         assert answer.json()["errors"][0]["field"] == field

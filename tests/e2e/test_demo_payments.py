@@ -1,4 +1,4 @@
-"""The demo provider: what it has taken pays, and nothing else does."""
+"""The demo payment provider: only payments that it took can pay for an order."""
 
 import json
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def paid(shop: Platform, amount: int, currency: str = "EUR", **body: str) -> str
     return str(ok(post(shop, "/api/demo/payments", request), 201)["payment_reference"])
 
 
-def test_what_was_paid_pays(shop: Platform) -> None:
+def test_a_taken_payment_pays_for_a_hold(shop: Platform) -> None:
     sale = shop.on_sale(5)
     reference = paid(shop, 9000, card="4242424242424242")
     answer = ok(confirmed(shop, held(shop, sale, 2), payment_reference=reference))
@@ -55,7 +55,7 @@ def test_what_was_paid_pays(shop: Platform) -> None:
     assert ok(completed(shop, checkout, paid(shop, 4500)), 201)["total"] == 4500
 
 
-def test_nothing_else_pays(shop: Platform) -> None:
+def test_an_unknown_or_mismatched_payment_is_refused(shop: Platform) -> None:
     hold = held(shop, shop.on_sale(5), 2)
     checkout = ok(checked_out(shop, hold), 201)
     good = paid(shop, 9000)
@@ -71,11 +71,11 @@ def test_nothing_else_pays(shop: Platform) -> None:
             assert reference not in answer.text
     problem_of(confirmed(shop, hold), 402, "payment_refused")
     assert hold_now(shop, hold)["status"] == "active"
-    # The same request may be sent again once it is paid: the refusal was not kept.
+    # The same request may be retried once it is paid: the refusal is not stored.
     assert ok(completed(shop, checkout, good), 201)["payment_reference"] == good
 
 
-def test_what_has_lapsed_is_expired_and_no_other_payment_is_asked_for(
+def test_an_expired_hold_is_refused_as_expired_before_its_payment_is_checked(
     shop: Platform, demo_server: RunningServer
 ) -> None:
     owner = Owner(demo_server.database_url)
@@ -91,7 +91,7 @@ def test_what_has_lapsed_is_expired_and_no_other_payment_is_asked_for(
         assert problem["lapsed_hold_ids"] == [hold["hold_id"]]
 
 
-def test_a_party_that_waits_is_told_so_and_not_that_its_payment_is_wrong(shop: Platform) -> None:
+def test_a_hold_on_the_waitlist_is_refused_before_its_payment_is_checked(shop: Platform) -> None:
     sale = shop.on_sale(1, hold_policy={"waitlist": True})
     held(shop, sale)
     party = ok(shop.place(sale), 202)
@@ -99,7 +99,7 @@ def test_a_party_that_waits_is_told_so_and_not_that_its_payment_is_wrong(shop: P
     assert problem["current_status"] == "waiting"
 
 
-def test_what_was_taken_has_to_be_what_is_paid_and_what_is_due(shop: Platform) -> None:
+def test_the_taken_the_stated_and_the_due_amount_must_match(shop: Platform) -> None:
     hold = held(shop, shop.on_sale(5), 2)
     for amount, taken, status, code in (
         (4500, 4500, 409, "amount_changed"),
@@ -113,7 +113,7 @@ def test_what_was_taken_has_to_be_what_is_paid_and_what_is_due(shop: Platform) -
     ok(confirmed(shop, hold, payment_reference=paid(shop, 9000), amount=9000))
 
 
-def test_what_is_paid_is_not_asked_about_again(shop: Platform) -> None:
+def test_a_paid_order_is_not_verified_again(shop: Platform) -> None:
     hold = held(shop, shop.on_sale(5))
     checkout = ok(checked_out(shop, hold), 201)
     reference = paid(shop, 4500)
@@ -123,7 +123,9 @@ def test_what_is_paid_is_not_asked_about_again(shop: Platform) -> None:
     assert ok(confirmed(shop, hold))["order"] == order
 
 
-def test_nor_is_what_was_paid_late(shop: Platform, demo_server: RunningServer) -> None:
+def test_an_order_paid_late_is_not_verified_again(
+    shop: Platform, demo_server: RunningServer
+) -> None:
     hold = held(shop, shop.on_sale(5, hold_policy={"late_payment_seconds": 60}))
     Owner(demo_server.database_url).let_pass(shop.organization_id, TTL_SECONDS + 10)
     problem_of(confirmed(shop, hold), 402, "payment_refused")
@@ -145,12 +147,12 @@ def test_one_payment_pays_for_one_order(shop: Platform) -> None:
     checkout = ok(checked_out(shop, third), 201)
     problem_of(completed(shop, checkout, reference), 409, "payment_already_used")
     assert {hold_now(shop, hold)["status"] for hold in (second, third)} == {"active"}
-    # Told again for what it has paid, it is no second use; and another payment pays the rest.
+    # Repeating it for its own order is no second use, and another payment pays the rest.
     assert ok(confirmed(shop, first, payment_reference=reference))["order"] == order
     ok(confirmed(shop, second, payment_reference=paid(shop, 4500)))
 
 
-def test_the_refusal_is_final(shop: Platform) -> None:
+def test_a_reused_payment_is_refused_for_good(shop: Platform) -> None:
     sale = shop.on_sale(5)
     first, second = held(shop, sale), held(shop, sale)
     reference, key = paid(shop, 4500), keyed()
@@ -162,7 +164,7 @@ def test_the_refusal_is_final(shop: Platform) -> None:
     assert again.headers["idempotent-replayed"] == "true"
 
 
-def test_what_was_refused_is_in_the_audit(shop: Platform, demo_server: RunningServer) -> None:
+def test_a_refused_payment_is_in_the_audit(shop: Platform, demo_server: RunningServer) -> None:
     sale = shop.on_sale(5)
     first, second = held(shop, sale), held(shop, sale)
     problem_of(confirmed(shop, first, payment_reference="made-up"), 402, "payment_refused")
@@ -194,25 +196,25 @@ def test_what_was_refused_is_in_the_audit(shop: Platform, demo_server: RunningSe
     assert reference not in str(lines)
 
 
-def test_what_costs_nothing_needs_no_payment(shop: Platform) -> None:
+def test_free_tickets_need_no_payment(shop: Platform) -> None:
     sale = shop.on_sale(9)
     order = ok(confirmed(shop, held(shop, sale, unit_price=0)))["order"]
     assert (order["total"], order.get("payment_reference")) == (0, None)
-    # Nor does it use one up: what is named for two free checkouts may be the same.
+    # Nor is a payment used up: two free checkouts may name the same one.
     for _ in range(2):
         checkout = ok(checked_out(shop, held(shop, sale, unit_price=0)), 201)
         assert ok(completed(shop, checkout, "free"), 201)["total"] == 0
     problem_of(confirmed(shop, held(shop, sale)), 402, "payment_refused")
 
 
-def test_a_card_is_declined(shop: Platform) -> None:
+def test_the_declined_card_is_declined(shop: Platform) -> None:
     body: Json = {"amount": 4500, "currency": "EUR", "card": DECLINED_CARD}
     answer = post(shop, "/api/demo/payments", body)
     problem_of(answer, 402, "payment_refused")
     assert DECLINED_CARD not in answer.text
 
 
-def test_the_same_key_is_the_same_payment(shop: Platform) -> None:
+def test_a_repeated_key_returns_the_same_payment(shop: Platform) -> None:
     body, key = {"amount": 4500, "currency": "EUR"}, keyed()
     first, again = (post(shop, "/api/demo/payments", body, key) for _ in range(2))
     assert first.status_code == again.status_code == 201
@@ -232,10 +234,10 @@ def test_the_same_key_is_the_same_payment(shop: Platform) -> None:
         ({"cvc": "1"}, "body", "unknown_field"),
     ],
 )
-def test_bad_fields_are_named(shop: Platform, change: Json, field: str, code: str) -> None:
+def test_errors_name_the_bad_field(shop: Platform, change: Json, field: str, code: str) -> None:
     body = {"amount": 4500, "currency": "EUR"} | change
     assert first_error(post(shop, "/api/demo/payments", body)) == (field, code)
 
 
-def test_the_till_is_in_the_document_here(shop: Platform) -> None:
+def test_the_openapi_document_includes_the_demo_payments(shop: Platform) -> None:
     assert "/api/demo/payments" in shop.client.get("/api/schema").json()["paths"]

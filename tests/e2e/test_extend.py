@@ -1,4 +1,4 @@
-"""Making a hold last longer: by its holder within the policy, by an operator beyond it."""
+"""Extending a hold: by its holder within the policy, by an operator beyond it."""
 
 from uuid import uuid4
 
@@ -15,7 +15,7 @@ LIFETIME_SECONDS = 1200
 
 
 @pytest.mark.parametrize("body", [{"minutes": 5}, {"seconds": 300}])
-def test_a_hold_lasts_so_much_longer(
+def test_an_extension_adds_the_requested_minutes(
     platform: Platform, owner: Owner, body: dict[str, int]
 ) -> None:
     hold = held(platform, platform.on_sale(5), 2)
@@ -31,7 +31,9 @@ def test_a_hold_lasts_so_much_longer(
     assert payload["previous_expires_at"] == hold["expires_at"]
 
 
-def test_it_holds_its_places_for_the_longer_time(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_an_extended_hold_keeps_its_places_for_the_longer_time(
+    unreaped: Platform, unreaped_owner: Owner
+) -> None:
     sale = unreaped.on_sale(2)
     hold = held(unreaped, sale, 2)
     ok(extended(unreaped, hold, minutes=5))
@@ -45,7 +47,7 @@ def test_it_holds_its_places_for_the_longer_time(unreaped: Platform, unreaped_ow
     assert unreaped.place(sale).status_code == 201
 
 
-def test_no_extension_goes_beyond_the_lifetime(platform: Platform) -> None:
+def test_no_extension_exceeds_the_maximum_lifetime(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     longer = ok(extended(platform, hold, minutes=60))
     lives = seconds_between(hold["created_at"], longer["expires_at"])
@@ -55,8 +57,8 @@ def test_no_extension_goes_beyond_the_lifetime(platform: Platform) -> None:
     assert hold_now(platform, hold)["expires_at"] == longer["expires_at"]
 
 
-def test_a_hold_never_gets_shorter(platform: Platform) -> None:
-    """Where the lifetime became shorter after it was made."""
+def test_an_extension_never_shortens_a_hold(platform: Platform) -> None:
+    """Even when the maximum lifetime shrank after the hold was made."""
     sale = platform.on_sale(5)
     hold = held(platform, sale)
     policy = {"hold_policy": {"ttl_seconds": 60, "lifetime_max_seconds": 60}}
@@ -65,7 +67,7 @@ def test_a_hold_never_gets_shorter(platform: Platform) -> None:
     assert hold_now(platform, hold)["expires_at"] == hold["expires_at"]
 
 
-def test_a_policy_that_forbids_every_extension_is_refused(platform: Platform) -> None:
+def test_a_policy_that_rules_out_every_extension_is_refused(platform: Platform) -> None:
     sale = platform.on_sale(5)
     event, ticket_type = (
         f"/api/events/{sale.event_id}",
@@ -90,7 +92,7 @@ def test_a_policy_that_forbids_every_extension_is_refused(platform: Platform) ->
         ok(platform.client.patch(path, json={"hold_policy": policy | {"ttl_seconds": 600}}))
 
 
-def test_where_levels_disagree_the_lifetime_follows(platform: Platform) -> None:
+def test_a_maximum_lifetime_below_the_ttl_is_raised_to_it(platform: Platform) -> None:
     sale = platform.on_sale(5, hold_policy={"ttl_seconds": 1800})
     policy = {"hold_policy": {"lifetime_max_seconds": 600}}
     ok(platform.client.patch(f"/api/events/{sale.event_id}", json=policy))
@@ -100,16 +102,16 @@ def test_where_levels_disagree_the_lifetime_follows(platform: Platform) -> None:
     problem_of(extended(platform, hold, minutes=1), 409, "extension_limit_reached")
 
 
-def test_an_operator_goes_beyond_the_policy(platform: Platform) -> None:
+def test_an_operator_can_extend_beyond_the_policy(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     longer = ok(extended(platform, hold, minutes=60, as_operator=True))
     assert seconds_between(hold["expires_at"], longer["expires_at"]) == 3600
-    # The next one by the holder is refused, and takes nothing away.
+    # The holder's next extension is refused, and shortens nothing.
     problem_of(extended(platform, hold, minutes=1), 409, "extension_limit_reached")
     assert hold_now(platform, hold)["expires_at"] == longer["expires_at"]
 
 
-def test_only_a_key_that_may_is_an_operator(server: RunningServer) -> None:
+def test_an_operator_extension_needs_the_operator_scope(server: RunningServer) -> None:
     scopes = ("holds:read", "holds:write", "catalog:read", "catalog:write")
     clerk = new_platform(server.base_url, server.database_url, scopes)
     hold = held(clerk, clerk.on_sale(5))
@@ -120,7 +122,7 @@ def test_only_a_key_that_may_is_an_operator(server: RunningServer) -> None:
     assert ok(extended(clerk, hold, minutes=5, as_operator=False))["version"] == hold["version"] + 1
 
 
-def test_only_its_holder_extends_it(platform: Platform) -> None:
+def test_only_the_holder_can_extend_a_hold(platform: Platform) -> None:
     sale = platform.on_sale(5)
     hold = held(platform, sale, customer_email="ada@example.com")
     for stranger in ({"customer_email": "bob@example.com"}, {"user_id": "ada"}):
@@ -132,7 +134,7 @@ def test_only_its_holder_extends_it(platform: Platform) -> None:
     assert extended(platform, of_user, minutes=1, user_id="u-1").status_code == 200
 
 
-def test_a_hold_of_another_organization_is_not_there(
+def test_a_hold_of_another_organization_is_not_found(
     platform: Platform, neighbour: Platform
 ) -> None:
     hold = held(platform, platform.on_sale(5))
@@ -143,20 +145,20 @@ def test_a_hold_of_another_organization_is_not_there(
     assert hold_now(platform, hold)["version"] == hold["version"]
 
 
-def test_what_has_ended_is_not_extended(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_an_ended_hold_is_not_extended(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(5)
     lapsed, released = held(unreaped, sale), held(unreaped, sale)
     ok(unreaped.client.post(f"/api/holds/{released['hold_id']}/release"))
     unreaped_owner.let_pass(unreaped.organization_id, TTL_SECONDS + 1)
     problem = problem_of(extended(unreaped, lapsed, minutes=5), 409, "hold_expired")
     assert problem["message"] == "The hold has expired"
-    # Not even an operator brings it back: its places may be another's.
+    # Not even an operator can revive it: its places may be taken.
     problem_of(extended(unreaped, lapsed, minutes=5, as_operator=True), 409, "hold_expired")
     problem = problem_of(extended(unreaped, released, minutes=5), 409, "invalid_hold_state")
     assert problem["current_status"] == "cancelled"
 
 
-def test_the_same_key_extends_once_and_answers_byte_for_byte(platform: Platform) -> None:
+def test_a_repeated_key_extends_once_and_replays_byte_for_byte(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     path, key = f"/api/holds/{hold['hold_id']}/extend", keyed()
     first, again = (post(platform, path, {"minutes": 5}, key) for _ in range(2))
@@ -189,7 +191,7 @@ def test_the_same_key_extends_once_and_answers_byte_for_byte(platform: Platform)
         ({"minutes": 5, "until": "2030-01-01"}, "body", "unknown_field"),
     ],
 )
-def test_bad_fields_are_named_and_change_nothing(
+def test_errors_name_the_bad_field_and_nothing_changes(
     platform: Platform, body: dict[str, object], field: str, code: str
 ) -> None:
     hold = held(platform, platform.on_sale(5))
@@ -197,7 +199,7 @@ def test_bad_fields_are_named_and_change_nothing(
     assert hold_now(platform, hold)["version"] == hold["version"]
 
 
-def test_the_end_is_a_whole_second(platform: Platform) -> None:
+def test_the_expiry_is_a_whole_second(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     for seconds in (7, 1, 13):
         hold = ok(extended(platform, hold, seconds=seconds))

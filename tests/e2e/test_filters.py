@@ -1,4 +1,4 @@
-"""Lists narrowed by what people know: the event, the date, the buyer, the reference."""
+"""Lists filtered by what people know: event, date, buyer, reference."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ EARLIER, NEW_YEAR, LATER = "2026-12-30T20:00:00Z", "2027-01-01T20:00:00Z", "2027
 
 
 def found(platform: Platform, kind: str, **filters: Any) -> list[str]:
-    """The ids on all pages of a list, two at a time."""
+    """The ids on all pages of a list, read two at a time."""
     own_id = kind.removesuffix("s").replace("-", "_") + "_id"
     ids: list[str] = []
     query: Json = {"limit": 2, **filters}
@@ -33,7 +33,9 @@ def second_session(platform: Platform, sale: Sale) -> Sale:
 
 
 class TestHolds:
-    def test_of_an_event_come_from_all_its_sessions_newest_first(self, platform: Platform) -> None:
+    def test_holds_of_an_event_come_from_all_its_sessions_newest_first(
+        self, platform: Platform
+    ) -> None:
         friday, other = platform.on_sale(9), platform.on_sale(9)
         saturday = second_session(platform, friday)
         holds = [held(platform, sale)["hold_id"] for sale in (friday, saturday, friday, other)]
@@ -47,7 +49,7 @@ class TestHolds:
         assert found(platform, "holds", event_id=friday.event_id, lapsed=True) == []
         assert found(platform, "holds", event_id=friday.session_id) == []
 
-    def test_of_a_time(self, platform: Platform) -> None:
+    def test_holds_are_filtered_by_time(self, platform: Platform) -> None:
         sale = platform.on_sale(9)
         first, second, third = (held(platform, sale, user_id="ada") for _ in range(3))
         since = {"created_from": second["created_at"]}
@@ -60,7 +62,7 @@ class TestHolds:
 
 
 class TestOrders:
-    def test_of_an_event_or_a_session_are_those_with_a_ticket_of_it(
+    def test_orders_of_an_event_or_session_are_those_with_a_ticket_for_it(
         self, platform: Platform
     ) -> None:
         friday, other = platform.on_sale(9), platform.on_sale(9)
@@ -80,9 +82,9 @@ class TestOrders:
         narrowed = {"event_id": friday.event_id, "payment_reference": "pay-1", "user_id": "ada"}
         assert found(platform, "orders", **narrowed) == [both]
         of_hold = {"session_id": friday.session_id, "hold_id": mixed[2]["hold_id"]}
-        assert found(platform, "orders", **of_hold) == [both], "its order has a ticket of Friday"
+        assert found(platform, "orders", **of_hold) == [both], "its order has a ticket for Friday"
 
-    def test_of_a_customer_are_found_in_any_case(
+    def test_orders_of_a_customer_are_found_in_any_case(
         self, platform: Platform, neighbour: Platform
     ) -> None:
         sale, foreign = platform.on_sale(9), neighbour.on_sale(9)
@@ -97,7 +99,7 @@ class TestOrders:
         assert found(platform, "orders", user_id="ada", session_id=sale.session_id) == orders[::-1]
         assert found(platform, "orders", user_id="nobody") == []
 
-    def test_of_a_reference_and_of_a_time(self, platform: Platform) -> None:
+    def test_orders_are_filtered_by_reference_and_time(self, platform: Platform) -> None:
         sale = platform.on_sale(9)
         holds = [held(platform, sale) for _ in range(3)]
         first, second, third = (ok(confirmed(platform, hold))["order"] for hold in holds)
@@ -123,7 +125,7 @@ class TestCatalog:
         ]
         return event_id, sessions
 
-    def test_events_and_sessions_of_a_status(self, platform: Platform) -> None:
+    def test_events_and_sessions_are_filtered_by_status(self, platform: Platform) -> None:
         draft, of_draft = self.event(platform, "draft", EARLIER)
         published, of_published = self.event(platform, "published", NEW_YEAR, LATER)
         assert found(platform, "events", status="draft") == [draft]
@@ -132,7 +134,7 @@ class TestCatalog:
         assert found(platform, "sessions", event_status="draft") == of_draft
         assert found(platform, "sessions", event_status="published") == of_published[::-1]
 
-    def test_events_and_sessions_of_a_date(self, platform: Platform) -> None:
+    def test_events_and_sessions_are_filtered_by_date(self, platform: Platform) -> None:
         early, (first,) = self.event(platform, "published", EARLIER)
         both, (second, third) = self.event(platform, "published", NEW_YEAR, LATER)
         undated, (fourth,) = (
@@ -145,13 +147,13 @@ class TestCatalog:
         assert found(platform, "sessions", starts_before=NEW_YEAR) == [first]
         assert found(platform, "events", starts_from=EARLIER) == [both, early]
         assert found(platform, "sessions", event_id=early) == [fourth, first]
-        # Between its two sessions, but no session then.
+        # Between its two sessions, when there is no session.
         between = {"starts_from": "2027-02-01T00:00:00Z", "starts_before": "2027-03-01T00:00:00Z"}
         assert found(platform, "events", **between) == []
         assert undated in found(platform, "events")
         assert third in found(platform, "sessions", starts_from=LATER, event_id=both)
 
-    def test_by_the_time_of_their_creation(self, platform: Platform) -> None:
+    def test_the_catalog_is_filtered_by_creation_time(self, platform: Platform) -> None:
         sales = [platform.on_sale(1) for _ in range(3)]
         for kind, ids in (
             ("events", [sale.event_id for sale in sales]),
@@ -179,13 +181,15 @@ class TestCatalog:
         ("sessions", {"status": "live"}, "query", "unknown_field"),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(
+def test_an_invalid_filter_is_refused(
     platform: Platform, kind: str, query: Json, field: str, code: str
 ) -> None:
     assert first_error(platform.client.get(f"/api/{kind}", params=query)) == (field, code)
 
 
-def test_nobody_finds_rows_of_another_organization(platform: Platform, neighbour: Platform) -> None:
+def test_filters_never_find_rows_of_another_organization(
+    platform: Platform, neighbour: Platform
+) -> None:
     sale = neighbour.on_sale(5)
     hold = placed(neighbour.place(sale, user_id="ada"))
     ok(confirmed(neighbour, hold))

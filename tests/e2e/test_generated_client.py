@@ -1,4 +1,4 @@
-"""A client that a common generator makes of the OpenAPI document works for every operation."""
+"""A client generated from the OpenAPI document works for every operation."""
 
 import importlib
 import json
@@ -16,13 +16,13 @@ from tests.support.platform import Json, Platform
 from tests.support.servers import RunningServer
 
 PACKAGE = "holdfast_client"
-# CSV is sent as it is, and what is only read by Python needs no formatting.
+# CSV is sent unchanged, and code that only Python reads needs no formatting.
 CONFIG = "content_type_overrides:\n  text/csv: application/octet-stream\npost_hooks: []\n"
 GENERATION_SECONDS_MAX = 40
 
 
 class GeneratedClient:
-    """Calls operations by their names, and remembers which."""
+    """Calls operations by name and remembers them."""
 
     def __init__(self, platform: Platform, document: Json) -> None:
         self.package = importlib.import_module(PACKAGE)
@@ -54,7 +54,7 @@ class GeneratedClient:
 
 @pytest.fixture(scope="module")
 def document(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Json]:
-    """The document; the client that was made of it can be imported."""
+    """The document; the client generated from it is importable."""
     directory = tmp_path_factory.mktemp("client")
     text = httpx.get(f"{server.base_url}/api/schema", verify=False).text
     (directory / "document.json").write_text(text, encoding="utf-8")
@@ -68,7 +68,7 @@ def document(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def generate(directory: Path) -> None:
-    """A warning is a part of the document that the generator cannot use."""
+    """Fail on warnings: each is a part of the document that the generator cannot use."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning"),
@@ -89,7 +89,7 @@ def call(platform: Platform, document: Json) -> GeneratedClient:
     return GeneratedClient(platform, document)
 
 
-def test_every_operation_works_with_it(call: GeneratedClient) -> None:
+def test_every_operation_works_with_the_generated_client(call: GeneratedClient) -> None:
     event_id, session_id, ticket_type_id = set_up_a_sale(call)
     block_id, seat_ids = set_up_a_hall(call, session_id)
     hold_tickets(call, event_id, session_id, ticket_type_id)
@@ -225,7 +225,9 @@ def pay(call: GeneratedClient, session_id: UUID, ticket_type_id: UUID) -> None:
     assert [each.order_id for each in found] == [order.order_id, paid.order.order_id]
 
 
-def test_a_refusal_is_read_as_a_problem(platform: Platform, call: GeneratedClient) -> None:
+def test_the_generated_client_reads_a_refusal_as_a_problem(
+    platform: Platform, call: GeneratedClient
+) -> None:
     module = importlib.import_module(f"{PACKAGE}.api.holds.get_hold")
     client = call.package.AuthenticatedClient(
         base_url=platform.base_url, token=platform.secret_key, verify_ssl=False

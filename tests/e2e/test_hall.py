@@ -1,4 +1,4 @@
-"""Blocks: what they sell and how much of it, and what is left of seated ticket types."""
+"""Blocks: what they sell and their capacity, and availability of seated ticket types."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
@@ -73,7 +73,7 @@ def test_a_block_is_created_read_and_changed(platform: Platform) -> None:
     assert (cleared["name"], cleared["rank"]) == ("Parterre", 5)
 
 
-def test_a_new_block_comes_after_the_last(platform: Platform) -> None:
+def test_a_new_block_is_ranked_last(platform: Platform) -> None:
     session_id = platform.on_sale().session_id
     ranks = []
     for name, more in (("A", {}), ("B", {"rank": 7}), ("C", {}), ("D", {"rank": 0})):
@@ -103,7 +103,7 @@ def test_blocks_are_listed_newest_first_by_session_and_paged(
     assert neighbour.client.get("/api/blocks", params=query).json()["data"] == []
 
 
-def test_a_name_is_taken_once_in_a_session(platform: Platform, owner: Owner) -> None:
+def test_a_block_name_is_unique_within_a_session(platform: Platform, owner: Owner) -> None:
     hall = platform.hall(1, 2)
     other = {"session_id": hall.session_id, "name": "Balcony"}
     balcony = platform.made("/api/blocks", other)
@@ -148,7 +148,7 @@ def test_only_seated_ticket_types_of_the_session_are_sold_in_a_block(
     assert owner.everything(platform.organization_id) == before
 
 
-def test_a_block_sells_what_it_names_at_its_own_price(platform: Platform) -> None:
+def test_a_block_sells_its_ticket_types_at_its_own_prices(platform: Platform) -> None:
     hall = platform.hall(1, 4)
     child = made_type(platform, hall.session_id, "Child")
     assert hold(platform, hall, 0).json()["total"] == 4500
@@ -164,7 +164,9 @@ def test_a_block_sells_what_it_names_at_its_own_price(platform: Platform) -> Non
     }
 
 
-def test_a_capacity_below_the_seats_is_kept(platform: Platform, owner: Owner) -> None:
+def test_a_capacity_below_the_seat_count_is_never_exceeded(
+    platform: Platform, owner: Owner
+) -> None:
     hall = platform.hall(1, 5, capacity=2)
     assert offered(platform, hall.session_id) == {"Seat": (5, 0, 0, 2)}
     first = hold(platform, hall, 0, 1).json()
@@ -180,9 +182,7 @@ def test_a_capacity_below_the_seats_is_kept(platform: Platform, owner: Owner) ->
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_a_capacity_can_be_taken_away_while_seats_are_held(
-    platform: Platform, owner: Owner
-) -> None:
+def test_a_capacity_can_be_removed_while_seats_are_held(platform: Platform, owner: Owner) -> None:
     hall = platform.hall(1, 3, capacity=1)
     held = hold(platform, hall, 0).json()
     assert change(platform, hall, capacity=None).json().get("capacity") is None
@@ -194,14 +194,14 @@ def test_a_capacity_can_be_taken_away_while_seats_are_held(
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_a_first_capacity_needs_a_block_that_nobody_sits_in(
+def test_a_first_capacity_needs_a_block_without_held_seats(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     hall = unreaped.hall(1, 4)
     held = hold(unreaped, hall, 0, 1).json()
     problem = problem_of(change(unreaped, hall, capacity=3), 409, "capacity_in_use")
     assert problem["in_use"] == 2
-    # Nobody has written the lapsed hold off yet, and it knows nothing of a capacity.
+    # The expired hold is not reaped yet, and it counts toward no capacity.
     unreaped_owner.let_pass(unreaped.organization_id, 601)
     problem_of(change(unreaped, hall, capacity=3), 409, "capacity_in_use")
     kept = hold(unreaped, hall, 0, 1).json()
@@ -211,7 +211,7 @@ def test_a_first_capacity_needs_a_block_that_nobody_sits_in(
     assert pools(unreaped, hall.session_id) == [("Stalls", 3, 0)]
 
 
-def test_a_sold_seat_keeps_a_first_capacity_away(platform: Platform, owner: Owner) -> None:
+def test_a_sold_seat_prevents_a_first_capacity(platform: Platform, owner: Owner) -> None:
     hall = platform.hall(1, 4)
     assert hold(platform, hall, 0).status_code == 201
     owner.sell(hall.seat_ids[0])
@@ -219,7 +219,7 @@ def test_a_sold_seat_keeps_a_first_capacity_away(platform: Platform, owner: Owne
     assert problem["in_use"] == 1
 
 
-def test_orphans_are_refused_from_the_change_of_the_policy_on(platform: Platform) -> None:
+def test_single_seat_gaps_are_refused_as_soon_as_the_policy_says_so(platform: Platform) -> None:
     hall = platform.hall(3, 5)
     assert hold(platform, hall, 1).status_code == 201
     policy = {"hold_policy": {"refuse_orphans": True}}
@@ -233,8 +233,8 @@ def test_orphans_are_refused_from_the_change_of_the_policy_on(platform: Platform
     assert hold(platform, hall, 11).status_code == 201
 
 
-def test_a_block_that_is_no_longer_sold_is_not_found_for_anybody(platform: Platform) -> None:
-    """Not even by a search that began with the catalog as it was before."""
+def test_best_available_skips_a_block_that_is_no_longer_sold(platform: Platform) -> None:
+    """Even when the search began with the old catalog."""
     hall = platform.hall(1, 4)
     body: Json = {"session_id": hall.session_id, "ticket_type_id": hall.ticket_type_id}
     found = platform.client.post("/api/holds", json=body | {"quantity": 1, "user_id": "a"})
@@ -245,7 +245,7 @@ def test_a_block_that_is_no_longer_sold_is_not_found_for_anybody(platform: Platf
     problem_of(none, 409, "no_available_seats")
 
 
-def test_availability_tells_held_sold_blocked_and_lapsed_apart(
+def test_availability_distinguishes_held_sold_blocked_and_expired_seats(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     hall = unreaped.hall(2, 5)
@@ -261,7 +261,7 @@ def test_availability_tells_held_sold_blocked_and_lapsed_apart(
     assert offered(unreaped, hall.session_id) == {"Seat": (10, 2, 1, 6)}
 
 
-def test_a_seated_type_has_no_more_than_its_own_quota(platform: Platform) -> None:
+def test_a_seated_ticket_type_never_exceeds_its_quota(platform: Platform) -> None:
     hall = platform.hall(1, 6)
     made_type(platform, hall.session_id, "Student", capacity=2)
     assert offered(platform, hall.session_id) == {"Seat": (6, 0, 0, 6), "Student": (6, 0, 0, 2)}
@@ -269,7 +269,7 @@ def test_a_seated_type_has_no_more_than_its_own_quota(platform: Platform) -> Non
     assert offered(platform, hall.session_id) == {"Seat": (6, 5, 0, 1), "Student": (6, 5, 0, 1)}
 
 
-def test_availability_sums_over_the_blocks_that_sell_a_type(platform: Platform) -> None:
+def test_availability_sums_over_the_blocks_that_sell_a_ticket_type(platform: Platform) -> None:
     session_id = platform.on_sale().session_id
     adult, child = (made_type(platform, session_id, name) for name in ("Adult", "Child"))
     only_adults = [{"ticket_type_id": adult, "price": 1}]
@@ -284,14 +284,16 @@ def test_availability_sums_over_the_blocks_that_sell_a_type(platform: Platform) 
     assert offered(platform, session_id) == {"Adult": (9, 1, 0, 7), "Child": (4, 1, 0, 2)}
 
 
-def test_a_hall_and_standing_places_are_offered_side_by_side(platform: Platform) -> None:
+def test_seats_and_general_admission_are_offered_together(platform: Platform) -> None:
     hall = platform.hall(1, 3)
     standing = {"session_id": hall.session_id, "name": "Floor", "price": 1, "capacity": 7}
     platform.made("/api/ticket-types", standing)
     assert offered(platform, hall.session_id) == {"Seat": (3, 0, 0, 3), "Floor": (7, 0, 0, 7)}
 
 
-def test_a_ticket_type_stays_what_it_is(platform: Platform) -> None:
+def test_a_ticket_type_cannot_switch_between_seated_and_general_admission(
+    platform: Platform,
+) -> None:
     hall = platform.hall(1, 1)
     path = f"/api/ticket-types/{hall.ticket_type_id}"
     read = platform.client.get(path).json()
@@ -312,13 +314,15 @@ def test_foreign_and_unknown_blocks_are_not_found(
     assert neighbour.client.get(f"/api/blocks/{foreign}").json()["name"] == "Stalls"
 
 
-def test_a_block_needs_a_session_of_ones_own(platform: Platform, neighbour: Platform) -> None:
+def test_a_block_needs_a_session_of_the_same_organization(
+    platform: Platform, neighbour: Platform
+) -> None:
     for session_id in (neighbour.on_sale().session_id, str(uuid4())):
         body = {"session_id": session_id, "name": "Stalls"}
         problem_of(platform.client.post("/api/blocks", json=body), 400, "invalid_session")
 
 
-def test_a_repeated_block_is_made_once(platform: Platform, owner: Owner) -> None:
+def test_a_repeated_request_creates_one_block(platform: Platform, owner: Owner) -> None:
     body = {"session_id": platform.on_sale().session_id, "name": "Stalls", "capacity": 3}
     headers = {"Idempotency-Key": uuid4().hex}
     first = platform.client.post("/api/blocks", json=body, headers=headers)
@@ -328,7 +332,7 @@ def test_a_repeated_block_is_made_once(platform: Platform, owner: Owner) -> None
     assert owner.everything(platform.organization_id) == before
 
 
-def test_a_capacity_changes_under_a_rush_and_is_never_exceeded(
+def test_a_capacity_changed_during_a_rush_is_never_exceeded(
     platform: Platform, owner: Owner
 ) -> None:
     hall = platform.hall(10, 20, capacity=100)

@@ -1,4 +1,4 @@
-"""Holds over HTTP: placed, read, listed, let go, counted."""
+"""Holds over HTTP: placed, read, listed, released, counted."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,7 +22,7 @@ def availability(platform: Platform, sale: Sale) -> Json:
     return dict(answer.json())
 
 
-def test_a_new_hold_answers_what_was_promised(platform: Platform) -> None:
+def test_a_new_hold_has_all_documented_fields(platform: Platform) -> None:
     sale = platform.on_sale(5, price=4500)
     before = datetime.now(UTC)
     answer = platform.place(sale, 2, customer_email="user@example.com")
@@ -66,13 +66,13 @@ def test_a_new_hold_answers_what_was_promised(platform: Platform) -> None:
     assert list(hold)[:7] == [*promised, "created_at"]
 
 
-def test_answers_are_for_the_caller_alone(platform: Platform) -> None:
+def test_answers_must_not_be_cached(platform: Platform) -> None:
     answer = platform.place(platform.on_sale(1))
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_a_request_id_is_sent_back_or_made(platform: Platform) -> None:
+def test_a_request_id_is_echoed_or_generated(platform: Platform) -> None:
     sale = platform.on_sale(1)
     path = f"/api/sessions/{sale.session_id}"
     sent = platform.client.get(path, headers={"X-Request-ID": "checkout-4711"})
@@ -82,7 +82,7 @@ def test_a_request_id_is_sent_back_or_made(platform: Platform) -> None:
     UUID(strange.headers["x-request-id"])
 
 
-def test_a_hold_can_be_read_again_and_tells_nobody_who_holds_it(platform: Platform) -> None:
+def test_reading_a_hold_reveals_no_holder(platform: Platform) -> None:
     sale = platform.on_sale(5)
     hold = placed(platform.place(sale, 2, customer_email="secret-buyer@example.com", user_id="u1"))
     answer = platform.client.get(f"/api/holds/{hold['hold_id']}")
@@ -95,13 +95,13 @@ def test_a_hold_can_be_read_again_and_tells_nobody_who_holds_it(platform: Platfo
     assert "secret-buyer" not in answer.text
 
 
-def test_the_id_of_a_hold_may_be_written_in_capitals(platform: Platform) -> None:
+def test_a_hold_id_is_case_insensitive(platform: Platform) -> None:
     hold = placed(platform.place(platform.on_sale(1)))
     read = platform.client.get(f"/api/holds/{hold['hold_id'].upper()}")
     assert read.json()["hold_id"] == hold["hold_id"]
 
 
-def test_a_user_id_will_do_instead_of_an_address(platform: Platform) -> None:
+def test_a_user_id_can_replace_the_email_address(platform: Platform) -> None:
     sale = platform.on_sale(5)
     body = platform.hold_body(sale, user_id="user-4711")
     del body["customer_email"]
@@ -111,7 +111,7 @@ def test_a_user_id_will_do_instead_of_an_address(platform: Platform) -> None:
     assert problem["message"] == "Give customer_email or user_id"
 
 
-def test_too_few_left_answers_to_the_letter(platform: Platform) -> None:
+def test_the_insufficient_inventory_problem_is_exact(platform: Platform) -> None:
     sale = platform.on_sale(3)
     placed(platform.place(sale, 2))
     answer = platform.place(sale, 2)
@@ -143,7 +143,7 @@ def test_released_tickets_are_free_at_once(platform: Platform, owner: Owner) -> 
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_a_release_takes_no_fields(platform: Platform) -> None:
+def test_a_release_accepts_no_fields(platform: Platform) -> None:
     hold = placed(platform.place(platform.on_sale(2)))
     path = f"/api/holds/{hold['hold_id']}/release"
     problem_of(
@@ -153,7 +153,7 @@ def test_a_release_takes_no_fields(platform: Platform) -> None:
     assert platform.client.post(path, json={}).json()["status"] == "cancelled"
 
 
-def test_only_the_first_of_many_releases_wins(platform: Platform, owner: Owner) -> None:
+def test_only_the_first_of_many_releases_succeeds(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(4)
     hold = placed(platform.place(sale, 4))
     path = f"/api/holds/{hold['hold_id']}/release"
@@ -186,7 +186,7 @@ def test_availability_counts_by_ticket_type(platform: Platform) -> None:
     }
 
 
-def test_nothing_is_available_of_an_event_that_is_not_on_sale(platform: Platform) -> None:
+def test_an_event_that_is_not_on_sale_shows_nothing_available(platform: Platform) -> None:
     sale = platform.on_sale(5)
     placed(platform.place(sale, 2))
 
@@ -222,7 +222,7 @@ def test_several_lines_are_held_and_priced_together(platform: Platform) -> None:
     assert platform.available(sale) == [2, 2]
 
 
-def test_one_line_in_a_list_reads_like_a_simple_hold(platform: Platform) -> None:
+def test_a_list_of_one_line_reads_like_a_simple_hold(platform: Platform) -> None:
     sale = platform.on_sale(5)
     lines = [{"ticket_type_id": sale.ticket_type_id, "quantity": 2}]
     body = {"session_id": sale.session_id, "user_id": "u", "lines": lines}
@@ -230,7 +230,7 @@ def test_one_line_in_a_list_reads_like_a_simple_hold(platform: Platform) -> None
     assert (hold["ticket_type_id"], hold["quantity"]) == (sale.ticket_type_id, 2)
 
 
-def test_fifty_lines_are_fine_and_one_more_is_not(platform: Platform) -> None:
+def test_a_hold_has_at_most_fifty_lines(platform: Platform) -> None:
     sale = platform.on_sale(100)
     line = {"ticket_type_id": sale.ticket_type_id, "quantity": 1}
     body: Json = {"session_id": sale.session_id, "user_id": "u", "lines": [line] * 50}
@@ -240,7 +240,7 @@ def test_fifty_lines_are_fine_and_one_more_is_not(platform: Platform) -> None:
     assert platform.available(sale) == [50]
 
 
-def test_the_platform_may_name_its_own_price(platform: Platform) -> None:
+def test_the_platform_may_set_its_own_price(platform: Platform) -> None:
     sale = platform.on_sale(10, price=4500)
     assert placed(platform.place(sale, 3, unit_price=100))["total"] == 300
     assert placed(platform.place(sale, 3, unit_price=0))["total"] == 0
@@ -252,7 +252,7 @@ def test_the_platform_may_name_its_own_price(platform: Platform) -> None:
 
 
 def lifetime(hold: Json) -> int:
-    """In whole seconds: the end is rounded up to one."""
+    """In whole seconds, because the expiry is rounded up to one."""
     return int(seconds_between(hold["created_at"], hold["expires_at"]))
 
 
@@ -270,7 +270,7 @@ def sale_with_policies(platform: Platform, event: Json, *ticket_types: Json) -> 
     return Sale(event_id, session_id, tuple(ids))
 
 
-def test_the_nearest_policy_says_how_long_a_hold_lasts(platform: Platform) -> None:
+def test_the_most_specific_policy_sets_the_lifetime_of_a_hold(platform: Platform) -> None:
     sale = sale_with_policies(platform, {"ttl_seconds": 300}, {}, {"ttl_seconds": 120})
     by_event, by_type = sale.ticket_type_ids
     assert lifetime(placed(platform.place(sale, ticket_type_id=by_event))) == 300
@@ -278,10 +278,10 @@ def test_the_nearest_policy_says_how_long_a_hold_lasts(platform: Platform) -> No
     lines = [{"ticket_type_id": each, "quantity": 1} for each in sale.ticket_type_ids]
     body = {"session_id": sale.session_id, "user_id": "u", "lines": lines}
     together = placed(platform.client.post("/api/holds", json=body))
-    assert lifetime(together) == 120, "the shortest of several"
+    assert lifetime(together) == 120, "the shortest lifetime wins"
 
 
-def test_an_organization_may_have_a_policy_of_its_own(platform: Platform, owner: Owner) -> None:
+def test_an_organization_may_have_its_own_policy(platform: Platform, owner: Owner) -> None:
     owner.run(
         "UPDATE organization SET ttl_seconds = 900, quantity_max = 2 WHERE id = %s",
         platform.organization_id,
@@ -308,8 +308,8 @@ def test_nobody_holds_more_than_the_policy_allows(platform: Platform) -> None:
     assert platform.available(sale) == [996, 994]
 
 
-def test_ticket_types_share_what_they_draw_from(platform: Platform, owner: Owner) -> None:
-    """A quota of its own each, and the limit of the venue over both."""
+def test_ticket_types_share_their_pools(platform: Platform, owner: Owner) -> None:
+    """Each has its own quota, and the venue limits both together."""
     made = platform.made
     sale = platform.on_sale()
     venue = {"session_id": sale.session_id, "name": "Venue", "capacity": 10}
@@ -340,7 +340,7 @@ def test_ticket_types_share_what_they_draw_from(platform: Platform, owner: Owner
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_a_hundred_buyers_at_once_get_exactly_what_there_is(
+def test_a_hundred_concurrent_buyers_get_exactly_the_capacity(
     platform: Platform, owner: Owner
 ) -> None:
     sale = platform.on_sale(40)
@@ -363,8 +363,7 @@ def listed(platform: Platform, **filters: Any) -> list[Json]:
 def test_every_combination_of_filters_finds_its_holds(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
-    """A hold whose time is up is listed as expired and not as active, although nobody has written
-    that down yet."""
+    """A hold past its expiry is listed as expired, even before the reaper has updated its row."""
     sessions = [unreaped.on_sale(100), unreaped.on_sale(100)]
     emails = ["ann@example.com", "bob@example.com"]
     holds = [
@@ -401,7 +400,7 @@ def test_every_combination_of_filters_finds_its_holds(
             assert {hold["status"] for hold in found} <= {wanted_status}
 
 
-def test_holds_are_found_by_address_in_any_case(platform: Platform) -> None:
+def test_holds_are_found_by_email_address_in_any_case(platform: Platform) -> None:
     sale = platform.on_sale(5)
     hold = placed(platform.place(sale, customer_email="Ann.Lee@Example.com"))
     found = listed(platform, customer_email="ann.lee@example.COM")
@@ -409,9 +408,9 @@ def test_holds_are_found_by_address_in_any_case(platform: Platform) -> None:
     assert listed(platform, customer_email="nn.lee@example.com") == []
 
 
-def test_pages_have_no_gap_and_no_double_while_holds_arrive(platform: Platform) -> None:
+def test_pages_neither_skip_nor_repeat_a_hold_while_holds_arrive(platform: Platform) -> None:
     sale = platform.on_sale(1000)
-    with ThreadPoolExecutor(8) as threads:  # some of them in one group, with one time of creation
+    with ThreadPoolExecutor(8) as threads:  # some share a group and thus a creation time
         answers = list(threads.map(lambda _: platform.place(sale), range(55)))
     there = {placed(answer)["hold_id"] for answer in answers}
     seen: list[str] = []
@@ -431,7 +430,7 @@ def test_pages_have_no_gap_and_no_double_while_holds_arrive(platform: Platform) 
     assert set(seen) == there
 
 
-def test_a_list_is_newest_first_and_twenty_long(platform: Platform) -> None:
+def test_a_list_is_newest_first_with_twenty_per_page(platform: Platform) -> None:
     sale = platform.on_sale(100)
     ids = [placed(platform.place(sale))["hold_id"] for _ in range(21)]
     page = platform.client.get("/api/holds").json()
@@ -442,7 +441,7 @@ def test_a_list_is_newest_first_and_twenty_long(platform: Platform) -> None:
     assert (last["has_more"], last.get("next_cursor")) == (False, None)
 
 
-def test_a_page_that_is_exactly_full_is_the_last(platform: Platform) -> None:
+def test_an_exactly_full_last_page_has_no_next_page(platform: Platform) -> None:
     sale = platform.on_sale(10)
     for _ in range(3):
         placed(platform.place(sale))
@@ -450,8 +449,8 @@ def test_a_page_that_is_exactly_full_is_the_last(platform: Platform) -> None:
     assert (len(page["data"]), page["has_more"], page.get("next_cursor")) == (3, False, None)
 
 
-def test_a_hold_expires_by_itself_to_the_second(platform: Platform, owner: Owner) -> None:
-    """No clock is turned here: a policy of one second, and a real wait."""
+def test_a_hold_expires_by_itself_on_time(platform: Platform, owner: Owner) -> None:
+    """No moved clock here: a policy of one second, and a real wait."""
     sale = sale_with_policies(platform, {"ttl_seconds": 1}, {})
     hold = placed(platform.place(sale, 2))
     assert platform.available(sale) == [998]
@@ -471,7 +470,7 @@ def test_an_unknown_hold_is_404(platform: Platform, method: str) -> None:
     assert (answer.text == "") is (method == "HEAD")
 
 
-def test_as_many_as_there_are_but_no_fewer(platform: Platform) -> None:
+def test_a_hold_takes_as_many_as_are_left_but_no_fewer_than_the_minimum(platform: Platform) -> None:
     sale = platform.on_sale(5)
     placed(platform.place(sale, 2))
     problem_of(platform.place(sale, 5, at_least=4), 409, "insufficient_inventory")

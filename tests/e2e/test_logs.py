@@ -1,4 +1,4 @@
-"""What the server writes down: every hold that came, went or ran out of time; nobody's address."""
+"""The server log: every hold placed, ended or expired, and nobody's email address."""
 
 import json
 import re
@@ -17,8 +17,8 @@ ADDRESS = re.compile(r"[^\s\"'<>:=,;()]+@[\w-]+\.[\w.-]+")
 
 
 def lines_with(server: RunningServer, text: str, count: int) -> list[Json]:
-    """All lines with this text in them, as soon as there are so many: an answer may be quicker
-    than the log."""
+    """All log entries with this text, once there are that many: an answer may arrive before its
+    entry."""
 
     def found() -> list[str]:
         return [line for line in server.log.read_text().splitlines() if text in line]
@@ -28,13 +28,13 @@ def lines_with(server: RunningServer, text: str, count: int) -> list[Json]:
 
 
 def let_the_log_catch_up(server: RunningServer, platform: Platform) -> None:
-    """The line of a refused request is written after those of all that came before it."""
+    """Wait for the entry of a refused request, which is written after all earlier ones."""
     request_id = f"last-{uuid4().hex}"
     platform.client.get("/api/nowhere", headers={"X-Request-ID": request_id})
     lines_with(server, request_id, 1)
 
 
-def test_a_hold_that_comes_and_goes_is_logged_with_its_requests(
+def test_placing_and_releasing_a_hold_is_logged_with_its_requests(
     server: RunningServer, platform: Platform
 ) -> None:
     sale = platform.on_sale(5)
@@ -57,9 +57,7 @@ def test_a_hold_that_comes_and_goes_is_logged_with_its_requests(
         assert line["timestamp"].endswith("Z")
 
 
-def test_a_repeated_request_is_no_second_hold_in_the_log(
-    server: RunningServer, platform: Platform
-) -> None:
+def test_a_repeated_request_logs_no_second_hold(server: RunningServer, platform: Platform) -> None:
     sale = platform.on_sale(5)
     body = platform.hold_body(sale, 2)
     headers = {"Idempotency-Key": uuid4().hex}
@@ -70,7 +68,7 @@ def test_a_repeated_request_is_no_second_hold_in_the_log(
     assert line["event"] == "hold.created"
 
 
-def test_a_hold_that_runs_out_of_time_is_logged_once(
+def test_an_expired_hold_is_logged_once(
     server: RunningServer, platform: Platform, owner: Owner
 ) -> None:
     sale = platform.on_sale(5)
@@ -85,7 +83,7 @@ def test_a_hold_that_runs_out_of_time_is_logged_once(
     assert expired["request_id"] not in {None, "", created["request_id"]}
 
 
-def test_a_hold_that_makes_room_is_logged_with_the_request_that_needed_it(
+def test_an_evicted_hold_is_logged_with_the_request_that_needed_its_places(
     unreaped_server: RunningServer, unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     sale = unreaped.on_sale(2)
@@ -102,16 +100,20 @@ def test_a_hold_that_makes_room_is_logged_with_the_request_that_needed_it(
     assert expired["request_id"] == "next-in-line"
 
 
-def test_every_request_is_one_line_with_its_id(server: RunningServer, platform: Platform) -> None:
+def test_every_request_is_one_log_entry_with_its_id(
+    server: RunningServer, platform: Platform
+) -> None:
     request_id = f"look-{uuid4().hex}"
     platform.client.get(f"/api/holds/{uuid4()}", headers={"X-Request-ID": request_id})
     (line,) = lines_with(server, request_id, 1)
     assert (line["event"], line["method"], line["status"]) == ("request", "GET", 404)
-    assert line["route"] == "/api/holds/{hold_id}", "the route, not what was sent"
+    assert line["route"] == "/api/holds/{hold_id}", "the route, not the requested path"
 
 
-def test_no_address_is_in_the_log_after_a_burst(server: RunningServer, platform: Platform) -> None:
-    """Wherever the caller puts one: in its place, in a wrong place, well or badly formed."""
+def test_no_email_address_is_in_the_log_after_a_burst(
+    server: RunningServer, platform: Platform
+) -> None:
+    """Whether it is sent in the right field or a wrong one, well-formed or not."""
     client, sale = platform.client, platform.on_sale(5)
     name = f"anneliese{uuid4().hex[:8]}"
     email = f"{name}@example.com"
@@ -149,8 +151,10 @@ def test_no_address_is_in_the_log_after_a_burst(server: RunningServer, platform:
 
 
 @pytest.mark.alone
-def test_a_long_address_costs_no_time(server: RunningServer, platform: Platform) -> None:
-    """Looking for addresses in what is logged must not be a way to keep the server busy."""
+def test_a_long_email_address_is_redacted_quickly(
+    server: RunningServer, platform: Platform
+) -> None:
+    """Redacting addresses in the log must not be a way to keep the server busy."""
     started = time.monotonic()
     for path in ("@%20" + "a" * 60_000, "a" * 60_000 + "@", "a@" * 30_000, "@ " * 15_000):
         assert platform.client.get(f"/{path}").status_code in {400, 404, 414, 431}

@@ -1,4 +1,4 @@
-"""What paid holds become: an order, one ticket for each unit, and the links between them."""
+"""Orders of paid holds: one ticket per unit, and the links between them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -33,7 +33,7 @@ LATE = {"late_payment_seconds": 120}
 CODE_LENGTH = 26
 
 
-def test_a_confirmed_hold_is_an_order_with_a_ticket_for_each_unit(
+def test_a_confirmed_hold_becomes_an_order_with_one_ticket_per_unit(
     platform: Platform, owner: Owner
 ) -> None:
     sale = platform.on_sale(5, 5)
@@ -63,7 +63,7 @@ def test_a_confirmed_hold_is_an_order_with_a_ticket_for_each_unit(
     assert owner.counters(platform.organization_id) == [(5, 0, 2), (5, 0, 1)]
 
 
-def test_links_lead_both_ways(platform: Platform) -> None:
+def test_holds_and_orders_link_to_each_other(platform: Platform) -> None:
     sale = platform.on_sale(5)
     hold, other = held(platform, sale, 2), held(platform, sale)
     order = ok(confirmed(platform, hold, payment_reference="pay-1"))["order"]
@@ -78,7 +78,7 @@ def test_links_lead_both_ways(platform: Platform) -> None:
     assert read(platform, "/api/orders", **both)["data"] == []
 
 
-def test_orders_are_listed_newest_first_page_by_page(platform: Platform) -> None:
+def test_orders_are_listed_newest_first_and_paged(platform: Platform) -> None:
     sale = platform.on_sale(9)
     made = [ok(confirmed(platform, held(platform, sale)))["order"]["order_id"] for _ in range(5)]
     seen: list[str] = []
@@ -94,10 +94,10 @@ def test_orders_are_listed_newest_first_page_by_page(platform: Platform) -> None
     assert seen == made[::-1]
 
 
-def test_a_page_of_orders_ends_before_it_has_too_many_tickets(
+def test_a_page_of_orders_is_limited_by_its_tickets(
     platform: Platform, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At least one order is on it, however many tickets that one has."""
+    """It has at least one order, however many tickets that order has."""
     monkeypatch.setattr(reader, "TICKETS_PER_PAGE_MAX", 4)
     sale = platform.on_sale(20)
     for quantity in (1, 2, 3, 5, 1, 3):
@@ -115,9 +115,7 @@ def test_a_page_of_orders_ends_before_it_has_too_many_tickets(
     assert pages == [[3, 1], [5], [3], [2, 1]]
 
 
-def test_attendees_go_with_their_tickets_and_no_address_is_shown(
-    platform: Platform, owner: Owner
-) -> None:
+def test_tickets_show_attendees_but_no_email_addresses(platform: Platform, owner: Owner) -> None:
     hold = held(platform, platform.on_sale(5), 4)
     attendees = [
         {"name": "Ada Lovelace", "email": "ada@example.com"},
@@ -141,7 +139,7 @@ def test_attendees_go_with_their_tickets_and_no_address_is_shown(
     ]
 
 
-def test_there_are_no_more_attendees_than_tickets(platform: Platform) -> None:
+def test_more_attendees_than_tickets_are_refused(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5), 2)
     attendees = [{"name": "Ada"}, {"name": "Bob"}, {"name": "Eve"}]
     answer = confirmed(platform, hold, attendees=attendees)
@@ -170,7 +168,7 @@ def another_type(platform: Platform, session_id: str) -> str:
     return str(platform.made("/api/ticket-types", body)["ticket_type_id"])
 
 
-def test_confirming_again_is_the_same_order(platform: Platform, owner: Owner) -> None:
+def test_confirming_again_returns_the_same_order(platform: Platform, owner: Owner) -> None:
     hold = held(platform, platform.on_sale(5))
     first = confirmed(platform, hold, payment_reference="pay-1")
     for body in ({"payment_reference": "pay-1"}, {}):
@@ -200,7 +198,7 @@ def test_a_double_click_confirms_once(platform: Platform, owner: Owner) -> None:
     assert owner.counters(platform.organization_id) == [(50, 0, 10)]
 
 
-def test_the_same_key_confirms_once_and_answers_byte_for_byte(platform: Platform) -> None:
+def test_a_repeated_key_confirms_once_and_replays_byte_for_byte(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     path, key = f"/api/holds/{hold['hold_id']}/confirm", keyed()
     first, again = (post(platform, path, {"payment_reference": "p"}, key) for _ in range(2))
@@ -210,7 +208,7 @@ def test_the_same_key_confirms_once_and_answers_byte_for_byte(platform: Platform
     problem_of(post(platform, path, {}, key), 422, "idempotency_key_reused")
 
 
-def test_a_hold_that_is_no_more_is_not_confirmed(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_an_ended_hold_is_not_confirmed(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(5)
     lapsed, released = held(unreaped, sale), held(unreaped, sale)
     ok(unreaped.client.post(f"/api/holds/{released['hold_id']}/release"))
@@ -222,7 +220,7 @@ def test_a_hold_that_is_no_more_is_not_confirmed(unreaped: Platform, unreaped_ow
     assert unreaped.available(sale) == [5]
 
 
-def test_a_converted_hold_is_not_let_go_extended_or_expired(
+def test_a_converted_hold_cannot_be_released_extended_or_expired(
     platform: Platform, owner: Owner
 ) -> None:
     hold = held(platform, platform.on_sale(5))
@@ -242,17 +240,19 @@ def test_a_converted_hold_is_not_let_go_extended_or_expired(
 
 
 class TestLatePayment:
-    """The money came after the end of the hold."""
+    """The payment arrives after the hold expired."""
 
-    def test_it_gets_the_places_while_they_are_free(self, platform: Platform, owner: Owner) -> None:
-        """Here the reaper has written the end down."""
+    def test_a_late_payment_gets_the_places_while_they_are_free(
+        self, platform: Platform, owner: Owner
+    ) -> None:
+        """After the reaper has expired the hold."""
         hold = held(platform, platform.on_sale(2, hold_policy=LATE), 2)
         owner.let_pass(platform.organization_id, TTL_SECONDS + 60)
         owner.wait_for_status(hold["hold_id"], "expired")
         self._assert_revived(platform, hold)
         assert owner.counters(platform.organization_id) == [(2, 0, 2)]
 
-    def test_it_gets_them_before_anybody_wrote_the_end_down(
+    def test_a_late_payment_gets_the_places_before_the_hold_is_reaped(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         hold = held(unreaped, unreaped.on_sale(2, hold_policy=LATE), 2)
@@ -269,14 +269,16 @@ class TestLatePayment:
         assert answer["order"]["total"] == hold["total"]
         old = hold_now(platform, hold)
         assert (old["status"], old.get("order_id")) == ("expired", None)
-        # The payment is told again: by the old hold everything is found.
+        # Repeating the payment with the old hold finds the same order.
         again = confirmed(platform, hold, payment_reference="pay-1")
         assert (again.status_code, again.content) == (200, first.content)
         problem_of(confirmed(platform, hold, payment_reference="pay-2"), 409, "already_paid")
         (listed,) = read(platform, "/api/orders", hold_id=hold["hold_id"])["data"]
         assert listed == answer["order"]
 
-    def test_it_completes_a_checkout(self, unreaped: Platform, unreaped_owner: Owner) -> None:
+    def test_a_late_payment_completes_a_checkout(
+        self, unreaped: Platform, unreaped_owner: Owner
+    ) -> None:
         sale = unreaped.on_sale(5, hold_policy=LATE)
         holds = [held(unreaped, sale, user_id="ada") for _ in range(2)]
         checkout = ok(checked_out(unreaped, *holds), 201)
@@ -294,7 +296,7 @@ class TestLatePayment:
     @pytest.mark.parametrize(
         ("policy", "late_seconds"), [({}, 1), (LATE, 121), ({"late_payment_seconds": 0}, 1)]
     )
-    def test_it_is_too_late_after_the_time_of_the_policy(
+    def test_a_payment_after_the_grace_period_is_refused(
         self,
         unreaped: Platform,
         unreaped_owner: Owner,
@@ -308,7 +310,9 @@ class TestLatePayment:
         assert problem["lapsed_hold_ids"] == [hold["hold_id"]]
         assert unreaped.available(sale) == [5]
 
-    def test_it_takes_nobodys_place(self, unreaped: Platform, unreaped_owner: Owner) -> None:
+    def test_a_late_payment_takes_nobodys_place(
+        self, unreaped: Platform, unreaped_owner: Owner
+    ) -> None:
         sale = unreaped.on_sale(2, hold_policy=LATE)
         late = held(unreaped, sale, 2)
         unreaped_owner.let_pass(unreaped.organization_id, TTL_SECONDS + 10)
@@ -318,7 +322,9 @@ class TestLatePayment:
         ok(confirmed(unreaped, next_one))
         assert unreaped_owner.counters(unreaped.organization_id) == [(2, 0, 1)]
 
-    def test_it_takes_nobodys_seat(self, unreaped: Platform, unreaped_owner: Owner) -> None:
+    def test_a_late_payment_takes_nobodys_seat(
+        self, unreaped: Platform, unreaped_owner: Owner
+    ) -> None:
         hall = build_hall(unreaped, ticket_type={"hold_policy": LATE})
         late = ok(hall.hold("Stalls A 1", "Stalls A 2"), 201)
         lucky = ok(hall.hold("Stalls B 1"), 201)
@@ -331,7 +337,7 @@ class TestLatePayment:
         assert hall.status("Stalls B 1") == "sold"
 
 
-def test_orders_of_another_organization_are_not_there(
+def test_orders_of_another_organization_are_not_found(
     platform: Platform, neighbour: Platform
 ) -> None:
     hold = held(platform, platform.on_sale(5))
@@ -344,7 +350,7 @@ def test_orders_of_another_organization_are_not_there(
     assert read(neighbour, "/api/orders", payment_reference="pay-1")["data"] == []
 
 
-def test_who_may_hold_may_not_read_orders(server: RunningServer) -> None:
+def test_a_key_for_holds_cannot_read_orders(server: RunningServer) -> None:
     scopes = ("holds:read", "holds:write", "catalog:read", "catalog:write")
     clerk = new_platform(server.base_url, server.database_url, scopes)
     order = ok(confirmed(clerk, held(clerk, clerk.on_sale(5))))["order"]
@@ -363,23 +369,25 @@ def test_who_may_hold_may_not_read_orders(server: RunningServer) -> None:
         ({"order": "x"}, "query"),
     ],
 )
-def test_bad_queries_are_named(platform: Platform, query: dict[str, str], field: str) -> None:
+def test_errors_name_the_bad_query_parameter(
+    platform: Platform, query: dict[str, str], field: str
+) -> None:
     assert first_error(platform.client.get("/api/orders", params=query))[0] == field
 
 
 @pytest.mark.parametrize("order_id", [pytest.param(str(uuid4()), id="unknown"), "nothing"])
-def test_an_order_that_nobody_has_is_not_found(platform: Platform, order_id: str) -> None:
+def test_an_unknown_order_is_not_found(platform: Platform, order_id: str) -> None:
     problem_of(platform.client.get(f"/api/orders/{order_id}"), 404, "order_not_found")
 
 
-def test_without_the_demo_provider_there_is_no_till(platform: Platform) -> None:
+def test_without_the_demo_provider_there_are_no_demo_payments(platform: Platform) -> None:
     body = {"amount": 4500, "currency": "EUR"}
     problem_of(post(platform, "/api/demo/payments", body), 404, "not_found")
     paths = platform.client.get("/api/schema").json()["paths"]
     assert not [path for path in paths if "demo" in path]
 
 
-def test_what_happened_when_is_told_in_order(platform: Platform) -> None:
+def test_the_timestamps_of_a_paid_hold_are_in_order(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     answer = ok(confirmed(platform, hold))
     assert moment(answer["created_at"]) <= moment(answer["confirmed_at"])

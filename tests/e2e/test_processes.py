@@ -1,4 +1,4 @@
-"""Several processes on one port, parts served apart, and a stop that loses nothing."""
+"""Several processes on one port, separate servers for API and pages, and graceful shutdown."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def ports_of(pid: int) -> set[int]:
     """The ports that a process connects from."""
     opened = set[str]()
     for file in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed since
             opened.add(str(file.readlink()))
     connections = (
         line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
@@ -53,10 +53,10 @@ def own_client(platform: Platform) -> httpx.Client:
 
 @dataclass(frozen=True)
 class Pair:
-    """A server of two processes, and a look at which of them works."""
+    """A server of two processes, and a view of which of them works."""
 
     pids: list[int]
-    login: Owner  # the server's own, which sees what its connections do
+    login: Owner  # the server's own database, to see what its connections do
 
     def now(self) -> datetime:
         ((now,),) = self.login.rows("SELECT clock_timestamp()")
@@ -84,7 +84,7 @@ def test_two_processes_sell_one_pool_exactly_once(
     sale, warm_up = platform.on_sale(TICKETS), platform.on_sale(10_000)
 
     def buy(wanted: Sale) -> int:
-        """On a connection of its own, so that either process may get it."""
+        """Use a new connection, so either process may get it."""
         with own_client(platform) as client:
             return client.post("/api/holds", json=platform.hold_body(wanted)).status_code
 
@@ -123,7 +123,7 @@ def test_the_pages_can_be_served_without_the_api(database_url: str, tmp_path: Pa
 
 @dataclass
 class Burst:
-    """What became of every request, by the hold id that its client chose."""
+    """The outcome of every request, by the hold id that its client chose."""
 
     platform: Platform
     sale: Sale
@@ -148,7 +148,7 @@ class Burst:
                 self.answered[hold_id] = answer.status_code
 
 
-def test_a_stop_in_the_middle_of_a_burst_loses_no_answer(
+def test_a_shutdown_during_a_burst_loses_no_answer(
     fresh_database_url: str, make_server: MakeServer
 ) -> None:
     server = make_server(
@@ -173,8 +173,8 @@ def test_a_stop_in_the_middle_of_a_burst_loses_no_answer(
     stored = {str(hold_id) for (hold_id,) in owner.rows("SELECT id FROM hold")}
     won = {hold_id for hold_id, status in burst.answered.items() if status == 201}
     assert set(burst.answered.values()) <= {201, 503}
-    assert stored == won, "an answer and its hold, or neither"
+    assert stored == won, "each request has both an answer and a hold, or neither"
     owner.assert_counters_add_up(platform.organization_id)
     log = server.log.read_text()
     seen = [hold_id for hold_id in burst.cut_off if hold_id in log]
-    assert not seen, "accepted, and left without an answer"
+    assert not seen, "accepted but never answered"

@@ -1,4 +1,4 @@
-"""Reserving one very seat, as people click on it: the answer to the letter, and every refusal."""
+"""Reserving a specific seat, as people do with a click: the exact answer, and every refusal."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -25,7 +25,7 @@ def reserved(hall: NamedHall, name: str = SEAT, **body: str) -> Json:
     return dict(answer.json()["data"])
 
 
-def test_the_answer_is_the_one_that_was_promised(hall: NamedHall) -> None:
+def test_the_answer_has_the_documented_shape(hall: NamedHall) -> None:
     answer = hall.reserve(SEAT, customer_email="user@example.com", source="web")
     assert answer.status_code == 201, answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -69,7 +69,7 @@ def test_the_reservation_is_a_hold_like_any_other(hall: NamedHall, owner: Owner)
 @pytest.mark.parametrize(
     ("ttl_seconds", "duration"), [(60, "1 minute"), (900, "15 minutes"), (90, "90 seconds")]
 )
-def test_the_message_goes_by_the_policy(
+def test_the_message_states_the_policys_duration(
     platform: Platform, ttl_seconds: int, duration: str
 ) -> None:
     hall = build_hall(platform, event={"hold_policy": {"ttl_seconds": ttl_seconds}})
@@ -78,7 +78,7 @@ def test_the_message_goes_by_the_policy(
     assert data["expires_in_seconds"] == ttl_seconds
 
 
-def test_ones_own_seat_again_is_no_error_but_the_same_reservation(hall: NamedHall) -> None:
+def test_reserving_your_own_seat_again_returns_the_same_reservation(hall: NamedHall) -> None:
     first = reserved(hall, customer_email="Ann@example.com")
     again = hall.reserve(SEAT, customer_email="ann@example.com", source="scanner")
     assert again.status_code == 200
@@ -98,7 +98,7 @@ def test_ones_own_seat_again_is_no_error_but_the_same_reservation(hall: NamedHal
         (200, {f"{left} seconds" for left in range(90, 101)}),
     ],
 )
-def test_the_message_of_ones_own_seat_tells_what_is_left(
+def test_reserving_your_own_seat_again_shows_the_time_left(
     unreaped: Platform, unreaped_owner: Owner, passed: int, left: set[str]
 ) -> None:
     hall = build_hall(unreaped, event=FIVE_MINUTES)
@@ -110,7 +110,7 @@ def test_the_message_of_ones_own_seat_tells_what_is_left(
     assert again.json()["data"]["message"] in messages
 
 
-def test_of_a_hold_with_several_seats_the_one_asked_for_is_shown(hall: NamedHall) -> None:
+def test_the_answer_shows_the_requested_seat_of_a_larger_hold(hall: NamedHall) -> None:
     holder = {"customer_email": new_email()}
     hold = hall.hold("Stalls A 1", "Stalls A 2", **holder).json()
     again = hall.reserve("Stalls A 2", **holder)
@@ -170,7 +170,7 @@ def test_an_unknown_seat_is_404(hall: NamedHall) -> None:
 def test_a_seat_of_another_event_or_organization_is_404(
     hall: NamedHall, neighbour: Platform
 ) -> None:
-    reserved(hall)  # it is known, under its own event
+    reserved(hall)  # it exists under its own event
     for other in (build_hall(hall.platform), build_hall(neighbour)):
         path = f"/api/events/{other.event_id}/seats/{hall.seat_ids[SEAT]}/reserve"
         answer = other.platform.client.post(path, json={"user_id": "u"})
@@ -202,7 +202,7 @@ def test_a_live_event_is_on_sale(hall: NamedHall) -> None:
     reserved(hall)
 
 
-def test_outside_the_sale_window_is_400(hall: NamedHall) -> None:
+def test_a_reservation_outside_the_sale_window_is_400(hall: NamedHall) -> None:
     now = datetime.now(UTC)
     change_event(hall, sale_starts_at=(now + timedelta(hours=1)).isoformat())
     problem_of(hall.reserve(SEAT), 400, "event_sales_closed")
@@ -216,7 +216,7 @@ def test_outside_the_sale_window_is_400(hall: NamedHall) -> None:
     reserved(hall)
 
 
-def test_held_by_another_says_for_how_long_and_never_by_whom(hall: NamedHall) -> None:
+def test_a_seat_held_by_another_says_for_how_long_but_not_by_whom(hall: NamedHall) -> None:
     first = reserved(hall, customer_email="secret-ann@example.com", user_id="secret-ann")
     answer = hall.reserve(SEAT, customer_email="bob@example.com")
     problem = problem_of(answer, 409, "seat_held_by_another_user")
@@ -226,7 +226,7 @@ def test_held_by_another_says_for_how_long_and_never_by_whom(hall: NamedHall) ->
     assert first["hold_id"] not in answer.text
 
 
-def test_a_seat_whose_time_is_up_is_anybodys(hall: NamedHall, owner: Owner) -> None:
+def test_an_expired_seat_can_be_reserved_by_anybody(hall: NamedHall, owner: Owner) -> None:
     first = reserved(hall)
     owner.let_pass(hall.platform.organization_id, 301)
     second = reserved(hall)
@@ -248,7 +248,7 @@ def test_a_sold_seat_is_not_available_not_even_to_its_buyer(hall: NamedHall, own
         assert problem["current_status"] == "sold"
 
 
-def test_a_block_at_capacity_is_409(platform: Platform) -> None:
+def test_a_seat_in_a_block_at_capacity_is_409(platform: Platform) -> None:
     hall = build_hall(platform, rows={"Box": {"A": 3}}, blocks={"Box": {"capacity": 1}})
     reserved(hall, "Box A 1")
     problem = problem_of(hall.reserve("Box A 2"), 409, "block_at_capacity")
@@ -274,13 +274,13 @@ def test_a_malformed_request_is_400_and_reserves_nothing(hall: NamedHall, wrong:
     assert hall.status(SEAT) == "available"
 
 
-def test_for_whom_has_to_be_said(hall: NamedHall) -> None:
+def test_a_holder_is_required(hall: NamedHall) -> None:
     problem_of(hall.reserve(SEAT, source="web"), 400, "holder_required")
     problem_of(hall.reserve(SEAT, customer_email="ann"), 400, "invalid_email")
     assert hall.status(SEAT) == "available"
 
 
-def test_without_a_key_it_is_401(hall: NamedHall) -> None:
+def test_a_request_without_a_key_is_401(hall: NamedHall) -> None:
     path = f"{hall.seat_path(SEAT)}/reserve"
     headers = {"Authorization": "Bearer nobody"}
     answer = hall.platform.client.post(path, json={"user_id": "u"}, headers=headers)

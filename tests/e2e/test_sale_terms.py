@@ -1,4 +1,4 @@
-"""When an event sells: its state, the window of its sale, and the newer rules of its holds."""
+"""When an event sells: its status, its sale window and the rules for its holds."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ LEGAL = {
     ("live", "archived"),
     ("cancelled", "archived"),
 }
-# How an event gets there by legal steps alone.
+# Legal steps that lead to each status.
 PATHS: dict[str, tuple[str, ...]] = {
     "draft": (),
     "published": ("published",),
@@ -42,7 +42,7 @@ def in_hours(hours: float) -> str:
 
 
 @pytest.mark.parametrize("current", STATUSES)
-def test_a_state_may_become_only_what_follows_it(platform: Platform, current: str) -> None:
+def test_a_status_allows_only_legal_transitions(platform: Platform, current: str) -> None:
     for wanted in STATUSES:
         body = {"name": "Gala", "currency": "EUR", "status": "draft"}
         event = platform.made("/api/events", body)
@@ -67,7 +67,7 @@ def test_a_state_may_become_only_what_follows_it(platform: Platform, current: st
         (("live", "archived"), "event_not_available"),
     ],
 )
-def test_nothing_is_sold_of_an_event_that_is_over(
+def test_an_event_that_is_over_sells_nothing(
     platform: Platform, steps: tuple[str, ...], error: str
 ) -> None:
     sale = platform.on_sale(5)
@@ -76,7 +76,7 @@ def test_nothing_is_sold_of_an_event_that_is_over(
     for status in steps:
         assert changed(platform, sale, status=status).status_code == 200
     problem_of(platform.place(sale), 400, error)
-    # What was held before may still be let go.
+    # Earlier holds can still be released.
     released = platform.client.post(f"/api/holds/{before.json()['hold_id']}/release")
     assert released.status_code == 200
 
@@ -97,7 +97,7 @@ def test_a_draft_sells_nothing_until_it_is_published(platform: Platform) -> None
         assert platform.place(sale).status_code == 201
 
 
-def test_the_window_of_the_sale_opens_and_closes(platform: Platform) -> None:
+def test_the_sale_window_opens_and_closes(platform: Platform) -> None:
     sale = platform.on_sale(5)
     for window, is_open in (
         ({"sale_starts_at": in_hours(1)}, False),
@@ -121,7 +121,7 @@ def test_the_window_of_the_sale_opens_and_closes(platform: Platform) -> None:
             problem_of(placed, 400, "event_sales_closed")
 
 
-def test_a_window_is_given_at_once_and_in_any_time_zone(platform: Platform) -> None:
+def test_a_sale_window_is_accepted_at_creation_in_any_time_zone(platform: Platform) -> None:
     body = {
         "name": "Gala",
         "currency": "EUR",
@@ -133,7 +133,7 @@ def test_a_window_is_given_at_once_and_in_any_time_zone(platform: Platform) -> N
     assert event["sale_ends_at"] == "2030-06-21T09:00:00Z"
 
 
-def test_a_sale_ends_after_it_starts(platform: Platform, owner: Owner) -> None:
+def test_a_sale_must_end_after_it_starts(platform: Platform, owner: Owner) -> None:
     body: Json = {"name": "Gala", "currency": "EUR", "sale_starts_at": in_hours(1)}
     event = platform.made("/api/events", body)
     before = owner.everything(platform.organization_id)
@@ -150,12 +150,12 @@ def test_a_sale_ends_after_it_starts(platform: Platform, owner: Owner) -> None:
         assert problem["message"] == "sale_ends_at must be later than sale_starts_at"
     assert platform.client.get(path).json() == event
     assert owner.everything(platform.organization_id) == before
-    # Both ends may move past each other in one change.
+    # One change may move both past each other.
     moved = {"sale_starts_at": in_hours(-2), "sale_ends_at": in_hours(-1)}
     assert moved.items() <= platform.client.patch(path, json=moved).json().items()
 
 
-def test_an_illegal_state_changes_nothing_else_either(platform: Platform) -> None:
+def test_an_illegal_status_rejects_the_whole_change(platform: Platform) -> None:
     sale = platform.on_sale(1)
     before = platform.client.get(f"/api/events/{sale.event_id}").json()
     answer = changed(platform, sale, status="draft", name="Ball", sale_ends_at=in_hours(1))
@@ -163,7 +163,7 @@ def test_an_illegal_state_changes_nothing_else_either(platform: Platform) -> Non
     assert platform.client.get(f"/api/events/{sale.event_id}").json() == before
 
 
-def test_the_newer_rules_of_holds_are_set_changed_and_left_to_the_event(
+def test_hold_rules_are_set_changed_and_inherited_from_the_event(
     platform: Platform,
 ) -> None:
     body = {"name": "Gala", "currency": "EUR", "hold_policy": {"one_active_hold": True}}
@@ -186,7 +186,7 @@ def test_the_newer_rules_of_holds_are_set_changed_and_left_to_the_event(
     assert said == {"one_active_hold": False, "refuse_orphans": True}
 
 
-def test_one_live_hold_is_enough_for_anybody_where_the_policy_says_so(
+def test_a_policy_may_allow_one_active_hold_per_person(
     platform: Platform,
 ) -> None:
     sale = platform.on_sale(5)
@@ -201,7 +201,9 @@ def test_one_live_hold_is_enough_for_anybody_where_the_policy_says_so(
     assert platform.place(sale, user_id="user-1", customer_email=None).status_code == 201
 
 
-def test_terms_change_under_a_rush_without_an_error(platform: Platform, owner: Owner) -> None:
+def test_sale_terms_can_change_during_a_rush_without_errors(
+    platform: Platform, owner: Owner
+) -> None:
     sale = platform.on_sale(10_000)
 
     def rush(_: int) -> list[int]:

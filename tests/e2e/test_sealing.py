@@ -1,4 +1,4 @@
-"""What is stored for those who ask again tells nothing to whoever reads the database."""
+"""Stored idempotent answers reveal nothing to a reader of the database."""
 
 from uuid import uuid4
 
@@ -8,7 +8,7 @@ from tests.e2e.owner import Owner
 from tests.e2e.paying import keyed, ok
 from tests.support.platform import Json, Platform
 
-SEALED = 1  # the first byte, which says how
+SEALED = 1  # the first byte, which names the method
 
 
 def stored(owner: Owner, platform: Platform) -> list[bytes]:
@@ -19,8 +19,8 @@ def stored(owner: Owner, platform: Platform) -> list[bytes]:
 
 
 def bought(platform: Platform, cart: Cart, sent: Json) -> list[tuple[str, str, Json, bytes]]:
-    """All the way from the cart to the tickets, each request with a key of its own; what was sent
-    and what came back."""
+    """Buy tickets from cart to order, with a key for each request; return all bodies sent and
+    received."""
     told = []
     for method, path, body in (
         ("PUT", cart.path, sent),
@@ -36,7 +36,7 @@ def bought(platform: Platform, cart: Cart, sent: Json) -> list[tuple[str, str, J
     return [*told, ("POST", path, body, paid.content)]
 
 
-def test_neither_a_person_nor_a_ticket_can_be_found_in_it(platform: Platform, owner: Owner) -> None:
+def test_stored_answers_reveal_neither_people_nor_tickets(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale, name="cart-of-ada")
     sent = cart.body(item(sale, 2), user_id="user-ada", notes="Wheelchair")
@@ -51,7 +51,7 @@ def test_neither_a_person_nor_a_ticket_can_be_found_in_it(platform: Platform, ow
         assert not any(secret.encode() in body for body in bodies), secret
 
 
-def test_a_repetition_gets_it_byte_for_byte(platform: Platform, owner: Owner) -> None:
+def test_a_repeated_request_gets_its_answer_byte_for_byte(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
     told = bought(platform, cart, cart.body(item(sale, 2)))
@@ -63,14 +63,14 @@ def test_a_repetition_gets_it_byte_for_byte(platform: Platform, owner: Owner) ->
     assert stored(owner, platform) == before
 
 
-def test_two_equal_answers_are_not_stored_alike(platform: Platform, owner: Owner) -> None:
+def test_equal_answers_are_stored_differently(platform: Platform, owner: Owner) -> None:
     cart = Cart(platform, platform.on_sale(10))
     assert ok(cart.delete("one")) == ok(cart.delete("two"))
     first, second = stored(owner, platform)
     assert first != second
 
 
-def test_changes_of_the_catalog_are_sealed_too(platform: Platform, owner: Owner) -> None:
+def test_answers_to_catalog_changes_are_sealed_too(platform: Platform, owner: Owner) -> None:
     body = {"name": "Secret gala", "currency": "EUR"}
     first, again = (
         platform.client.post("/api/events", json=body, headers=keyed("gala")) for _ in range(2)
@@ -80,9 +80,7 @@ def test_changes_of_the_catalog_are_sealed_too(platform: Platform, owner: Owner)
     assert b"Secret gala" not in kept
 
 
-def test_an_answer_from_before_there_was_a_seal_is_given_again(
-    platform: Platform, owner: Owner
-) -> None:
+def test_an_answer_stored_before_sealing_is_replayed(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     cart, key = Cart(platform, sale), uuid4().hex
     cart.new(item(sale, 2), key=key)
@@ -95,8 +93,8 @@ def test_an_answer_from_before_there_was_a_seal_is_given_again(
     assert (again.status_code, again.content) == (201, b'{"hold_id":"old"}')
 
 
-def test_what_was_tampered_with_is_not_given(platform: Platform, owner: Owner) -> None:
-    """Nor the answer to another request, put in its place."""
+def test_a_tampered_answer_is_not_replayed(platform: Platform, owner: Owner) -> None:
+    """Nor is another request's answer put in its place."""
     sale = platform.on_sale(10)
     cart, other = Cart(platform, sale), Cart(platform, sale)
     cart.new(item(sale, 2), key="mine")

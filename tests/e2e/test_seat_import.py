@@ -1,4 +1,4 @@
-"""Importing the seats of a session: from a description or from CSV, all of them or none."""
+"""Importing the seats of a session from a description or from CSV, all of them or none."""
 
 import time
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def errors_of(answer: httpx.Response) -> list[tuple[str, str]]:
 
 
 def stored(owner: Owner, session_id: str) -> list[tuple[object, ...]]:
-    """Block, row, its rank, number, position, x, y and what is special, by place."""
+    """Block, row, its rank, number, position, x, y and attributes of each seat, by place."""
     return owner.rows(
         "SELECT b.name, s.row_name, s.row_rank, s.number, s.position, s.x, s.y,"
         " concat_ws(' ', CASE WHEN is_accessible THEN 'accessible' END,"
@@ -54,7 +54,7 @@ def labels(owner: Owner, session_id: str) -> list[str]:
     return [f"{row[0]} {row[1]}{row[3]}@{row[4]}" for row in stored(owner, session_id)]
 
 
-def test_a_description_becomes_seats(platform: Platform, owner: Owner) -> None:
+def test_a_description_is_imported_as_seats(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     answer = send_layouts(
         platform,
@@ -99,7 +99,7 @@ def test_a_description_becomes_seats(platform: Platform, owner: Owner) -> None:
     assert (block["name"], block["seat_count"], block.get("capacity")) == ("Stalls", 7, None)
 
 
-def test_the_terms_of_a_new_block_come_with_it(platform: Platform) -> None:
+def test_an_import_sets_the_terms_of_a_new_block(platform: Platform) -> None:
     session_id = platform.on_sale().session_id
     seated = {"session_id": session_id, "name": "Adult", "price": 1, "is_seated": True}
     sold_here = [
@@ -107,7 +107,7 @@ def test_the_terms_of_a_new_block_come_with_it(platform: Platform) -> None:
     ]
     terms: Json = {"capacity": 3, "rank": 4, "ticket_types": sold_here}
     first = {"name": "Stalls", "rows": ["A"], "seats_per_row": 4} | terms
-    # The same block in two parts, since its rows differ in length.
+    # One block in two parts, because its rows differ in length.
     second = {"name": "Stalls", "rows": ["B"], "seats_per_row": 6}
     answer = send_layouts(platform, session_id, first, second)
     assert answer.status_code == 201, answer.text
@@ -119,7 +119,7 @@ def test_the_terms_of_a_new_block_come_with_it(platform: Platform) -> None:
     assert errors_of(again) == [("blocks[0]", "conflicting_fields")]
 
 
-def test_csv_becomes_seats(platform: Platform, owner: Owner) -> None:
+def test_csv_is_imported_as_seats(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     text = """block,row,number,position,x,y,accessible,companion,restricted_view
 Stalls,B,1,,,,,,
@@ -157,7 +157,7 @@ Stalls,A,"1"" b",,,,,,
     ],
     ids=["plain", "crlf", "cr", "byte order mark", "order, case and blanks", "quotes"],
 )
-def test_spreadsheets_write_csv_in_many_ways(
+def test_csv_from_any_spreadsheet_is_accepted(
     platform: Platform, owner: Owner, content: bytes
 ) -> None:
     session_id = platform.on_sale().session_id
@@ -191,7 +191,7 @@ def test_spreadsheets_write_csv_in_many_ways(
         (b"block,row,number\nStalls,A,1\nStalls,A,1\n", [("line 3", "duplicate")]),
     ],
 )
-def test_a_wrong_list_imports_nothing(
+def test_an_invalid_list_imports_nothing(
     platform: Platform, owner: Owner, text: bytes, errors: list[tuple[str, str]]
 ) -> None:
     session_id = platform.on_sale().session_id
@@ -211,7 +211,7 @@ def test_a_wrong_list_imports_nothing(
         ("restricted_view", ["ja"]),
     ],
 )
-def test_a_wrong_value_is_named_and_never_repeated(
+def test_errors_name_the_invalid_field_but_never_repeat_its_value(
     platform: Platform, column: str, values: list[str]
 ) -> None:
     lines = [f"Stalls,A,{number},{value}" for number, value in enumerate(values)]
@@ -227,7 +227,7 @@ def test_a_wrong_value_is_named_and_never_repeated(
     assert "maybe" not in answer.text
 
 
-def test_every_wrong_line_is_counted_and_the_first_hundred_are_shown(
+def test_every_invalid_row_is_counted_and_the_first_hundred_are_shown(
     platform: Platform, owner: Owner
 ) -> None:
     session_id = platform.on_sale().session_id
@@ -245,7 +245,7 @@ def numbered(first: int, last: int) -> list[str]:
     return [f"Stalls,A,{number}" for number in range(first, last + 1)]
 
 
-def test_a_row_has_a_thousand_seats(platform: Platform, owner: Owner) -> None:
+def test_a_row_has_at_most_a_thousand_seats(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     too_many = send_csv(platform, session_id, "\n".join([HEADER, *numbered(1, 1002)]))
     assert errors_of(too_many) == [("line 1002", "too_many"), ("line 1003", "too_many")]
@@ -253,7 +253,7 @@ def test_a_row_has_a_thousand_seats(platform: Platform, owner: Owner) -> None:
     most = f"{HEADER},position\nStalls,B,x,1999\n" + ",\n".join([*numbered(1, 999), ""])
     assert send_csv(platform, session_id, most).json()["seats_added"] == 1000
     one_more = send_csv(platform, session_id, "\n".join([HEADER, *numbered(1000, 1001)]))
-    assert errors_of(one_more) == [("line 3", "too_many")], "those that are there count too"
+    assert errors_of(one_more) == [("line 3", "too_many")], "existing seats count too"
     described = {"name": "Stalls", "rows": ["B"], "seats_per_row": 1000, "aisles_after": [1]}
     assert errors_of(send_layouts(platform, session_id, described)) == [
         ("blocks[0].rows", "too_many")
@@ -261,10 +261,8 @@ def test_a_row_has_a_thousand_seats(platform: Platform, owner: Owner) -> None:
     assert len(labels(owner, session_id)) == 1000
 
 
-def test_a_position_that_was_not_written_has_the_same_limit(
-    platform: Platform, owner: Owner
-) -> None:
-    """The last position is 2000; the seat next to it would be one further."""
+def test_a_derived_position_has_the_same_limit(platform: Platform, owner: Owner) -> None:
+    """The last position is 2000; the seat after it would be beyond."""
     session_id = platform.on_sale().session_id
     lines = f"{HEADER},position\nStalls,A,1,1999\nStalls,A,2,\n"
     answer = send_csv(platform, session_id, f"{lines}Stalls,A,3,\n")
@@ -277,7 +275,7 @@ def test_a_position_that_was_not_written_has_the_same_limit(
     assert errors_of(answer) == [("line 2", "invalid_value")]
 
 
-def test_what_is_there_already_is_not_imported_twice(platform: Platform, owner: Owner) -> None:
+def test_existing_seats_are_not_imported_twice(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     first = f"{HEADER},position\nStalls,A,1,1\nStalls,A,2,2\n"
     assert send_csv(platform, session_id, first).status_code == 201
@@ -294,7 +292,7 @@ def test_what_is_there_already_is_not_imported_twice(platform: Platform, owner: 
     assert labels(owner, session_id) == ["Stalls A1@1", "Stalls A2@2"]
 
 
-def test_a_block_gets_more_seats_later(platform: Platform, owner: Owner) -> None:
+def test_a_block_can_get_more_seats_later(platform: Platform, owner: Owner) -> None:
     hall = platform.hall(2, 3)
     added = f"{HEADER}\nStalls,2,4\nStalls,0,1\nStalls,2,5\n"
     answer = send_csv(platform, hall.session_id, added)
@@ -333,7 +331,7 @@ def many(count: int) -> str:
     return "\n".join((HEADER, *lines))
 
 
-def test_fifty_thousand_seats_come_in_one_call(platform: Platform, owner: Owner) -> None:
+def test_fifty_thousand_seats_can_be_imported_in_one_call(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     key = uuid4().hex
     started = time.monotonic()
@@ -356,7 +354,7 @@ def test_fifty_thousand_seats_come_in_one_call(platform: Platform, owner: Owner)
     assert owner.rows(counted, session_id) == [(50_000, 50_000, 1, 99, 50)]
 
 
-def test_one_more_is_too_many(platform: Platform, owner: Owner) -> None:
+def test_more_than_fifty_thousand_seats_are_refused(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     answer = send_csv(platform, session_id, many(50_001))
     assert errors_of(answer) == [("line 50002", "too_many")]
@@ -365,7 +363,7 @@ def test_one_more_is_too_many(platform: Platform, owner: Owner) -> None:
     assert labels(owner, session_id) == []
 
 
-def test_a_thousand_blocks_are_enough(platform: Platform, owner: Owner) -> None:
+def test_more_than_a_thousand_blocks_are_refused(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     lines = [HEADER, *(f"Block {number},A,1" for number in range(1000))]
     too_many = [*lines, "Block 1000,A,1", "Block 0,A,2"]
@@ -377,8 +375,8 @@ def test_a_thousand_blocks_are_enough(platform: Platform, owner: Owner) -> None:
     assert send_csv(platform, session_id, "\n".join(more)).json()["seats_added"] == 1000
 
 
-def test_the_sale_of_others_goes_on_during_an_import(platform: Platform, owner: Owner) -> None:
-    """Of other sessions without a hitch; of the same session at the latest afterwards."""
+def test_sales_go_on_during_an_import(platform: Platform, owner: Owner) -> None:
+    """Other sessions are unaffected; the same session goes on once the import ends."""
     hall, elsewhere = platform.hall(2, 50), platform.on_sale(1000)
 
     def hold(seat_id: str) -> int:
@@ -398,7 +396,9 @@ def test_the_sale_of_others_goes_on_during_an_import(platform: Platform, owner: 
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_of_two_equal_imports_at_once_one_is_made(platform: Platform, owner: Owner) -> None:
+def test_only_one_of_two_concurrent_equal_imports_succeeds(
+    platform: Platform, owner: Owner
+) -> None:
     session_id = platform.on_sale().session_id
     with ThreadPoolExecutor(2) as both:
         answers = list(both.map(lambda _: send_csv(platform, session_id, many(2000)), range(2)))
@@ -410,7 +410,9 @@ def foreign_sessions(neighbour: Platform) -> Iterable[str]:
     return (neighbour.on_sale().session_id, str(uuid4()), "x")
 
 
-def test_a_session_of_others_gets_no_seats(platform: Platform, neighbour: Platform) -> None:
+def test_nobody_imports_seats_into_another_organizations_session(
+    platform: Platform, neighbour: Platform
+) -> None:
     for session_id in foreign_sessions(neighbour):
         answer = send_csv(platform, session_id, f"{HEADER}\nStalls,A,1\n")
         problem_of(answer, 404, "session_not_found")

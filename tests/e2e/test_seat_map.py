@@ -1,4 +1,4 @@
-"""The map of a session: whole, compact, and what has changed since."""
+"""The seat map of a session: whole, compact, and the changes since a version."""
 
 import time
 from uuid import uuid4
@@ -31,13 +31,13 @@ def asked(hall: NamedHall, **headers: str) -> httpx.Response:
 
 
 def changed(hall: NamedHall, since: int) -> dict[str, str]:
-    """Name and status of the seats that have changed since."""
+    """Name and status of the seats that changed since this version."""
     seats = hall.map(since=since)["seats"]
     names = hall.names([seat["seat_id"] for seat in seats])
     return dict(zip(names, (seat["status"] for seat in seats), strict=True))
 
 
-def test_a_row_is_a_few_lists(platform: Platform) -> None:
+def test_a_row_is_a_handful_of_lists(platform: Platform) -> None:
     hall = build_hall(
         platform,
         rows={"Stalls": {"A": 3}, "Box": {"1": 1}},
@@ -67,7 +67,7 @@ def test_a_row_is_a_few_lists(platform: Platform) -> None:
     assert row["held_until_unix"] == {"1": int(moment(hold["expires_at"]).timestamp())}
     assert (row["accessible"], row["companion"], row["restricted_view"]) == ([0, 2], [1], [2])
     assert len(row["x"]) == 3
-    assert isinstance(row["y"], int | float), "all seats of a row are as far back"
+    assert isinstance(row["y"], int | float), "all seats of a row share one y"
     assert hall.names([row["seat_id_prefix"] + each for each in row["seat_id_suffixes"]]) == [
         "Stalls A 1",
         "Stalls A 2",
@@ -78,14 +78,14 @@ def test_a_row_is_a_few_lists(platform: Platform) -> None:
     assert (only["row"], only["seat_numbers"], only["status"]) == ("1", ["1"], "a")
 
 
-def test_it_tells_no_holder_and_no_hold(hall: NamedHall) -> None:
+def test_the_map_reveals_neither_holders_nor_holds(hall: NamedHall) -> None:
     hold = hall.hold("Stalls A 2", customer_email="secret@example.com", user_id="secret").json()
     text = asked(hall).text
     assert "secret" not in text
     assert hold["hold_id"] not in text
 
 
-def test_every_status_has_its_letter_and_lapsed_is_available(
+def test_every_status_has_its_letter_and_expired_seats_are_available(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     hall = build_hall(unreaped, rows={"Stalls": {"A": 5}})
@@ -123,7 +123,7 @@ def test_an_unknown_or_foreign_session_is_404(hall: NamedHall, neighbour: Platfo
             problem_of(answer, 404, "session_not_found")
 
 
-def test_who_has_the_map_is_told_that_nothing_has_changed(hall: NamedHall) -> None:
+def test_an_unchanged_map_is_304(hall: NamedHall) -> None:
     first = asked(hall)
     tag = first.headers["etag"]
     assert first.headers["cache-control"] == "private, no-cache"
@@ -138,7 +138,7 @@ def test_who_has_the_map_is_told_that_nothing_has_changed(hall: NamedHall) -> No
     assert after.headers["etag"] != tag
 
 
-def test_lapsing_changes_the_tag_though_it_changes_no_row(
+def test_an_expiry_changes_the_etag_although_it_changes_no_row(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     hall = build_hall(unreaped, event={"hold_policy": {"ttl_seconds": 1}})
@@ -152,7 +152,7 @@ def test_lapsing_changes_the_tag_though_it_changes_no_row(
     assert statuses_of(again.json())["Stalls A 1"] == "a"
 
 
-def test_changes_since_a_version(hall: NamedHall) -> None:
+def test_the_map_lists_changes_since_a_version(hall: NamedHall) -> None:
     version = hall.map()["version"]
     assert version > 0
     assert changed(hall, version) == {}
@@ -192,7 +192,7 @@ def test_many_changes_are_answered_with_the_whole_map(platform: Platform) -> Non
     assert changed(hall, whole.json()["version"]) == {"Stalls 3 14": "held"}
 
 
-def test_as_many_changes_as_the_limit_are_listed(platform: Platform) -> None:
+def test_changes_up_to_the_limit_are_listed(platform: Platform) -> None:
     hall = build_hall(
         platform, rows={"Stalls": {str(row): 100 for row in range(CHANGES_MAX // 100)}}
     )
@@ -201,8 +201,8 @@ def test_as_many_changes_as_the_limit_are_listed(platform: Platform) -> None:
     assert len(answer["seats"]) == CHANGES_MAX
 
 
-def test_a_kept_map_follows_every_change(hall: NamedHall, platform: Platform) -> None:
-    """Seats, the name of a block, its capacity, and that of the pool behind it."""
+def test_a_cached_map_follows_every_change(hall: NamedHall, platform: Platform) -> None:
+    """Seats, a block's name, its capacity, and that of its pool."""
     block_id = hall.block_ids["Stalls"]
 
     def shown() -> Json:
@@ -217,7 +217,7 @@ def test_a_kept_map_follows_every_change(hall: NamedHall, platform: Platform) ->
     assert shown()["rows"][0]["status"][1] == "b"
 
 
-def test_a_kept_map_shows_a_capacity_that_was_changed_by_its_pool(platform: Platform) -> None:
+def test_a_cached_map_shows_a_capacity_changed_through_its_pool(platform: Platform) -> None:
     hall = build_hall(platform, blocks={"Stalls": {"capacity": 5}})
     assert hall.map()["blocks"][0]["capacity"] == 5
     pools = platform.client.get("/api/pools", params={"session_id": hall.session_id})
@@ -227,15 +227,17 @@ def test_a_kept_map_shows_a_capacity_that_was_changed_by_its_pool(platform: Plat
     assert hall.map()["blocks"][0]["capacity"] == 4
 
 
-def test_the_version_stays_while_nothing_happens_here(hall: NamedHall, neighbour: Platform) -> None:
+def test_the_version_stays_while_this_session_is_unchanged(
+    hall: NamedHall, neighbour: Platform
+) -> None:
     version = hall.map()["version"]
     other = build_hall(neighbour)
     other.hold("Stalls A 1")
     assert hall.map()["version"] == hall.map(since=version)["version"] == version
 
 
-def test_a_change_that_commits_late_is_not_missed(hall: NamedHall, owner: Owner) -> None:
-    """Transactions commit out of order: the reader was here between the second and the first."""
+def test_a_late_commit_is_not_missed(hall: NamedHall, owner: Owner) -> None:
+    """Transactions commit out of order: the reader looks between the second and the first."""
     first, second = hall.seats("Stalls A 1", "Stalls A 2")
     block = (
         "UPDATE seat SET status = 'blocked', blocked_reason = 'slow', version = version + 1,"
@@ -247,7 +249,9 @@ def test_a_change_that_commits_late_is_not_missed(hall: NamedHall, owner: Owner)
         seen = hall.map()
         assert statuses_of(seen)["Stalls A 1"] == "a"
         assert statuses_of(seen)["Stalls A 2"] == "b"
-        assert changed(hall, seen["version"]) == {"Stalls A 2": "blocked"}, "twice does no harm"
+        assert changed(hall, seen["version"]) == {"Stalls A 2": "blocked"}, (
+            "a repeated change does no harm"
+        )
     assert changed(hall, seen["version"])["Stalls A 1"] == "blocked"
 
 
@@ -269,7 +273,7 @@ def test_a_reader_that_follows_the_changes_always_has_the_map(hall: NamedHall) -
 
 
 @pytest.mark.parametrize("since", ["-1", "x", "1.5", "", str(2**63), "999999999999"])
-def test_a_version_that_is_none_is_400(hall: NamedHall, since: str) -> None:
+def test_an_invalid_version_is_400(hall: NamedHall, since: str) -> None:
     answer = hall.platform.client.get(map_path(hall), params={"since": since})
     problem = problem_of(answer, 400, "invalid_cursor")
     assert problem["errors"][0]["field"] == "since"

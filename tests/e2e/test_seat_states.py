@@ -1,4 +1,4 @@
-"""Seats over HTTP: looked at, blocked, put back on sale."""
+"""Seats over HTTP: read, blocked, unblocked."""
 
 from typing import Any
 from uuid import uuid4
@@ -17,7 +17,7 @@ def hall(platform: Platform) -> NamedHall:
 
 
 class TestOneSeat:
-    def test_a_free_seat(self, platform: Platform) -> None:
+    def test_a_free_seat_shows_all_its_fields(self, platform: Platform) -> None:
         hall = build_hall(
             platform,
             rows={"Stalls": {"A": 2}},
@@ -46,12 +46,14 @@ class TestOneSeat:
             "x": 10.5,
             "y": 3,
         }
-        assert '"y":3' in platform.client.get(hall.seat_path("Stalls A 1")).text, "as in the map"
+        assert '"y":3' in platform.client.get(hall.seat_path("Stalls A 1")).text, (
+            "the same as in the map"
+        )
         second = hall.read("Stalls A 2")
         assert (second["accessible"], second["companion"]) == (False, True)
         assert second["restricted_view"] is True
 
-    def test_a_held_seat_tells_its_holder_alone_by_which_hold(self, hall: NamedHall) -> None:
+    def test_a_held_seat_reveals_its_hold_only_to_its_holder(self, hall: NamedHall) -> None:
         hold = placed(hall.hold("Stalls A 1", customer_email="ann@example.com"))
         own = hall.read("Stalls A 1", customer_email="Ann@Example.com")
         assert own["hold_id"] == hold["hold_id"]
@@ -67,7 +69,7 @@ class TestOneSeat:
                 "expires_in_seconds": 1
             }
 
-    def test_a_lapsed_seat_is_available_before_anybody_wrote_that_down(
+    def test_an_expired_seat_is_available_before_it_is_reaped(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         hall = build_hall(unreaped)
@@ -81,7 +83,7 @@ class TestOneSeat:
         )
         assert rows == [("held",)]
 
-    def test_what_is_not_there_is_404(self, hall: NamedHall, neighbour: Platform) -> None:
+    def test_an_unknown_seat_is_404(self, hall: NamedHall, neighbour: Platform) -> None:
         read = hall.platform.client.get
         seat_id = hall.seat_ids["Stalls A 1"]
         problem_of(read(f"/api/events/{uuid4()}/seats/{seat_id}"), 404, "event_not_found")
@@ -97,7 +99,7 @@ class TestOneSeat:
 
 
 class TestBlocking:
-    def test_blocked_seats_are_out_of_the_sale_until_they_are_back(
+    def test_blocked_seats_cannot_be_held_until_they_are_unblocked(
         self, hall: NamedHall, owner: Owner
     ) -> None:
         answer = hall.block("Stalls A 1", "Stalls A 2")
@@ -156,7 +158,7 @@ class TestBlocking:
         assert hall.unblock("Stalls A 1").json()["unblocked_seat_ids"] == hall.seats("Stalls A 1")
         assert hall.status("Stalls A 1") == "sold"
 
-    def test_a_seat_that_is_not_there_changes_nothing_and_is_audited(
+    def test_an_unknown_seat_changes_nothing_and_is_audited(
         self, hall: NamedHall, owner: Owner
     ) -> None:
         path = f"/api/sessions/{hall.session_id}/seats/block"
@@ -193,7 +195,7 @@ class TestBlocking:
         ],
     )
     @pytest.mark.parametrize("verb", ["block", "unblock"])
-    def test_wrong_fields_are_named(
+    def test_errors_name_the_invalid_field(
         self, hall: NamedHall, verb: str, change: Json, field: str
     ) -> None:
         body: Json = {"seat_ids": hall.seats("Stalls A 1"), "reason": "Camera"} | change
@@ -202,7 +204,7 @@ class TestBlocking:
         assert first_error(answer)[0] == field
         assert hall.status("Stalls A 1") == "available"
 
-    def test_a_thousand_seats_in_one_call(self, platform: Platform) -> None:
+    def test_a_thousand_seats_can_be_blocked_in_one_call(self, platform: Platform) -> None:
         large = platform.hall(25, 40)
         path = f"/api/sessions/{large.session_id}/seats/block"
         body: dict[str, Any] = {"seat_ids": list(large.seat_ids), "reason": "Refurbishment"}
@@ -214,7 +216,7 @@ class TestBlocking:
         assert again.content == answer.content
         assert again.headers["idempotent-replayed"] == "true"
 
-    def test_whoever_may_only_hold_may_not_block(self, hall: NamedHall, owner: Owner) -> None:
+    def test_a_key_for_holds_cannot_block_seats(self, hall: NamedHall, owner: Owner) -> None:
         stranger = new_platform(hall.platform.base_url, owner.database_url, ("holds:write",))
         path = f"/api/sessions/{hall.session_id}/seats/block"
         body = {"seat_ids": hall.seats("Stalls A 1"), "reason": "Camera"}

@@ -1,4 +1,4 @@
-"""Seats over HTTP: held by name, or the best that are available."""
+"""Seats over HTTP: specific seats, or the best available."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
@@ -17,7 +17,7 @@ def hall(platform: Platform) -> NamedHall:
 
 
 class TestHoldingNamedSeats:
-    def test_each_seat_is_a_line_that_says_where_it_is(self, hall: NamedHall) -> None:
+    def test_each_seat_is_a_line_with_its_place(self, hall: NamedHall) -> None:
         hold = placed(hall.hold("Stalls A 2", "Stalls A 1"))
         first, second = hold["lines"]
         assert first == {
@@ -39,16 +39,16 @@ class TestHoldingNamedSeats:
         assert hold["adjacent"] is True
         assert hold["minutes_remaining"] == 10
 
-    def test_one_seat_answers_its_ticket_type(self, hall: NamedHall) -> None:
+    def test_a_hold_of_one_seat_shows_its_ticket_type(self, hall: NamedHall) -> None:
         hold = placed(hall.hold("Stalls A 2"))
         assert (hold["ticket_type_id"], hold["quantity"]) == (hall.ticket_type_id, 1)
         assert hold["adjacent"] is True
 
-    def test_seats_apart_are_not_adjacent(self, hall: NamedHall) -> None:
+    def test_separate_seats_are_not_adjacent(self, hall: NamedHall) -> None:
         assert placed(hall.hold("Stalls A 1", "Stalls A 3"))["adjacent"] is False
         assert placed(hall.hold("Stalls A 2", "Stalls B 2"))["adjacent"] is False
 
-    def test_the_platform_may_name_price_source_cart_and_notes(self, hall: NamedHall) -> None:
+    def test_the_platform_may_set_price_source_cart_and_notes(self, hall: NamedHall) -> None:
         hold = placed(
             hall.hold(
                 "Stalls A 1",
@@ -73,7 +73,7 @@ class TestHoldingNamedSeats:
         assert hall.status("Stalls A 1") == hall.status("Stalls A 2") == "available"
         placed(hall.hold("Stalls A 1", "Stalls A 2"))
 
-    def test_ones_own_seats_again_are_the_hold_that_stands(self, hall: NamedHall) -> None:
+    def test_holding_your_own_seats_again_returns_the_existing_hold(self, hall: NamedHall) -> None:
         holder = {"user_id": "ann"}
         hold = placed(hall.hold("Stalls A 1", "Stalls A 2", **holder, customer_email=None))
         again = hall.hold("Stalls A 1", "Stalls A 2", **holder, customer_email=None)
@@ -95,7 +95,7 @@ class TestHoldingNamedSeats:
         assert "secret-ann" not in answer.text
         assert hall.status("Stalls A 1") == hall.status("Stalls A 3") == "available"
 
-    def test_an_alternative_is_offered_when_asked_and_can_be_held(self, hall: NamedHall) -> None:
+    def test_an_alternative_is_offered_on_request_and_can_be_held(self, hall: NamedHall) -> None:
         placed(hall.hold("Stalls A 3"))
         answer = hall.hold("Stalls A 3", "Stalls A 4", offer_alternative=True)
         problem = problem_of(answer, 409, "seat_held_by_another_user")
@@ -105,7 +105,7 @@ class TestHoldingNamedSeats:
         held = placed(hall.ask(seat_ids=offer["seat_ids"]))
         assert held["adjacent"] is True
 
-    def test_without_any_seats_left_there_is_no_alternative(self, platform: Platform) -> None:
+    def test_no_alternative_is_offered_when_no_seats_are_left(self, platform: Platform) -> None:
         hall = build_hall(platform, rows={"Box": {"A": 2}})
         placed(hall.hold("Box A 1"))
         answer = hall.hold("Box A 1", "Box A 2", offer_alternative=True)
@@ -119,16 +119,14 @@ class TestHoldingNamedSeats:
             assert problem["message"] == "Seat not found in this session"
         assert hall.status("Stalls A 1") == "available"
 
-    def test_a_single_seat_may_not_be_left_alone_where_the_policy_says_so(
-        self, platform: Platform
-    ) -> None:
+    def test_a_policy_may_forbid_leaving_a_single_seat(self, platform: Platform) -> None:
         hall = build_hall(platform, ticket_type={"hold_policy": {"refuse_orphans": True}})
         answer = hall.hold("Stalls A 2", "Stalls A 3")
         problem = problem_of(answer, 409, "orphan_seat")
         assert hall.names(problem["orphan_seats"]) == ["Stalls A 1"]
         placed(hall.hold("Stalls A 1", "Stalls A 2"))
 
-    def test_two_hundred_clicks_on_one_seat_have_one_winner(
+    def test_two_hundred_concurrent_clicks_on_one_seat_have_one_winner(
         self, hall: NamedHall, owner: Owner
     ) -> None:
         with ThreadPoolExecutor(16) as threads:
@@ -142,7 +140,7 @@ class TestHoldingNamedSeats:
 
 
 class TestBestAvailable:
-    def test_they_are_together(self, hall: NamedHall) -> None:
+    def test_the_best_seats_are_together(self, hall: NamedHall) -> None:
         hold = placed(hall.best(4))
         assert hold["adjacent"] is True
         assert (hold["quantity"], hold.get("ticket_type_id")) == (4, None)
@@ -159,7 +157,7 @@ class TestBestAvailable:
         assert problem["available_quantity"] == 2
         problem_of(hall.best(1, block_id=str(uuid4())), 400, "invalid_block")
 
-    def test_accessible_places_are_found_for_those_who_need_them(self, platform: Platform) -> None:
+    def test_accessible_seats_are_found_on_request(self, platform: Platform) -> None:
         hall = build_hall(
             platform,
             rows={"Stalls": {"A": 6}},
@@ -168,26 +166,28 @@ class TestBestAvailable:
         hold = placed(hall.best(2, accessible=1))
         assert sorted(hall.names(hold["seat_ids"])) == ["Stalls A 5", "Stalls A 6"]
 
-    def test_too_few_says_how_many_were_asked_for_and_are_there(self, hall: NamedHall) -> None:
+    def test_too_few_seats_report_the_requested_and_available_numbers(
+        self, hall: NamedHall
+    ) -> None:
         placed(hall.best(9))
         problem = problem_of(hall.best(10), 409, "insufficient_inventory")
         assert problem["message"] == "Not enough seats available. Requested: 10, Available: 3"
         assert (problem["requested_quantity"], problem["available_quantity"]) == (10, 3)
 
-    def test_none_left_says_so(self, platform: Platform) -> None:
+    def test_a_sold_out_hall_says_so(self, platform: Platform) -> None:
         hall = build_hall(platform, rows={"Box": {"A": 2}})
         placed(hall.best(2))
         problem = problem_of(hall.best(1), 409, "no_available_seats")
         assert problem["available_quantity"] == 0
 
-    def test_what_has_lapsed_is_there_again(self, hall: NamedHall, owner: Owner) -> None:
+    def test_expired_seats_are_available_again(self, hall: NamedHall, owner: Owner) -> None:
         placed(hall.best(12))
         owner.let_pass(hall.platform.organization_id, 601)
         assert placed(hall.best(12))["quantity"] == 12
 
 
 class TestMixedHolds:
-    def test_seats_and_standing_places_are_held_together_or_not_at_all(
+    def test_seats_and_general_admission_are_held_together_or_not_at_all(
         self, hall: NamedHall
     ) -> None:
         floor = hall.platform.made(
@@ -214,7 +214,7 @@ class TestMixedHolds:
         assert hall.status("Stalls B 1") == "available"
 
 
-class TestWrongAsks:
+class TestInvalidRequests:
     @pytest.mark.parametrize(
         ("change", "field", "code"),
         [
@@ -276,13 +276,13 @@ class TestWrongAsks:
             ),
         ],
     )
-    def test_the_field_is_named(
+    def test_errors_name_the_invalid_field(
         self, platform: Platform, change: Json, field: str, code: str
     ) -> None:
         body = {"session_id": str(uuid4()), "customer_email": "a@example.com"} | change
         assert first_error(platform.client.post("/api/holds", json=body)) == (field, code)
 
-    def test_a_seat_may_not_be_in_two_lines_nor_too_many_in_all(self, platform: Platform) -> None:
+    def test_duplicate_or_too_many_seats_are_refused(self, platform: Platform) -> None:
         seat_id = str(uuid4())
         body: Json = {
             "session_id": str(uuid4()),
@@ -296,7 +296,9 @@ class TestWrongAsks:
         problem_of(answer, 400, "invalid_lines")
         assert first_error(answer) == ("lines", "invalid_lines")
 
-    def test_standing_places_are_in_no_block_and_none_is_accessible(self, hall: NamedHall) -> None:
+    def test_general_admission_has_neither_blocks_nor_accessible_places(
+        self, hall: NamedHall
+    ) -> None:
         sale = hall.platform.on_sale(5)
         accessible = hall.platform.place(sale, 2, accessible=1)
         problem = problem_of(accessible, 400, "invalid_ticket_type")
@@ -305,13 +307,13 @@ class TestWrongAsks:
         problem_of(elsewhere, 400, "invalid_block")
         assert hall.platform.available(sale) == [5]
 
-    def test_the_longest_remarks_are_kept(self, hall: NamedHall) -> None:
+    def test_the_longest_notes_are_kept(self, hall: NamedHall) -> None:
         hold = placed(hall.hold("Stalls A 1", cart_token="c" * 255, notes="n" * 1000))
         assert (len(hold["cart_token"]), len(hold["notes"])) == (255, 1000)
 
 
 class TestOneActiveHold:
-    def test_the_second_is_told_of_the_first(self, platform: Platform) -> None:
+    def test_a_second_hold_is_refused_and_names_the_first(self, platform: Platform) -> None:
         hall = build_hall(platform, event={"hold_policy": {"one_active_hold": True}})
         first = placed(hall.hold("Stalls A 1", customer_email="ann@example.com"))
         answer = hall.hold("Stalls A 2", customer_email="ANN@example.com")
@@ -321,12 +323,14 @@ class TestOneActiveHold:
         assert 590 <= problem["expires_in"] <= 600
         placed(hall.hold("Stalls A 2", customer_email="bob@example.com"))
         again = hall.hold("Stalls A 1", customer_email="ann@example.com")
-        assert again.json()["hold_id"] == first["hold_id"], "one's own seat is no second hold"
+        assert again.json()["hold_id"] == first["hold_id"], (
+            "reserving your own seat is no second hold"
+        )
         platform.client.post(f"/api/holds/{first['hold_id']}/release")
         placed(hall.hold("Stalls A 3", customer_email="ann@example.com"))
 
 
-def test_a_second_holder_of_the_same_address_but_another_user_id_is_another(
+def test_a_holder_with_the_same_email_but_another_user_id_is_someone_else(
     hall: NamedHall,
 ) -> None:
     email = new_email()
@@ -347,7 +351,7 @@ def test_best_available_finds_seats_that_were_imported_later(platform: Platform)
     placed(hall.best(2))
 
 
-def test_a_seat_row_that_somebody_has_locked_is_a_clear_no(hall: NamedHall, owner: Owner) -> None:
+def test_a_seat_row_locked_elsewhere_is_refused_clearly(hall: NamedHall, owner: Owner) -> None:
     locked = hall.seat_ids["Stalls A 1"]
     with owner.locked_seat(locked):
         for answer in (hall.hold("Stalls A 1", "Stalls A 2"), hall.reserve("Stalls A 1")):

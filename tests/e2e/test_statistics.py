@@ -1,4 +1,4 @@
-"""What becomes of holds: how many expire, are changed, renewed, paid for, or wait."""
+"""Outcomes of holds: how many expire, change, are renewed, paid for or join the waitlist."""
 
 from typing import Any
 
@@ -37,11 +37,11 @@ def person(platform: Platform, sale: Sale, name: str, quantity: int = 1) -> Json
     return ok(platform.place(sale, quantity, customer_email=f"{name}@example.com"), 201)
 
 
-def test_where_nothing_happened_no_rate_is_made_up(platform: Platform) -> None:
+def test_an_empty_window_has_no_rates(platform: Platform) -> None:
     assert window(platform) == NOTHING
 
 
-def test_live_holds_have_not_ended(platform: Platform) -> None:
+def test_active_holds_are_not_counted_as_ended(platform: Platform) -> None:
     sale = platform.on_sale(10)
     for name in ("ada", "ada", "bob"):
         person(platform, sale, name)
@@ -51,11 +51,11 @@ def test_live_holds_have_not_ended(platform: Platform) -> None:
     assert counted.get("conversion_rate") is counted.get("expiration_rate") is None
 
 
-def test_the_pace_is_that_since_the_first_hold(platform: Platform, owner: Owner) -> None:
+def test_the_pace_is_measured_from_the_first_hold(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     for name in ("ada", "bob", "eve"):
         person(platform, sale, name)
-    # A burst is not taken for more than it is: a minute is the least that counts.
+    # At least one minute counts, so a burst does not inflate the pace.
     assert window(platform, hours=1)["reservations_per_minute"] == 3.0
     owner.let_pass(platform.organization_id, 600)
     person(platform, sale, "late")
@@ -64,8 +64,8 @@ def test_the_pace_is_that_since_the_first_hold(platform: Platform, owner: Owner)
 
 
 def test_every_end_is_counted(unreaped: Platform, unreaped_owner: Owner) -> None:
-    """One lapses, one is let go, one is paid for without a checkout and one with it, and one goes
-    there and does not pay."""
+    """One expires, one is released, one is paid without a checkout, one with it, and one checks out
+    but does not pay."""
     sale = unreaped.on_sale(10)
     person(unreaped, sale, "late")
     unreaped_owner.let_pass(unreaped.organization_id, AGES)
@@ -86,7 +86,7 @@ def test_every_end_is_counted(unreaped: Platform, unreaped_owner: Owner) -> None
     assert counted["abandonment_rate"] == 0.3333
 
 
-def test_carts_that_change_and_that_come_back(unreaped: Platform, unreaped_owner: Owner) -> None:
+def test_changed_and_renewed_carts_are_counted(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(10)
     changed, back, other, still = (Cart(unreaped, sale) for _ in range(4))
     changed.new(item(sale, 1))
@@ -106,7 +106,7 @@ def test_carts_that_change_and_that_come_back(unreaped: Platform, unreaped_owner
     assert (counted["holds"], counted["holders"]) == (7, 4)
 
 
-def test_those_who_wait(platform: Platform, owner: Owner) -> None:
+def test_promotions_from_the_waitlist_are_counted(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(1, hold_policy={"waitlist": True})
     hold = person(platform, sale, "first")
     for _ in range(2):
@@ -119,9 +119,11 @@ def test_those_who_wait(platform: Platform, owner: Owner) -> None:
     assert counted["changed"] == 0
 
 
-def test_who_only_waited_held_nothing(unreaped: Platform, unreaped_owner: Owner) -> None:
-    """One holds all there is. Of those who wait one leaves, one runs out of time and comes back to
-    the line, and one changes what they wait for."""
+def test_holds_that_only_waited_are_not_counted_as_holds(
+    unreaped: Platform, unreaped_owner: Owner
+) -> None:
+    """One buyer holds everything. On the waitlist one leaves, one expires and rejoins, and one
+    changes the cart."""
     policy = {"waitlist": True, "waiting_seconds": 60, "ttl_seconds": 3600}
     sale = unreaped.on_sale(3, hold_policy=policy)
     person(unreaped, sale, "first", 3)
@@ -163,6 +165,6 @@ def test_only_the_window_and_only_the_session_are_counted(
 
 
 @pytest.mark.parametrize("hours", ["0", "169", "1.5", "day", ""])
-def test_a_window_has_bounds(platform: Platform, hours: str) -> None:
+def test_a_window_must_be_in_range(platform: Platform, hours: str) -> None:
     answer = platform.client.get("/api/stats", params={"hours": hours})
     assert first_error(answer) == ("hours", "invalid_value")

@@ -1,4 +1,4 @@
-"""Who waits first is served first, in the same instant that a place is freed."""
+"""The waitlist serves whoever joined first, in the transaction that frees a place."""
 
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ def pool_of(platform: Platform, sale: Sale) -> str:
 
 
 class TestJoining:
-    def test_who_finds_nothing_left_waits_with_a_position(
+    def test_a_buyer_who_finds_nothing_left_joins_with_a_position(
         self, platform: Platform, owner: Owner
     ) -> None:
         sale, _ = sold_out(platform)
@@ -64,23 +64,23 @@ class TestJoining:
         assert {each["status"] for each in listed} == {"waiting"}
         assert {each.get("position") for each in listed} == {None}
 
-    def test_without_the_policy_it_is_refused(self, platform: Platform) -> None:
+    def test_joining_is_refused_without_the_policy(self, platform: Platform) -> None:
         sale = platform.on_sale(1)
         ok(platform.place(sale), 201)
         problem_of(platform.place(sale), 409, "insufficient_inventory")
 
-    def test_more_than_there_ever_will_be_is_not_waited_for(self, platform: Platform) -> None:
+    def test_nobody_joins_for_more_than_the_capacity(self, platform: Platform) -> None:
         sale, _ = sold_out(platform, 2)
         problem_of(platform.place(sale, 3), 409, "insufficient_inventory")
 
-    def test_very_seats_are_not_waited_for(self, platform: Platform) -> None:
+    def test_nobody_joins_for_specific_seats(self, platform: Platform) -> None:
         hall = platform.hall(1, 2, hold_policy=POLICY)
         body = {"session_id": hall.session_id, "seat_ids": [hall.seat_ids[0]]}
         ok(platform.client.post("/api/holds", json=body | {"user_id": "one"}), 201)
         again = platform.client.post("/api/holds", json=body | {"user_id": "two"})
         problem_of(again, 409, "seat_held_by_another_user")
 
-    def test_a_person_has_so_many_places_in_line(self, platform: Platform) -> None:
+    def test_the_policy_limits_the_entries_of_a_person(self, platform: Platform) -> None:
         sale, _ = sold_out(platform, 1, waiting_places_max=2)
         email = "often@example.com"
         for _ in range(2):
@@ -92,7 +92,7 @@ class TestJoining:
         assert waiting(platform, sale)["position"] == 3
 
     def test_a_newcomer_cannot_overtake(self, platform: Platform) -> None:
-        """One is free, and two wait for two: it is kept for them."""
+        """The free place is kept for a party of two."""
         sale = platform.on_sale(3, hold_policy=POLICY)
         ok(platform.place(sale, 2), 201)
         first = waiting(platform, sale, 2)
@@ -100,7 +100,7 @@ class TestJoining:
         assert waiting(platform, sale, 1)["position"] == 2
         assert hold_now(platform, first)["position"] == 1
 
-    def test_a_retry_gets_the_first_answer(self, platform: Platform) -> None:
+    def test_a_retried_join_gets_the_first_answer(self, platform: Platform) -> None:
         sale, hold = sold_out(platform)
         more: Json = {"customer_email": "again@example.com", "key": "join-1"}
         first = platform.place(sale, **more)
@@ -113,7 +113,7 @@ class TestJoining:
 
 
 class TestLeaving:
-    def test_who_leaves_makes_the_others_move_up(self, platform: Platform, owner: Owner) -> None:
+    def test_the_others_move_up_when_someone_leaves(self, platform: Platform, owner: Owner) -> None:
         sale, hold = sold_out(platform, 1)
         first, second = waiting(platform, sale), waiting(platform, sale)
         assert released(platform, first)["status"] == "cancelled"
@@ -123,7 +123,7 @@ class TestLeaving:
         kinds = [kind for kind, _ in owner.facts(first["hold_id"])]
         assert kinds == ["hold.waiting", "hold.cancelled"]
 
-    def test_a_place_in_line_ends_by_itself(self, platform: Platform, owner: Owner) -> None:
+    def test_a_waitlist_entry_expires(self, platform: Platform, owner: Owner) -> None:
         sale, _ = sold_out(platform, 1, waiting_seconds=300, ttl_seconds=3600)
         hold = waiting(platform, sale)
         owner.let_pass(platform.organization_id, 301)
@@ -131,7 +131,7 @@ class TestLeaving:
         owner.wait_for_status(hold["hold_id"], "expired")
         assert waiting(platform, sale)["position"] == 1
 
-    def test_a_waiting_hold_is_neither_extended_nor_paid(self, platform: Platform) -> None:
+    def test_a_waiting_hold_can_be_neither_extended_nor_paid(self, platform: Platform) -> None:
         sale, _ = sold_out(platform)
         path = f"/api/holds/{waiting(platform, sale)['hold_id']}"
         for action, body in (("extend", {"minutes": 5}), ("confirm", {})):
@@ -141,7 +141,7 @@ class TestLeaving:
 
 
 class TestPromotion:
-    def test_a_released_place_goes_to_the_first_in_line(
+    def test_a_released_place_goes_to_the_first_on_the_waitlist(
         self, platform: Platform, owner: Owner
     ) -> None:
         sale, hold = sold_out(platform)
@@ -159,8 +159,10 @@ class TestPromotion:
         assert platform.available(sale) == [0]
         owner.assert_counters_add_up(platform.organization_id)
 
-    def test_what_lapses_goes_to_the_next(self, platform: Platform, owner: Owner) -> None:
-        """Also a promotion that nobody takes."""
+    def test_expired_places_go_to_the_next_on_the_waitlist(
+        self, platform: Platform, owner: Owner
+    ) -> None:
+        """Including those of a promotion that nobody takes up."""
         sale, _ = sold_out(platform, 1)
         first, second = waiting(platform, sale), waiting(platform, sale)
         for lucky in (first, second):
@@ -168,7 +170,7 @@ class TestPromotion:
             wait_until(partial(is_promoted, platform, lucky), "the next is promoted")
         assert owner.status(first["hold_id"]) == "expired"
 
-    def test_a_smaller_cart_makes_room(self, platform: Platform) -> None:
+    def test_shrinking_a_cart_promotes_the_next(self, platform: Platform) -> None:
         sale = platform.on_sale(3, hold_policy=POLICY)
         cart = Cart(platform, sale)
         cart.new(item(sale, 3))
@@ -178,7 +180,7 @@ class TestPromotion:
         cart.filled(item(sale, 1))
         assert is_promoted(platform, hold)
 
-    def test_more_capacity_makes_room(self, platform: Platform) -> None:
+    def test_adding_capacity_promotes_the_next(self, platform: Platform) -> None:
         sale, _ = sold_out(platform, 2)
         hold = waiting(platform, sale, 2)
         answer = platform.client.patch(
@@ -187,7 +189,7 @@ class TestPromotion:
         assert ok(answer)["capacity"] == 4
         wait_until(lambda: is_promoted(platform, hold), "the larger pool has room")
 
-    def test_an_unblocked_seat_makes_room(self, platform: Platform) -> None:
+    def test_unblocking_a_seat_promotes_the_next(self, platform: Platform) -> None:
         hall = platform.hall(1, 2, hold_policy=POLICY)
         seats = f"/api/sessions/{hall.session_id}/seats"
         blocking = {"seat_ids": list(hall.seat_ids), "reason": "Camera"}
@@ -200,8 +202,8 @@ class TestPromotion:
         assert (served["status"], served["quantity"]) == ("active", 2)
         assert set(served["seat_ids"]) == set(hall.seat_ids)
 
-    def test_a_cancelled_hold_of_an_operator_makes_room(self, platform: Platform) -> None:
-        """Blocking a seat ends its hold; its other seat is free."""
+    def test_a_hold_cancelled_by_an_operator_promotes_the_next(self, platform: Platform) -> None:
+        """Blocking one seat cancels its hold, which frees the other seat."""
         hall = platform.hall(1, 2, hold_policy=POLICY)
         held = ok(platform.client.post("/api/holds", json=_best(hall, 2)), 201)
         hold = ok(platform.client.post("/api/holds", json=_best(hall, 1)), 202)
@@ -210,7 +212,7 @@ class TestPromotion:
         ok(platform.client.post(path, json=blocking))
         assert hold_now(platform, hold)["seat_ids"] == held["seat_ids"][1:]
 
-    def test_a_party_waits_whole_until_there_is_room_for_all(self, platform: Platform) -> None:
+    def test_a_party_is_promoted_as_a_whole_or_not_at_all(self, platform: Platform) -> None:
         sale = platform.on_sale(4, hold_policy=POLICY)
         one, three = ok(platform.place(sale, 1), 201), ok(platform.place(sale, 3), 201)
         party, single = waiting(platform, sale, 4), waiting(platform, sale, 1)
@@ -221,7 +223,7 @@ class TestPromotion:
         assert is_promoted(platform, party)
         assert not is_promoted(platform, single)
 
-    def test_smaller_parties_may_pass_so_often(self, platform: Platform) -> None:
+    def test_the_policy_limits_how_often_a_party_is_overtaken(self, platform: Platform) -> None:
         sale = platform.on_sale(4, hold_policy=POLICY | {"waiting_passes_max": 1})
         ok(platform.place(sale, 2), 201)
         other = ok(platform.place(sale, 2), 201)
@@ -232,7 +234,7 @@ class TestPromotion:
         assert not is_promoted(platform, second)
         assert hold_now(platform, party)["position"] == 1
 
-    def test_the_estimate_is_told_once_the_line_has_moved(
+    def test_the_estimate_appears_once_the_waitlist_has_moved(
         self, platform: Platform, owner: Owner
     ) -> None:
         sale, hold = sold_out(platform, 3)
@@ -248,7 +250,7 @@ class TestPromotion:
         shown = hold_now(platform, newcomer)["estimated_wait_seconds"]
         assert shown > last["estimated_wait_seconds"]
 
-    def test_a_burst_tells_nothing_about_the_pace(self, platform: Platform, owner: Owner) -> None:
+    def test_a_burst_gives_no_estimate(self, platform: Platform, owner: Owner) -> None:
         sale, hold = sold_out(platform, 3)
         line = [waiting(platform, sale) for _ in range(4)]
         released(platform, hold)
@@ -257,7 +259,9 @@ class TestPromotion:
         owner.let_pass(platform.organization_id, 60)
         assert 20 <= hold_now(platform, line[3])["estimated_wait_seconds"] <= 30
 
-    def test_two_freed_places_and_three_who_wait(self, platform: Platform, owner: Owner) -> None:
+    def test_two_concurrently_freed_places_promote_the_first_two_of_three(
+        self, platform: Platform, owner: Owner
+    ) -> None:
         sale = platform.on_sale(2, hold_policy=POLICY)
         holds = [ok(platform.place(sale), 201) for _ in range(2)]
         line = [waiting(platform, sale) for _ in range(3)]
@@ -266,7 +270,9 @@ class TestPromotion:
         assert [is_promoted(platform, each) for each in line] == [True, True, False]
         owner.assert_counters_add_up(platform.organization_id)
 
-    def test_the_end_of_the_sale_clears_the_line(self, platform: Platform, owner: Owner) -> None:
+    def test_cancelling_the_event_clears_the_waitlist(
+        self, platform: Platform, owner: Owner
+    ) -> None:
         sale, _ = sold_out(platform)
         hold = waiting(platform, sale)
         path = f"/api/events/{sale.event_id}"
@@ -275,8 +281,8 @@ class TestPromotion:
         assert owner.facts(hold["hold_id"])[-1][0] == "hold.cancelled"
 
 
-class TestCartsInLine:
-    def test_a_cart_waits_and_is_served(self, platform: Platform) -> None:
+class TestCartsOnTheWaitlist:
+    def test_a_cart_joins_and_is_promoted(self, platform: Platform) -> None:
         sale, hold = sold_out(platform)
         cart = Cart(platform, sale)
         joined = cart.filled(item(sale, 2), status=202)
@@ -289,7 +295,7 @@ class TestCartsInLine:
         released(platform, hold)
         assert (cart.now()["status"], cart.now()["quantity"]) == ("active", 2)
 
-    def test_who_asks_for_less_keeps_the_place_and_who_asks_for_more_does_not(
+    def test_a_smaller_request_keeps_its_position_and_a_larger_one_loses_it(
         self, platform: Platform
     ) -> None:
         sale, _ = sold_out(platform, 4)
@@ -303,7 +309,7 @@ class TestCartsInLine:
         assert hold_now(platform, second)["position"] == 1
 
     @pytest.mark.parametrize("by", ["delete", "put"])
-    def test_emptying_a_cart_leaves_the_line(self, platform: Platform, by: str) -> None:
+    def test_emptying_a_cart_leaves_the_waitlist(self, platform: Platform, by: str) -> None:
         sale, _ = sold_out(platform)
         cart = Cart(platform, sale)
         hold = cart.filled(item(sale, 1), status=202)
@@ -311,7 +317,9 @@ class TestCartsInLine:
         assert ok(answer)["released_hold_id"] == hold["hold_id"]
         assert waiting(platform, sale)["position"] == 1
 
-    def test_a_renewal_may_have_to_wait(self, unreaped: Platform, unreaped_owner: Owner) -> None:
+    def test_a_renewal_may_join_the_waitlist(
+        self, unreaped: Platform, unreaped_owner: Owner
+    ) -> None:
         sale = unreaped.on_sale(2, hold_policy=POLICY)
         cart = Cart(unreaped, sale)
         cart.new(item(sale, 2))
@@ -320,7 +328,9 @@ class TestCartsInLine:
         renewed = ok(cart.renew(), 202)
         assert (renewed["status"], renewed["position"]) == ("waiting", 1)
 
-    def test_one_of_two_gets_the_last_ticket_and_the_other_waits(self, platform: Platform) -> None:
+    def test_one_of_two_carts_gets_the_last_ticket_and_the_other_joins(
+        self, platform: Platform
+    ) -> None:
         sale = platform.on_sale(1, hold_policy=POLICY)
         carts = [Cart(platform, sale), Cart(platform, sale)]
         answers = in_parallel([partial(cart.put, item(sale, 1)) for cart in carts])

@@ -115,14 +115,14 @@ class Storm:
         seconds = self.dice.uniform(0.1, 2.0)
         self.report(f"a stranger locked the pool for {seconds:.1f} s")
         pool_id = self.arena.venue.pools["floor"]
-        with self.arena.world.locked_by_a_stranger(self.arena.venue, pool_id):
+        with self.arena.world.locked_elsewhere(self.arena.venue, pool_id):
             time.sleep(seconds)
 
     def lock_some_seats(self, _futures: list[Future[Answer]]) -> None:
         seconds = self.dice.uniform(0.1, 2.0)
         names = self.dice.sample(list(self.arena.venue.places), 200)
         self.report(f"a stranger locked {len(names)} seats for {seconds:.1f} s")
-        with self.arena.world.seats_locked_by_a_stranger(self.arena.venue, *names):
+        with self.arena.world.seats_locked_elsewhere(self.arena.venue, *names):
             time.sleep(seconds)
 
     def calm(self) -> None:

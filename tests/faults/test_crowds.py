@@ -84,7 +84,7 @@ def test_control_waiting_in_the_main_lane_delays_everybody(
     monkeypatch.setattr(statements, "LOCK_POOLS", statements.LOCK_POOLS.replace("SKIP LOCKED", ""))
     arena = Arena(fresh_database_url, fresh_database_url)
     beside = arena.world.venue({"floor": 100}, {"standing": ("floor",)})
-    with arena.world.locked_by_a_stranger(arena.venue, arena.venue.pools["floor"]):
+    with arena.world.locked_elsewhere(arena.venue, arena.venue.pools["floor"]):
         started = time.monotonic()
         futures = [arena.engine.submit(arena.venue.place(("standing", 1))) for _ in range(3)]
         arena.engine.submit(beside.place(("standing", 1))).result(60)

@@ -1,1 +1,1 @@
-"""The contract in the users' words, over real HTTP."""
+"""The feature files, run over real HTTP."""

@@ -1,4 +1,4 @@
-"""The steps that several features share."""
+"""Steps that several features share."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def scene(server: RunningServer) -> Scene:
 def unreaped_server(
     databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    """On a database of its own, where no other reaper comes by."""
+    """A server without a reaper, on its own database so that no other reaper touches it."""
     log = tmp_path_factory.mktemp("unreaped") / "log"
     without_reaper = {"HOLDFAST_DUTIES": "none"}
     with RunningServer(databases.fresh(), log, without_reaper) as running:
@@ -59,8 +59,8 @@ def hold_that_expired(scene: Scene) -> None:
 
 @when("the expiry worker runs")
 def the_worker_runs(scene: Scene, server: RunningServer) -> None:
-    """It has run when no lapsed hold waits for it any more: neither one of the scenario, nor one
-    that was made just now so that there is something to see."""
+    """Wait until no expired hold is left, neither of the scenario nor a canary placed just now,
+    which makes sure that the worker runs."""
     canary = new_platform(server.base_url, server.database_url)
     assert canary.place(canary.on_sale(1)).status_code == 201
     scene.owner.let_pass(canary.organization_id, TTL_SECONDS + 1)
@@ -70,7 +70,7 @@ def the_worker_runs(scene: Scene, server: RunningServer) -> None:
         " AND status IN ('waiting', 'active')"
         " AND expires_at <= now()"
     )
-    wait_until(lambda: not scene.owner.rows(waiting, organizations), "no lapsed hold waits")
+    wait_until(lambda: not scene.owner.rows(waiting, organizations), "no expired hold is left")
 
 
 @when(
@@ -116,7 +116,7 @@ def with_a_key(scene: Scene) -> None:
 
 
 @when("the buyer checks out the cart")
-def the_buyer_goes_to_pay(scene: Scene) -> None:
+def the_buyer_checks_out(scene: Scene) -> None:
     scene.send("/api/checkouts", {"cart_token": scene.cart.name})
 
 
@@ -164,7 +164,7 @@ def a_hold_is_created(scene: Scene, status: str) -> None:
 
 @then("the hold expires in 10 minutes")
 def expires_in_ten_minutes(scene: Scene) -> None:
-    """To the second: the end is rounded up to a whole one."""
+    """Allows a second, because the expiry is rounded up."""
     lasts = seconds_between(scene.hold["created_at"], scene.hold["expires_at"])
     assert 600 <= lasts < 601
     assert scene.hold["expires_in_seconds"] == 600
@@ -172,7 +172,7 @@ def expires_in_ten_minutes(scene: Scene) -> None:
 
 @then(parsers.re(r"the hold lasts (?P<minutes>\d+) minutes in total"), converters={"minutes": int})
 def the_hold_lasts(scene: Scene, minutes: int) -> None:
-    """To the second: the end is rounded up to a whole one."""
+    """Allows a second, because the expiry is rounded up."""
     hold = scene.read(scene.hold["hold_id"]).json()
     lasts = seconds_between(hold["created_at"], hold["expires_at"])
     assert minutes * 60 <= lasts < minutes * 60 + 1
@@ -214,7 +214,7 @@ def the_hold_status_is(scene: Scene, status: str) -> None:
 
 @then(parsers.re(r"a (?P<kind>hold\.\w+) event is published"))
 def an_event_is_published(scene: Scene, kind: str) -> None:
-    """Once, in the outbox, in the words of the event schema."""
+    """Published once, and its payload matches the event schema."""
     facts = scene.owner.facts(scene.hold["hold_id"])
     assert [fact for fact, _ in facts].count(kind) == 1
     payload = {
@@ -233,7 +233,7 @@ def an_event_is_published(scene: Scene, kind: str) -> None:
 
 
 @then("the inventory is available again")
-def inventory_is_back(scene: Scene) -> None:
+def inventory_is_available_again(scene: Scene) -> None:
     assert scene.available() == scene.capacity == CAPACITY
     nothing_is_held(scene)
 
@@ -256,7 +256,7 @@ def nothing_is_held(scene: Scene) -> None:
 @then(
     parsers.re(r"(?P<quantity>\d+) tickets? (is|are) held in total"), converters={"quantity": int}
 )
-def held_in_all(scene: Scene, quantity: int) -> None:
+def held_in_total(scene: Scene, quantity: int) -> None:
     assert scene.held() == quantity
     assert scene.available() == scene.capacity - quantity
 

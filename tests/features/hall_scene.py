@@ -1,4 +1,4 @@
-"""A scenario in a hall. A seat goes by row and number, as printed: `A3`."""
+"""A scenario in a hall, with seats named by row and number: `A3`."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What has happened so far in a scenario."""
+"""The state of a scenario."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,7 +55,7 @@ class Sent:
 
 @dataclass
 class Scene:
-    """One platform and its sale, every request that changes something, and every answer."""
+    """One platform and its sale, all requests that change something, and all answers."""
 
     platform: Platform
     owner: Owner
@@ -104,7 +104,7 @@ class Scene:
         return self.platform.client.get(f"/api/holds/{hold_id}")
 
     def held(self) -> int:
-        """By what the API says; the counters of the pools are looked at on the way."""
+        """The number of held places according to the API; checks the pools' counters too."""
         path = f"/api/sessions/{self.sale.session_id}/availability"
         held = sum(
             offered["held"] for offered in self.platform.client.get(path).json()["ticket_types"]

@@ -1,4 +1,4 @@
-"""Who did what."""
+"""The audit log."""
 
 import psycopg
 import pytest
@@ -12,7 +12,7 @@ scenarios("audit.feature")
 
 
 def entries(scene: Scene) -> list[Json]:
-    """Of the hold, oldest first."""
+    """The hold's entries, oldest first."""
     query = {"hold_id": scene.hold["hold_id"]}
     answer = scene.platform.client.get("/api/audit", params=query)
     assert answer.status_code == 200, answer.text
@@ -39,14 +39,14 @@ def the_price_was_and_is(scene: Scene) -> None:
 
 
 def _of_ticket_type(scene: Scene) -> list[Json]:
-    """Oldest first."""
+    """The ticket type's entries, oldest first."""
     query = {"catalog_id": scene.sale.ticket_type_id}
     return list(scene.platform.client.get("/api/audit", params=query).json()["data"])[::-1]
 
 
 @then(parsers.parse('the audit of the hold shows "{actions}"'))
-def the_audit_tells_of(scene: Scene, actions: str) -> None:
-    """What was refused is written aside, a moment later."""
+def the_audit_lists(scene: Scene, actions: str) -> None:
+    """Waits, because refused attempts are written asynchronously."""
     expected = actions.split(", ")
     wait_until(lambda: len(entries(scene)) >= len(expected), "the audit is complete")
     assert [entry["action"] for entry in entries(scene)] == expected

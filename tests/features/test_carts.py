@@ -1,4 +1,4 @@
-"""A cart has exactly the hold that it shows."""
+"""A cart has exactly the hold it shows."""
 
 from functools import partial
 
@@ -11,11 +11,11 @@ from tests.features.scene import Scene, Sent
 
 scenarios("carts.feature")
 
-DEARER = 9900
+RAISED_PRICE = 9900
 
 
 def first_answer(scene: Scene) -> httpx.Response:
-    """To the first request of the cart."""
+    """The answer to the first request of the cart."""
     paths = [sent.path for sent in scene.sent]
     return scene.answers[paths.index(scene.cart.path)]
 
@@ -32,9 +32,9 @@ def as_many_as_there_are(scene: Scene, quantity: int, at_least: int) -> None:
 
 
 @when("the ticket price rises")
-def dearer(scene: Scene) -> None:
+def the_price_rises(scene: Scene) -> None:
     path = f"/api/ticket-types/{scene.sale.ticket_type_id}"
-    assert scene.platform.client.patch(path, json={"price": DEARER}).status_code == 200
+    assert scene.platform.client.patch(path, json={"price": RAISED_PRICE}).status_code == 200
 
 
 @when("the buyer sends 2, 3, 4 and 5 tickets from four tabs at once")
@@ -78,7 +78,7 @@ def nothing_changed(scene: Scene) -> None:
 
 
 @then("the cart has the old price of 1 ticket")
-def costs_as_before(scene: Scene) -> None:
+def costs_the_same_as_before(scene: Scene) -> None:
     assert scene.cart.now()["total"] == 4500
 
 

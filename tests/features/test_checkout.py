@@ -1,4 +1,4 @@
-"""Going to pay."""
+"""Checkout."""
 
 from pytest_bdd import given, parsers, scenarios, then, when
 
@@ -26,7 +26,7 @@ def holds_twice(scene: Scene, email: str) -> None:
 
 
 @given(parsers.parse('customer "{email}" has two holds, and the first has lapsed'))
-def the_first_has_lapsed(scene: Scene, email: str) -> None:
+def the_first_has_expired(scene: Scene, email: str) -> None:
     scene.put_on_sale()
     scene.place(2, customer_email=email)
     lapsed = scene.hold
@@ -87,7 +87,7 @@ def an_order_is_made(scene: Scene) -> None:
 
 
 @then("the error names the lapsed hold")
-def the_lapsed_hold_is_named(scene: Scene) -> None:
+def the_expired_hold_is_named(scene: Scene) -> None:
     assert scene.answer.json()["lapsed_hold_ids"] == [scene.hold["hold_id"]]
 
 
@@ -106,8 +106,8 @@ def the_same_order(scene: Scene) -> None:
 
 
 @then("the audit of the hold shows the second payment")
-def the_audit_tells_of_the_second_payment(scene: Scene) -> None:
-    """What was refused is written aside, a moment later."""
+def the_audit_lists_the_second_payment(scene: Scene) -> None:
+    """Waits, because refused attempts are written asynchronously."""
 
     def errors() -> list[str]:
         query = {"hold_id": scene.hold["hold_id"], "action": "hold.convert_failed"}

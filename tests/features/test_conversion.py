@@ -10,7 +10,7 @@ scenarios("conversion.feature")
 
 
 @given("late payments are accepted for 2 minutes")
-def late_payments_count(scene: Scene) -> None:
+def late_payments_are_accepted(scene: Scene) -> None:
     scene.sale = scene.platform.on_sale(CAPACITY, hold_policy={"late_payment_seconds": 120})
 
 
@@ -53,12 +53,12 @@ def they_name_each_other(scene: Scene) -> None:
 
 
 @then("a new hold replaces the lapsed one and is converted")
-def a_new_hold_stands_for_it(scene: Scene) -> None:
+def a_new_hold_replaces_it(scene: Scene) -> None:
     assert scene.answer.status_code == 200, scene.answer.text
     answer = scene.answer.json()
     assert (answer["replaces_hold_id"], answer["status"]) == (scene.hold["hold_id"], "converted")
-    stand_in = scene.read(answer["hold_id"]).json()
-    assert stand_in["order_id"] == answer["order"]["order_id"]
+    replacement = scene.read(answer["hold_id"]).json()
+    assert replacement["order_id"] == answer["order"]["order_id"]
     status = "expired"
     wait_until(lambda: scene.owner.status(scene.hold["hold_id"]) == status, "it is written down")
 

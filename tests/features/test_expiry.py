@@ -1,4 +1,4 @@
-"""Releasing expired holds by hand, and by several workers at once."""
+"""Releasing expired holds by hand, and with several workers at once."""
 
 import subprocess
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ scenarios("expiry.feature")
 
 @dataclass
 class Operator:
-    """At the command line."""
+    """Runs commands and keeps their output."""
 
     database_url: str
     done: list[subprocess.CompletedProcess[str]] = field(default_factory=list)
@@ -35,26 +35,26 @@ class Operator:
 
 
 @pytest.fixture(scope="module")
-def dutiless_server(
+def server_without_duties(
     databases: DatabaseFactory, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
-    """On a database of its own, where no reaper comes by."""
-    log = tmp_path_factory.mktemp("dutiless") / "log"
+    """A server without duties, on its own database so that no reaper touches it."""
+    log = tmp_path_factory.mktemp("without_duties") / "log"
     with RunningServer(databases.fresh(), log, {"HOLDFAST_DUTIES": "none"}) as running:
         yield running
 
 
 @pytest.fixture
-def operator(dutiless_server: RunningServer) -> Operator:
-    return Operator(dutiless_server.database_url)
+def operator(server_without_duties: RunningServer) -> Operator:
+    return Operator(server_without_duties.database_url)
 
 
 @given("no expiry worker is running", target_fixture="scene")
-def no_worker(dutiless_server: RunningServer) -> Scene:
-    """And what an earlier scenario has left is cleared away."""
-    with started_worker(Settings(database_url=dutiless_server.database_url)) as worker:
+def no_worker(server_without_duties: RunningServer) -> Scene:
+    """Also expire what earlier scenarios left behind."""
+    with started_worker(Settings(database_url=server_without_duties.database_url)) as worker:
         worker.release_expired()
-    return scene_on(dutiless_server)
+    return scene_on(server_without_duties)
 
 
 @given(parsers.parse("a hold for {quantity:d} tickets that expired 1 minute ago"))
@@ -82,13 +82,13 @@ def many_expired(scene: Scene, count: int) -> None:
 
 
 def _place(scene: Scene, quantity: int, seconds_ago: int) -> None:
-    """Holds that were there before grow older too."""
+    """Makes all earlier holds older too."""
     scene.place(quantity)
     scene.owner.let_pass(scene.platform.organization_id, seconds_ago)
 
 
 @when("the operator does a dry run")
-def looks(operator: Operator) -> None:
+def does_a_dry_run(operator: Operator) -> None:
     operator.runs("release-expired", "--dry-run", "-v")
 
 
@@ -99,13 +99,13 @@ def releases(operator: Operator) -> None:
 
 
 @when("the operator runs the integrity check")
-def audits(operator: Operator) -> None:
+def runs_the_integrity_check(operator: Operator) -> None:
     operator.runs("audit")
 
 
 @when(parsers.parse("{count:d} expiry workers run at once"))
-def several_run(dutiless_server: RunningServer, count: int) -> None:
-    settings = Settings(database_url=dutiless_server.database_url)
+def several_workers_run(server_without_duties: RunningServer, count: int) -> None:
+    settings = Settings(database_url=server_without_duties.database_url)
     workers = [Worker(settings) for _ in range(count)]
     for worker in workers:
         worker.start()
@@ -142,13 +142,13 @@ def expired_once(scene: Scene) -> None:
 
 
 @then(parsers.parse('the check finds "{damage}"'))
-def audit_finds(operator: Operator, damage: str) -> None:
+def the_check_finds(operator: Operator, damage: str) -> None:
     assert operator.done[-1].returncode == 1
     (line,) = (line for line in operator.report.splitlines() if line.startswith("FOUND"))
     assert line.endswith(damage)
 
 
 @then("all checks pass")
-def sound(operator: Operator) -> None:
+def all_checks_pass(operator: Operator) -> None:
     assert operator.done[-1].returncode == 0, operator.report
     assert operator.report.splitlines()[-1] == "All checks passed."

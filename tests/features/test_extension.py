@@ -1,4 +1,4 @@
-"""Making a hold last longer."""
+"""Extending a hold."""
 
 from pytest_bdd import parsers, scenarios, then, when
 

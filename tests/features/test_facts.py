@@ -1,4 +1,4 @@
-"""What happens is told, on the broker and to those who ask."""
+"""Facts, published to the broker and polled."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ QUEUE = "a-shop"
 
 @dataclass
 class Listener:
-    """A queue of a shop of its own, bound to everything."""
+    """A shop's own queue, bound to every fact."""
 
     channel: Channel
     heard: list[Json] = field(default_factory=list)
@@ -52,18 +52,18 @@ class Listener:
 
 @dataclass
 class Polling:
-    """Where somebody is who polls, and what is under way meanwhile."""
+    """A poller's cursor, its last answer, and transactions still open."""
 
     after: str | None = None
     answer: httpx.Response | None = None
-    told_early: str = ""
-    under_way: ExitStack = field(default_factory=ExitStack)
+    early_fact_id: str = ""
+    open_transactions: ExitStack = field(default_factory=ExitStack)
 
 
 @pytest.fixture
 def polling() -> Iterator[Polling]:
     polling = Polling()
-    with polling.under_way:
+    with polling.open_transactions:
         yield polling
 
 
@@ -97,23 +97,23 @@ def a_relaying_server(relaying_server: RunningServer, listener: Listener) -> Sce
 
 
 @given("an earlier transaction that has written a fact and is still open")
-def a_transaction_under_way(scene: Scene, polling: Polling) -> None:
-    polling.told_early = str(uuid4())
-    connection = polling.under_way.enter_context(psycopg.connect(scene.owner.database_url))
+def a_transaction_is_open(scene: Scene, polling: Polling) -> None:
+    polling.early_fact_id = str(uuid4())
+    connection = polling.open_transactions.enter_context(psycopg.connect(scene.owner.database_url))
     connection.execute(
         "INSERT INTO outbox (organization_id, event_id, hold_id, version, type, occurred_at,"
         " payload) VALUES (%s, %s, gen_random_uuid(), 1, 'hold.cancelled', now(), '{}')",
-        [scene.platform.organization_id, polling.told_early],
+        [scene.platform.organization_id, polling.early_fact_id],
     )
 
 
 @when("that transaction ends")
 def the_transaction_ends(polling: Polling) -> None:
-    polling.under_way.close()
+    polling.open_transactions.close()
 
 
 @when("the expiry worker has recorded it")
-def the_worker_has_come_by(scene: Scene) -> None:
+def the_worker_has_recorded_it(scene: Scene) -> None:
     scene.owner.wait_for_status(scene.hold["hold_id"], "expired")
 
 
@@ -124,7 +124,7 @@ def all_are_polled(scene: Scene, polling: Polling) -> None:
 
 @when("a month passes, and old facts are pruned")
 def a_month_passes(scene: Scene) -> None:
-    """One more fact, all of them old."""
+    """Adds one more fact, and makes all of them old."""
     assert scene.platform.place(scene.sale).status_code == 201
     relayed = "SELECT waiting FROM holdfast_relay_lag(8, 1)"
     wait_until(lambda: scene.owner.rows(relayed) == [(0,)], "everything is relayed")
@@ -251,7 +251,7 @@ def _poll(scene: Scene, after: str | None = None) -> httpx.Response:
 
 
 def _polled(scene: Scene, polling: Polling) -> list[Json]:
-    """From where they are, who poll; they go on from the end of it."""
+    """Poll from the current cursor and advance it."""
     answer = _poll(scene, polling.after)
     assert answer.status_code == 200, answer.text
     page = answer.json()
@@ -261,5 +261,5 @@ def _polled(scene: Scene, polling: Polling) -> list[Json]:
 
 
 def _of_holds(facts: list[Json]) -> list[Json]:
-    """Without those of the catalog, which the platform has set up before."""
+    """The facts about holds, without those of the catalog setup."""
     return [fact for fact in facts if fact["event_type"].startswith("hold.")]

@@ -1,4 +1,4 @@
-"""A hold ends at its very second, whatever the reaper does."""
+"""A hold ends at its expiry, whatever the reaper does."""
 
 from pytest_bdd import given, parsers, scenarios, then
 
@@ -10,7 +10,7 @@ scenarios("lapsed_holds.feature")
 
 
 @given("the expiry worker is not running", target_fixture="scene")
-def the_worker_is_away(unreaped_server: RunningServer) -> Scene:
+def the_worker_is_not_running(unreaped_server: RunningServer) -> Scene:
     return scene_on(unreaped_server)
 
 
@@ -19,7 +19,7 @@ def the_worker_is_away(unreaped_server: RunningServer) -> Scene:
         'session "{name}" with {capacity:d} tickets, all in a hold that expired 1 minute ago'
     )
 )
-def all_in_a_lapsed_hold(scene: Scene, name: str, capacity: int) -> None:
+def all_in_an_expired_hold(scene: Scene, name: str, capacity: int) -> None:
     _all_in_a_hold(scene, capacity, seconds_ago=60)
 
 
@@ -28,7 +28,7 @@ def all_in_a_lapsed_hold(scene: Scene, name: str, capacity: int) -> None:
         'session "{name}" with {capacity:d} tickets, all in a hold that expires in 30 seconds'
     )
 )
-def all_in_a_live_hold(scene: Scene, name: str, capacity: int) -> None:
+def all_in_an_active_hold(scene: Scene, name: str, capacity: int) -> None:
     _all_in_a_hold(scene, capacity, seconds_ago=-30)
 
 
@@ -41,7 +41,7 @@ def _all_in_a_hold(scene: Scene, capacity: int, seconds_ago: int) -> None:
 
 
 @then("the hold is not yet marked as expired")
-def still_waits(scene: Scene) -> None:
+def not_marked_as_expired(scene: Scene) -> None:
     assert scene.owner.status(scene.holds[0]["hold_id"]) == "active"
 
 
@@ -51,7 +51,7 @@ def no_time_is_left(scene: Scene) -> None:
 
 
 @then("the first hold is marked as expired, and a hold.expired event is published")
-def was_expired_on_the_way(scene: Scene) -> None:
+def the_first_hold_is_expired(scene: Scene) -> None:
     first = scene.holds[0]
     assert first["hold_id"] != scene.hold["hold_id"]
     assert scene.owner.status(first["hold_id"]) == "expired"

@@ -1,5 +1,4 @@
-"""Notices to the customer, from the payment to the mail: a server with RabbitMQ and a mail server
-beside it."""
+"""Customer notices, from payment to e-mail, on a server with RabbitMQ and a mail server."""
 
 import json
 import re
@@ -26,7 +25,7 @@ scenarios("notices.feature")
 
 @dataclass
 class Post:
-    """The broker, the mails, and what the scenario is about."""
+    """The broker, the mail server, and the message and mails of the scenario."""
 
     broker: BrokerAddress
     mails: MailServer
@@ -35,7 +34,7 @@ class Post:
     got: list[Received] = field(default_factory=list)
 
     def publish(self, scene: Scene, hold_id: str) -> Message:
-        """What the service sends that took the payment."""
+        """Publish the message that the service sends after taking a payment."""
         event_id = uuid4()
         body = {
             "event_id": str(event_id),
@@ -54,8 +53,7 @@ class Post:
         return self.got[0]
 
     def settle(self, scene: Scene) -> None:
-        """What was on its way to us has arrived when what is sent behind it has. So has what we
-        send, once all of it has left."""
+        """Wait until all facts have left and a message sent after everything else has arrived."""
         waiting = "SELECT waiting FROM holdfast_relay_lag(%s, 100)"
         wait_until(lambda: scene.owner.rows(waiting, PARTITIONS) == [(0,)], "all facts have left")
         email = f"last-{uuid4().hex}@example.com"
@@ -76,7 +74,7 @@ def broker(rabbit: RabbitBroker) -> BrokerAddress:
 
 
 @pytest.fixture(scope="module")
-def telling_server(
+def notifying_server(
     databases: DatabaseFactory,
     broker: BrokerAddress,
     mails: MailServer,
@@ -87,14 +85,14 @@ def telling_server(
         "HOLDFAST_NOTIFIER": "smtp",
         "HOLDFAST_SMTP_URL": mails.url,
     }
-    log = tmp_path_factory.mktemp("telling") / "log"
+    log = tmp_path_factory.mktemp("notifying") / "log"
     with RunningServer(databases.fresh(), log, environment) as running:
         yield running
 
 
 @pytest.fixture
-def scene(telling_server: RunningServer) -> Scene:
-    return scene_on(telling_server)
+def scene(notifying_server: RunningServer) -> Scene:
+    return scene_on(notifying_server)
 
 
 @pytest.fixture
@@ -109,7 +107,7 @@ def on_sale(scene: Scene) -> None:
 
 @given(parsers.parse('a hold for {quantity:d} tickets for customer "{email}"'))
 def hold_for_customer(scene: Scene, post: Post, quantity: int, email: str) -> None:
-    # One mailbox for each scenario: they share the mail server.
+    # One mailbox per scenario, because they share the mail server.
     name, _, domain = email.partition("@")
     post.email = f"{name}+{uuid4().hex[:8]}@{domain}"
     scene.place(quantity, customer_email=post.email)
@@ -190,7 +188,7 @@ def no_mail(scene: Scene, post: Post) -> None:
 
 
 @then("the message becomes a dead letter")
-def put_aside(post: Post) -> None:
+def becomes_a_dead_letter(post: Post) -> None:
     assert post.message is not None
     (letter,) = post.broker.dead_letters().peek(10)
     assert letter.message.id == post.message.id

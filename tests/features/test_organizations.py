@@ -1,4 +1,4 @@
-"""What is another's looks exactly like what does not exist."""
+"""Another organization's holds look exactly like ones that do not exist."""
 
 from typing import Any
 

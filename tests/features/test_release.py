@@ -1,4 +1,4 @@
-"""Letting a hold go."""
+"""Releasing a hold."""
 
 from pytest_bdd import scenarios, then, when
 

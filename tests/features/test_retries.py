@@ -1,4 +1,4 @@
-"""The same request again never holds twice."""
+"""A repeated request never holds twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -98,7 +98,7 @@ def the_first_one(scene: Scene) -> None:
 
 
 @then("the second response is marked as a replay")
-def says_that_it_is_a_repetition(scene: Scene) -> None:
+def is_marked_as_replayed(scene: Scene) -> None:
     first, second = scene.answers[-2:]
     assert "idempotent-replayed" not in first.headers
     assert second.headers["idempotent-replayed"] == "true"

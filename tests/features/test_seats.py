@@ -1,4 +1,4 @@
-"""Holding very seats, finding the best, reserving one, blocking them."""
+"""Holding specific seats or the best available, reserving one, and blocking seats."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -44,12 +44,12 @@ def held_until_a_minute_ago(hall: HallScene, labels: str) -> None:
 
 
 @when(parsers.re(rf"a customer holds seats {LABELS} or else the next best"))
-def holds_or_else(hall: HallScene, labels: str) -> None:
+def holds_or_an_alternative(hall: HallScene, labels: str) -> None:
     hall.hold(names_in(labels), offer_alternative=True)
 
 
 @when("the customer holds the seats that were offered")
-def holds_the_offer(hall: HallScene) -> None:
+def holds_the_alternative(hall: HallScene) -> None:
     hall.ask(seat_ids=hall.scene.answer.json()["alternative"]["seat_ids"])
 
 
@@ -60,7 +60,7 @@ def asks_for_the_best(hall: HallScene, count: str) -> None:
 
 
 @given(parsers.parse("the hall also has {count:d} standing places"))
-def standing_places(hall: HallScene, count: int) -> None:
+def general_admission(hall: HallScene, count: int) -> None:
     body = {"session_id": hall.hall.session_id, "name": "Floor", "price": 1000}
     made = hall.scene.platform.made("/api/ticket-types", body | {"capacity": count})
     hall.standing_id = made["ticket_type_id"]
@@ -179,7 +179,7 @@ def seats_are(hall: HallScene, labels: str, status: str) -> None:
 
 
 @then(parsers.re(rf"the hold shows block, row and number of {LABELS}"))
-def the_hold_tells(hall: HallScene, labels: str) -> None:
+def the_hold_shows_the_seat(hall: HallScene, labels: str) -> None:
     (line,) = hall.scene.hold["lines"]
     seat = line["seat"]
     told = f"{seat['block_name']} {seat['row']} {seat['seat_number']}"
@@ -233,7 +233,7 @@ def seats_and_places(hall: HallScene, seats: int, places: int) -> None:
 
 
 @then("the error names the existing hold")
-def told_of_the_hold(hall: HallScene) -> None:
+def names_the_existing_hold(hall: HallScene) -> None:
     problem = hall.scene.answer.json()
     assert problem["hold_id"] == hall.scene.hold["hold_id"]
     assert 0 < problem["expires_in"] <= TTL_SECONDS
@@ -272,7 +272,7 @@ def there_is_one_hold(hall: HallScene) -> None:
 
 
 @then("the error says that the seat is blocked")
-def said_to_be_blocked(hall: HallScene) -> None:
+def is_reported_as_blocked(hall: HallScene) -> None:
     assert hall.scene.answer.json()["current_status"] == "blocked"
 
 

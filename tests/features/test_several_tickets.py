@@ -1,4 +1,4 @@
-"""Several kinds of tickets in one hold: all or nothing."""
+"""Several ticket types in one hold: all or nothing."""
 
 from pytest_bdd import given, parsers, scenarios, then, when
 

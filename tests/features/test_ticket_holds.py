@@ -41,19 +41,19 @@ def session_on_its_own_server(own_server: RunningServer, name: str) -> Scene:
 
 
 @given("the database is down")
-def the_database_is_away(own_postgres: EmbeddedPostgres) -> None:
+def the_database_is_down(own_postgres: EmbeddedPostgres) -> None:
     own_postgres.stop()
 
 
 @when("the database is up again")
-def the_database_is_back(own_postgres: EmbeddedPostgres, own_server: RunningServer) -> None:
+def the_database_is_up_again(own_postgres: EmbeddedPostgres, own_server: RunningServer) -> None:
     own_postgres.start()
     own_server.wait_for("/readyz")
 
 
 @when("the customer tries again")
 def tries_again(scene: Scene) -> None:
-    """After the time that the answer asked for."""
+    """Wait as long as the answer asks, then retry."""
     time.sleep(int(scene.answer.headers["retry-after"]))
     scene.repeat(scene.sent[-1])
 

@@ -1,4 +1,4 @@
-"""Who waits first is served first."""
+"""The waitlist serves parties in the order in which they joined."""
 
 from pytest_bdd import given, parsers, scenarios, then, when
 
@@ -26,7 +26,7 @@ def keeps_a_line(scene: Scene, name: str, capacity: int) -> None:
 
 @given('another customer has released 1 ticket while "ada" waits for 3')
 def one_is_free(scene: Scene) -> None:
-    """Four were held by one person; now three are, and one is free."""
+    """One person held four; now three are held and one is free."""
     scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
     scene.place(3)
     assert scene.answer.status_code == 201
@@ -47,7 +47,7 @@ def asks_often(scene: Scene, name: str, times: int) -> None:
 
 
 @when("the other customer releases the hold")
-def lets_go(scene: Scene) -> None:
+def releases_the_hold(scene: Scene) -> None:
     scene.send(f"/api/holds/{scene.hold['hold_id']}/release")
     assert scene.answer.status_code == 200, scene.answer.text
 
@@ -87,7 +87,7 @@ def has_time_to_pay(scene: Scene, name: str) -> None:
 
 
 @then(parsers.parse('a fact reports the promotion of "{name}"'))
-def is_told(scene: Scene, name: str) -> None:
+def the_promotion_is_reported(scene: Scene, name: str) -> None:
     facts = scene.owner.facts(hold_of(scene, name)["hold_id"])
     assert [kind for kind, _ in facts] == ["hold.waiting", "hold.promoted"]
 

@@ -1,4 +1,4 @@
-"""An organization with a sale, and somebody who may look at it."""
+"""An organization with a sale, and an operator who may view it."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -17,7 +17,7 @@ from holdfast.bootstrap.settings import Settings
 from tests.pages.sales import Sale, new_sale
 
 NAME, PASSWORD = "head-of-desk", "a long enough password"
-# The real one takes its time on purpose.
+# The real hasher is slow on purpose.
 QUICK_HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
@@ -34,7 +34,7 @@ def sale(database_url: str) -> Iterator[Sale]:
 
 @pytest.fixture
 def operator(sale: Sale) -> Client:
-    """A browser in which somebody is logged in."""
+    """A browser with an operator logged in."""
     ensure_admin(NAME, PASSWORD)
     client = Client(SERVER_NAME="localhost")
     client.force_login(get_user_model().objects.get(username=NAME))
@@ -42,7 +42,7 @@ def operator(sale: Sale) -> Client:
 
 
 def log_in(name: str, password: str, address: str = "127.0.0.1") -> HttpResponse:
-    """What somebody gets who sends the form."""
+    """Submit the log-in form."""
     client = Client(SERVER_NAME="localhost", REMOTE_ADDR=address)
     entered = {"username": name, "password": password, "next": "/admin/"}
     return cast("HttpResponse", client.post("/admin/login/", entered))

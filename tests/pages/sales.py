@@ -1,4 +1,4 @@
-"""A sale as rows, and how its pages are opened."""
+"""Insert a sale as rows, and open its pages."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Sale:
     block_id: UUID
 
     def seat(self, row: str, number: int, **values: Any) -> UUID:
-        """Free, unless the values say otherwise."""
+        """Insert a seat, available by default."""
         seat = {
             "organization_id": self.organization_id,
             "id": uuid7(),
@@ -115,7 +115,7 @@ class Sale:
         return UUID(str(row["id"]))
 
     def pay(self, *hold_ids: UUID, seat_id: UUID | None = None, **values: Any) -> UUID:
-        """An order of these holds, through a checkout, with one ticket."""
+        """Insert an order of these holds, through a checkout, with one ticket."""
         own = {"organization_id": self.organization_id}
         order_id = UUID(str(values.get("id") or uuid7()))
         checkout_id, now = uuid7(), datetime.now(UTC)

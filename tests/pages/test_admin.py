@@ -1,4 +1,4 @@
-"""The admin pages show every organization to operators, and let them change nothing."""
+"""The admin pages show operators every organization, read-only."""
 
 import re
 from uuid import uuid4
@@ -63,7 +63,7 @@ def test_people_log_in_with_their_password(sale: Sale) -> None:
     assert browser.get("/admin/").status_code == 200
 
 
-def test_a_form_from_elsewhere_is_refused(sale: Sale) -> None:
+def test_a_cross_site_form_is_refused(sale: Sale) -> None:
     ensure_admin(NAME, PASSWORD)
     browser = Client(SERVER_NAME="localhost", enforce_csrf_checks=True)
     answer = browser.post("/admin/login/", {"username": NAME, "password": PASSWORD})
@@ -82,13 +82,13 @@ def test_ensuring_an_admin_with_another_password_changes_it(operator: Client) ->
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_nobody_looks_without_logging_in(sale: Sale, model: str) -> None:
+def test_the_pages_require_a_log_in(sale: Sale, model: str) -> None:
     answer = Client(SERVER_NAME="localhost").get(f"/admin/holdfast/{model}/")
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith("/admin/login/")
 
 
-def test_the_pages_act_as_the_operator_role(operator: Client) -> None:
+def test_the_pages_use_the_operator_database_role(operator: Client) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_user")
         assert cursor.fetchone() == ("holdfast_operator",)
@@ -118,7 +118,7 @@ def test_nothing_can_be_added_changed_or_deleted(operator: Client, sale: Sale, m
 
 
 @pytest.mark.parametrize("model", ["hold", "order", "fact", "auditentry"])
-def test_e_mail_addresses_are_redacted(operator: Client, sale: Sale, model: str) -> None:
+def test_email_addresses_are_redacted(operator: Client, sale: Sale, model: str) -> None:
     hold = sale.place(user_id=f"id of {EMAIL}")
     sale.pay(hold, user_id=f"id of {EMAIL}", payment_reference=f"paid by {EMAIL}")
     text = page(operator, f"{model}/{id_of(model, sale)}/change/")
@@ -139,20 +139,20 @@ def test_e_mail_addresses_are_redacted(operator: Client, sale: Sale, model: str)
         ("session", "event__organization__name"),
     ],
 )
-def test_what_is_redacted_cannot_be_guessed_by_filters(
+def test_filters_do_not_reveal_redacted_values(
     operator: Client, sale: Sale, model: str, lookup: str
 ) -> None:
     answer = operator.get(f"/admin/holdfast/{model}/", {lookup: "b"})
     assert answer.status_code == 400
 
 
-def test_a_key_is_shown_by_its_first_letters_only(operator: Client, sale: Sale) -> None:
+def test_only_the_prefix_of_a_key_is_shown(operator: Client, sale: Sale) -> None:
     text = page(operator, f"apikey/{id_of('apikey', sale)}/change/")
     assert "hk_test_ab\N{HORIZONTAL ELLIPSIS}" in text
     assert "hash" not in text
 
 
-def test_a_lapsed_hold_is_shown_as_expired(operator: Client, sale: Sale) -> None:
+def test_a_hold_past_its_expiry_is_shown_as_expired(operator: Client, sale: Sale) -> None:
     lapsed, live = sale.place(expires_in=-1), sale.place()
     expired = list_of(operator, "hold", sale, status="expired")
     assert (str(lapsed) in expired, str(live) in expired) == (True, False)
@@ -163,12 +163,12 @@ def test_a_lapsed_hold_is_shown_as_expired(operator: Client, sale: Sale) -> None
 
 
 def _badge(text: str) -> str:
-    """The status of the hold, out of its page."""
+    """The hold's status as shown on its page."""
     (status,) = re.findall(r">\s*(active|expired)\s*</span>", text)
     return str(status)
 
 
-def test_lapsed_units_of_a_pool_are_free(operator: Client, sale: Sale) -> None:
+def test_expired_units_of_a_pool_are_free(operator: Client, sale: Sale) -> None:
     text = list_of(operator, "pool", sale)
     for label, units in (
         ("Total", 100),
@@ -210,7 +210,7 @@ def test_a_longer_list_needs_no_more_queries(operator: Client, sale: Sale, model
     assert len(many) == len(few)
 
 
-def test_counting_stops_at_a_limit(
+def test_row_counts_stop_at_a_limit(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from holdfast.entrypoints.admin import lists
@@ -227,7 +227,7 @@ def test_counting_stops_at_a_limit(
     assert all("LIMIT 3" in count for count in counts)
 
 
-def test_people_can_be_added_and_made_inactive_but_not_deleted(operator: Client) -> None:
+def test_users_can_be_added_and_deactivated_but_not_deleted(operator: Client) -> None:
     name = f"ann-{uuid4().hex[:8]}"
     new = {"username": name, "password1": PASSWORD, "password2": PASSWORD}
     added = operator.post("/admin/auth/user/add/", new | {"usable_password": "true"})
@@ -240,7 +240,7 @@ def test_people_can_be_added_and_made_inactive_but_not_deleted(operator: Client)
     assert operator.post(f"{person}delete/", {"post": "yes"}).status_code == 403
 
 
-def test_a_group_may_be_given_the_right_to_look_only(operator: Client) -> None:
+def test_a_group_can_be_granted_only_view_permissions(operator: Client) -> None:
     text = operator.get("/admin/auth/group/add/").content.decode()
     assert "Can view hold" in text
     assert not any(f"Can {verb} hold" in text for verb in ("add", "change", "delete"))

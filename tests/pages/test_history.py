@@ -1,4 +1,4 @@
-"""The facts with what became of them, and the audit by whatever one knows."""
+"""Facts with their relay status, and audit filters."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from django.test import Client
 from tests.pages.sales import Sale, insert, list_of, new_sale, page
 
 
-def said_of_the_relay(operator: Client, sale: Sale) -> str:
+def relay_status(operator: Client, sale: Sale) -> str:
     (said,) = re.findall(r'role="status">(.*?)</p>', list_of(operator, "fact", sale), re.DOTALL)
     return " ".join(re.sub("<[^>]+>", "", said).split())
 
 
-def relayed_up_to_now(sale: Sale) -> None:
+def mark_all_relayed(sale: Sale) -> None:
     sale.owner.execute(
         "INSERT INTO relay_cursor (partition, xid, seq)"
         " SELECT partition, max(xid), 9223372036854775807 FROM outbox GROUP BY partition"
@@ -29,32 +29,32 @@ def badges(text: str) -> list[str]:
     return re.findall(r">\s*(relayed|waiting)\s*</span>", text)
 
 
-def test_facts_say_whether_they_were_relayed(operator: Client, sale: Sale) -> None:
+def test_facts_show_whether_they_were_relayed(operator: Client, sale: Sale) -> None:
     sale.place()
-    relayed_up_to_now(sale)
-    assert said_of_the_relay(operator, sale).startswith("Every fact of every organization has been")
+    mark_all_relayed(sale)
+    assert relay_status(operator, sale).startswith("Every fact of every organization has been")
     assert badges(list_of(operator, "fact", sale)) == ["relayed"]
 
     hold = sale.place()
     sale.owner.execute(
         "UPDATE outbox SET occurred_at = now() - interval '90 seconds' WHERE hold_id = %s", [hold]
     )
-    said = said_of_the_relay(operator, sale)
+    said = relay_status(operator, sale)
     assert re.match(
         r"1 fact of all organizations waits to be relayed, the oldest for 9\d s\.", said
     )
     assert badges(list_of(operator, "fact", sale)) == ["waiting", "relayed"]
 
 
-def test_facts_are_in_the_order_of_the_log(operator: Client, sale: Sale) -> None:
-    """Not in that of their numbers: a later transaction may have drawn a lower one."""
+def test_facts_are_in_log_order(operator: Client, sale: Sale) -> None:
+    """Not by sequence number: a later transaction may have drawn a lower one."""
     first, second = sale.place(), sale.place()
     sale.owner.execute("UPDATE outbox SET xid = pg_current_xact_id() WHERE hold_id = %s", [first])
     text = list_of(operator, "fact", sale)
     assert text.index(str(first)) < text.index(str(second))
 
 
-def test_a_fact_is_found_by_its_place_in_the_log(operator: Client, sale: Sale) -> None:
+def test_a_fact_is_found_by_its_cursor(operator: Client, sale: Sale) -> None:
     sale.place()
     (found,) = re.findall(r'href="/admin/holdfast/(fact/[^"]+)"', list_of(operator, "fact", sale))
     path, _, place = found.replace("&amp;", "&").partition("?")
@@ -67,7 +67,7 @@ def test_a_fact_is_found_by_its_place_in_the_log(operator: Client, sale: Sale) -
 
 @pytest.fixture
 def entries(sale: Sale) -> dict[str, UUID]:
-    """Three entries of three holds, which differ in everything that one can ask for."""
+    """Three entries of three holds that differ in every filterable field."""
     found = {}
     for name, action, actor, hours in (
         ("old", "hold.cancelled", "key:one", 48),
@@ -104,9 +104,7 @@ def shown(operator: Client, sale: Sale, seats: dict[str, UUID], **query: object)
     return {name for name, seat in seats.items() if f"/seat/{seat}/" in text}
 
 
-def test_the_audit_names_the_key_that_acted_if_it_is_one_of_the_organization(
-    operator: Client, sale: Sale
-) -> None:
+def test_the_audit_names_only_keys_of_its_organization(operator: Client, sale: Sale) -> None:
     def entry(actor: str) -> str:
         number = uuid4().hex
         insert(
@@ -128,7 +126,7 @@ def test_the_audit_names_the_key_that_acted_if_it_is_one_of_the_organization(
     address = f'<a class="text-link" href="/admin/holdfast/apikey/{own}/change/">Web shop</a>'
     text = entry(f"key:{own}")
     assert address in text
-    assert f"key:{own}" in text, "what the filter by actor asks for"
+    assert f"key:{own}" in text, "the value that the actor filter takes"
     assert address in list_of(operator, "auditentry", sale, actor=f"key:{own}")
     for actor in (f"key:{strange}", "key:one", "reaper"):
         text = entry(actor)
@@ -136,13 +134,15 @@ def test_the_audit_names_the_key_that_acted_if_it_is_one_of_the_organization(
         assert "Web shop" not in text
 
 
-def test_the_audit_is_found_by_what_one_knows(
+def test_the_audit_is_filtered_by_action_actor_seat_and_time(
     operator: Client, sale: Sale, entries: dict[str, UUID]
 ) -> None:
     assert shown(operator, sale, entries) == {"old", "seat", "failed"}
     assert shown(operator, sale, entries, action="hold.convert_failed") == {"failed"}
     assert shown(operator, sale, entries, actor="key:two") == {"seat", "failed"}
-    assert shown(operator, sale, entries, actor="key:") == set(), "only by the whole of it"
+    assert shown(operator, sale, entries, actor="key:") == set(), (
+        "the filter matches the whole actor"
+    )
     assert shown(operator, sale, entries, seat_id=entries["seat"]) == {"seat"}
     assert shown(operator, sale, entries, seat_id="no id") == set()
     yesterday = datetime.now(UTC) - timedelta(hours=36)

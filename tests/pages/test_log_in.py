@@ -1,4 +1,4 @@
-"""Nobody guesses passwords for long, and nobody is locked out for good by somebody who tries."""
+"""Passwords cannot be guessed for long, and an attacker cannot lock anybody out for good."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -16,7 +16,7 @@ ELSEWHERE = "192.0.2.7"
 
 @pytest.fixture
 def person(sale: Sale) -> str:
-    """Somebody who may log in, and has not yet tried."""
+    """A user who has not tried to log in yet."""
     name = f"person-{uuid4().hex[:8]}"
     ensure_admin(name, PASSWORD)
     return name
@@ -24,7 +24,7 @@ def person(sale: Sale) -> str:
 
 @pytest.fixture
 def locked_out(person: str) -> str:
-    """The same, after as many wrong passwords as it takes."""
+    """The same user, locked out by wrong passwords."""
     statuses = [log_in(person, "guess").status_code for _ in range(FAILURES_MAX)]
     assert statuses == [200] * (FAILURES_MAX - 1) + [429]
     return person
@@ -42,7 +42,7 @@ def let_pass(sale: Sale, person: str, time: timedelta) -> None:
     sale.owner.execute(query, [time, person])
 
 
-def test_after_five_wrong_passwords_the_right_one_is_refused(locked_out: str) -> None:
+def test_five_wrong_passwords_lock_a_user_out(locked_out: str) -> None:
     answer = log_in(locked_out, PASSWORD)
     assert (answer.status_code, answer.headers["Retry-After"]) == (429, "600")
     text = answer.content.decode()
@@ -51,19 +51,17 @@ def test_after_five_wrong_passwords_the_right_one_is_refused(locked_out: str) ->
     assert "holdfast_session" not in answer.cookies
 
 
-def test_the_same_person_gets_in_from_elsewhere(locked_out: str) -> None:
+def test_a_locked_out_user_can_log_in_from_another_address(locked_out: str) -> None:
     assert log_in(locked_out, PASSWORD, ELSEWHERE).status_code == 302
     assert log_in(locked_out, PASSWORD).status_code == 429
 
 
-def test_somebody_else_gets_in_from_the_same_address(locked_out: str) -> None:
+def test_another_user_can_log_in_from_the_same_address(locked_out: str) -> None:
     ensure_admin(other := f"other-{uuid4().hex[:8]}", PASSWORD)
     assert log_in(other, PASSWORD).status_code == 302
 
 
-def test_it_ends_after_ten_minutes_whatever_was_tried_meanwhile(
-    locked_out: str, sale: Sale
-) -> None:
+def test_a_lockout_ends_after_ten_minutes_despite_new_attempts(locked_out: str, sale: Sale) -> None:
     let_pass(sale, locked_out, COOL_OFF - timedelta(minutes=1))
     for _ in range(FAILURES_MAX):
         assert log_in(locked_out, "guess").status_code == 429
@@ -71,20 +69,20 @@ def test_it_ends_after_ten_minutes_whatever_was_tried_meanwhile(
     assert log_in(locked_out, PASSWORD).status_code == 302
 
 
-def test_a_log_in_forgets_the_failures_before_it(person: str, sale: Sale) -> None:
+def test_a_log_in_clears_earlier_failures(person: str, sale: Sale) -> None:
     for _ in range(FAILURES_MAX - 1):
         log_in(person, "guess")
     assert log_in(person, PASSWORD).status_code == 302
     assert rows_of(sale, person) == 0
 
 
-def test_create_admin_lets_a_locked_out_person_in(locked_out: str) -> None:
+def test_create_admin_unlocks_a_user(locked_out: str) -> None:
     ensure_admin(locked_out, PASSWORD)
     assert log_in(locked_out, PASSWORD).status_code == 302
 
 
-def test_what_is_counted_does_not_pile_up(locked_out: str, sale: Sale) -> None:
-    """While a name is locked out nothing is added, and what is old goes with the next failure."""
+def test_recorded_failures_do_not_pile_up(locked_out: str, sale: Sale) -> None:
+    """A lockout adds no rows, and the next failure deletes old ones."""
     assert rows_of(sale, locked_out) == 1
     let_pass(sale, locked_out, COOL_OFF + timedelta(minutes=1))
     log_in(f"nobody-{uuid4().hex[:8]}", "guess")

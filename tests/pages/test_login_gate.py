@@ -1,4 +1,4 @@
-"""Each log-in costs a password hash. However many come, they are worked on one after the other."""
+"""Each log-in costs a password hash, so log-ins run one at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ UNANSWERED = 0
 
 @dataclass
 class Hashing:
-    """Stands for Django: every log-in goes on until the test lets it end."""
+    """A stand-in for Django, in which every log-in runs until the test lets it end."""
 
     running: int = 0
     running_max: int = 0
@@ -45,7 +45,8 @@ async def post(
     path: str = "/admin/login/",
     **how: Any,
 ) -> int:
-    """The status of the answer. `receive` replaces that of a client who has sent everything."""
+    """The status of the answer. `receive` replaces that of a client that has sent its whole
+    body."""
     sent = list(chunks or (b"username=x",))
     statuses: list[int] = []
 
@@ -65,7 +66,7 @@ async def post(
 
 
 async def begun(*calls: Awaitable[int]) -> list[asyncio.Task[int]]:
-    """They have come as far as they get."""
+    """Start these and let each run until it blocks."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     for _ in range(20):
         await asyncio.sleep(0)
@@ -80,15 +81,15 @@ def play(scene: Callable[[], Awaitable[None]]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody rests, and nobody is kept waiting to be refused."""
+def without_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rests between log-ins and no delay before refusals."""
     monkeypatch.setattr(login_gate, "REST_FACTOR", 0.0)
     monkeypatch.setattr(login_gate, "REFUSED_AFTER_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
-def test_one_at_a_time(is_guarded: bool) -> None:
-    """Without the gate, which is the control, they all run at once."""
+def test_log_ins_run_one_at_a_time(is_guarded: bool) -> None:
+    """Without the gate, as a control, they all run at once."""
 
     async def scene() -> None:
         django = Hashing()
@@ -102,7 +103,7 @@ def test_one_at_a_time(is_guarded: bool) -> None:
     play(scene)
 
 
-def test_an_address_has_a_bounded_number_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_queue_of_an_address_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(login_gate, "WAITING_OF_ADDRESS_MAX", 2)
 
     async def scene() -> None:
@@ -118,7 +119,7 @@ def test_an_address_has_a_bounded_number_that_wait(monkeypatch: pytest.MonkeyPat
     play(scene)
 
 
-def test_so_have_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_queue_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(login_gate, "WAITING_MAX", 2)
 
     async def scene() -> None:
@@ -132,7 +133,7 @@ def test_so_have_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
     play(scene)
 
 
-def test_after_a_log_in_the_processor_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gate_rests_after_a_log_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(login_gate, "REST_FACTOR", 1e12)
     monkeypatch.setattr(login_gate, "REST_SECONDS_MAX", ENDLESS_SECONDS)
     monkeypatch.setattr(login_gate, "WAIT_SECONDS_MAX", 0.05)
@@ -147,7 +148,7 @@ def test_after_a_log_in_the_processor_rests(monkeypatch: pytest.MonkeyPatch) -> 
     play(scene)
 
 
-def test_who_sends_slowly_or_too_much_takes_nobodys_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_or_oversized_bodies_do_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never() -> Message:
         await asyncio.Event().wait()
         raise AssertionError
@@ -163,13 +164,13 @@ def test_who_sends_slowly_or_too_much_takes_nobodys_turn(monkeypatch: pytest.Mon
         for task in slow:
             task.cancel()
         monkeypatch.setattr(login_gate, "BODY_SECONDS_MAX", 0.05)
-        assert await post(gate, receive=never) == UNANSWERED, "the outer application says 400"
+        assert await post(gate, receive=never) == UNANSWERED, "the outer application answers 400"
 
     play(scene)
 
 
-def test_who_hangs_up_gives_no_turn_back_before_the_hash_is_done() -> None:
-    """Django gives up a request when it hears of that, and its thread hashes on."""
+def test_a_disconnect_frees_no_turn_before_the_hash_is_done() -> None:
+    """Told of a disconnect, Django drops the request while its thread goes on hashing."""
     heard: list[bool] = []
 
     async def django(scope: Scope, receive: Receive, send: Send) -> None:
@@ -190,8 +191,8 @@ def test_who_hangs_up_gives_no_turn_back_before_the_hash_is_done() -> None:
     assert heard == [False]
 
 
-def test_a_server_has_it(server: RunningServer) -> None:
-    """No other part of it measures the body of a log-in."""
+def test_the_server_installs_the_gate(server: RunningServer) -> None:
+    """Nothing else limits the size of a log-in."""
     body = b"x" * (login_gate.BODY_BYTES_MAX + 1)
     answer = httpx.post(f"{server.base_url}/admin/login/", content=body, timeout=LONG_SECONDS)
     assert (answer.status_code, answer.text) == (413, "The request body is too large.\n")
@@ -201,7 +202,7 @@ def test_a_server_has_it(server: RunningServer) -> None:
 @pytest.mark.parametrize(
     ("method", "path"), [("get", "/admin/login/"), ("POST", "/admin/"), ("GET", "/")]
 )
-def test_nothing_else_goes_through_it(method: str, path: str) -> None:
+def test_other_requests_bypass_the_gate(method: str, path: str) -> None:
     async def scene() -> None:
         django = Hashing()
         gate = LoginGate(django, b"busy")
@@ -214,8 +215,8 @@ def test_nothing_else_goes_through_it(method: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["post", "PoSt", "PUT"])
-def test_it_cannot_be_passed_by_under_another_spelling(method: str) -> None:
-    """Django writes every method in capitals."""
+def test_the_spelling_of_the_method_does_not_bypass_the_gate(method: str) -> None:
+    """Django uppercases every method."""
 
     async def scene() -> None:
         django = Hashing()

@@ -1,4 +1,4 @@
-"""From a hold to its order and back, and what no page shows of a ticket."""
+"""Links between holds and orders, and the ticket fields that no page shows."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,7 +29,7 @@ def checkout_of(order_id: UUID, sale: Sale) -> UUID:
     return UUID(str(row[0]))
 
 
-def test_hold_checkout_and_order_lead_to_each_other(operator: Client, sale: Sale) -> None:
+def test_hold_checkout_and_order_link_to_each_other(operator: Client, sale: Sale) -> None:
     holds = sale.place(), sale.place()
     order = sale.pay(*holds)
     checkout = checkout_of(order, sale)
@@ -40,7 +40,7 @@ def test_hold_checkout_and_order_lead_to_each_other(operator: Client, sale: Sale
     for model, row in (("order", order), ("checkout", checkout)):
         text = page(operator, f"{model}/{row}/change/")
         places = [text.index(address("hold", hold, sale)) for hold in holds]
-        assert places == sorted(places), "in the order of the checkout"
+        assert places == sorted(places), "in checkout order"
     assert address("checkout", checkout, sale) in page(operator, f"order/{order}/change/")
     assert address("order", order, sale) in page(operator, f"checkout/{checkout}/change/")
 
@@ -61,7 +61,9 @@ def test_an_order_shows_its_tickets_but_neither_code_nor_attendee(
 
 
 @pytest.mark.parametrize("column", ["code", "attendee_name", "attendee_email"])
-def test_the_role_of_the_pages_cannot_read_it_either(operator: Client, column: str) -> None:
+def test_the_operator_role_cannot_read_ticket_codes_or_attendees(
+    operator: Client, column: str
+) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(id) FROM ticket")
         with pytest.raises(ProgrammingError) as refused:
@@ -69,7 +71,7 @@ def test_the_role_of_the_pages_cannot_read_it_either(operator: Client, column: s
     assert isinstance(refused.value.__cause__, psycopg.errors.InsufficientPrivilege)
 
 
-def test_a_checkout_that_nobody_paid_says_so(operator: Client, sale: Sale) -> None:
+def test_an_unpaid_checkout_says_so(operator: Client, sale: Sale) -> None:
     hold = sale.place()
     order = sale.pay(hold)
     checkout = checkout_of(order, sale)
@@ -77,19 +79,19 @@ def test_a_checkout_that_nobody_paid_says_so(operator: Client, sale: Sale) -> No
     assert "not paid" in page(operator, f"checkout/{checkout}/change/")
 
 
-def test_a_late_payment_leads_from_the_lapsed_hold_to_the_one_that_stands_for_it(
+def test_an_expired_hold_and_its_late_payment_link_to_each_other(
     operator: Client, sale: Sale
 ) -> None:
     lapsed = sale.place(expires_in=-60)
-    stand_in = sale.place(id=revival_id(HoldId(lapsed)), revives=lapsed)
-    order = sale.pay(stand_in)
-    assert address("hold", stand_in, sale) in page(operator, f"hold/{lapsed}/change/")
-    text = page(operator, f"hold/{stand_in}/change/")
+    replacement = sale.place(id=revival_id(HoldId(lapsed)), revives=lapsed)
+    order = sale.pay(replacement)
+    assert address("hold", replacement, sale) in page(operator, f"hold/{lapsed}/change/")
+    text = page(operator, f"hold/{replacement}/change/")
     assert address("hold", lapsed, sale) in text
     assert address("order", order, sale) in text
 
 
-def test_orders_are_found_by_what_people_have_of_them(operator: Client, sale: Sale) -> None:
+def test_orders_are_found_by_any_of_their_references(operator: Client, sale: Sale) -> None:
     reference = uuid4().hex[:8].upper()
     hold = sale.place(reference=reference)
     wanted = sale.pay(hold, payment_reference="pay 4711")
@@ -109,31 +111,31 @@ def test_the_list_of_orders_shows_the_references_of_their_holds(
     neighbour.place(id=shared, reference=third)
     sale.pay(sale.place(reference=second), sale.place(id=shared, reference=first))
     text = list_of(operator, "order", sale)
-    assert f"{second}, {first}" in text, "in the order of the checkout"
+    assert f"{second}, {first}" in text, "in checkout order"
     assert third not in text
     references = [uuid4().hex[:8].upper() for _ in range(5)]
     sale.pay(*(sale.place(reference=each) for each in references), payment_reference="p" * 40)
     text = list_of(operator, "order", sale)
     assert f"{', '.join(references[:3])} and 2 more" in text
     assert "p" * 24 in text
-    assert "p" * 25 not in text, "the whole of it is on its page"
+    assert "p" * 25 not in text, "only its own page shows it in full"
 
 
-def test_checkouts_are_found_by_what_people_have_of_them(operator: Client, sale: Sale) -> None:
+def test_checkouts_are_found_by_any_of_their_references(operator: Client, sale: Sale) -> None:
     reference = uuid4().hex[:8].upper()
     hold = sale.place(reference=reference)
     wanted, other = (checkout_of(order, sale) for order in (sale.pay(hold), sale.pay(sale.place())))
     for term in (wanted, reference.lower(), hold):
         text = list_of(operator, "checkout", sale, q=term)
         assert (str(wanted) in text, str(other) in text) == (True, False), term
-    assert "/admin/holdfast/checkout/" in page(operator, "hold/"), "the menu leads there"
+    assert "/admin/holdfast/checkout/" in page(operator, "hold/"), "the menu links to it"
 
 
-def test_something_is_due_of_a_live_hold_only(operator: Client, sale: Sale) -> None:
+def test_only_an_active_hold_shows_when_it_is_due(operator: Client, sale: Sale) -> None:
     warn_at = datetime.now(UTC) - timedelta(seconds=61)
 
     def times_shown(**hold: Any) -> int:
-        """What is due is the warning, which has a line of its own."""
+        """The due time is that of the warning, which also has its own field."""
         hold_id = sale.place(warn_at=warn_at, **hold)
         return page(operator, f"hold/{hold_id}/change/").count(f"{warn_at:%H:%M:%S}")
 
@@ -142,7 +144,7 @@ def test_something_is_due_of_a_live_hold_only(operator: Client, sale: Sale) -> N
     assert times_shown(expires_in=-1) == 1
 
 
-def test_an_id_that_two_organizations_share_shows_the_one_that_was_asked_for(
+def test_an_id_shared_by_two_organizations_shows_the_requested_one(
     operator: Client, sale: Sale
 ) -> None:
     shared = UUID(str(uuid7()))
@@ -154,7 +156,7 @@ def test_an_id_that_two_organizations_share_shows_the_one_that_was_asked_for(
         assert ("mine" in text, "theirs" in text) == (reference == "mine", reference == "theirs")
 
 
-def test_a_policy_shows_what_it_says_of_checkout(operator: Client, sale: Sale) -> None:
+def test_a_policy_shows_its_checkout_fields(operator: Client, sale: Sale) -> None:
     sale.owner.execute(
         "UPDATE organization SET checkout_extension_seconds = 421, lifetime_max_seconds = 1422,"
         " warning_seconds = 43, late_payment_seconds = 3424 WHERE id = %s",

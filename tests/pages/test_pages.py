@@ -1,4 +1,4 @@
-"""The start page and the pages for what went wrong: small, safe and self-contained."""
+"""The start page and error pages: small, safe and self-contained."""
 
 import re
 import runpy
@@ -19,7 +19,7 @@ def browser() -> Client:
     return Client(SERVER_NAME="localhost")
 
 
-def test_the_start_page_leads_everywhere(browser: Client) -> None:
+def test_the_start_page_links_to_everything(browser: Client) -> None:
     answer = browser.get("/")
     assert answer.status_code == 200
     text = answer.content.decode()
@@ -27,7 +27,7 @@ def test_the_start_page_leads_everywhere(browser: Client) -> None:
         assert f'href="{address}"' in text
 
 
-def test_pages_are_well_formed_for_everybody(browser: Client) -> None:
+def test_pages_have_the_basics_of_accessibility(browser: Client) -> None:
     for path in ("/", "/no-such-page"):
         text = browser.get(path).content.decode()
         assert '<html lang="en">' in text
@@ -58,7 +58,7 @@ def test_pages_cannot_be_framed_or_sniffed(browser: Client) -> None:
     assert headers["Referrer-Policy"] == "same-origin"
 
 
-def test_an_unknown_page_says_so_plainly(browser: Client) -> None:
+def test_an_unknown_page_shows_a_plain_404(browser: Client) -> None:
     answer = browser.get("/no-such-page")
     assert answer.status_code == 404
     assert "<h1>Page not found</h1>" in answer.content.decode()
@@ -84,7 +84,7 @@ def test_a_foreign_host_name_is_refused(browser: Client) -> None:
         (".example.com", True, ["https://*.example.com"]),
     ],
 )
-def test_cookies_are_for_https_alone_where_no_local_host_is_named(
+def test_cookies_require_https_unless_a_local_host_is_allowed(
     monkeypatch: pytest.MonkeyPatch, hosts: str, secure: bool, origins: list[str]
 ) -> None:
     monkeypatch.setenv("HOLDFAST_ALLOWED_HOSTS", hosts)
@@ -93,7 +93,7 @@ def test_cookies_are_for_https_alone_where_no_local_host_is_named(
     assert settings["CSRF_TRUSTED_ORIGINS"] == origins
 
 
-def test_static_files_are_served_without_collecting_them(browser: Client) -> None:
+def test_static_files_are_served_without_collectstatic(browser: Client) -> None:
     for path, kind in (
         ("pages/pages.css", "text/css"),
         ("unfold/css/styles.css", "text/css"),
@@ -107,8 +107,8 @@ def test_static_files_are_served_without_collecting_them(browser: Client) -> Non
     assert browser.get("/static/../settings.py").status_code == 404
 
 
-def test_every_pair_of_colours_has_enough_contrast() -> None:
-    """WCAG 2 asks for 4.5 to 1."""
+def test_every_pair_of_colors_has_enough_contrast() -> None:
+    """WCAG 2 requires 4.5 to 1."""
     from holdfast.entrypoints import pages
 
     assert pages.__file__ is not None

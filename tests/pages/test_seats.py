@@ -1,4 +1,4 @@
-"""Operators see blocks, seats and who has them, and the hall as a picture."""
+"""Operators see blocks, seats and their holds, and a picture of the hall."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def hall_page(client: Client, sale: Sale) -> str:
     return page(client, f"session/{sale.session_id}/change/")
 
 
-def test_a_seat_whose_hold_has_lapsed_is_available(operator: Client, sale: Sale) -> None:
+def test_a_seat_of_an_expired_hold_is_available(operator: Client, sale: Sale) -> None:
     free = sale.seat("A", 1)
     lapsed = sale.held_seat("A", 2, uuid7(), seconds=-1)
     held = sale.held_seat("A", 3, uuid7())
@@ -54,7 +54,7 @@ def test_seats_are_found_by_row_by_number_and_by_id(operator: Client, sale: Sale
     assert seats_listed(list_of(operator, "seat", sale, q="2")) == set()
 
 
-def test_the_blocks_of_a_session_can_be_chosen(operator: Client, sale: Sale) -> None:
+def test_seats_can_be_filtered_by_block(operator: Client, sale: Sale) -> None:
     here = sale.seat("A", 1)
     circle = uuid7()
     place = {"organization_id": sale.organization_id, "session_id": sale.session_id}
@@ -68,7 +68,7 @@ def test_the_blocks_of_a_session_can_be_chosen(operator: Client, sale: Sale) -> 
     assert seats_listed(chosen) == {there}
 
 
-def test_who_holds_a_seat_cannot_be_guessed_by_filters(operator: Client, sale: Sale) -> None:
+def test_filters_do_not_reveal_who_holds_a_seat(operator: Client, sale: Sale) -> None:
     assert operator.get("/admin/holdfast/seat/", {"holder_key": str(uuid4())}).status_code == 400
     assert operator.get("/admin/holdfast/hold/", {"cart_token": "b"}).status_code == 400
 
@@ -82,7 +82,7 @@ def test_a_block_shows_its_prices_and_its_capacity(operator: Client, sale: Sale)
     assert f"/pool/{sale.pool_id}/change/" in page(operator, f"block/{sale.block_id}/change/")
 
 
-def test_a_hold_shows_its_seats_and_its_remarks(operator: Client, sale: Sale) -> None:
+def test_a_hold_shows_its_seats_and_notes(operator: Client, sale: Sale) -> None:
     seat_id = sale.seat("C", 12)
     hold_id = sale.place(
         seat_id=seat_id,
@@ -97,7 +97,7 @@ def test_a_hold_shows_its_seats_and_its_remarks(operator: Client, sale: Sale) ->
 
 
 @pytest.mark.parametrize("model", ["fact", "auditentry"])
-def test_the_history_shows_seats_that_no_hold_has(operator: Client, sale: Sale, model: str) -> None:
+def test_the_history_shows_seats_without_a_hold(operator: Client, sale: Sale, model: str) -> None:
     seat_id = sale.seat("C", 12)
     about = {"organization_id": sale.organization_id, "seat_id": seat_id}
     happened = {"type": "seat.blocked", "version": 2, "occurred_at": "now", "event_id": uuid7()}
@@ -118,7 +118,7 @@ def test_the_history_shows_seats_that_no_hold_has(operator: Client, sale: Sale, 
         assert "/hold/None" not in text
 
 
-def test_an_event_shows_its_state_and_its_window(operator: Client, sale: Sale) -> None:
+def test_an_event_shows_its_status_and_sale_window(operator: Client, sale: Sale) -> None:
     sale.owner.execute(
         "UPDATE event SET status = 'cancelled', sale_starts_at = '2031-05-01 10:00Z',"
         " sale_ends_at = '2031-05-02 10:00Z' WHERE organization_id = %s",
@@ -130,7 +130,7 @@ def test_an_event_shows_its_state_and_its_window(operator: Client, sale: Sale) -
     assert "Winter concerts" not in list_of(operator, "event", sale, status="published")
 
 
-def test_the_hall_is_drawn_with_every_seat_and_its_state(operator: Client, sale: Sale) -> None:
+def test_the_hall_is_drawn_with_every_seat_and_its_status(operator: Client, sale: Sale) -> None:
     sale.seat("A", 1)
     sale.held_seat("A", 2, uuid7())
     sale.held_seat("A", 3, uuid7(), seconds=-1)
@@ -151,7 +151,7 @@ def test_the_hall_is_drawn_with_every_seat_and_its_state(operator: Client, sale:
         assert shown in text
 
 
-def test_a_name_in_the_hall_is_text_and_nothing_else(operator: Client, sale: Sale) -> None:
+def test_names_in_the_hall_are_escaped(operator: Client, sale: Sale) -> None:
     sale.owner.execute("UPDATE block SET name = '<b>&' WHERE id = %s", [sale.block_id])
     sale.seat("A", 1)
     text = hall_page(operator, sale)
@@ -159,11 +159,11 @@ def test_a_name_in_the_hall_is_text_and_nothing_else(operator: Client, sale: Sal
     assert "<b>&" not in text
 
 
-def test_a_session_without_seats_has_no_hall(operator: Client, sale: Sale) -> None:
+def test_a_session_without_seats_has_no_picture(operator: Client, sale: Sale) -> None:
     assert "hall-picture" not in hall_page(operator, sale)
 
 
-def test_the_seats_of_a_large_hall_are_drawn_without_their_names(
+def test_a_large_hall_is_drawn_without_seat_names(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from holdfast.entrypoints.admin.seats import hall
@@ -176,7 +176,7 @@ def test_the_seats_of_a_large_hall_are_drawn_without_their_names(
     assert len(re.findall(r'<use href="#hall-available" x=', text)) == 2
 
 
-def test_a_hall_too_large_to_draw_is_counted(
+def test_a_hall_too_large_to_draw_shows_counts(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from holdfast.entrypoints.admin.seats import hall

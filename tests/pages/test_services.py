@@ -1,4 +1,4 @@
-"""The admin changes things as the API does: through the services, and so through the engine."""
+"""The admin acts through the services, and so through the engine, like the API."""
 
 import asyncio
 from collections.abc import Callable

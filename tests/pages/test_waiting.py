@@ -1,4 +1,4 @@
-"""Who waits, and what carts hold: what operators see of it."""
+"""Waitlists and carts in the admin pages."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 def waiting(sale: Sale, line_id: UUID, minutes: int, **values: Any) -> str:
-    """The reference of a party that came so many minutes after noon."""
+    """Insert a party that joined this many minutes after noon, and return its reference."""
     reference = uuid4().hex[:8].upper()
     hold_id = sale.place(reference=reference, status="waiting", held_at=None, **values)
     insert(
@@ -34,7 +34,7 @@ def waiting(sale: Sale, line_id: UUID, minutes: int, **values: Any) -> str:
 
 
 def line(sale: Sale, *wants: UUID, count: int, passes: int = 1) -> UUID:
-    # A server of another test may be there, whose promoter would serve them: not before the sale.
+    # Not on sale yet, so that the promoter of another test's server does not serve them.
     sale.owner.execute(
         "UPDATE event SET sale_starts_at = now() + interval '1 day' WHERE organization_id = %s",
         [sale.organization_id],
@@ -66,9 +66,7 @@ def in_order(text: str, *names: str) -> bool:
     return places == sorted(places)
 
 
-def test_a_waitlist_shows_its_lines_and_their_parties_in_order(
-    operator: Client, sale: Sale
-) -> None:
+def test_a_waitlist_shows_its_parties_in_order(operator: Client, sale: Sale) -> None:
     floor = line(sale, sale.pool_id, count=3, passes=5)
     stalls = line(sale, sale.block_id, count=1)
     third, first, second = (waiting(sale, floor, minutes) for minutes in (30, 1, 20))
@@ -81,40 +79,40 @@ def test_a_waitlist_shows_its_lines_and_their_parties_in_order(
     assert EMAIL not in text
     assert "b***@example.com" in text
     passed = text[text.index(first) : text.index(second)]
-    assert ">4<" in "".join(passed.split()), "so often the first of the line was passed"
+    assert ">4<" in "".join(passed.split()), "how often the first party was overtaken"
 
 
-def test_sessions_are_listed_in_which_somebody_waits(operator: Client, sale: Sale) -> None:
+def test_only_sessions_with_waiting_parties_are_listed(operator: Client, sale: Sale) -> None:
     assert str(sale.session_id) not in list_of(operator, "waitlist", sale)
     waiting(sale, line(sale, sale.pool_id, count=1), 1)
     listed = list_of(operator, "waitlist", sale)
     assert f"/admin/holdfast/waitlist/{sale.session_id}/change/" in listed
     assert "unsettled" not in listed
 
-    def is_told() -> bool:
+    def is_shown() -> bool:
         sale.owner.execute(
             "UPDATE waitlist SET is_settled = false WHERE session_id = %s", [sale.session_id]
         )
         return "unsettled" in list_of(operator, "waitlist", sale)
 
-    # The promoter of the server that the tests share may be quicker than the page.
-    assert any(is_told() for _ in range(20))
+    # The shared server's promoter may settle it before the page is read.
+    assert any(is_shown() for _ in range(20))
 
 
-def test_a_session_without_a_line_says_so(operator: Client, sale: Sale) -> None:
+def test_an_empty_waitlist_says_so(operator: Client, sale: Sale) -> None:
     assert "Nobody waits." in page(operator, f"waitlist/{sale.session_id}/change/")
     address = f"/admin/holdfast/waitlist/{sale.session_id}/change/"
     assert address in page(operator, f"session/{sale.session_id}/change/")
 
 
-def test_nothing_of_a_waitlist_can_be_changed(operator: Client, sale: Sale) -> None:
+def test_a_waitlist_cannot_be_changed(operator: Client, sale: Sale) -> None:
     for path in ("add/", f"{sale.session_id}/change/", f"{sale.session_id}/delete/"):
         answer = operator.post(f"/admin/holdfast/waitlist/{path}", {"is_settled": "on"})
         assert answer.status_code == 403, path
 
 
-def test_a_hold_that_waits_says_where(operator: Client, sale: Sale) -> None:
-    """Behind all who came before it for any of the same."""
+def test_a_waiting_hold_shows_its_position(operator: Client, sale: Sale) -> None:
+    """It counts everybody who joined earlier for any of the same pools or blocks."""
     both = line(sale, sale.pool_id, sale.block_id, count=1)
     floor = line(sale, sale.pool_id, count=2)
     stalls = line(sale, sale.block_id, count=1)
@@ -129,7 +127,7 @@ def test_a_hold_that_waits_says_where(operator: Client, sale: Sale) -> None:
     assert sorted(re.findall(r"waiting position (\d+)", listed)) == ["1", "2", "2", "3"]
 
 
-def test_a_place_in_the_line_ends_like_a_hold(operator: Client, sale: Sale) -> None:
+def test_a_waitlist_entry_expires_like_a_hold(operator: Client, sale: Sale) -> None:
     floor = line(sale, sale.pool_id, count=2)
     lapsed = waiting(sale, floor, 1, expires_in=-1)
     live = waiting(sale, floor, 2)
@@ -139,7 +137,7 @@ def test_a_place_in_the_line_ends_like_a_hold(operator: Client, sale: Sale) -> N
     assert (lapsed in expired, live in expired) == (True, False)
 
 
-def test_a_longer_line_needs_no_more_queries(operator: Client, sale: Sale) -> None:
+def test_a_longer_waitlist_needs_no_more_queries(operator: Client, sale: Sale) -> None:
     floor = line(sale, sale.pool_id, count=6)
     waiting(sale, floor, 0)
     pages = (f"waitlist/{sale.session_id}/change/", "hold/?status=waiting")
@@ -156,10 +154,10 @@ def test_a_longer_line_needs_no_more_queries(operator: Client, sale: Sale) -> No
     assert queries() == few
 
 
-def test_positions_are_counted_for_the_holds_on_the_page_only(
+def test_positions_are_counted_only_for_holds_on_the_page(
     operator: Client, sale: Sale, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those on earlier pages are skipped without counting who is before them."""
+    """Holds on earlier pages are skipped without counting their positions."""
     from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
 
     monkeypatch.setattr(ReadOnlyAdmin, "list_per_page", 2)
@@ -188,7 +186,7 @@ def test_positions_are_counted_up_to_a_limit(
     assert shown == ["1", "2", "beyond 2", "beyond 2"]
 
 
-def test_the_hold_of_a_cart_shows_its_items_and_what_they_were_before(
+def test_a_cart_hold_shows_its_items_and_their_earlier_versions(
     operator: Client, sale: Sale
 ) -> None:
     hold_id = sale.place(cart_token="basket-4711", is_cart=True, version=3)
@@ -219,14 +217,14 @@ def test_the_hold_of_a_cart_shows_its_items_and_what_they_were_before(
     assert "basket-4711" in list_of(operator, "hold", sale)
 
 
-def test_a_cart_token_that_is_only_a_remark_says_so(operator: Client, sale: Sale) -> None:
+def test_a_cart_token_without_a_cart_is_shown_as_a_remark(operator: Client, sale: Sale) -> None:
     hold_id = sale.place(cart_token="remembered")
     assert "remembered (a remark)" in page(operator, f"hold/{hold_id}/change/")
     assert "remembered" not in list_of(operator, "hold", sale)
     assert "Lines it had before" not in page(operator, f"hold/{hold_id}/change/")
 
 
-def test_a_line_that_waits_for_seats_says_which(operator: Client, sale: Sale) -> None:
+def test_a_line_waiting_for_seats_shows_which(operator: Client, sale: Sale) -> None:
     stalls = line(sale, sale.block_id, count=1)
     hold_id = hold_id_of(sale, waiting(sale, stalls, 1))
     sale.owner.execute(
@@ -238,7 +236,7 @@ def test_a_line_that_waits_for_seats_says_which(operator: Client, sale: Sale) ->
     assert "waits: Stalls, together, 1 accessible" in text
 
 
-def test_a_policy_shows_what_it_says_of_waiting(operator: Client, sale: Sale) -> None:
+def test_a_policy_shows_its_waitlist_fields(operator: Client, sale: Sale) -> None:
     sale.owner.execute(
         "UPDATE ticket_type SET waitlist = true, waiting_passes_max = 937 WHERE id = %s",
         [sale.ticket_type_id],
@@ -248,7 +246,7 @@ def test_a_policy_shows_what_it_says_of_waiting(operator: Client, sale: Sale) ->
 
 
 def _words(text: str) -> str:
-    """What people read of a page."""
+    """The visible text of a page."""
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())
 
 

@@ -97,7 +97,7 @@ HOT = {
     "SESSION_CATALOG": "SELECT organization_id, id FROM session LIMIT 2",
     "LAPSED_UNITS": "SELECT organization_id, id FROM pool",
     "LOCK_WAITLISTS": "SELECT organization_id, session_id FROM waitlist LIMIT 2",
-    "LINES": f"SELECT DISTINCT organization_id, session_id FROM waiting_line LIMIT {GROUP}",
+    "QUEUES": f"SELECT DISTINCT organization_id, session_id FROM waiting_line LIMIT {GROUP}",
     "NEWEST_OF_CARTS": f"SELECT organization_id, cart_token FROM hold WHERE is_cart LIMIT {GROUP}",
     "SURVEY_CARTS": f"SELECT organization_id, cart_token FROM hold WHERE is_cart LIMIT {GROUP}",
     "RECORDED_ANSWERS": f"SELECT organization_id, digest FROM idempotency LIMIT {GROUP}",

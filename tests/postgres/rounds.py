@@ -15,7 +15,7 @@ from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace, numbered_lines
 from holdfast.domain.ids import CartKey, HoldId, SessionKey
 from holdfast.domain.values import Holder
-from holdfast.domain.waitlist.queues import LOOK_AHEAD, line_id_of
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, queue_id_of
 from holdfast.ports.store import Group, GroupWrites, Wanted
 from tests.contract.venues import BUYER, ORIGIN, Venue
 from tests.contract.worlds import PostgresWorld
@@ -49,7 +49,7 @@ class Round:
         """An active hold, or one waiting since then."""
         lines = numbered_lines(lines or (self.line(),), 1)
         wants = [pool_id for line in lines for pool_id in line.pool_ids]
-        place = None if since is None else WaitingPlace(line_id_of(set(wants)), since)
+        place = None if since is None else WaitingPlace(queue_id_of(set(wants)), since)
         hold = Hold(
             organization_id=self.venue.organization_id,
             id=HoldId(uuid7()),

@@ -42,7 +42,7 @@ def test_hot_statements_touch_only_their_group_on_tables_without_statistics(
         rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
         # The database sums up every lapsed second.
         is_summed = name == "LAPSED_UNITS" and "Index" in node["Node Type"]
-        allowed = LAPSED_SECONDS + 300 if is_summed else (20 if name == "LINES" else 4) * len(ids)
+        allowed = LAPSED_SECONDS + 300 if is_summed else (20 if name == "QUEUES" else 4) * len(ids)
         assert rows * node["Actual Loops"] <= allowed, node
 
 
@@ -212,12 +212,12 @@ def test_changed_queues_and_waiting_places_are_written_by_key(large: Large) -> N
     assert now is not None
     emails = ["somebody@example.com"] * GROUP
     contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP, emails)
-    lines, sessions = [UUID(int=1)], [large.venue.session_id]
+    queues, sessions = [UUID(int=1)], [large.venue.session_id]
     writes = {
         write_statements.UPDATE_CONTENTS: contents,
         write_statements.REMOVE_LINES: (organizations, ids, [0] * GROUP, [2] * GROUP),
         waiting_statements.DELETE_PLACES: (organizations, ids),
-        waiting_statements.DELETE_LINES: (organizations[:1], sessions, lines),
+        waiting_statements.DELETE_QUEUES: (organizations[:1], sessions, queues),
         waiting_statements.SETTLE: (organizations[:1], sessions, [False]),
     }
     for query, parameters in writes.items():

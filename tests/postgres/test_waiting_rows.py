@@ -47,7 +47,7 @@ def test_queues_are_read_back_unchanged(rounds: Rounds) -> None:
     with rounds.round() as after:
         waitlist = after.ledger.waitlists[rounds.session_key]
         assert waitlist.in_order() == [first, both, last]
-        assert {line.wants: line.waiting for line in waitlist.lines.values()} == {
+        assert {queue.wants: queue.waiting for queue in waitlist.queues.values()} == {
             frozenset(first.lines[0].pool_ids): 2,
             frozenset(both.lines[0].pool_ids): 1,
         }
@@ -61,7 +61,7 @@ def test_a_limited_number_of_parties_of_each_queue_is_read(rounds: Rounds) -> No
     with rounds.round(look_ahead=1) as after:
         waitlist = after.ledger.waitlists[rounds.session_key]
         assert waitlist.in_order() == [first, both]
-        assert sum(line.waiting for line in waitlist.lines.values()) == 3
+        assert sum(queue.waiting for queue in waitlist.queues.values()) == 3
 
 
 def test_a_promoted_hold_occupies_places_and_leaves_its_queue(rounds: Rounds) -> None:
@@ -74,8 +74,8 @@ def test_a_promoted_hold_occupies_places_and_leaves_its_queue(rounds: Rounds) ->
     assert places_of(rounds) == 2
     with rounds.round() as after:
         assert first.waiting is not None
-        line = after.ledger.waitlists[rounds.session_key].lines[first.waiting.line_id]
-        assert (line.waiting, line.served, line.first) == (1, 1, (last,))
+        queue = after.ledger.waitlists[rounds.session_key].queues[first.waiting.queue_id]
+        assert (queue.waiting, queue.served, queue.first) == (1, 1, (last,))
 
 
 def test_an_empty_queue_is_removed_and_can_reopen_in_the_same_group(rounds: Rounds) -> None:
@@ -87,8 +87,8 @@ def test_an_empty_queue_is_removed_and_can_reopen_in_the_same_group(rounds: Roun
         other = within.place(since=within.now)
         within.commit()
     with rounds.round(other) as after:
-        (line,) = after.ledger.waitlists[rounds.session_key].lines.values()
-        assert (line.waiting, line.served, line.opened_at) == (1, 0, other.created_at)
+        (queue,) = after.ledger.waitlists[rounds.session_key].queues.values()
+        assert (queue.waiting, queue.served, queue.opened_at) == (1, 0, other.created_at)
         after.release(other)
         after.commit()
     with rounds.round() as last:
@@ -164,7 +164,7 @@ def test_the_survey_reads_the_waitlist_where_places_may_be_freed(rounds: Rounds)
         pass  # the new version and the waiting party are noticed
     survey = rounds.connection.survey(Needs(holds=frozenset({holds[0].key})))
     assert survey.waitlists[rounds.session_key].in_order() == holds
-    assert survey.lined == {rounds.session_key}
+    assert survey.busy_waitlists == {rounds.session_key}
 
 
 def test_a_cached_session_is_not_read_again_though_people_may_wait(
@@ -180,7 +180,7 @@ def test_a_cached_session_is_not_read_again_though_people_may_wait(
 
     monkeypatch.setattr(Link, "exchange", nobody_answers)
     assert rounds.connection.survey(needs) == seen
-    assert seen.lined == {rounds.session_key}
+    assert seen.busy_waitlists == {rounds.session_key}
     with pytest.raises(StoreUnavailable):
         rounds.connection.survey(Needs(waitlists=frozenset({rounds.session_key})))
 

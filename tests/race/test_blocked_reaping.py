@@ -76,7 +76,7 @@ def test_expired_holds_of_a_locked_pool_delay_no_other_expiry_or_warning(
     warned = holds_of_one_pool(world, 1, warning_seconds=TTL_SECONDS // 2)
     world.let_pass(warned, TTL_SECONDS // 2 + 1)
     thread = DutyThread(Duty("reaper", lambda: reaper.tend(interval_seconds=60)))
-    with world.locked_by_a_stranger(blocked, blocked.pools["floor"]):
+    with world.locked_elsewhere(blocked, blocked.pools["floor"]):
         thread.start()
         await_(lambda: all_expired(world, ending), "the other tenant's hold is not expired")
         await_(lambda: all(map(is_warned, world.all_holds(warned))), "nor is anybody warned")
@@ -92,7 +92,7 @@ def test_a_sweep_skips_a_locked_pool_and_reports_leftovers(
     world.let_pass(blocked, 2 * TTL_SECONDS)
     ending = holds_of_one_pool(world, 3)
     world.let_pass(ending, TTL_SECONDS + 1)
-    with world.locked_by_a_stranger(blocked, blocked.pools["floor"]):
+    with world.locked_elsewhere(blocked, blocked.pools["floor"]):
         swept = sweep(reaper)
         assert all_expired(world, ending)
     assert (swept.expired, swept.failed) == (3, HOLDS_PER_RUN)

@@ -36,7 +36,7 @@ def test_control_without_the_waitlist_rule_somebody_is_overtaken(
 ) -> None:
     """The same storm, but newcomers take whatever is free."""
     monkeypatch.setattr(capacity, "passes", lambda *_: ())
-    monkeypatch.setattr(place_hold, "is_behind_a_line", lambda *_: False)
+    monkeypatch.setattr(place_hold, "is_behind_queue", lambda *_: False)
     storm = WaitingStorm(two_engines, seed=20261116)
     storm.run(BURSTS)
     with pytest.raises(AssertionError, match="what others wait for"):

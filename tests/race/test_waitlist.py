@@ -84,7 +84,7 @@ def test_control_without_promotion_and_the_waitlist_rule_a_newcomer_does(
     """As if a separate job promoted later."""
     monkeypatch.setattr(verdicts, "settle", nobody_served)
     monkeypatch.setattr(capacity, "passes", nobody_overtaken)
-    monkeypatch.setattr(place_hold, "is_behind_a_line", lambda *_: False)
+    monkeypatch.setattr(place_hold, "is_behind_queue", lambda *_: False)
     rounds = newcomers(two_engines, area, ROUNDS_MAX)
     assert any(isinstance(came, Placed) for _, came in rounds)
 

@@ -1,4 +1,4 @@
-"""The sources stay small enough to find things in: packages, modules and functions have limits."""
+"""Size limits for packages, modules and functions keep the sources easy to search."""
 
 import ast
 from collections import Counter
@@ -13,7 +13,7 @@ MODULES_PER_PACKAGE_MAX = 15
 LINES_PER_MODULE_MAX = 450
 LINES_PER_FUNCTION_MAX = 60
 
-# Names of modules are nouns that a reader would search for, or commands.
+# Module names are nouns that a reader would search for, or commands.
 GERUNDS = {
     *("asking", "fitting", "overtaking", "picking", "proposing", "telling"),
     *("auditing", "consuming", "migrating", "relaying", "releasing", "serving", "working"),
@@ -46,7 +46,7 @@ def test_no_function_is_too_long() -> None:
 
 
 @pytest.mark.parametrize("gerund", sorted(GERUNDS))
-def test_no_module_is_named_by_a_gerund(gerund: str) -> None:
+def test_no_module_is_named_with_a_gerund(gerund: str) -> None:
     assert not [_name(path) for path in MODULES if gerund in path.stem.split("_")]
 
 

@@ -1,4 +1,4 @@
-"""A catalog of its own, in which everything is created and then changed."""
+"""Create and change every part of a catalog."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -52,7 +52,7 @@ def change_catalog(url: str, organization_id: OrganizationId) -> None:
 
 
 def every_change(organization_id: OrganizationId) -> Iterator[CatalogChange]:
-    """A block is created on its own, and another one with its seats."""
+    """Creates one block on its own, and another together with its seats."""
     event_id, session_id = EventId(uuid4()), SessionId(uuid4())
     pool_id, type_id, block_id = PoolId(uuid4()), TicketTypeId(uuid4()), BlockId(uuid4())
     owned, in_session = (organization_id,), (organization_id, session_id)

@@ -19,7 +19,7 @@ UNPACK_SECONDS_MAX = 20
 
 
 def announce(config: pytest.Config, sentence: str) -> None:
-    """Show the developer what the run waits for."""
+    """Show the developer why the run waits."""
     capture = config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     with capture.global_and_fixture_disabled():

@@ -1,4 +1,4 @@
-"""A demo in a home of its own, started, killed and stopped by the tests."""
+"""A demo with its own home directory, which tests start, kill and stop."""
 
 import json
 import signal
@@ -13,14 +13,12 @@ import httpx
 from holdfast.adapters.embedded.files import marker_for
 from tests.support.databases import own_environment
 
-# A demo takes four seconds; a busy machine takes its time.
+# A demo starts in four seconds, but a busy machine needs longer.
 START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 60
 
 
 class Demo:
-    """A demo in a home of its own."""
-
     def __init__(self, home: Path, port: int) -> None:
         self.home, self.port = home, port
         self.output = home.with_suffix(".log")
@@ -65,7 +63,7 @@ class Demo:
         return dict(json.loads((self.home / "demo.json").read_text()))
 
     def server_of(self, service: str) -> int:
-        """The process of an embedded service that the demo has started itself."""
+        """The process id of an embedded service that the demo started itself."""
         assert self.process is not None
         children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         for pid in (pid for path in children for pid in path.read_text().split()):
@@ -74,7 +72,7 @@ class Demo:
         raise AssertionError(f"no {service} among the children of the demo")
 
     def processes(self) -> list[str]:
-        """Every process that knows this home."""
+        """Every process whose command line or environment names this home."""
         found = []
         for directory in Path("/proc").iterdir():
             try:

@@ -155,7 +155,7 @@ class Platform:
 
 
 def _refuse_nulls(response: httpx.Response) -> None:
-    """A field that has no value is left out of every answer."""
+    """Check that the answer leaves out fields without a value."""
     is_schema = response.url.path == "/api/schema"
     if not is_schema and response.headers.get("content-type") in {
         "application/json",

@@ -73,7 +73,7 @@ def test_the_task_of_a_killed_worker_is_done_by_the_next(
     venue = lapse(5)
     amqp_url = rabbit.new_vhost()
     first = start("worker", AMQP_URL=amqp_url, DATABASE_URL=world.url)
-    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+    with world.locked_elsewhere(venue, venue.pools["floor"]):
         send(amqp_url)
         wait_until_stuck(world.url)
         first.kill()
@@ -90,7 +90,7 @@ def test_a_task_that_kills_three_processes_is_dropped(
     venue = lapse(1)
     amqp_url = rabbit.new_vhost()
     worker = start("worker", AMQP_URL=amqp_url, DATABASE_URL=world.url)
-    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+    with world.locked_elsewhere(venue, venue.pools["floor"]):
         send(amqp_url)
         for _ in range(3):
             wait_until_stuck(world.url)

@@ -77,7 +77,7 @@ def test_a_hold_that_cannot_be_expired_is_reported_as_a_failure(
     world: PostgresWorld, lapse: Lapse
 ) -> None:
     venue = lapse(1)
-    with world.locked_by_a_stranger(venue, venue.pools["floor"]):
+    with world.locked_elsewhere(venue, venue.pools["floor"]):
         done = release(world.url)
     assert done.returncode == 1
     assert done.stdout.endswith("Failed to expire 1 hold(s): see the log for the reason.\n")

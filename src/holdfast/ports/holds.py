@@ -178,7 +178,7 @@ class PromoterTurn:
 PROMOTER_LEASE_SECONDS = 5.0
 
 
-class LineKeeping(Protocol):
+class PromoterStore(Protocol):
     """Queries of the promoter, across all organizations."""
 
     def promoter_turn(self, promoter: UUID) -> PromoterTurn | None:

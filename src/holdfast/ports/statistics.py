@@ -16,7 +16,7 @@ class SaleStatistics:
     renewed       carts renewed after their hold had expired
     changed       carts whose hold was changed at least once
     promoted      holds promoted from the waitlist
-    left_line     parties that left the waitlist or expired before their turn
+    left_waitlist parties that left the waitlist or expired before their turn
     at_checkout   holds whose holder started a checkout or has paid
     abandoned     of those, the holds that ended without an order
     """
@@ -32,7 +32,7 @@ class SaleStatistics:
     renewed: int
     changed: int
     promoted: int
-    left_line: int
+    left_waitlist: int
     average_waiting_seconds: float | None
     at_checkout: int
     abandoned: int
@@ -84,7 +84,7 @@ class SaleHour:
     renewed: int
     changed: int
     promoted: int
-    left_line: int
+    left_waitlist: int
     waited_seconds: float
     at_checkout: int
     abandoned: int
@@ -118,7 +118,7 @@ class SaleHistory:
             renewed=sum(hour.renewed for hour in counted),
             changed=sum(hour.changed for hour in counted),
             promoted=promoted,
-            left_line=sum(hour.left_line for hour in counted),
+            left_waitlist=sum(hour.left_waitlist for hour in counted),
             average_waiting_seconds=_ratio(sum(hour.waited_seconds for hour in counted), promoted),
             at_checkout=sum(hour.at_checkout for hour in counted),
             abandoned=sum(hour.abandoned for hour in counted),

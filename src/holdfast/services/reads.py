@@ -38,7 +38,7 @@ _log = structlog.get_logger("holdfast.reading")
 
 
 @dataclass(frozen=True, slots=True)
-class HoldInLine:
+class HoldWithPosition:
     """A hold, with its queue position while it waits."""
 
     seen: SeenHold
@@ -51,28 +51,28 @@ def hold(
     return found(lambda: reader.hold(organization_id, hold_id), refusals.hold_not_found)
 
 
-def hold_in_line(
+def hold_with_position(
     reader: HoldReader, organization_id: OrganizationId, hold_id: HoldId
-) -> HoldInLine | Refusal:
+) -> HoldWithPosition | Refusal:
     seen = hold(reader, organization_id, hold_id)
-    return seen if isinstance(seen, Refusal) else in_line(reader, seen)
+    return seen if isinstance(seen, Refusal) else with_position(reader, seen)
 
 
 def cart_hold(
     reader: HoldReader, organization_id: OrganizationId, cart: str
-) -> HoldInLine | Refusal:
+) -> HoldWithPosition | Refusal:
     """The cart's active or waiting hold, or else its last one."""
     seen = found(lambda: reader.cart_hold(organization_id, cart), refusals.hold_not_found)
-    return seen if isinstance(seen, Refusal) else in_line(reader, seen)
+    return seen if isinstance(seen, Refusal) else with_position(reader, seen)
 
 
-def in_line(reader: HoldReader, seen: SeenHold) -> HoldInLine | Refusal:
+def with_position(reader: HoldReader, seen: SeenHold) -> HoldWithPosition | Refusal:
     """The hold with its current queue position. It may have been promoted since it was read."""
     if not seen.hold.is_waiting(seen.at):
-        return HoldInLine(seen)
+        return HoldWithPosition(seen)
     organization_id, hold_id = seen.hold.key
     place = read(lambda: reader.waiting_position(organization_id, hold_id))
-    return place if isinstance(place, Refusal) else HoldInLine(seen, place)
+    return place if isinstance(place, Refusal) else HoldWithPosition(seen, place)
 
 
 def holds(

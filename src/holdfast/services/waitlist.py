@@ -19,7 +19,7 @@ from holdfast.domain.group.outcomes import Promoted
 from holdfast.domain.ids import SessionKey
 from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
 from holdfast.ports.engine import Answer, Submit
-from holdfast.ports.holds import LineKeeping, PromoterTurn
+from holdfast.ports.holds import PromoterStore, PromoterTurn
 from holdfast.ports.store import StoreError
 
 SESSIONS_PER_RUN = 64
@@ -41,7 +41,7 @@ def submit_promotions(
 
 @dataclass(slots=True)
 class Promoter:
-    lines: LineKeeping
+    store: PromoterStore
     submit: Submit
     wait_seconds: float = WAIT_SECONDS
     _id: UUID = field(default_factory=uuid7)
@@ -57,7 +57,7 @@ class Promoter:
         """Check the remaining waitlists of this round, or all, unless another promoter has the
         lease; returns the number promoted. May raise StoreError."""
         promoted = 0
-        while (turn := self.lines.promoter_turn(self._id)) is not None:
+        while (turn := self.store.promoter_turn(self._id)) is not None:
             count, is_last = self._sweep_on(turn, self.wait_seconds)
             promoted += count
             if is_last:
@@ -67,7 +67,7 @@ class Promoter:
     def tend(self, interval_seconds: float) -> float:
         """Run once; returns the seconds to wait for the next run."""
         try:
-            turn = self.lines.promoter_turn(self._id)
+            turn = self.store.promoter_turn(self._id)
             if turn is None:
                 return interval_seconds
             promoted = self._sweep_on(turn, TURN_SECONDS)[0] if turn.is_sweep_due else 0
@@ -78,17 +78,17 @@ class Promoter:
         return 0.0 if promoted else interval_seconds
 
     def _settle_some(self, wait_seconds: float) -> int:
-        return self._promote(self.lines.unsettled_sessions(SESSIONS_PER_RUN), wait_seconds)
+        return self._promote(self.store.unsettled_sessions(SESSIONS_PER_RUN), wait_seconds)
 
     def _sweep_on(self, turn: PromoterTurn, wait_seconds: float) -> tuple[int, bool]:
         """Check the next waitlists; returns the number promoted, and whether the round is done."""
-        sessions = self.lines.waiting_sessions(turn.swept_to, SESSIONS_PER_RUN)
+        sessions = self.store.waiting_sessions(turn.swept_to, SESSIONS_PER_RUN)
         promoted = self._promote(sessions, wait_seconds)
         is_last = len(sessions) < SESSIONS_PER_RUN
         if is_last:
-            self.lines.swept(self._id, None, SWEEP_SECONDS)
+            self.store.swept(self._id, None, SWEEP_SECONDS)
         else:
-            self.lines.swept(self._id, sessions[-1], 0.0)
+            self.store.swept(self._id, sessions[-1], 0.0)
         return promoted, is_last
 
     def _promote(self, sessions: Iterable[SessionKey], wait_seconds: float) -> int:

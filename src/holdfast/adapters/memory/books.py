@@ -30,7 +30,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.values import Holder
-from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, place_of
+from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
 from holdfast.ports.holds import (
     RECENT_HOLDS_MAX,
     DueHold,
@@ -59,7 +59,7 @@ class MemoryBooks:
     checkouts: dict[tuple[OrganizationId, CheckoutId], Checkout] = field(default_factory=dict)
     orders: dict[tuple[OrganizationId, OrderId], Order] = field(default_factory=dict)
     # Without their parties: each hold names the queue that it waits in.
-    lines: dict[SessionKey, dict[UUID, WaitingLine]] = field(default_factory=dict)
+    queues: dict[SessionKey, dict[UUID, WaitlistQueue]] = field(default_factory=dict)
     unsettled: set[SessionKey] = field(default_factory=set)
     facts: list[Fact] = field(default_factory=list)
     audit: list[AuditRecord] = field(default_factory=list)
@@ -72,7 +72,7 @@ class MemoryBooks:
     ) -> None:
         """Add or replace a session's catalog; pools and seats keep their state if they exist."""
         with self.changed:
-            has_waiting = bool(self.lines.get(session.key))
+            has_waiting = bool(self.queues.get(session.key))
             self.sessions[session.key] = replace(session, has_waiting=has_waiting)
             for pool in pools:
                 self.pools.setdefault(pool.id, pool)
@@ -246,13 +246,13 @@ class MemoryBooks:
         parties: defaultdict[UUID, list[Hold]] = defaultdict(list)
         for hold in waiting:
             assert hold.waiting is not None
-            parties[hold.waiting.line_id].append(hold)
-        lines = {}
-        known = self.lines.get(key, {})
+            parties[hold.waiting.queue_id].append(hold)
+        queues = {}
+        known = self.queues.get(key, {})
         each = max(1, look_ahead // max(1, len(known)))  # fewer parties each with many queues
-        for id_, line in known.items():
-            lines[id_] = replace(line, first=tuple(parties[id_][:each]))
-        return Waitlist(key, lines, key not in self.unsettled)
+        for id_, queue in known.items():
+            queues[id_] = replace(queue, first=tuple(parties[id_][:each]))
+        return Waitlist(key, queues, key not in self.unsettled)
 
     def waiting_position(
         self, organization_id: OrganizationId, hold_id: HoldId
@@ -263,16 +263,16 @@ class MemoryBooks:
             if hold is None or hold.waiting is None:
                 return None
             waitlist = self.waitlist(hold.session_key, len(self.stored_holds) ** 2)
-        own = waitlist.lines[hold.waiting.line_id]
+        own = waitlist.queues[hold.waiting.queue_id]
         sharing = list(waitlist.sharing(own.wants))
         earlier = [
-            each for line in sharing for each in line.first if place_of(each) < place_of(hold)
+            each for queue in sharing for each in queue.first if place_of(each) < place_of(hold)
         ]
         position = 1 + len(earlier)
         open_seconds = (now - own.opened_at).total_seconds()
         return SeenPlace(
             position,
-            sum(line.waiting for line in sharing),
+            sum(queue.waiting for queue in sharing),
             estimated_seconds(position, own.served, open_seconds),
             hold.waiting.since,
             now,
@@ -284,7 +284,7 @@ class MemoryBooks:
 
     def waiting_sessions(self, after: SessionKey | None, limit: int) -> tuple[SessionKey, ...]:
         with self.changed:
-            keys = sorted(key for key, lines in self.lines.items() if lines)
+            keys = sorted(key for key, queues in self.queues.items() if queues)
         return tuple(key for key in keys if after is None or key > after)[:limit]
 
 

@@ -70,7 +70,7 @@ class MemoryConnection:
                     pool_id: self._lapsed_of(session_key, pool_id, now)
                     for session_key, pool_id in needs.lapsed
                 },
-                lined=frozenset(key for key in keys if store.lines.get(key)),
+                busy_waitlists=frozenset(key for key in keys if store.queues.get(key)),
             )
             waitlists = {
                 key: store.waitlist(key, LOOK_AHEAD) for key in waitlists_to_survey(needs, seen)
@@ -247,16 +247,16 @@ class MemoryGroup:
                 else:
                     store.answers[key.organization_id, key.digest] = recorded
             for waitlist in writes.ledger.waitlists.values():
-                self._write_lines(waitlist)
+                self._write_queues(waitlist)
 
-    def _write_lines(self, waitlist: Waitlist) -> None:
+    def _write_queues(self, waitlist: Waitlist) -> None:
         key = waitlist.session_key
-        lines = self.store.lines.setdefault(key, {})
-        for line_id in waitlist.changed:
-            if line_id in waitlist.lines:
-                lines[line_id] = replace(waitlist.lines[line_id], first=())
+        queues = self.store.queues.setdefault(key, {})
+        for queue_id in waitlist.changed:
+            if queue_id in waitlist.queues:
+                queues[queue_id] = replace(waitlist.queues[queue_id], first=())
             else:
-                lines.pop(line_id, None)
+                queues.pop(queue_id, None)
         if waitlist.is_settled:
             self.store.unsettled.discard(key)
         else:

@@ -94,7 +94,7 @@ def import_fact(
 
 
 def values_of(record: CatalogRecord) -> Values:
-    """All that a caller can set."""
+    """All that a caller can set and has set."""
     values: Values = {"name": record.name}
     match record:
         case Event(currency=currency, sale=sale):
@@ -104,17 +104,17 @@ def values_of(record: CatalogRecord) -> Values:
         case Session(starts_at=starts_at):
             values |= {"starts_at": _iso_or_none(starts_at)}
         case PoolState(total=total):
-            values |= {"total": total}
+            values |= {"capacity": total}
         case TicketType(price=price, is_seated=is_seated, pool_ids=pool_ids):
             values |= {"price": price.minor, "is_seated": is_seated}
             values |= {"pool_ids": [str(pool_id) for pool_id in pool_ids]}
         case Block(rank=rank, capacity=capacity, prices=prices):
             values |= {"rank": rank, "capacity": capacity, "ticket_types": _prices(prices)}
     if isinstance(record, Event | TicketType):
-        values["hold_policy"] = record.policy.by_name()
+        values["hold_policy"] = dict(record.policy.said) or None
     if isinstance(record, Event | Session | TicketType):
         values["metadata"] = dict(record.metadata.texts)
-    return values
+    return _without_nulls(values)
 
 
 def _ids(organization_id: OrganizationId, event_id: EventId, own: dict[str, UUID]) -> Values:
@@ -123,26 +123,33 @@ def _ids(organization_id: OrganizationId, event_id: EventId, own: dict[str, UUID
 
 
 def _differences(old: Values, new: Values) -> tuple[Values, Values]:
-    """The fields that differ; of a policy, only those of its fields that do."""
+    """The fields that differ; of a policy, only those of its fields that do. Fields without a value
+    are left out."""
     was: Values = {}
     becomes: Values = {}
-    for name in new:
-        before, after = old[name], new[name]
+    for name in old | new:
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
         if name == "hold_policy" and isinstance(before, dict) and isinstance(after, dict):
             before, after = _differences(before, after)
-        if before != after:
-            was[name], becomes[name] = before, after
-    return was, becomes
+        was[name], becomes[name] = before, after
+    return _without_nulls(was), _without_nulls(becomes)
+
+
+def _without_nulls(values: Values) -> Values:
+    return {name: value for name, value in values.items() if value not in (None, {})}
 
 
 def _block_terms(block: CreateBlock) -> Values:
     capacity = None if block.own_pool is None else block.own_pool.total
-    return {"rank": block.rank, "capacity": capacity, "ticket_types": _prices(block.prices)}
+    prices = _prices(block.prices)
+    return _without_nulls({"rank": block.rank, "capacity": capacity, "ticket_types": prices})
 
 
 def _prices(prices: Iterable[BlockPrice]) -> list[JsonValue]:
     return [
-        {"ticket_type_id": str(price.ticket_type_id), "price": price.price_minor}
+        _without_nulls({"ticket_type_id": str(price.ticket_type_id), "price": price.price_minor})
         for price in prices
     ]
 

@@ -117,7 +117,7 @@ class SessionCatalog:
     has_seats: bool = field(init=False)
     has_capped_blocks: bool = field(init=False)
     minds_orphans: bool = field(init=False)
-    keeps_line: bool = field(init=False)
+    has_waitlist: bool = field(init=False)
     lets_pass: bool = field(init=False)
     # How often the first party that waits for a pool or block may be overtaken: the strictest
     # policy of what is sold from it.
@@ -129,7 +129,7 @@ class SessionCatalog:
         object.__setattr__(self, "has_seats", bool(seated))
         object.__setattr__(self, "has_capped_blocks", any(capped))
         joinable = any(offer.policy.waitlist for offer in self.offers.values())
-        object.__setattr__(self, "keeps_line", joinable or self.has_waiting)
+        object.__setattr__(self, "has_waitlist", joinable or self.has_waiting)
         passes = (offer.policy.waiting_passes_max for offer in self.offers.values())
         object.__setattr__(self, "lets_pass", any(passes))
         object.__setattr__(self, "passes_max", self._strictest() if self.lets_pass else {})

@@ -176,7 +176,7 @@ class Survey:
     carts: Mapping[CartKey, Hold] = field(default_factory=dict)  # the newest hold of each
     waitlists: Mapping[SessionKey, Waitlist] = field(default_factory=dict)
     # Sessions whose waitlist was not empty after the last group.
-    lined: frozenset[SessionKey] = frozenset()
+    busy_waitlists: frozenset[SessionKey] = frozenset()
     # Sessions whose seats are not in memory yet: reading them would delay other commands.
     unread: frozenset[SessionKey] = frozenset()
 
@@ -193,7 +193,7 @@ def waitlists_to_survey(needs: Needs, seen: Survey) -> frozenset[SessionKey]:
     wanted |= {hold.session_key for hold in (*seen.holds.values(), *seen.carts.values())}
     wanted |= {wish.session_key for wish in _wishes(needs, seen) if _is_for_seats(wish, seen)}
     return frozenset(
-        key for key in wanted if key in seen.sessions and seen.sessions[key].keeps_line
+        key for key in wanted if key in seen.sessions and seen.sessions[key].has_waitlist
     )
 
 

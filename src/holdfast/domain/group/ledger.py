@@ -87,7 +87,7 @@ class Ledger:
 
     def knows_waitlist_of(self, session: SessionCatalog) -> bool:
         """Whether the session's waitlist is locked, if it has one."""
-        return not session.keeps_line or session.key in self.waitlists
+        return not session.has_waitlist or session.key in self.waitlists
 
     def knows_places_of(self, hold: Hold) -> bool:
         """Whether every pool and seat the hold would give back is locked, and the waitlist too."""

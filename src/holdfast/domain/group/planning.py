@@ -48,7 +48,7 @@ class GroupPlan:
         freed = [SeatId(seat.name) for seat in footprint.required_of(ResourceKind.SEAT)]
         for _, organization_id, name in footprint.required_of(_SESSION):
             session = self.survey.sessions.get((organization_id, SessionId(name)))
-            if session is not None and session.keeps_line:
+            if session is not None and session.has_waitlist:
                 if frees_places and session.key in self.survey.unread:
                     # A party on the waitlist may want a seat that this frees.
                     awaits = Resource(ResourceKind.SEATING, organization_id, name)

@@ -43,11 +43,11 @@ def fit(
     ledger: Ledger, session: SessionCatalog, added: Addition, origin: Origin
 ) -> Fit | Refusal | Decision:
     """Check capacity and the waitlist. Returns a Decision if more has to be locked first."""
-    is_unknown = session.keeps_line and not ledger.knows_waitlist_of(session)
+    is_unknown = session.has_waitlist and not ledger.knows_waitlist_of(session)
     if is_unknown or any(pool_id not in ledger.pools for pool_id in added.demand):
         return Decision(NeedsMore())
     passed: tuple[UUID, ...] = ()
-    if session.keeps_line and ledger.waitlists[session.key]:
+    if session.has_waitlist and ledger.waitlists[session.key]:
         taking = _taking(ledger, session, added)
         found = passes(ledger, session, taking)
         if found is None:

@@ -130,7 +130,7 @@ def numbered_lines(lines: Iterable[Line], version: int) -> tuple[Line, ...]:
 class WaitingPlace:
     """A place in a waitlist queue. `passes_seen` is the queue's count of overtakes at joining."""
 
-    line_id: UUID
+    queue_id: UUID
     since: datetime
     passes_seen: int = 0
 

@@ -75,8 +75,8 @@ def _room(ledger: Ledger, session: SessionCatalog, pool_id: PoolId) -> int:
         return 0
     waitlist = ledger.waitlists.get(session.key)
     claimed = 0
-    for line in waitlist.lines.values() if waitlist else ():
-        first = first_of(ledger, session, line)
-        if first is not None and not may_be_passed(session, line, first):
+    for queue in waitlist.queues.values() if waitlist else ():
+        first = first_of(ledger, session, queue)
+        if first is not None and not may_be_passed(session, queue, first):
             claimed += units_by_pool(first)[pool_id]
     return ledger.available(pool_id) - claimed

@@ -40,7 +40,7 @@ from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
 from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
-from holdfast.domain.waitlist.joining import is_behind_a_line, wait_or_refuse
+from holdfast.domain.waitlist.joining import is_behind_queue, wait_or_refuse
 
 _SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
 
@@ -105,10 +105,10 @@ def footprint_of(plan: GroupPlan, placement: Placement, learnt: NeedsMore) -> Fo
     session = plan.survey.sessions.get(placement.session_key)
     if session is not None:
         required |= _pools(plan, placement, session)
-        if session.keeps_line:
+        if session.has_waitlist:
             required.add(Resource(ResourceKind.WAITLIST, organization_id, placement.session_id))
             required |= {Resource(_POOL, organization_id, each) for each in learnt.pools}
-        is_waiting = learnt.has_to_wait or placement.session_key in plan.survey.lined
+        is_waiting = learnt.has_to_wait or placement.session_key in plan.survey.busy_waitlists
         holding = _holding(placement, session, is_waiting=is_waiting)
         if holding is not None:
             key = holding.holder.key
@@ -156,7 +156,7 @@ def _needs_seating(plan: GroupPlan, placement: Placement) -> bool:
 def _holding(placement: Placement, session: SessionCatalog, *, is_waiting: bool) -> Holding | None:
     """The holder whose holds are counted, if holds or places on the waitlist are limited."""
     is_bound = any(_allows_one_hold(ask.ticket_type_id, session) for ask in placement.asks)
-    is_waiting = is_waiting and session.keeps_line
+    is_waiting = is_waiting and session.has_waitlist
     return Holding(placement.session_key, placement.holder) if is_bound or is_waiting else None
 
 
@@ -203,7 +203,7 @@ def _place(
     placement: Placement,
     picked: Picked,
 ) -> Decision:
-    if session.keeps_line and is_behind_a_line(ledger, session, placement):
+    if session.has_waitlist and is_behind_queue(ledger, session, placement):
         return wait_or_refuse(ledger, session, placement, refusals.others_are_waiting())
     parts = parts_of(placement)
     if placement.takes_fewer:

@@ -285,7 +285,7 @@ def _passed(ledger: Ledger, lapsed: Sequence[Hold]) -> tuple[UUID, ...] | None:
     passed: tuple[UUID, ...] = ()
     for session_key, holds in by_session.items():
         session = ledger.sessions[session_key]
-        if not session.keeps_line or not ledger.waitlists.get(session_key):
+        if not session.has_waitlist or not ledger.waitlists.get(session_key):
             continue
         demand = units_of(line for hold in holds for line in hold.lines)
         seats = [seat for hold in holds for seat in hold.seats]

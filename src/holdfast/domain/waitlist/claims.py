@@ -15,7 +15,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import BlockId, HoldKey, PoolId
 from holdfast.domain.waitlist.fairness import Claim, Taking, claim_of, may_be_passed, passed_by
-from holdfast.domain.waitlist.queues import WaitingLine, Waitlist
+from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue
 from holdfast.domain.waitlist.seating import wished_blocks
 
 
@@ -24,7 +24,7 @@ class Claims:
     """The claims of the parties visited so far."""
 
     session: SessionCatalog
-    by_line: dict[UUID, Claim] = field(default_factory=dict)
+    by_queue: dict[UUID, Claim] = field(default_factory=dict)
     # Of parties that must not be overtaken: the units they need, and the blocks they keep closed
     # because too few seats are free there.
     _units: Counter[PoolId] = field(default_factory=Counter)
@@ -35,11 +35,11 @@ class Claims:
         """Record that too few seats are free for this party."""
         self._unseated.add(party.key)
 
-    def first_claim(self, line: WaitingLine, party: Hold) -> Claim:
+    def first_claim(self, queue: WaitlistQueue, party: Hold) -> Claim:
         """The claim of the queue's first party, which is `party` unless one was recorded before."""
-        claim = self.by_line.get(line.id)
+        claim = self.by_queue.get(queue.id)
         if claim is None:
-            claim = self.by_line[line.id] = claim_of(self.session, line, party)
+            claim = self.by_queue[queue.id] = claim_of(self.session, queue, party)
             self._keep(claim)
         return claim
 
@@ -50,7 +50,7 @@ class Claims:
         if any(ledger.seats[id_].place.block_id in self._closed for id_ in taking.seats):
             return None
         shared = (
-            claim for claim in self.by_line.values() if not taking.wants.isdisjoint(claim.wants)
+            claim for claim in self.by_queue.values() if not taking.wants.isdisjoint(claim.wants)
         )
         return passed_by(ledger, self.session, taking, shared)
 
@@ -60,11 +60,11 @@ class Claims:
         if has_freed:
             self._closed.clear()
             self._unseated.clear()
-        for line_id in passed:
-            claim = self.by_line[line_id]
-            if not may_be_passed(self.session, waitlist.lines[line_id], claim.first):
-                self.by_line[line_id] = replace(claim, may_be_passed=False)
-                self._keep(self.by_line[line_id])
+        for queue_id in passed:
+            claim = self.by_queue[queue_id]
+            if not may_be_passed(self.session, waitlist.queues[queue_id], claim.first):
+                self.by_queue[queue_id] = replace(claim, may_be_passed=False)
+                self._keep(self.by_queue[queue_id])
 
     def _keep(self, claim: Claim) -> None:
         if claim.may_be_passed:

@@ -15,7 +15,13 @@ from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import BlockId, PoolId, SeatId
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
-from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for, line_id_of, place_of
+from holdfast.domain.waitlist.queues import (
+    Waitlist,
+    WaitlistQueue,
+    blocks_for,
+    place_of,
+    queue_id_of,
+)
 from holdfast.domain.waitlist.seating import (
     SeatLoss,
     can_seat,
@@ -41,19 +47,19 @@ class Claim:
     """The needs of a queue's first party, which others leave to it unless they may overtake it."""
 
     first: Hold
-    line_id: UUID
+    queue_id: UUID
     wants: frozenset[UUID]
     units: Mapping[PoolId, int]
     may_be_passed: bool
 
 
-def claim_of(session: SessionCatalog, line: WaitingLine, first: Hold) -> Claim:
+def claim_of(session: SessionCatalog, queue: WaitlistQueue, first: Hold) -> Claim:
     return Claim(
         first,
-        line.id,
-        line.wants | wished_blocks(first, session),
+        queue.id,
+        queue.wants | wished_blocks(first, session),
         units_by_pool(first),
-        may_be_passed(session, line, first),
+        may_be_passed(session, queue, first),
     )
 
 
@@ -73,14 +79,14 @@ def passed_by(
     must not be overtaken; None if it is too little for them."""
     left, passed = dict(taking.left), []
     loss = SeatLoss(ledger, session, taking.seats)
-    own_line = line_id_of(taking.wants)
+    own_queue = queue_id_of(taking.wants)
     for claim in sorted(claims, key=_rank):
         shared = {pool: units for pool, units in claim.units.items() if pool in left}
         is_short = any(left[pool] < units for pool, units in shared.items())
-        if is_short or claim.line_id == own_line or loss.affects(claim.first):
+        if is_short or claim.queue_id == own_queue or loss.affects(claim.first):
             if not claim.may_be_passed:
                 return None
-            passed.append(claim.line_id)
+            passed.append(claim.queue_id)
             continue
         for pool, units in shared.items():
             left[pool] -= units
@@ -97,26 +103,26 @@ def _earlier(
     """The claims of earlier first parties in all overlapping queues. None if somebody may be due
     for promotion already, or too little of a queue was read."""
     found: list[Claim] = []
-    for line in sharing(waitlist, session, taking.wants):
+    for queue in sharing(waitlist, session, taking.wants):
         if taking.place is None and not waitlist.is_settled:
             return None
-        first = first_of(ledger, session, line)
+        first = first_of(ledger, session, queue)
         if first is None:
-            if taking.place is None and not line.is_all_seen:
+            if taking.place is None and not queue.is_all_seen:
                 return None
         elif taking.place is None or place_of(first) < taking.place:
-            found.append(claim_of(session, line, first))
+            found.append(claim_of(session, queue, first))
     return found
 
 
 def sharing(
     waitlist: Waitlist, session: SessionCatalog, wants: frozenset[UUID]
-) -> Iterator[WaitingLine]:
+) -> Iterator[WaitlistQueue]:
     """The queues that want any of the same, including blocks added after they were opened."""
-    for line in waitlist.lines.values():
-        blocks = wished_blocks(line.first[0], session) if line.first else frozenset()
-        if not (wants.isdisjoint(line.wants) and wants.isdisjoint(blocks)):
-            yield line
+    for queue in waitlist.queues.values():
+        blocks = wished_blocks(queue.first[0], session) if queue.first else frozenset()
+        if not (wants.isdisjoint(queue.wants) and wants.isdisjoint(blocks)):
+            yield queue
 
 
 def unknown_pools(
@@ -127,16 +133,16 @@ def unknown_pools(
     waitlist = ledger.waitlists[session.key]
     needed = {
         pool_id
-        for line in sharing(waitlist, session, wants)
-        for party in line.first
+        for queue in sharing(waitlist, session, wants)
+        for party in queue.first
         for pool_id in units_by_pool(party)
     }
     return frozenset(needed - ledger.pools.keys())
 
 
-def first_of(ledger: Ledger, session: SessionCatalog, line: WaitingLine) -> Hold | None:
+def first_of(ledger: Ledger, session: SessionCatalog, queue: WaitlistQueue) -> Hold | None:
     """The first party read that can be served at all: capacity may have shrunk."""
-    return next((party for party in line.first if can_be_served(ledger, session, party)), None)
+    return next((party for party in queue.first if can_be_served(ledger, session, party)), None)
 
 
 def can_be_served(ledger: Ledger, session: SessionCatalog, party: Hold) -> bool:
@@ -164,15 +170,15 @@ def _is_offered(session: SessionCatalog, party: Hold) -> bool:
     return True
 
 
-def may_be_passed(session: SessionCatalog, line: WaitingLine, first: Hold) -> bool:
+def may_be_passed(session: SessionCatalog, queue: WaitlistQueue, first: Hold) -> bool:
     """Whether the queue's first party may be overtaken once more, by the strictest policy among
     the queue's wants."""
     if not session.lets_pass:
         return False
     assert first.waiting is not None
-    known = (session.passes_max[id_] for id_ in line.wants if id_ in session.passes_max)
+    known = (session.passes_max[id_] for id_ in queue.wants if id_ in session.passes_max)
     allowed = min(known, default=0)
-    return line.passes - first.waiting.passes_seen < allowed
+    return queue.passes - first.waiting.passes_seen < allowed
 
 
 def closed_blocks(
@@ -181,9 +187,9 @@ def closed_blocks(
     """The blocks where newcomers need not look: the first party of a queue waits for seats there
     and too few are free. A hint, because block capacities are not known here."""
     closed: set[BlockId] = set()
-    for line in waitlist.lines.values():
-        first = next((party for party in line.first if _is_offered(session, party)), None)
-        if first is None or may_be_passed(session, line, first):
+    for queue in waitlist.queues.values():
+        first = next((party for party in queue.first if _is_offered(session, party)), None)
+        if first is None or may_be_passed(session, queue, first):
             continue
         asks = seat_asks(first)
         if (

@@ -16,7 +16,7 @@ from holdfast.domain.holds.preconditions import refuse_lines
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
-from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, line_id_of, wants_of
+from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, queue_id_of, wants_of
 from holdfast.domain.waitlist.seating import can_seat, capacity_limits, free_for_waitlist, seat_asks
 
 # Refusals that waiting may overcome.
@@ -87,7 +87,7 @@ def _has_pools(ledger: Ledger, session: SessionCatalog, asks: Sequence[Ask]) -> 
     )
 
 
-def is_behind_a_line(ledger: Ledger, session: SessionCatalog, command: Placement) -> bool:
+def is_behind_queue(ledger: Ledger, session: SessionCatalog, command: Placement) -> bool:
     """Whether others wait for exactly the same and may not be overtaken: no search is needed
     then."""
     waitlist = ledger.waitlists.get(session.key)
@@ -100,20 +100,20 @@ def is_behind_a_line(ledger: Ledger, session: SessionCatalog, command: Placement
         wants.update(offer.pool_ids)
         if offer.is_seated:
             wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
-    line = waitlist.lines.get(line_id_of(wants))
-    if line is None:
+    queue = waitlist.queues.get(queue_id_of(wants))
+    if queue is None:
         return False
-    first = first_of(ledger, session, line)
+    first = first_of(ledger, session, queue)
     if first is None:
-        return not line.is_all_seen  # a party further back may be the first
-    return not may_be_passed(session, line, first)
+        return not queue.is_all_seen  # a party further back may be the first
+    return not may_be_passed(session, queue, first)
 
 
 def waiting_place(ledger: Ledger, session: SessionCatalog, wants: frozenset[UUID]) -> WaitingPlace:
     """The place at the end of the queue."""
-    line_id = line_id_of(wants)
-    line = ledger.waitlists[session.key].lines.get(line_id)
-    return WaitingPlace(line_id, ledger.now, line.passes if line else 0)
+    queue_id = queue_id_of(wants)
+    queue = ledger.waitlists[session.key].queues.get(queue_id)
+    return WaitingPlace(queue_id, ledger.now, queue.passes if queue else 0)
 
 
 def refuse_impossible(

@@ -17,7 +17,7 @@ from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.claims import Claims
 from holdfast.domain.waitlist.fairness import Taking, can_be_served
-from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, blocks_for
+from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, blocks_for
 from holdfast.domain.waitlist.seating import (
     capacity_limits,
     free_for_waitlist,
@@ -72,8 +72,8 @@ def _promote_in_order(
     stuck: set[UUID] = set()
     for hold in waitlist.in_order():
         assert hold.waiting is not None
-        line_id = hold.waiting.line_id
-        if line_id in stuck:
+        queue_id = hold.waiting.queue_id
+        if queue_id in stuck:
             continue
         if not waitlist.promotions_left:
             break
@@ -91,10 +91,10 @@ def _promote_in_order(
             made += _applied(ledger, Transition(hold, promotion.hold, origin), promotion.passed)
             claims.moved(waitlist, promotion.passed, has_freed=bool(promotion.ended))
             continue
-        first = claims.first_claim(waitlist.lines[line_id], hold)
+        first = claims.first_claim(waitlist.queues[queue_id], hold)
         # Its places may be free but not locked yet: don't give them to parties behind it.
         if waitlist.has_gaps or not first.may_be_passed:
-            stuck.add(line_id)
+            stuck.add(queue_id)
     return made
 
 
@@ -102,20 +102,20 @@ def _is_cut_short(
     ledger: Ledger, waitlist: Waitlist, claims: Claims, *, is_last_look: bool
 ) -> bool:
     """Whether it may be the turn of a party that was not read."""
-    for line in waitlist.lines.values():
-        if line.is_all_seen or _is_empty(ledger, line):
+    for queue in waitlist.queues.values():
+        if queue.is_all_seen or _is_empty(ledger, queue):
             continue
-        first = claims.by_line.get(line.id)
+        first = claims.by_queue.get(queue.id)
         if first is None or (not is_last_look and first.may_be_passed):
             return True
     return False
 
 
-def _is_empty(ledger: Ledger, line: WaitingLine) -> bool:
+def _is_empty(ledger: Ledger, queue: WaitlistQueue) -> bool:
     """Whether nothing is left of a pool that the whole queue needs."""
     return any(
         not ledger.available(pool_id)
-        for pool_id in map(PoolId, line.wants)
+        for pool_id in map(PoolId, queue.wants)
         if pool_id in ledger.pools
     )
 
@@ -138,7 +138,7 @@ def _end_waitlist(ledger: Ledger, waitlist: Waitlist, origin: Origin) -> list[Tr
             hold.expired(ledger.now) if hold.is_lapsed(ledger.now) else hold.released(ledger.now)
         )
         made += _applied(ledger, Transition(hold, ended, origin))
-    waitlist.is_settled = not waitlist.lines
+    waitlist.is_settled = not waitlist.queues
     return made
 
 
@@ -161,7 +161,7 @@ def _promotion(ledger: Ledger, claims: Claims, hold: Hold, origin: Origin) -> _P
     left = {pool_id: ledger.available(pool_id) - units for pool_id, units in demand.items()}
     assert hold.waiting is not None
     waitlist = ledger.waitlists[session.key]
-    wants = waitlist.lines[hold.waiting.line_id].wants | wished_blocks(hold, session)
+    wants = waitlist.queues[hold.waiting.queue_id].wants | wished_blocks(hold, session)
     seats = frozenset(seat.id for seat in promoted.seats)
     passed = claims.passes(ledger, Taking(wants, left, seats))
     if passed is None:

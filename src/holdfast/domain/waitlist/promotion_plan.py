@@ -43,15 +43,15 @@ class WaitlistPlanning:
             return known
         pools = {
             pool_id
-            for line in waitlist.lines.values()
-            for hold in line.first[:PROMOTIONS_MAX]
+            for queue in waitlist.queues.values()
+            for hold in queue.first[:PROMOTIONS_MAX]
             for each in hold.lines
             for pool_id in (*each.pool_ids, *_pools_now(session, each))
         }
         pools |= {
             pool_id
-            for line in waitlist.lines.values()
-            for hold in line.first[:1]
+            for queue in waitlist.queues.values()
+            for hold in queue.first[:1]
             for block_id in wished_blocks(hold, session)
             if (pool_id := session.blocks[block_id].capacity_pool_id) is not None
         }
@@ -78,15 +78,15 @@ class WaitlistPlanning:
         for hold in waitlist.in_order():
             asks = seat_asks(hold)
             assert hold.waiting is not None
-            if not asks or hold.key in self._seated or hold.waiting.line_id in stuck:
+            if not asks or hold.key in self._seated or hold.waiting.queue_id in stuck:
                 continue
             proposal, left = propose(seating, free, asks, session, limits={})
             if not proposal.is_short:
                 free = left
                 self._seated.add(hold.key)
                 seats.update(seat_id for found in proposal.seats for seat_id in found)
-            elif not may_be_passed(session, waitlist.lines[hold.waiting.line_id], hold):
-                stuck.add(hold.waiting.line_id)
+            elif not may_be_passed(session, waitlist.queues[hold.waiting.queue_id], hold):
+                stuck.add(hold.waiting.queue_id)
             if len(self._seated) >= PROMOTIONS_MAX:
                 break
         self._free[session.key] = free

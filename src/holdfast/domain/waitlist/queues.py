@@ -29,13 +29,13 @@ PROMOTIONS_MAX = 32
 QUEUES_MAX = 500
 
 
-def line_id_of(wants: Iterable[UUID]) -> UUID:
+def queue_id_of(wants: Iterable[UUID]) -> UUID:
     """The id of the queue for these pools and blocks."""
-    return _line_id(frozenset(wants))
+    return _queue_id(frozenset(wants))
 
 
 @lru_cache(maxsize=4096)
-def _line_id(wants: frozenset[UUID]) -> UUID:
+def _queue_id(wants: frozenset[UUID]) -> UUID:
     names = b"".join(sorted(each.bytes for each in wants))
     return UUID(bytes=blake2b(names, digest_size=16).digest())
 
@@ -68,7 +68,7 @@ def place_of(hold: Hold) -> tuple[datetime, UUID]:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingLine:
+class WaitlistQueue:
     """A queue of the waitlist. `first` are its first parties, as far as read, in order; `served`
     counts those promoted since it opened."""
 
@@ -84,13 +84,13 @@ class WaitingLine:
     def is_all_seen(self) -> bool:
         return len(self.first) >= self.waiting
 
-    def joined(self, hold: Hold) -> "WaitingLine":
+    def joined(self, hold: Hold) -> "WaitlistQueue":
         first = self.first
         if self.is_all_seen and len(first) < LOOK_AHEAD:
             first = tuple(sorted((*first, hold), key=place_of))
         return replace(self, waiting=self.waiting + 1, first=first)
 
-    def left(self, key: HoldKey, *, is_served: bool) -> "WaitingLine":
+    def left(self, key: HoldKey, *, is_served: bool) -> "WaitlistQueue":
         return replace(
             self,
             waiting=self.waiting - 1,
@@ -98,7 +98,7 @@ class WaitingLine:
             first=tuple(hold for hold in self.first if hold.key != key),
         )
 
-    def changed(self, hold: Hold) -> "WaitingLine":
+    def changed(self, hold: Hold) -> "WaitlistQueue":
         first = tuple(hold if each.key == hold.key else each for each in self.first)
         return replace(self, first=first)
 
@@ -109,7 +109,7 @@ class Waitlist:
     may be due for promotion but time or a lock was missing."""
 
     session_key: SessionKey
-    lines: dict[UUID, WaitingLine] = field(default_factory=dict)
+    queues: dict[UUID, WaitlistQueue] = field(default_factory=dict)
     is_settled: bool = True
     promotions_left: int = PROMOTIONS_MAX
     # Needed by parties whose turn may have come, and not locked by this group.
@@ -126,7 +126,7 @@ class Waitlist:
         self.was_settled = self.is_settled
 
     def __bool__(self) -> bool:
-        return bool(self.lines)
+        return bool(self.queues)
 
     def lacks(
         self,
@@ -150,58 +150,60 @@ class Waitlist:
 
     def has_wishes(self) -> bool:
         """Whether any queue is for seats."""
-        first = (line.first[0] for line in self.lines.values() if line.first)
+        first = (queue.first[0] for queue in self.queues.values() if queue.first)
         return any(line.wish is not None for hold in first for line in hold.lines)
 
     def has_room_for(self, wants: frozenset[UUID]) -> bool:
         """Whether a party with these wants may join: its queue exists or may be opened."""
-        return len(self.lines) < QUEUES_MAX or line_id_of(wants) in self.lines
+        return len(self.queues) < QUEUES_MAX or queue_id_of(wants) in self.queues
 
-    def sharing(self, wants: frozenset[UUID]) -> Iterator[WaitingLine]:
-        return (line for line in self.lines.values() if not wants.isdisjoint(line.wants))
+    def sharing(self, wants: frozenset[UUID]) -> Iterator[WaitlistQueue]:
+        return (queue for queue in self.queues.values() if not wants.isdisjoint(queue.wants))
 
     def position_at_end(self, wants: frozenset[UUID]) -> int:
         """The queue position of a newcomer: behind all who want any of the same."""
-        return 1 + sum(line.waiting for line in self.sharing(wants))
+        return 1 + sum(queue.waiting for queue in self.sharing(wants))
 
     def in_order(self) -> list[Hold]:
         """All parties that were read, earliest first."""
-        return sorted((hold for line in self.lines.values() for hold in line.first), key=place_of)
+        return sorted(
+            (hold for queue in self.queues.values() for hold in queue.first), key=place_of
+        )
 
     def joined(self, hold: Hold, session: SessionCatalog, now: datetime) -> None:
         assert hold.waiting is not None
-        line_id = hold.waiting.line_id
-        line = self.lines.get(line_id)
-        if line is None:
+        queue_id = hold.waiting.queue_id
+        queue = self.queues.get(queue_id)
+        if queue is None:
             passes = hold.waiting.passes_seen  # the count continues from there
-            line = WaitingLine(line_id, wants_of(hold.lines, session), 0, passes, now)
-        self._put(line.joined(hold))
+            queue = WaitlistQueue(queue_id, wants_of(hold.lines, session), 0, passes, now)
+        self._put(queue.joined(hold))
 
     def left(self, hold: Hold, *, is_served: bool) -> None:
         """Remove a party. `hold` is its state while it waited."""
         assert hold.waiting is not None
-        self._put(self.lines[hold.waiting.line_id].left(hold.key, is_served=is_served))
+        self._put(self.queues[hold.waiting.queue_id].left(hold.key, is_served=is_served))
 
     def without(self, hold: Hold) -> "Waitlist":
         """A copy without this party."""
-        copy = Waitlist(self.session_key, dict(self.lines), self.is_settled)
+        copy = Waitlist(self.session_key, dict(self.queues), self.is_settled)
         copy.left(hold, is_served=False)
         return copy
 
     def kept(self, hold: Hold) -> None:
         """Update a party that keeps its place in its queue."""
         assert hold.waiting is not None
-        self._put(self.lines[hold.waiting.line_id].changed(hold))
+        self._put(self.queues[hold.waiting.queue_id].changed(hold))
 
-    def passed(self, line_ids: Iterable[UUID]) -> None:
-        for line_id in line_ids:
-            line = self.lines.get(line_id)
-            if line is not None:
-                self._put(replace(line, passes=line.passes + 1))
+    def passed(self, queue_ids: Iterable[UUID]) -> None:
+        for queue_id in queue_ids:
+            queue = self.queues.get(queue_id)
+            if queue is not None:
+                self._put(replace(queue, passes=queue.passes + 1))
 
-    def _put(self, line: WaitingLine) -> None:
-        self.changed.add(line.id)
-        if line.waiting:
-            self.lines[line.id] = line
+    def _put(self, queue: WaitlistQueue) -> None:
+        self.changed.add(queue.id)
+        if queue.waiting:
+            self.queues[queue.id] = queue
         else:
-            self.lines.pop(line.id, None)
+            self.queues.pop(queue.id, None)

@@ -25,7 +25,7 @@ from holdfast.entrypoints.admin.display import (
 )
 from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, GrowingTableAdmin, SessionRowAdmin
 
-LINES_SHOWN_MAX = 20
+QUEUES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50
 POSITION_COUNTED_MAX = 1_000
 
@@ -75,10 +75,10 @@ class WaitingSessions(ChangeList):
 
     def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request, *args, **kwargs)
-        return rows.filter(Exists(_lines_of_row()))
+        return rows.filter(Exists(_queues_of_row()))
 
 
-def _lines_of_row() -> QuerySet[WaitingLine]:
+def _queues_of_row() -> QuerySet[WaitingLine]:
     return WaitingLine.objects.filter(
         organization_id=OuterRef("organization_id"), session_id=OuterRef("session_id")
     )
@@ -86,8 +86,8 @@ def _lines_of_row() -> QuerySet[WaitingLine]:
 
 def _summed(name: str) -> Coalesce:
     """Grouped, so that the subquery gives one row."""
-    lines = _lines_of_row().values("session_id").annotate(sum=Sum(name))
-    return Coalesce(Subquery(lines.values("sum")), 0)
+    queues = _queues_of_row().values("session_id").annotate(sum=Sum(name))
+    return Coalesce(Subquery(queues.values("sum")), 0)
 
 
 @admin.register(Waitlist)
@@ -97,7 +97,7 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
     ordering = ("organization_id", "session_id")
     search_fields = ("session__name",)
     search_help_text = "A part of the session's name, or its id"
-    fields = (("of_session", "organization"), ("waiting", "state"), "lines", "more")
+    fields = (("of_session", "organization"), ("waiting", "state"), "queues", "more")
 
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
         return WaitingSessions
@@ -115,7 +115,7 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
     def waiting(self, waitlist: Any) -> str:
         return f"{waitlist.all_waiting:,}"
 
-    @admin.display(description="Served by these lines")
+    @admin.display(description="Served by these queues")
     def served(self, waitlist: Any) -> str:
         return f"{waitlist.all_served:,}"
 
@@ -124,15 +124,15 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
         """Unsettled: the promoter has something to do here."""
         return badge("settled") if waitlist.is_settled else badge("unsettled", "warning")
 
-    @admin.display(description="Lines")
-    def lines(self, waitlist: Waitlist) -> SafeString | str:
+    @admin.display(description="Queues")
+    def queues(self, waitlist: Waitlist) -> SafeString | str:
         own = {"organization_id": waitlist.organization_id, "session_id": waitlist.session_id}
-        lines = list(WaitingLine.objects.filter(**own).order_by("opened_at")[:LINES_SHOWN_MAX])
-        if not lines:
+        queues = list(WaitingLine.objects.filter(**own).order_by("opened_at")[:QUEUES_SHOWN_MAX])
+        if not queues:
             return "Nobody waits."
-        names = _names_of(waitlist, {each for line in lines for each in line.wants})
+        names = _names_of(waitlist, {each for queue in queues for each in queue.wants})
         return format_html_join(
-            "", "{}{}", ((_heading(line, names), _parties(line)) for line in lines)
+            "", "{}{}", ((_heading(queue, names), _parties(queue)) for queue in queues)
         )
 
     @admin.display(description="See also")
@@ -156,35 +156,35 @@ def _names_of(waitlist: Waitlist, ids: set[UUID]) -> dict[UUID, str]:
     }
 
 
-def _heading(line: WaitingLine, names: dict[UUID, str]) -> SafeString:
-    """The same pools and blocks are one line."""
-    wanted = ", ".join(sorted(names.get(each, "?") for each in line.wants))
-    cut = f", the first {PARTIES_SHOWN_MAX} shown" if line.waiting > PARTIES_SHOWN_MAX else ""
-    said = f"{line.waiting:,} waiting{cut}; {line.served:,} served since it opened at"
+def _heading(queue: WaitingLine, names: dict[UUID, str]) -> SafeString:
+    """The same pools and blocks are one queue."""
+    wanted = ", ".join(sorted(names.get(each, "?") for each in queue.wants))
+    cut = f", the first {PARTIES_SHOWN_MAX} shown" if queue.waiting > PARTIES_SHOWN_MAX else ""
+    said = f"{queue.waiting:,} waiting{cut}; {queue.served:,} served since it opened at"
     style = "margin: 1rem 0 .5rem"
     return format_html(
         '<p style="{}"><strong>For {}</strong><br>{} {}</p>',
         style,
         wanted,
         said,
-        shown_time(line.opened_at),
+        shown_time(queue.opened_at),
     )
 
 
-def _parties(line: WaitingLine) -> SafeString:
-    own = {"organization_id": line.organization_id, "session_id": line.session_id}
-    places = WaitingPlace.objects.filter(**own, line_id=line.id).select_related("hold")
+def _parties(queue: WaitingLine) -> SafeString:
+    own = {"organization_id": queue.organization_id, "session_id": queue.session_id}
+    places = WaitingPlace.objects.filter(**own, line_id=queue.id).select_related("hold")
     return table(
         ("Place", "Hold", "Tickets", "Holder", "Waits since", "Until", "Passed"),
         (
             (
                 number,
-                row_link(Hold, place.hold_id, place.hold, line.organization_id),
+                row_link(Hold, place.hold_id, place.hold, queue.organization_id),
                 place.hold.quantity,
                 redacted(place.hold.customer_email or place.hold.user_id or "-"),
                 shown_time(place.since),
                 shown_time(place.hold.expires_at),
-                line.passes - place.passes_seen if number == 1 else "",
+                queue.passes - place.passes_seen if number == 1 else "",
             )
             for number, place in enumerate(
                 places.order_by("since", "hold_id")[:PARTIES_SHOWN_MAX], start=1

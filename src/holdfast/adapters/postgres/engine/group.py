@@ -17,7 +17,7 @@ from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
-from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
 from holdfast.domain.catalog.model import Pool
 from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
@@ -61,13 +61,13 @@ class Memories(NamedTuple):
 
     offers: OfferCache
     seat_maps: SeatMaps
-    lined: LinedSessions
+    busy_waitlists: BusyWaitlists
 
 
 class PostgresGroup:
     def __init__(self, link: Link, memories: Memories, references: ReferenceNumbers) -> None:
         self._link = link
-        self._offers, self._seat_maps, self._lined = memories
+        self._offers, self._seat_maps, self._busy_waitlists = memories
         self._references = references
         self._transaction_id = 0
         self._position = 0  # in the log of facts
@@ -88,7 +88,7 @@ class PostgresGroup:
             self._position = reading.position
             self._check_versions(connection, ledger, reading.session_versions())
             if ledger.waitlists:
-                self._lined.saw(ledger.waitlists.values())
+                self._busy_waitlists.saw(ledger.waitlists.values())
                 ledger.seatings = self._seatings(connection, ledger, wanted)
             for key in wanted.new_holds:
                 ledger.references[key] = self._references.take(connection)
@@ -136,7 +136,7 @@ class PostgresGroup:
                 raise Rejected(f"COMMIT answered {commit.statusmessage}")
             self.is_over = True
         if writes.ledger.waitlists:
-            self._lined.saw(writes.ledger.waitlists.values())
+            self._busy_waitlists.saw(writes.ledger.waitlists.values())
 
     def _token(self, writes: GroupWrites) -> CommitToken:
         return CommitToken(self._transaction_id, writes.witness())
@@ -186,8 +186,8 @@ class Reading:
         connection, wanted = self._connection, self._wanted
         unseen = [hold for hold in self._holds if hold[1:] not in wanted.known]
         self._existing = self._send(sql.EXISTING_HOLDS, unseen)
-        self._lines = (
-            SentLines(connection, _session_keys(self._waitlists), wanted.look_ahead)
+        self._queues = (
+            QueueQueries(connection, _session_keys(self._waitlists), wanted.look_ahead)
             if self._waitlists
             else None
         )
@@ -219,8 +219,8 @@ class Reading:
             ledger.holds = {hold.key: hold for hold in self._locked_holds(self._hold_rows)}
         if self._wanted.holdings:
             self._read_holdings(ledger)
-        if self._lines is not None:
-            self._read_waitlists(ledger, self._lines)
+        if self._queues is not None:
+            self._read_waitlists(ledger, self._queues)
         for organization_id, digest, fingerprint, body in self._answers or ():
             ledger.answers[organization_id, digest] = RecordedAnswer(fingerprint, body)
         for organization_id, consumer, event_id in self._receipts or ():
@@ -242,14 +242,14 @@ class Reading:
             found.setdefault((hold.session_key, hold.holder.key), []).append(hold)
         ledger.holdings = {key: tuple(holds) for key, holds in found.items()}
 
-    def _read_waitlists(self, ledger: Ledger, lines: SentLines) -> None:
+    def _read_waitlists(self, ledger: Ledger, queues: QueueQueries) -> None:
         is_settled: dict[SessionKey, bool] = {
             (organization_id, session_id): value
             for organization_id, session_id, value in self._waitlist_rows or ()
         }
-        waitlists = lines.waitlists(is_settled)
+        waitlists = queues.waitlists(is_settled)
         ledger.waitlists = {key: waitlists[key] for key in is_settled}
-        self.position = max(self.position, lines.position)
+        self.position = max(self.position, queues.position)
 
     def _locked_holds(self, locked: Cursor) -> Iterator[Hold]:
         """As the survey saw them; those changed since are read again."""

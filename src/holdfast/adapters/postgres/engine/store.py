@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup, ReferenceNumbers
 from holdfast.adapters.postgres.engine.survey import Surveyor, organizations_of
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
-from holdfast.adapters.postgres.waitlist.rows import LinedSessions
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists
 from holdfast.domain.group.footprint import Needs, Survey
 from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 
@@ -29,21 +29,21 @@ class PostgresStore:
         self._url = url
         self._offers = OfferCache()
         self._seat_maps = SeatMaps()
-        self._lined = LinedSessions()
+        self._busy_waitlists = BusyWaitlists()
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
         link = Link(self._url, self._watchdog)
-        return PostgresConnection(link, self._offers, self._seat_maps, self._lined)
+        return PostgresConnection(link, self._offers, self._seat_maps, self._busy_waitlists)
 
 
 class PostgresConnection:
     def __init__(
-        self, link: Link, offers: OfferCache, seat_maps: SeatMaps, lined: LinedSessions
+        self, link: Link, offers: OfferCache, seat_maps: SeatMaps, busy_waitlists: BusyWaitlists
     ) -> None:
         self._link = link
-        self._memories = Memories(offers, seat_maps, lined)
-        self._surveyor = Surveyor(offers, seat_maps, lined)
+        self._memories = Memories(offers, seat_maps, busy_waitlists)
+        self._surveyor = Surveyor(offers, seat_maps, busy_waitlists)
         self._references = ReferenceNumbers()
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:

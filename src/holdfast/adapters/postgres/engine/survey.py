@@ -11,7 +11,7 @@ from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
-from holdfast.adapters.postgres.waitlist.rows import LinedSessions, SentLines
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import (
     Needs,
@@ -44,10 +44,12 @@ def organizations_of(needs: Needs) -> set[OrganizationId]:
 
 
 class Surveyor:
-    def __init__(self, offers: OfferCache, seat_maps: SeatMaps, lined: LinedSessions) -> None:
+    def __init__(
+        self, offers: OfferCache, seat_maps: SeatMaps, busy_waitlists: BusyWaitlists
+    ) -> None:
         self._offers = offers
         self._seat_maps = seat_maps
-        self._lined = lined
+        self._busy_waitlists = busy_waitlists
 
     def known(self, needs: Needs) -> Survey | None:
         """The survey from caches alone, or None if that is not enough."""
@@ -56,9 +58,9 @@ class Surveyor:
         sessions = self._offers.known(needs.sessions)
         if len(sessions) < len(needs.sessions):
             return None
-        if not any(each.has_seats or each.keeps_line for each in sessions.values()):
+        if not any(each.has_seats or each.has_waitlist for each in sessions.values()):
             return Survey(sessions=sessions)
-        seen = Survey(sessions=sessions, lined=self._lined.among(sessions))
+        seen = Survey(sessions=sessions, busy_waitlists=self._busy_waitlists.among(sessions))
         return None if _is_more_needed(needs, seen) else seen
 
     def look(self, connection: Connection, needs: Needs, *, is_patient: bool) -> Survey:
@@ -73,7 +75,13 @@ class Surveyor:
             pool_id: _lapsed(connection, session_key, pool_id)
             for session_key, pool_id in needs.lapsed
         }
-        seen = Survey(sessions, holds, lapsed, carts=carts, lined=self._lined.among(sessions))
+        seen = Survey(
+            sessions,
+            holds,
+            lapsed,
+            carts=carts,
+            busy_waitlists=self._busy_waitlists.among(sessions),
+        )
         seen = replace(seen, waitlists=_waitlists(connection, waitlists_to_survey(needs, seen)))
         seats = seats_to_survey(needs, seen)
         seatings = self._seatings(connection, seats, sessions, is_patient)
@@ -111,8 +119,8 @@ def _waitlists(connection: Connection, keys: frozenset[SessionKey]) -> dict[Sess
     if not keys:
         return {}
     with connection.pipeline():
-        lines = SentLines(connection, sorted(keys), LOOK_AHEAD)
-    return lines.waitlists(_UNTOLD)
+        queues = QueueQueries(connection, sorted(keys), LOOK_AHEAD)
+    return queues.waitlists(_UNTOLD)
 
 
 def _carts(connection: Connection, needs: Needs) -> dict[CartKey, Hold]:

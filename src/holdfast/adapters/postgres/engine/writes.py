@@ -11,7 +11,7 @@ from holdfast.adapters.postgres.facts.rows import fact_row
 from holdfast.adapters.postgres.holds.writes import write_holds
 from holdfast.adapters.postgres.orders.rows import checkout_row, order_row, ticket_rows
 from holdfast.adapters.postgres.seats.rows import changed_seat_row
-from holdfast.adapters.postgres.waitlist.rows import write_lines, write_places
+from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
 from holdfast.ports.store import GroupWrites
@@ -29,7 +29,7 @@ def write_group(connection: Connection, writes: GroupWrites, position: str) -> N
         write_holds(connection, writes, position)
     if writes.ledger.waitlists:
         write_places(connection, writes.waiting_places())
-        write_lines(connection, writes.ledger.waitlists.values())
+        write_queues(connection, writes.ledger.waitlists.values())
     seats = writes.changed_seats() if writes.ledger.seats else []
     if seats:
         changed = rows.columns(map(changed_seat_row, seats))

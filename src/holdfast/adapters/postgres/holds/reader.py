@@ -106,7 +106,7 @@ class Database:
 
 
 class PostgresHolds:
-    """Implements HoldReader, Housekeeping and LineKeeping."""
+    """Implements HoldReader, Housekeeping and PromoterStore."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -83,7 +83,7 @@ GROUP BY hour"""
 _HISTORY = """
 SELECT statement_timestamp(),
     (SELECT json_agg(to_json(made)) FROM ({counts}) made (hour, first_at, holds, expired, converted,
-        cancelled, promoted, left_line, waited_seconds, at_checkout, abandoned)),
+        cancelled, promoted, left_waitlist, waited_seconds, at_checkout, abandoned)),
     (SELECT json_object_agg(hour, count) FROM ({holders}) who),
     (SELECT json_object_agg(hour, count) FROM ({renewed}) again),
     (SELECT json_object_agg(hour, count) FROM ({changed}) other)"""

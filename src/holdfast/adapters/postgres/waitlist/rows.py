@@ -1,4 +1,4 @@
-"""The lines of sessions, out of their rows and back."""
+"""The queues of sessions, out of their rows and back."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.waitlist import statements as sql
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
-from holdfast.domain.waitlist.queues import WaitingLine, Waitlist, place_of
+from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 # Sessions that nobody comes to any more are forgotten with the others when there are this many.
-LINED_MAX = 10_000
+BUSY_WAITLISTS_MAX = 10_000
 
 
-class LinedSessions:
+class BusyWaitlists:
     """Where somebody waited when a group of this process was there last. Shared by its lanes: a
     hint, so what another lane is about to change does no harm."""
 
@@ -26,28 +26,28 @@ class LinedSessions:
         self._keys: set[SessionKey] = set()
 
     def among(self, keys: Iterable[SessionKey]) -> frozenset[SessionKey]:
-        lined = self._keys
-        return frozenset(key for key in keys if key in lined) if lined else frozenset()
+        busy = self._keys
+        return frozenset(key for key in keys if key in busy) if busy else frozenset()
 
     def saw(self, waitlists: Iterable[Waitlist]) -> None:
         for waitlist in waitlists:
             if not waitlist:
                 self._keys.discard(waitlist.session_key)
                 continue
-            if len(self._keys) >= LINED_MAX:
+            if len(self._keys) >= BUSY_WAITLISTS_MAX:
                 self._keys = set()
             self._keys.add(waitlist.session_key)
 
 
-class SentLines:
-    """The questions for the lines of some sessions and for the first of each; where a pipeline is
+class QueueQueries:
+    """The questions for the queues of some sessions and for the first of each; where a pipeline is
     open, sent together with others."""
 
     def __init__(self, connection: Connection, keys: Sequence[SessionKey], look_ahead: int) -> None:
         self._keys = keys
         self.position = 0  # in the log, of the last facts of those who are read
         columns = rows.columns(keys)
-        self._lines = connection.execute(sql.LINES, columns)
+        self._queues = connection.execute(sql.QUEUES, columns)
         self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, look_ahead))
 
     def waitlists(self, is_settled: Mapping[SessionKey, bool]) -> dict[SessionKey, Waitlist]:
@@ -57,13 +57,13 @@ class SentLines:
             self.position = max(self.position, xid)
             hold = hold_from_row(columns)
             assert hold.waiting is not None
-            first.setdefault((hold.session_key, hold.waiting.line_id), []).append(hold)
+            first.setdefault((hold.session_key, hold.waiting.queue_id), []).append(hold)
         waitlists = {key: Waitlist(key, is_settled=is_settled.get(key, True)) for key in self._keys}
-        for organization_id, session_id, id_, wants, *counted in self._lines:
+        for organization_id, session_id, id_, wants, *counted in self._queues:
             key: SessionKey = (organization_id, session_id)
             waiting, passes, opened_at, served = counted
             parties = tuple(sorted(first.get((key, id_), ()), key=place_of))
-            waitlists[key].lines[id_] = WaitingLine(
+            waitlists[key].queues[id_] = WaitlistQueue(
                 id_, frozenset(wants), waiting, passes, opened_at, served, parties
             )
         return waitlists
@@ -72,7 +72,7 @@ class SentLines:
 def write_places(connection: Connection, moved: Mapping[HoldKey, Hold]) -> None:
     left = [hold.key for hold in moved.values() if hold.waiting is None]
     waiting = [
-        (*hold.key, hold.session_id, place.line_id, place.since, place.passes_seen)
+        (*hold.key, hold.session_id, place.queue_id, place.since, place.passes_seen)
         for hold in moved.values()
         if (place := hold.waiting) is not None
     ]
@@ -82,28 +82,28 @@ def write_places(connection: Connection, moved: Mapping[HoldKey, Hold]) -> None:
         connection.execute(sql.PUT_PLACES, rows.columns(waiting))
 
 
-def write_lines(connection: Connection, waitlists: Iterable[Waitlist]) -> None:
+def write_queues(connection: Connection, waitlists: Iterable[Waitlist]) -> None:
     ended: list[rows.Row] = []
     put: list[rows.Row] = []
     settled: list[rows.Row] = []
     for waitlist in waitlists:
         key = waitlist.session_key
-        for line_id in waitlist.changed:
-            line = waitlist.lines.get(line_id)
-            if line is None:
-                ended.append((*key, line_id))
+        for queue_id in waitlist.changed:
+            queue = waitlist.queues.get(queue_id)
+            if queue is None:
+                ended.append((*key, queue_id))
             else:
-                put.append((*key, *_line_row(line)))
+                put.append((*key, *_queue_row(queue)))
         if waitlist.is_settled is not waitlist.was_settled:
             settled.append((*key, waitlist.is_settled))
     if ended:
-        connection.execute(sql.DELETE_LINES, rows.columns(ended))
+        connection.execute(sql.DELETE_QUEUES, rows.columns(ended))
     if put:
-        connection.execute(sql.PUT_LINES, rows.columns(put))
+        connection.execute(sql.PUT_QUEUES, rows.columns(put))
     if settled:
         connection.execute(sql.SETTLE, rows.columns(settled))
 
 
-def _line_row(line: WaitingLine) -> rows.Row:
-    wants = rows.ids_array(sorted(line.wants))
-    return (line.id, wants, line.waiting, line.passes, line.served, line.opened_at)
+def _queue_row(queue: WaitlistQueue) -> rows.Row:
+    wants = rows.ids_array(sorted(queue.wants))
+    return (queue.id, wants, queue.waiting, queue.passes, queue.served, queue.opened_at)

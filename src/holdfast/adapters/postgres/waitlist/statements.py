@@ -23,7 +23,7 @@ CROSS JOIN LATERAL (
 ) h
 """  # noqa: S608
 
-LINES = """
+QUEUES = """
 SELECT l.organization_id, l.session_id, l.id, l.wants, l.waiting, l.passes, l.opened_at, l.served
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
 CROSS JOIN LATERAL (
@@ -54,7 +54,7 @@ CROSS JOIN LATERAL (
 ) h
 """  # noqa: S608
 
-PUT_LINES = """
+PUT_QUEUES = """
 INSERT INTO waiting_line (organization_id, session_id, id, wants, waiting, passes, served,
     opened_at)
 SELECT organization_id, session_id, id, wants::uuid[], waiting, passes, served, opened_at
@@ -64,7 +64,7 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::text[], %s::integer[], %s::i
 ON CONFLICT (organization_id, session_id, id) DO UPDATE SET waiting = excluded.waiting,
     passes = excluded.passes, served = excluded.served, opened_at = excluded.opened_at
 """
-DELETE_LINES = """
+DELETE_QUEUES = """
 DELETE FROM waiting_line USING unnest(%s::uuid[], %s::uuid[], %s::uuid[])
     AS ended (organization_id, session_id, id)
 WHERE waiting_line.organization_id = ended.organization_id

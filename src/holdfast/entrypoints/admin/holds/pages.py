@@ -60,7 +60,7 @@ _COLOUR_OF_STATUS = {
 _WITH_AN_END = (HoldStatus.WAITING.value, HoldStatus.ACTIVE.value)
 # Of a cart's name in the list: on a phone there is room for one line.
 CART_LENGTH_MAX = 24
-_IN_LINE = ("place_in_line", "line")
+_ON_WAITLIST = ("queue_position", "waitlist")
 _EXPIRED = Value(HoldStatus.EXPIRED.value, output_field=TextField())
 
 
@@ -132,7 +132,7 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
             {
                 "fields": (
                     ("reference", "shown_status"),
-                    _IN_LINE,
+                    _ON_WAITLIST,
                     "id",
                     ("organization", "of_session"),
                     ("email", "user"),
@@ -167,7 +167,7 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         """Without what only carts and those who wait have, for the others."""
         left_out: set[object] = set()
         if obj is None or not _waits(obj):
-            left_out.add(_IN_LINE)
+            left_out.add(_ON_WAITLIST)
         if obj is None or not obj.is_cart:
             left_out.add("former_lines")
         (title, first), *rest = super().get_fieldsets(request, obj)
@@ -200,12 +200,12 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         return format_html("{} {}", status_badge(hold), place)
 
     @admin.display(description="Position")
-    def place_in_line(self, hold: Any) -> str:
+    def queue_position(self, hold: Any) -> str:
         return shown_positions([hold]).get((hold.organization_id, hold.id), "-")
 
     @admin.display(description="Waits in")
-    def line(self, hold: Any) -> SafeString:
-        return row_link(Waitlist, hold.session_id, f"the lines of {hold.session}")
+    def waitlist(self, hold: Any) -> SafeString:
+        return row_link(Waitlist, hold.session_id, f"the waitlist of {hold.session}")
 
     @admin.display(description="Lines")
     def lines(self, hold: Hold) -> SafeString | str:

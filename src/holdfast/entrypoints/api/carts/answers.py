@@ -11,7 +11,7 @@ from holdfast.domain.group.outcomes import CartChanged, CartEmptied, Placed, Wai
 from holdfast.domain.holds.hold import Hold
 from holdfast.entrypoints.api.holds.answers import HoldAnswer, hold_answer, placed_hold_answer
 from holdfast.entrypoints.api.http.shapes import AnswerShape
-from holdfast.services.reads import HoldInLine
+from holdfast.services.reads import HoldWithPosition
 
 
 class CartStatus(StrEnum):
@@ -37,7 +37,7 @@ class EmptyCartAnswer(AnswerShape, frozen=True):
     ) = UNSET
 
 
-def cart_hold_answer(found: HoldInLine) -> CartHoldAnswer:
+def cart_hold_answer(found: HoldWithPosition) -> CartHoldAnswer:
     answer = placed_hold_answer(found)
     return _with_renewal(answer, found.seen.hold, found.seen.at)
 

@@ -10,7 +10,7 @@ from holdfast.entrypoints.api.carts.answers import (
 )
 from holdfast.entrypoints.api.carts.requests import cart_request, named_holder
 from holdfast.entrypoints.api.carts.structs import FillCartRequest, RenewCartRequest
-from holdfast.entrypoints.api.holds.handlers import reply_from_line
+from holdfast.entrypoints.api.holds.handlers import reply_with_position
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
@@ -27,7 +27,7 @@ async def fill_cart(context: Context, call: Call, body: FillCartRequest) -> Repl
     command = carts.fill_command(call.principal, request, call.origin, key)
     rendering = partial(render, call, show=filled_answer) if key else None
     answer = await context.engine.answer(command, rendering)
-    return await reply_from_line(context, call, answer, filled_answer, cart_hold_answer)
+    return await reply_with_position(context, call, answer, filled_answer, cart_hold_answer)
 
 
 async def get_cart(context: Context, call: Call, _: NoFields) -> Reply:
@@ -51,7 +51,7 @@ async def renew_cart(context: Context, call: Call, body: RenewCartRequest) -> Re
     command = carts.renew_command(call.principal, call.cart, holder, call.origin, key)
     rendering = partial(render, call, show=filled_answer) if key else None
     answer = await context.engine.answer(command, rendering)
-    return await reply_from_line(context, call, answer, filled_answer, cart_hold_answer)
+    return await reply_with_position(context, call, answer, filled_answer, cart_hold_answer)
 
 
 async def _empty(context: Context, call: Call, body: RequestShape, holder: Holder | None) -> Reply:

@@ -17,7 +17,7 @@ from holdfast.entrypoints.api.http.shapes import (
     utc_or_unset,
 )
 from holdfast.ports.holds import SeenHold
-from holdfast.services.reads import HoldInLine
+from holdfast.services.reads import HoldWithPosition
 
 
 class LineSeatAnswer(AnswerShape, frozen=True):
@@ -178,7 +178,7 @@ def seen_hold_answer(seen: SeenHold) -> HoldAnswer:
     return hold_answer(seen.hold, seen.at)
 
 
-def placed_hold_answer(found: HoldInLine) -> HoldAnswer:
+def placed_hold_answer(found: HoldWithPosition) -> HoldAnswer:
     """A hold, with its place in the line while it waits."""
     seen, place = found.seen, found.place
     if place is None:

@@ -41,7 +41,7 @@ from holdfast.ports.engine import Answer
 from holdfast.ports.holds import HoldFilter, HoldOrder, SeenHold
 from holdfast.services import reads
 from holdfast.services.holds import extension, placement, release, statistics
-from holdfast.services.reads import HoldInLine
+from holdfast.services.reads import HoldWithPosition
 
 
 async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Reply:
@@ -52,15 +52,15 @@ async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Re
         key = idempotency_of(call, key_text, body)
     command = placement.place_command(call.principal, request, call.origin, key)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
-    return await reply_from_line(context, call, answer, answer_of, placed_hold_answer)
+    return await reply_with_position(context, call, answer, answer_of, placed_hold_answer)
 
 
-async def reply_from_line(
+async def reply_with_position(
     context: Context,
     call: Call,
     answer: Answer,
     show: Show,
-    show_in_line: Callable[[HoldInLine], object],
+    show_with_position: Callable[[HoldWithPosition], object],
 ) -> Reply:
     """Who joins the line is told the position by the engine, at no cost to a crowd that does. Of
     one that has waited for a while it has to be read, unless the answer is kept for a key: that one
@@ -72,12 +72,14 @@ async def reply_from_line(
     seen = SeenHold(outcome.hold, outcome.at)
     try:
         found = await context.blocking.run(
-            call.principal.organization_id, reads.in_line, context.holds, seen
+            call.principal.organization_id, reads.with_position, context.holds, seen
         )
     except Problem:
         return reply  # that nobody has time to look does not undo what was decided
     return (
-        reply if isinstance(found, Refusal) else reply._replace(body=written(show_in_line(found)))
+        reply
+        if isinstance(found, Refusal)
+        else reply._replace(body=written(show_with_position(found)))
     )
 
 
@@ -107,7 +109,7 @@ async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> 
 async def get_hold(context: Context, call: Call, _: NoFields) -> Reply:
     found = await context.blocking.run(
         call.principal.organization_id,
-        reads.hold_in_line,
+        reads.hold_with_position,
         context.holds,
         call.principal.organization_id,
         HoldId(call.path_id),

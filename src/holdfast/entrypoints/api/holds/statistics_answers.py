@@ -106,7 +106,7 @@ def _window(sale: SaleStatistics) -> WindowAnswer:
         renewed=sale.renewed,
         changed=sale.changed,
         promoted=sale.promoted,
-        left_waitlist=sale.left_line,
+        left_waitlist=sale.left_waitlist,
         average_wait_seconds=_rounded(sale.average_waiting_seconds),
         checkouts=sale.at_checkout,
         hold_to_checkout_rate=_rounded(sale.hold_to_checkout_rate),
