@@ -76,7 +76,7 @@ def test_a_malformed_credential_is_401_without_a_lookup(world: World, authorizat
 
 
 def test_a_flood_with_a_new_key_causes_one_lookup(world: World) -> None:
-    secret = world.keys.new_key("catalogue:read")
+    secret = world.keys.new_key("catalog:read")
     questions = world.keys.questions
 
     async def flood() -> list[httpx.Response]:

@@ -64,7 +64,7 @@ class TestKeys:
         assert len(stored.prefix) < 16
         assert set(stored.scopes) == {
             *("holds:read", "holds:write", "holds:operate", "orders:read"),
-            *("catalogue:read", "catalogue:write", "facts:read", "audit:read"),
+            *("catalog:read", "catalog:write", "facts:read", "audit:read"),
         }
         assert stored_key(secret, "checkout") == stored
         assert new_secret_key(mode, "checkout")[0] != secret

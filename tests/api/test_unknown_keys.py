@@ -120,7 +120,7 @@ class TestLookups:
         self, world: World, door: Door, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(key_lookups, "LOOKUPS_OF_ADDRESS_MAX", 3)
-        newcomer = world.keys.new_key("catalogue:read")
+        newcomer = world.keys.new_key("catalog:read")
 
         async def scene() -> None:
             async with door.clients() as client, door.clients("192.0.2.2") as elsewhere:
@@ -207,7 +207,7 @@ class TestTarpit:
         monkeypatch.setattr(tarpit, "DELAY_SECONDS_MIN", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "PROMPT_OF_ADDRESS_MAX", 0)
         door.keys.may_look.set()
-        newcomer = world.keys.new_key("catalogue:read")
+        newcomer = world.keys.new_key("catalog:read")
 
         async def scene() -> None:
             async with door.clients() as client:

@@ -9,13 +9,16 @@ from holdfast.domain.amounts import written
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import (
+    NO_METADATA,
     QUANTITY_MAX,
     TOTAL_MINOR_MAX,
     EmailAddress,
     Holder,
     InvalidValue,
+    Metadata,
     Money,
     Quantity,
+    metadata_of,
 )
 from tests.contract.venues import Plan, empty_venue
 
@@ -136,3 +139,34 @@ def test_extensions_are_limited_to_the_longest_time_to_live() -> None:
     for seconds in (0, TTL_SECONDS_MAX + 1):
         with pytest.raises(InvalidValue):
             venue.extend(HoldId(uuid4()), seconds)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"": "x"},
+        {"k" * 41: "x"},
+        {"key": "v" * 501},
+        {str(number): "" for number in range(21)},
+    ],
+    ids=["empty key", "long key", "long text", "many keys"],
+)
+def test_metadata_beyond_its_limits_is_rejected(texts: dict[str, str]) -> None:
+    with pytest.raises(InvalidValue, match="at most 20 texts"):
+        Metadata(texts)
+
+
+def test_the_largest_metadata_is_accepted() -> None:
+    assert Metadata({f"{number:040}": "v" * 500 for number in range(20)})
+
+
+def test_metadata_is_the_same_in_any_order_of_keys() -> None:
+    assert Metadata({"a": "1", "b": "2"}) == Metadata({"b": "2", "a": "1"})
+
+
+def test_empty_metadata_is_shared() -> None:
+    assert metadata_of({}) is metadata_of(None) is NO_METADATA
+
+
+def test_metadata_is_not_shown_when_printed() -> None:
+    assert "Ada" not in repr(Metadata({"guest": "Ada"}))

@@ -73,7 +73,7 @@ def test_every_route_requires_its_scope(
 
 
 def test_a_read_only_key_changes_nothing(server: RunningServer, owner: Owner) -> None:
-    reader = new_platform(server.base_url, server.database_url, ("holds:read", "catalogue:read"))
+    reader = new_platform(server.base_url, server.database_url, ("holds:read", "catalog:read"))
     answer = reader.client.post("/api/events", json={"name": "Gala", "currency": "EUR"})
     problem_of(answer, 403, "insufficient_scope")
     assert not +owner.everything(reader.organization_id)

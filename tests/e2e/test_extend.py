@@ -112,7 +112,7 @@ def test_an_operator_can_extend_beyond_the_policy(platform: Platform) -> None:
 
 
 def test_an_operator_extension_needs_the_operator_scope(server: RunningServer) -> None:
-    scopes = ("holds:read", "holds:write", "catalogue:read", "catalogue:write")
+    scopes = ("holds:read", "holds:write", "catalog:read", "catalog:write")
     clerk = new_platform(server.base_url, server.database_url, scopes)
     hold = held(clerk, clerk.on_sale(5))
     answer = extended(clerk, hold, minutes=60, as_operator=True)

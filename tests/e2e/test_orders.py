@@ -343,7 +343,7 @@ def test_orders_of_another_organization_are_not_found(
 
 
 def test_a_key_for_holds_cannot_read_orders(server: RunningServer) -> None:
-    scopes = ("holds:read", "holds:write", "catalogue:read", "catalogue:write")
+    scopes = ("holds:read", "holds:write", "catalog:read", "catalog:write")
     clerk = new_platform(server.base_url, server.database_url, scopes)
     order = ok(confirmed(clerk, held(clerk, clerk.on_sale(5))))["order"]
     for path in ("/api/orders", f"/api/orders/{order['order_id']}"):

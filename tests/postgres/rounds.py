@@ -71,7 +71,9 @@ class Round:
         return self.apply(None, hold)
 
     def change(self, hold: Hold, kept: Sequence[Line], *added: Line) -> Hold:
-        return self.apply(hold, hold.changed(self.now, kept, added, hold.holder, hold.waiting))
+        return self.apply(
+            hold, hold.changed(self.now, kept, added, hold.holder, hold.remarks, place=hold.waiting)
+        )
 
     def promote(self, hold: Hold) -> Hold:
         until = hold.expires_at + timedelta(seconds=60)
@@ -85,7 +87,9 @@ class Round:
         assert hold.waiting is not None
         later = hold.waiting.since + timedelta(seconds=1)
         moved = replace(hold.waiting, since=later, passes_seen=hold.waiting.passes_seen + 1)
-        return self.apply(hold, hold.changed(self.now, hold.lines, (), hold.holder, moved))
+        return self.apply(
+            hold, hold.changed(self.now, hold.lines, (), hold.holder, hold.remarks, place=moved)
+        )
 
     def apply(self, before: Hold | None, after: Hold) -> Hold:
         transition = Transition(before, after, ORIGIN)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -179,3 +180,33 @@ def test_migrating_back_leaves_nothing_behind(fresh_database_url: str) -> None:
     migrate(Settings(database_url=fresh_database_url), report=report.append)
     count = len(list(Path(migrations.__file__).parent.glob("0*.py")))
     assert report == [f"Applying {count} database migrations.", "The database is up to date."]
+
+
+def test_the_scopes_of_existing_keys_are_renamed_and_back(fresh_database_url: str) -> None:
+    with closing(PostgresWorld(fresh_database_url)) as world:
+        venue = world.venue({"floor": 1}, {"standing": ("floor",)})
+    setup_django(Settings(database_url=fresh_database_url))
+    before = ["holds:read", "catalogue:write", "catalogue:read"]
+
+    def scopes() -> list[str]:
+        with psycopg.connect(fresh_database_url) as connection:
+            ((found,),) = connection.execute("SELECT scopes FROM api_key").fetchall()
+        return list(found)
+
+    def migrate_to(name: str) -> None:
+        try:
+            call_command("migrate", "holdfast", name, database=OWNER, verbosity=0)
+        finally:
+            connections.close_all()
+
+    migrate_to("0010_filters")
+    with psycopg.connect(fresh_database_url) as connection:
+        connection.execute(
+            "INSERT INTO api_key (organization_id, id, name, prefix, secret_hash, scopes)"
+            " VALUES (%s, %s, 'shop', 'hk_test_', sha256('shop'), %s)",
+            [venue.organization_id, uuid4(), before],
+        )
+    migrate_to("0011_metadata_and_scopes")
+    assert scopes() == ["holds:read", "catalog:write", "catalog:read"]
+    migrate_to("0010_filters")
+    assert scopes() == before

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,9 +12,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from holdfast.domain.group.transitions import FactType
-from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.hold import Hold, Remarks
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
-from holdfast.domain.values import Holder
+from holdfast.domain.values import Holder, Metadata
 from holdfast.ports.facts.log import Message
 from holdfast.services.facts.envelope import SCHEMA
 from holdfast.services.orders.incoming import paid_order_of
@@ -38,6 +39,8 @@ from tests.relay.contracts import (
 )
 from tests.relay.stage import HALL, Listed, Stage
 from tests.support.catalog_life import change_catalog
+
+METADATA = Metadata({"campaign": "spring", "note": ""})
 
 every_file = pytest.mark.parametrize("path", [*fact_files(), INBOUND], ids=lambda path: path.stem)
 
@@ -146,8 +149,8 @@ def test_every_published_message_fits_its_contract(stage: Stage) -> None:
 
 
 def assert_several_shapes(messages: Sequence[Message]) -> None:
-    """Check that there are single and multiple lines, with and without seats and email
-    addresses."""
+    """Check that there are single and multiple lines, with and without seats, email addresses and
+    metadata."""
     created = [
         json.loads(message.body)["payload"]
         for message in messages
@@ -156,15 +159,17 @@ def assert_several_shapes(messages: Sequence[Message]) -> None:
     assert {"lines" in payload for payload in created} == {True, False}
     assert {"ticket_type_id" in payload for payload in created} == {True, False}
     assert {"customer_email" in payload for payload in created} == {True, False}
+    assert {"metadata" in payload for payload in created} == {True, False}
 
 
 def _standing_life(stage: Stage) -> None:
     venue, engine = stage.venue, stage.engine
     stage.place_and_release(1)
-    paid = placed(engine, venue.place(("standing", 2)))
+    placing = replace(venue.place(("standing", 2)), remarks=Remarks(metadata=METADATA))
+    paid = placed(engine, placing)
     extended(engine, venue.extend(paid.id, 60))
     checkout = started(engine, venue.check_out(paid.id))
-    purchase = a_purchase(payment_reference="pay-1")
+    purchase = replace(a_purchase(payment_reference="pay-1"), metadata=METADATA)
     converted(engine, venue.convert(paid.id, purchase=purchase, checkout_id=checkout.checkout_id))
 
 

@@ -35,6 +35,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import Metadata
 from tests.contract.venues import ORIGIN
 
 
@@ -56,7 +57,8 @@ def every_change(organization_id: OrganizationId) -> Iterator[CatalogChange]:
     pool_id, type_id, block_id = PoolId(uuid4()), TicketTypeId(uuid4()), BlockId(uuid4())
     owned, in_session = (organization_id,), (organization_id, session_id)
     policy = PolicyOverride(ttl_seconds=300)
-    yield CreateEvent(*owned, event_id, "Gala", "EUR", policy)
+    texts = Metadata({"venue_code": "H-12"})
+    yield CreateEvent(*owned, event_id, "Gala", "EUR", policy, metadata=texts)
     yield CreateSession(*owned, session_id, event_id, "Friday", None)
     yield CreatePool(*owned, pool_id, session_id, "Floor", 90)
     own_pool = CreatePool(*owned, PoolId(uuid4()), session_id, "Seat", 50)
@@ -76,7 +78,9 @@ def every_change(organization_id: OrganizationId) -> Iterator[CatalogChange]:
     moment = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
     sale = SaleChange(status=EventStatus.LIVE, starts_at=moment, ends_at=moment.replace(hour=20))
     yield ChangeEvent(*owned, event_id, "Great gala", PolicyChange(ttl_seconds=None), sale)
-    yield ChangeSession(*owned, session_id, "Saturday", moment)
+    yield ChangeEvent(*owned, event_id, metadata=Metadata({}))
+    yield ChangeSession(*owned, session_id, "Saturday", moment, texts)
     yield ChangePool(*owned, pool_id, "House", 100)
-    yield ChangeTicketType(*owned, type_id, "Chair", 4900, (), PolicyChange(waitlist=True))
+    change = PolicyChange(waitlist=True)
+    yield ChangeTicketType(*owned, type_id, "Chair", 4900, (), change, texts)
     yield ChangeBlock(*owned, block_id, PoolId(uuid4()), "Circle", 7, 1, ())

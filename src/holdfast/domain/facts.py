@@ -102,6 +102,8 @@ def order_fact(order: Order, version: int) -> Fact:
         payload["checkout_id"] = str(order.checkout_id)
     if order.payment_reference is not None:
         payload["payment_reference"] = order.payment_reference
+    if order.metadata:
+        payload["metadata"] = dict(order.metadata.texts)
     hold_id = order.hold_ids[0]
     fact_type = FactType.ORDER_CONFIRMED
     return Fact(order.organization_id, fact_type, version, hold_id, None, payload)
@@ -193,7 +195,7 @@ def seat_audit(transition: SeatTransition) -> AuditRecord:
 
 def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     """The payload of the fact, without fields that have no value. Only hold.created has the e-mail
-    address."""
+    address and the metadata."""
     hold, before = transition.after, transition.before
     # Consumers put `quantity`, or the lines, back on sale: nothing for a hold that only waited.
     is_end_of_waiting = before is not None and before.waiting is not None and hold.is_over()
@@ -208,6 +210,8 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
         case FactType.HOLD_CREATED:
             payload["customer_email"] = hold.holder.email.value if hold.holder.email else None
             payload["expires_at"] = iso(hold.expires_at)
+            if hold.remarks.metadata:
+                payload["metadata"] = dict(hold.remarks.metadata.texts)
         case FactType.HOLD_WAITING:
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_PROMOTED:

@@ -1,7 +1,7 @@
 """Immutable values that are valid by construction."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Self
@@ -12,6 +12,9 @@ MINOR_UNITS_MAX = 10**12  # of one price
 TOTAL_MINOR_MAX = 2**63 - 1  # of a sum: PostgreSQL's bigint
 USER_ID_LENGTH_MAX = 255
 EMAIL_LENGTH_MAX = 254
+METADATA_KEYS_MAX = 20
+METADATA_KEY_LENGTH_MAX = 40
+METADATA_TEXT_LENGTH_MAX = 500
 
 JsonValue = str | int | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -128,6 +131,36 @@ class Holder:
         mine, theirs = self.email, other.email
         same_email = (mine and mine.normalized) == (theirs and theirs.normalized)
         return same_email and self.user_id == other.user_id
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The platform's own texts by key. They may be personal data, so `repr` does not show them."""
+
+    texts: dict[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    def __post_init__(self) -> None:
+        is_valid = len(self.texts) <= METADATA_KEYS_MAX and all(
+            1 <= len(key) <= METADATA_KEY_LENGTH_MAX and len(text) <= METADATA_TEXT_LENGTH_MAX
+            for key, text in self.texts.items()
+        )
+        if not is_valid:
+            raise InvalidValue("invalid_metadata", METADATA_RULE)
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+
+METADATA_RULE = (
+    f"metadata must be an object of at most {METADATA_KEYS_MAX} texts, with keys of 1 to"
+    f" {METADATA_KEY_LENGTH_MAX} and texts of at most {METADATA_TEXT_LENGTH_MAX} characters"
+)
+NO_METADATA = Metadata()
+
+
+def metadata_of(texts: dict[str, str] | None) -> Metadata:
+    """Most records have none, and share one value."""
+    return Metadata(texts) if texts else NO_METADATA
 
 
 @lru_cache(maxsize=4096)

@@ -15,8 +15,8 @@ class Scope(StrEnum):
     ORDERS_READ = "orders:read"
     FACTS_READ = "facts:read"
     AUDIT_READ = "audit:read"
-    CATALOG_READ = "catalogue:read"
-    CATALOG_WRITE = "catalogue:write"
+    CATALOG_READ = "catalog:read"
+    CATALOG_WRITE = "catalog:write"
 
 
 ALL_SCOPES = tuple(Scope)

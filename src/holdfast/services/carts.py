@@ -11,19 +11,21 @@ from holdfast.domain.carts.renew_cart import RenewCart
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import Remarks
 from holdfast.domain.ids import HoldId, SessionId
-from holdfast.domain.values import Holder
+from holdfast.domain.values import Holder, Metadata
 from holdfast.ports.access import Principal
 
 
 @dataclass(frozen=True, slots=True)
 class CartRequest:
-    """The whole content of a cart. The remarks contain its name."""
+    """The whole content of a cart. The remarks contain its name. Without `metadata`, a live hold
+    keeps its own."""
 
     session_id: SessionId
     cart: str
     holder: Holder
     asks: tuple[CartAsk, ...]
     remarks: Remarks
+    metadata: Metadata | None
 
 
 def fill_command(
@@ -40,6 +42,7 @@ def fill_command(
         origin=origin,
         idempotency=idempotency,
         remarks=request.remarks,
+        metadata=request.metadata,
     )
 
 

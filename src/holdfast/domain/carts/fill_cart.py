@@ -60,7 +60,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.seat_choice import Picked, pick_seats
-from holdfast.domain.values import Holder, InvalidValue
+from holdfast.domain.values import NO_METADATA, Holder, InvalidValue, Metadata
 from holdfast.domain.waitlist.fairness import sharing
 from holdfast.domain.waitlist.joining import refuse_impossible, waiting_place
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
@@ -69,7 +69,7 @@ from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
 @dataclass(frozen=True, slots=True)
 class FillCart(Command):
     """Make the cart's hold match its items, or change nothing. `hold_id` and `group_id` are used
-    for new holds and lines."""
+    for new holds and lines. Without `metadata`, a live hold keeps its own."""
 
     can_choose_seats = True
 
@@ -83,6 +83,7 @@ class FillCart(Command):
     origin: Origin
     idempotency: IdempotencyKey | None = None
     remarks: Remarks = NO_REMARKS
+    metadata: Metadata | None = None
 
     def __post_init__(self) -> None:
         check_cart(self.cart)
@@ -152,6 +153,9 @@ def placement_of(command: FillCart) -> Placement:
 def _place(
     command: FillCart, asks: Sequence[Ask | SeatAsk], items: Sequence[CartItem]
 ) -> Placement:
+    remarks = replace(
+        command.remarks, cart_token=command.cart, metadata=command.metadata or NO_METADATA
+    )
     return Placement(
         organization_id=command.organization_id,
         session_id=command.session_id,
@@ -159,7 +163,7 @@ def _place(
         holder=command.holder,
         asks=tuple(asks),
         origin=command.origin,
-        remarks=replace(command.remarks, cart_token=command.cart),
+        remarks=remarks,
         is_cart=True,
         items=tuple(items),
     )
@@ -179,15 +183,22 @@ def _change(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
             return Decision(added)
         added = Added([], Fit((), ()))
     holder = hold.holder.with_email_of(command.holder)
+    remarks = _changed_remarks(command, hold)
     is_same = not (found.reduced or added.lines) and len(found.kept) == len(hold.lines)
-    if is_same and holder is hold.holder:
+    if is_same and holder is hold.holder and remarks is hold.remarks:
         return Decision(unchanged_cart(ledger, hold))
     lines = joined_lines((*found.kept, *found.reduced, *added.lines))
     kept = [line for line in lines if any(line is each for each in found.kept)]
     new = [line for line in lines if not any(line is each for each in found.kept)]
-    changed = hold.changed(ledger.now, kept, new, holder)
+    changed = hold.changed(ledger.now, kept, new, holder, remarks)
     transitions = (*added.fit.ended, Transition(hold, changed, command.origin))
     return Decision(CartChanged(changed, ledger.now), transitions, passed=added.fit.passed)
+
+
+def _changed_remarks(command: FillCart, hold: Hold) -> Remarks:
+    if command.metadata is None or command.metadata == hold.remarks.metadata:
+        return hold.remarks
+    return replace(hold.remarks, metadata=command.metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +301,9 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
         return _place_instead(ledger, command, hold)
     kept, new = _waiting_lines(session, command, hold)
     holder = hold.holder.with_email_of(command.holder)
-    if not new and len(kept) == len(hold.lines) and holder is hold.holder:
+    remarks = _changed_remarks(command, hold)
+    is_same = not new and len(kept) == len(hold.lines)
+    if is_same and holder is hold.holder and remarks is hold.remarks:
         return Decision(unchanged_cart(ledger, hold))
     lines = (*kept, *new)
     wants = wants_of(lines, session)
@@ -298,7 +311,7 @@ def _change_waiting(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
     if not is_less and not ledger.waitlists[session.key].has_room_for(wants):
         return Decision(refusals.too_many_queues(QUEUES_MAX))
     place = hold.waiting if is_less else waiting_place(ledger, session, wants)
-    changed = hold.changed(ledger.now, kept, new, holder, place)
+    changed = hold.changed(ledger.now, kept, new, holder, remarks, place=place)
     refusal = None
     if not is_less:
         refusal = refuse_lines(session, lines) or refuse_impossible(
@@ -330,6 +343,7 @@ def _place_instead(ledger: Ledger, command: FillCart, hold: Hold) -> Decision:
         },
         waitlists={**ledger.waitlists, key: ledger.waitlists[key].without(hold)},
     )
+    command = replace(command, metadata=_changed_remarks(command, hold).metadata)
     decision = place(after_it, placement_of(command))
     if not isinstance(decision.outcome, Placed):
         return decision

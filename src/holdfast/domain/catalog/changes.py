@@ -17,6 +17,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.values import NO_METADATA, Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class CreateEvent:
     currency: str
     policy: PolicyOverride
     sale: SaleTerms = ALWAYS_ON_SALE
+    metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class ChangeEvent:
     name: str | None = None
     policy: PolicyChange | None = None
     sale: SaleChange | None = None
+    metadata: Metadata | None = None
 
     @property
     def alters_terms(self) -> bool:
@@ -80,6 +83,7 @@ class CreateSession:
     event_id: EventId
     name: str
     starts_at: datetime | None
+    metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class ChangeSession:
     session_id: SessionId
     name: str | None = None
     starts_at: datetime | None = None
+    metadata: Metadata | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,7 @@ class CreateTicketType:
     own_pool: CreatePool | None
     policy: PolicyOverride
     is_seated: bool = False
+    metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,7 @@ class ChangeTicketType:
     price_minor: int | None = None
     pool_ids: tuple[PoolId, ...] | None = None
     policy: PolicyChange | None = None
+    metadata: Metadata | None = None
 
 
 @dataclass(frozen=True, slots=True)

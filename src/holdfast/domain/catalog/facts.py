@@ -112,6 +112,8 @@ def values_of(record: CatalogRecord) -> Values:
             values |= {"rank": rank, "capacity": capacity, "ticket_types": _prices(prices)}
     if isinstance(record, Event | TicketType):
         values["hold_policy"] = dict(record.policy.said) or None
+    if isinstance(record, Event | Session | TicketType):
+        values["metadata"] = dict(record.metadata.texts)
     return _without_nulls(values)
 
 
@@ -129,7 +131,7 @@ def _differences(old: Values, new: Values) -> tuple[Values, Values]:
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
-        if isinstance(before, dict) and isinstance(after, dict):
+        if name == "hold_policy" and isinstance(before, dict) and isinstance(after, dict):
             before, after = _differences(before, after)
         was[name], becomes[name] = before, after
     return _without_nulls(was), _without_nulls(becomes)

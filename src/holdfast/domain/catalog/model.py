@@ -16,7 +16,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
-from holdfast.domain.values import Money
+from holdfast.domain.values import NO_METADATA, Metadata, Money
 
 
 class EventStatus(StrEnum):
@@ -174,6 +174,7 @@ class Event:
     created_at: datetime
     updated_at: datetime
     sale: SaleTerms = ALWAYS_ON_SALE
+    metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ class Session:
     starts_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,7 @@ class TicketType:
     created_at: datetime
     updated_at: datetime
     is_seated: bool = False
+    metadata: Metadata = NO_METADATA
 
 
 @dataclass(frozen=True, slots=True)

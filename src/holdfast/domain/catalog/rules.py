@@ -27,8 +27,13 @@ def changed_event(event: Event, change: ChangeEvent) -> Event | Refusal:
         return sale
     policy = event.policy.changed(change.policy) if change.policy else event.policy
     refusal = refuse_policy(policy) if change.policy else None
-    name = given_or(change.name, event.name)
-    return refusal or replace(event, name=name, policy=policy, sale=sale)
+    return refusal or replace(
+        event,
+        name=given_or(change.name, event.name),
+        policy=policy,
+        sale=sale,
+        metadata=given_or(change.metadata, event.metadata),
+    )
 
 
 def changed_session(session: Session, change: ChangeSession) -> Session:
@@ -36,6 +41,7 @@ def changed_session(session: Session, change: ChangeSession) -> Session:
         session,
         name=given_or(change.name, session.name),
         starts_at=given_or(change.starts_at, session.starts_at),
+        metadata=given_or(change.metadata, session.metadata),
     )
 
 
@@ -79,6 +85,7 @@ def changed_ticket_type(
         price=Money(given_or(change.price_minor, price.minor), price.currency),
         pool_ids=pool_ids,
         policy=policy,
+        metadata=given_or(change.metadata, ticket_type.metadata),
     )
 
 

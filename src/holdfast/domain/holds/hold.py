@@ -34,7 +34,7 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
-from holdfast.domain.values import Holder, Money
+from holdfast.domain.values import NO_METADATA, Holder, Metadata, Money
 
 CART_TOKEN_LENGTH_MAX = 255
 CART_ITEM_ID_LENGTH_MAX = 255
@@ -63,6 +63,7 @@ class Remarks:
     source: Source = Source.WEB
     cart_token: str | None = None
     notes: str | None = None
+    metadata: Metadata = NO_METADATA
 
 
 NO_REMARKS = Remarks()
@@ -280,15 +281,17 @@ class Hold:
         kept: Iterable[Line],
         added: Iterable[Line],
         holder: Holder,
+        remarks: Remarks,
+        *,
         place: WaitingPlace | None = None,
     ) -> "Hold":
-        """Replace lines and update the holder's details; the expiry stays. A waiting hold keeps its
-        place on the waitlist or gets another."""
+        """Replace lines and update the holder's details and the remarks; the expiry stays. A
+        waiting hold keeps its place on the waitlist or gets another."""
         assert self.can_change(now)
         assert (place is None) is (self.waiting is None)
         in_order = sorted(kept, key=lambda line: line.number)
         lines = (*in_order, *numbered_lines(added, self.version + 1))
-        changed = self._changed(now, lines=lines, holder=holder, waiting=place)
+        changed = self._changed(now, lines=lines, holder=holder, remarks=remarks, waiting=place)
         assert len({seat.id for seat in changed.seats}) == len(changed.seats)
         return changed
 

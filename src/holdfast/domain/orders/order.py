@@ -18,7 +18,15 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.slices import giving_way
-from holdfast.domain.values import QUANTITY_MAX, EmailAddress, Holder, InvalidValue, Money
+from holdfast.domain.values import (
+    NO_METADATA,
+    QUANTITY_MAX,
+    EmailAddress,
+    Holder,
+    InvalidValue,
+    Metadata,
+    Money,
+)
 
 ATTENDEE_NAME_LENGTH_MAX = 200
 PAYMENT_REFERENCE_LENGTH_MAX = 255
@@ -71,6 +79,7 @@ class Purchase:
     seed: bytes
     payment_reference: str | None = None
     attendees: tuple[Attendee | None, ...] = ()  # in the order of the tickets
+    metadata: Metadata = NO_METADATA
 
     def __post_init__(self) -> None:
         assert len(self.seed) == SEED_BYTES
@@ -99,6 +108,7 @@ class Order:
     tickets: tuple[Ticket, ...]
     payment_reference: str | None = None
     checkout_id: CheckoutId | None = None
+    metadata: Metadata = NO_METADATA
 
     @property
     def used_payment(self) -> PaymentKey | None:
@@ -133,6 +143,7 @@ def make_order(
         tickets=tuple(_tickets(holds, purchase)),
         payment_reference=purchase.payment_reference,
         checkout_id=checkout_id,
+        metadata=purchase.metadata,
     )
 
 

@@ -39,6 +39,7 @@ from holdfast.domain.ids import (
     TicketTypeId,
 )
 from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
+from holdfast.domain.values import NO_METADATA, Metadata
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, CatalogStore
 from holdfast.ports.engine import Submit
 from holdfast.ports.store import Rejected, StoreError
@@ -62,14 +63,19 @@ class Cataloguing:
     render: Callable[[CatalogOutcome], bytes]
 
     def create_event(
-        self, name: str, currency: str, policy: PolicyOverride, sale: SaleTerms
+        self,
+        name: str,
+        currency: str,
+        policy: PolicyOverride,
+        sale: SaleTerms,
+        metadata: Metadata = NO_METADATA,
     ) -> CatalogAnswer:
         refusal = refuse_window(sale) or refuse_policy(policy)
         if refusal is not None:
             return CatalogAnswer(refusal)
         event_id = EventId(uuid7())
         return self._apply(
-            CreateEvent(self.organization_id, event_id, name, currency, policy, sale)
+            CreateEvent(self.organization_id, event_id, name, currency, policy, sale, metadata)
         )
 
     def change_event(
@@ -78,21 +84,30 @@ class Cataloguing:
         name: str | None,
         policy: PolicyChange | None,
         sale: SaleChange | None,
+        metadata: Metadata | None = None,
     ) -> CatalogAnswer:
-        return self._apply(ChangeEvent(self.organization_id, event_id, name, policy, sale))
+        return self._apply(
+            ChangeEvent(self.organization_id, event_id, name, policy, sale, metadata)
+        )
 
     def create_session(
-        self, event_id: EventId, name: str, starts_at: datetime | None
+        self, event_id: EventId, name: str, starts_at: datetime | None, metadata: Metadata
     ) -> CatalogAnswer:
         session_id = SessionId(uuid7())
         return self._apply(
-            CreateSession(self.organization_id, session_id, event_id, name, starts_at)
+            CreateSession(self.organization_id, session_id, event_id, name, starts_at, metadata)
         )
 
     def change_session(
-        self, session_id: SessionId, name: str | None, starts_at: datetime | None
+        self,
+        session_id: SessionId,
+        name: str | None,
+        starts_at: datetime | None,
+        metadata: Metadata | None = None,
     ) -> CatalogAnswer:
-        return self._apply(ChangeSession(self.organization_id, session_id, name, starts_at))
+        return self._apply(
+            ChangeSession(self.organization_id, session_id, name, starts_at, metadata)
+        )
 
     def create_pool(self, session_id: SessionId, name: str, total: int) -> CatalogAnswer:
         return self._apply(self._new_pool(session_id, name, total))
@@ -110,6 +125,7 @@ class Cataloguing:
         capacity: int | None,
         policy: PolicyOverride,
         is_seated: bool,
+        metadata: Metadata = NO_METADATA,
     ) -> CatalogAnswer:
         """A capacity makes a pool of its very own, named like the ticket type."""
         refusal = refuse_policy(policy)
@@ -126,6 +142,7 @@ class Cataloguing:
             own_pool=own_pool,
             policy=policy,
             is_seated=is_seated,
+            metadata=metadata,
         )
         return self._apply(change)
 
@@ -137,9 +154,10 @@ class Cataloguing:
         price_minor: int | None,
         pool_ids: tuple[PoolId, ...] | None,
         policy: PolicyChange | None,
+        metadata: Metadata | None = None,
     ) -> CatalogAnswer:
         change = ChangeTicketType(
-            self.organization_id, ticket_type_id, name, price_minor, pool_ids, policy
+            self.organization_id, ticket_type_id, name, price_minor, pool_ids, policy, metadata
         )
         return self._apply(change)
 

@@ -24,7 +24,7 @@ from holdfast.domain.orders.order import (
 from holdfast.domain.orders.selection import lost_of_selection
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.values import Holder, Money
+from holdfast.domain.values import Holder, Metadata, Money
 from holdfast.ports.access import Principal
 from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt
 from holdfast.ports.catalog import CatalogStore
@@ -49,10 +49,11 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """Holds that are to become an order, and the attendees."""
+    """Holds that are to become an order, with its attendees and metadata."""
 
     due: Due
-    attendees: tuple[Attendee | None, ...] = ()
+    attendees: tuple[Attendee | None, ...]
+    metadata: Metadata
     checkout_id: CheckoutId | None = None
 
 
@@ -184,7 +185,11 @@ class Cashier:
         self, payment: Payment, sale: Sale, idempotency: IdempotencyKey | None
     ) -> ConvertHolds:
         purchase = Purchase(
-            OrderId(uuid7()), secrets.token_bytes(SEED_BYTES), payment.reference, sale.attendees
+            OrderId(uuid7()),
+            secrets.token_bytes(SEED_BYTES),
+            payment.reference,
+            sale.attendees,
+            sale.metadata,
         )
         return ConvertHolds(
             organization_id=payment.organization_id,

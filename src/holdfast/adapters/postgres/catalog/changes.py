@@ -23,6 +23,7 @@ from holdfast.adapters.postgres.catalog.records import (
     ticket_type_record,
 )
 from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.engine.rows import metadata_json
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import (
     CatalogChange,
@@ -112,6 +113,7 @@ def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -
             change.sale.status.value,
             change.sale.starts_at,
             change.sale.ends_at,
+            metadata_json(change.metadata),
         ),
     )
     event = found(event_record(connection, organization_id, event_id))
@@ -140,7 +142,8 @@ def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -
 
 def _write_event(connection: Connection, organization_id: OrganizationId, event: Event) -> None:
     sale = event.sale
-    values = (event.name, *event.policy.in_order(), sale.status.value, sale.starts_at, sale.ends_at)
+    terms = (*event.policy.in_order(), sale.status.value, sale.starts_at, sale.ends_at)
+    values = (event.name, *terms, metadata_json(event.metadata))
     connection.execute(sql.CHANGE_EVENT, (*values, organization_id, event.id))
 
 
@@ -154,8 +157,8 @@ def _create_session(
     )
     if event_record(connection, organization_id, event_id) is None:
         return refusals.invalid_event()
-    values = (organization_id, session_id, event_id, change.name, change.starts_at)
-    connection.execute(sql.INSERT_SESSION, values)
+    values = (event_id, change.name, change.starts_at, metadata_json(change.metadata))
+    connection.execute(sql.INSERT_SESSION, (organization_id, session_id, *values))
     session = found(session_record(connection, organization_id, session_id))
     record_change(connection, fact_of(organization_id, event_id, None, session), origin)
     return session
@@ -172,8 +175,8 @@ def _change_session(
     changed = changed_session(session, change)
     if changed == session:
         return session
-    values = (changed.name, changed.starts_at, organization_id, session_id)
-    connection.execute(sql.CHANGE_SESSION, values)
+    values = (changed.name, changed.starts_at, metadata_json(changed.metadata))
+    connection.execute(sql.CHANGE_SESSION, (*values, organization_id, session_id))
     fact = fact_of(organization_id, session.event_id, session, changed)
     record_change(connection, fact, origin)
     return found(session_record(connection, organization_id, session_id))
@@ -256,6 +259,7 @@ def _insert_ticket_type(connection: Connection, change: CreateTicketType) -> Non
             change.price_minor,
             change.is_seated,
             *change.policy.in_order(),
+            metadata_json(change.metadata),
         ),
     )
     connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
@@ -290,6 +294,7 @@ def _write_ticket_type(
 ) -> None:
     key = (organization_id, ticket_type.id)
     terms = (ticket_type.name, ticket_type.price.minor, *ticket_type.policy.in_order())
-    connection.execute(sql.CHANGE_TICKET_TYPE, (*terms, *key))
+    values = (*terms, metadata_json(ticket_type.metadata), *key)
+    connection.execute(sql.CHANGE_TICKET_TYPE, values)
     connection.execute(sql.CLEAR_POOLS, key)
     connection.execute(sql.DRAW_FROM_POOLS, (*key, list(ticket_type.pool_ids)))

@@ -15,7 +15,7 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
-from holdfast.domain.values import Money
+from holdfast.domain.values import Money, metadata_of
 from holdfast.ports.paging import PageRequest
 
 Row = tuple[Any, ...]
@@ -70,14 +70,14 @@ _HAS_START = """EXISTS (
 EVENTS = Table(
     f"""
 SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
-    x.sale_ends_at, {policy_of("x")}
+    x.sale_ends_at, x.metadata, {policy_of("x")}
 FROM event x""",  # noqa: S608
     {**_CREATED, "starts_from": _HAS_START, "starts_before": _HAS_START},
 )
 
 SESSIONS = Table(
     """
-SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at
+SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at, x.metadata
 FROM session x""",
     {
         **_CREATED,
@@ -104,7 +104,7 @@ FROM pool x""")  # noqa: S608
 
 TICKET_TYPES = Table(f"""
 SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.price_minor, e.currency,
-    x.is_seated,
+    x.is_seated, x.metadata,
     (SELECT array_agg(d.pool_id ORDER BY d.pool_id) FROM ticket_type_pool d
      WHERE d.organization_id = x.organization_id AND d.ticket_type_id = x.id),
     {policy_of("x")}
@@ -167,15 +167,15 @@ _SET_POLICY = ", ".join(f"{field} = %s" for field in POLICY_FIELDS)
 
 INSERT_EVENT = f"""
 INSERT INTO event (organization_id, id, name, currency, {_POLICY}, status, sale_starts_at,
-    sale_ends_at)
-VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s)
+    sale_ends_at, metadata)
+VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s, %s::jsonb)
 """  # noqa: S608
 # Two changes of one event come one after the other, and no session is added meanwhile: the foreign
 # key of a new one waits for this.
 LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
 CHANGE_EVENT = f"""
 UPDATE event SET name = %s, {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s,
-    updated_at = statement_timestamp()
+    metadata = %s::jsonb, updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
 SESSIONS_OF_EVENT = """
@@ -192,10 +192,12 @@ WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ShareLock' AND l.
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 INSERT_SESSION = """
-INSERT INTO session (organization_id, id, event_id, name, starts_at) VALUES (%s, %s, %s, %s, %s)
+INSERT INTO session (organization_id, id, event_id, name, starts_at, metadata)
+VALUES (%s, %s, %s, %s, %s, %s::jsonb)
 """
 CHANGE_SESSION = """
-UPDATE session SET name = %s, starts_at = %s, updated_at = statement_timestamp()
+UPDATE session SET name = %s, starts_at = %s, metadata = %s::jsonb,
+    updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
 # The engine's copies of these sessions are out of date from here on.
@@ -227,11 +229,12 @@ POOLS_IN_SESSION = """
 SELECT id FROM pool WHERE organization_id = %s AND session_id = %s AND id = ANY (%s)
 """
 INSERT_TICKET_TYPE = f"""
-INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated, {_POLICY})
-VALUES (%s, %s, %s, %s, %s, %s, {_POLICY_VALUES})
+INSERT INTO ticket_type (organization_id, id, session_id, name, price_minor, is_seated, {_POLICY},
+    metadata)
+VALUES (%s, %s, %s, %s, %s, %s, {_POLICY_VALUES}, %s::jsonb)
 """  # noqa: S608
 CHANGE_TICKET_TYPE = f"""
-UPDATE ticket_type SET name = %s, price_minor = %s, {_SET_POLICY},
+UPDATE ticket_type SET name = %s, price_minor = %s, {_SET_POLICY}, metadata = %s::jsonb,
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """  # noqa: S608
@@ -250,15 +253,24 @@ SELECT %s, %s, unnest(%s::uuid[])
 
 
 def event_from_row(row: Row) -> Event:
-    id_, created_at, updated_at, name, currency, status, starts_at, ends_at, *policy = row
-    sale = SaleTerms(EventStatus(status), starts_at, ends_at)
-    override = PolicyOverride(*policy)
-    return Event(EventId(id_), name, currency, override, created_at, updated_at, sale)
+    id_, created_at, updated_at, name, currency, status, starts_at, ends_at, *more = row
+    metadata, *policy = more
+    return Event(
+        id=EventId(id_),
+        created_at=created_at,
+        updated_at=updated_at,
+        name=name,
+        currency=currency,
+        sale=SaleTerms(EventStatus(status), starts_at, ends_at),
+        metadata=metadata_of(metadata),
+        policy=PolicyOverride(*policy),
+    )
 
 
 def session_from_row(row: Row) -> Session:
-    id_, created_at, updated_at, event_id, name, starts_at = row
-    return Session(SessionId(id_), EventId(event_id), name, starts_at, created_at, updated_at)
+    id_, created_at, updated_at, event_id, name, starts_at, metadata = row
+    times = (starts_at, created_at, updated_at)
+    return Session(SessionId(id_), EventId(event_id), name, *times, metadata_of(metadata))
 
 
 def pool_from_row(row: Row) -> PoolState:
@@ -268,7 +280,7 @@ def pool_from_row(row: Row) -> PoolState:
 
 def ticket_type_from_row(row: Row) -> TicketType:
     id_, created_at, updated_at, session_id, name, *sold = row
-    price_minor, currency, is_seated, pool_ids, *policy = sold
+    price_minor, currency, is_seated, metadata, pool_ids, *policy = sold
     return TicketType(
         id=TicketTypeId(id_),
         created_at=created_at,
@@ -277,6 +289,7 @@ def ticket_type_from_row(row: Row) -> TicketType:
         name=name,
         price=Money(price_minor, currency),
         is_seated=is_seated,
+        metadata=metadata_of(metadata),
         pool_ids=tuple(map(PoolId, pool_ids or ())),
         policy=PolicyOverride(*policy),
     )

@@ -6,6 +6,8 @@ from uuid import UUID
 
 import msgspec
 
+from holdfast.domain.values import Metadata
+
 Row = tuple[Any, ...]
 
 # Encodes values without a JSON type as text, which PostgreSQL can read.
@@ -66,6 +68,10 @@ def array(values: Sequence[Any]) -> str:
 def ids_array(ids: Iterable[UUID]) -> str:
     """Without quotes: inside another array there is nothing to escape."""
     return "{" + ",".join([each.hex for each in ids]) + "}"
+
+
+def metadata_json(metadata: Metadata) -> str:
+    return _array_encoder.encode(metadata.texts).decode() if metadata else "{}"
 
 
 def _quoted(text: str) -> str:

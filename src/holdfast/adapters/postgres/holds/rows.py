@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from holdfast.adapters.postgres.engine.rows import ColumnList, Row, ids_array
+from holdfast.adapters.postgres.engine.rows import ColumnList, Row, ids_array, metadata_json
 from holdfast.domain.holds.hold import (
     NO_REMARKS,
     CartItem,
@@ -30,13 +30,13 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
-from holdfast.domain.values import EmailAddress, Holder
+from holdfast.domain.values import EmailAddress, Holder, metadata_of
 
 HOLD_COLUMNS = """
 h.organization_id, h.id, h.session_id, h.reference, h.customer_email, h.user_id, h.currency,
 h.status, h.version, h.created_at, h.updated_at, h.held_at, h.expires_at, h.confirmed_at,
-h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.warn_at, h.checkout_id,
-h.order_id, h.revives, h.is_cart,
+h.cancelled_at, h.expired_at, h.source, h.cart_token, h.notes, h.metadata, h.warn_at,
+h.checkout_id, h.order_id, h.revives, h.is_cart,
 CASE WHEN h.status = 'waiting' THEN (
     SELECT json_build_array(w.line_id, w.since, w.passes_seen) FROM waiting_place w
     WHERE w.organization_id = h.organization_id AND w.hold_id = h.id) END,
@@ -78,6 +78,7 @@ def hold_from_row(row: Iterable[Any]) -> Hold:
         source,
         cart_token,
         notes,
+        metadata,
         warn_at,
         checkout_id,
         order_id,
@@ -102,7 +103,7 @@ def hold_from_row(row: Iterable[Any]) -> Hold:
         confirmed_at=confirmed_at,
         cancelled_at=cancelled_at,
         expired_at=expired_at,
-        remarks=_remarks(source, cart_token, notes),
+        remarks=_remarks(source, cart_token, notes, metadata),
         warn_at=warn_at,
         checkout_id=checkout_id,
         order_id=order_id,
@@ -117,10 +118,12 @@ def _place_from_json(line_id: str, since: str, passes_seen: int) -> WaitingPlace
     return WaitingPlace(UUID(line_id), datetime.fromisoformat(since), passes_seen)
 
 
-def _remarks(source: str, cart_token: str | None, notes: str | None) -> Remarks:
-    if source == NO_REMARKS.source and cart_token is None and notes is None:
+def _remarks(
+    source: str, cart_token: str | None, notes: str | None, metadata: dict[str, str]
+) -> Remarks:
+    if source == NO_REMARKS.source and cart_token is None and notes is None and not metadata:
         return NO_REMARKS
-    return Remarks(Source(source), cart_token, notes)
+    return Remarks(Source(source), cart_token, notes, metadata_of(metadata))
 
 
 def _line_from_json(line: Sequence[Any]) -> Line:
@@ -171,7 +174,8 @@ NEW_HOLD = ColumnList(
     "organization_id uuid, id uuid, session_id uuid, reference text, customer_email text,"
     " user_id text, quantity integer, total_minor bigint, currency text, expires_at timestamptz,"
     " due_at timestamptz, warn_at timestamptz, source text, cart_token text, notes text,"
-    " checkout_id uuid, revives uuid, status text, is_cart boolean, held_at timestamptz"
+    " checkout_id uuid, revives uuid, status text, is_cart boolean, held_at timestamptz,"
+    " metadata jsonb"
 )
 
 
@@ -198,6 +202,7 @@ def new_hold_row(hold: Hold) -> Row:
         hold.status.value,
         hold.is_cart,
         hold.held_at,
+        metadata_json(hold.remarks.metadata),
     )
 
 
@@ -211,7 +216,7 @@ changed_hold_row = attrgetter(*CHANGED_HOLD)
 
 HOLD_CONTENTS = ColumnList(
     "organization_id uuid, id uuid, quantity integer, total_minor bigint, held_at timestamptz,"
-    " customer_email text"
+    " customer_email text, metadata jsonb"
 )
 
 
@@ -224,6 +229,7 @@ def contents_row(hold: Hold) -> Row:
         hold.total_minor,
         hold.held_at,
         email.value if email else None,
+        metadata_json(hold.remarks.metadata),
     )
 
 

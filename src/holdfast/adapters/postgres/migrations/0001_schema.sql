@@ -75,7 +75,7 @@ CREATE TABLE session (
     name            text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
     starts_at       timestamptz,
     -- Rises with every change of what the session sells: the engine compares it under the
-    -- session's lock and so may keep the catalogue in memory.
+    -- session's lock and so may keep the catalog in memory.
     version         integer NOT NULL DEFAULT 1,
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now(),

@@ -36,6 +36,7 @@ class Event(OrganizationRow, PolicyRow):
     status = models.TextField()
     sale_starts_at = models.DateTimeField("on sale from", null=True)
     sale_ends_at = models.DateTimeField("on sale until", null=True)
+    metadata = models.JSONField()
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
@@ -53,6 +54,7 @@ class Session(OrganizationRow):
     event = same_organization(Event, "event_id")
     name = models.TextField()
     starts_at = models.DateTimeField(null=True)
+    metadata = models.JSONField()
     version = models.IntegerField()
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -103,6 +105,7 @@ class TicketType(OrganizationRow, PolicyRow):
     name = models.TextField()
     price_minor = models.BigIntegerField()
     is_seated = models.BooleanField("seated")
+    metadata = models.JSONField()
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 

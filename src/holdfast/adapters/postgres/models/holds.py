@@ -35,6 +35,7 @@ class Hold(OrganizationRow):
     source = models.TextField()
     cart_token = models.TextField(null=True)
     notes = models.TextField(null=True)
+    metadata = models.JSONField()
     due_at = models.DateTimeField("next due at")
     warn_at = models.DateTimeField("warning due at", null=True)
     checkout_id = models.UUIDField(null=True)

@@ -31,6 +31,7 @@ class Order(OrganizationRow):
     total_minor = models.BigIntegerField()
     currency = models.TextField()
     payment_reference = models.TextField(null=True)
+    metadata = models.JSONField()
     created_at = models.DateTimeField()
 
     class Meta(OrganizationRow.Meta):

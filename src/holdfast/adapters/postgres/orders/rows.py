@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from holdfast.adapters.postgres.engine.rows import ColumnList, Row, ids_array
+from holdfast.adapters.postgres.engine.rows import ColumnList, Row, ids_array, metadata_json
 from holdfast.adapters.postgres.holds.rows import line_seat
 from holdfast.domain.ids import (
     HoldId,
@@ -16,7 +16,7 @@ from holdfast.domain.ids import (
 )
 from holdfast.domain.orders.order import Attendee, Checkout, Order, Ticket
 from holdfast.domain.slices import giving_way
-from holdfast.domain.values import EmailAddress, Holder, Money
+from holdfast.domain.values import EmailAddress, Holder, Money, metadata_of
 
 NEW_CHECKOUT = ColumnList("organization_id uuid, id uuid, hold_ids text::uuid[]")
 
@@ -27,7 +27,7 @@ def checkout_row(checkout: Checkout) -> Row:
 
 NEW_ORDER = ColumnList(
     "organization_id uuid, id uuid, checkout_id uuid, hold_ids text::uuid[], customer_email text,"
-    " user_id text, total_minor bigint, currency text, payment_reference text"
+    " user_id text, total_minor bigint, currency text, payment_reference text, metadata jsonb"
 )
 
 
@@ -43,6 +43,7 @@ def order_row(order: Order) -> Row:
         order.total.minor,
         order.total.currency,
         order.payment_reference,
+        metadata_json(order.metadata),
     )
 
 
@@ -75,7 +76,7 @@ def ticket_rows(order: Order) -> Iterable[Row]:
 
 ORDER_COLUMNS = """
 o.organization_id, o.id, o.checkout_id, o.hold_ids, o.customer_email, o.user_id, o.total_minor,
-o.currency, o.payment_reference, o.created_at,
+o.currency, o.payment_reference, o.created_at, o.metadata,
 (SELECT json_agg(json_build_array(
      json_build_array(t.id, t.hold_id, t.session_id, t.ticket_type_id), t.code,
      t.unit_price_minor, json_build_array(t.attendee_name, t.attendee_email),
@@ -102,6 +103,7 @@ def order_from_row(row: Iterable[Any]) -> Order:
         currency,
         payment_reference,
         created_at,
+        metadata,
         tickets,
     ) = row
     return Order(
@@ -113,6 +115,7 @@ def order_from_row(row: Iterable[Any]) -> Order:
         total=Money(total_minor, currency),
         payment_reference=payment_reference,
         created_at=created_at,
+        metadata=metadata_of(metadata),
         tickets=tuple(_ticket(*ticket) for ticket in giving_way(tickets)),
     )
 

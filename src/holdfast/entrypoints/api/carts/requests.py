@@ -12,6 +12,7 @@ from holdfast.entrypoints.api.carts.structs import (
 )
 from holdfast.entrypoints.api.holds.requests import ask_of, errors_of_seats, holder_of, read_holder
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
+from holdfast.entrypoints.api.http.shapes import given_metadata
 from holdfast.services.carts import CartRequest
 
 
@@ -24,7 +25,8 @@ def cart_request(cart: str, body: FillCartRequest) -> CartRequest:
     if body.session_id is None or holder is None or errors:
         raise invalid(errors)
     remarks = Remarks(body.source or NO_REMARKS.source, cart, body.notes)
-    return CartRequest(body.session_id, cart, holder, asks, remarks)
+    metadata = given_metadata(body.metadata)
+    return CartRequest(body.session_id, cart, holder, asks, remarks, metadata)
 
 
 def named_holder(body: FillCartRequest | RenewCartRequest) -> Holder | None:

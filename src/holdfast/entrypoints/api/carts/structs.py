@@ -8,7 +8,13 @@ from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, Source
 from holdfast.domain.holds.placement import LINES_MAX
 from holdfast.entrypoints.api.holds.structs import AskedLine, Notes
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.http.fields import Email, SessionRef, UserId, ruled
+from holdfast.entrypoints.api.http.fields import (
+    Email,
+    MetadataTexts,
+    SessionRef,
+    UserId,
+    ruled,
+)
 from holdfast.entrypoints.api.http.shapes import RequestShape
 
 CartItemId: TypeAlias = Annotated[
@@ -45,6 +51,13 @@ class FillCartRequest(RequestShape, frozen=True):
     user_id: UserId | None = None
     source: Source | None = None
     notes: Notes | None = None
+    metadata: (
+        Annotated[
+            MetadataTexts,
+            Meta(description="Your own texts by key. Left out, a live hold keeps its own."),
+        ]
+        | None
+    ) = None
 
 
 class RenewCartRequest(RequestShape, frozen=True):

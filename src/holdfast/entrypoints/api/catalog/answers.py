@@ -8,7 +8,13 @@ from msgspec import UNSET, Meta, UnsetType
 from holdfast.domain.catalog import model
 from holdfast.entrypoints.api.catalog.policy import PolicyAnswer, policy_answer
 from holdfast.entrypoints.api.http.fields import Moment
-from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, utc, utc_or_unset
+from holdfast.entrypoints.api.http.shapes import (
+    AnswerShape,
+    PageAnswer,
+    metadata_or_unset,
+    utc,
+    utc_or_unset,
+)
 
 
 class EventAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -23,6 +29,7 @@ class EventAnswer(AnswerShape, frozen=True, kw_only=True):
     hold_policy: PolicyAnswer
     created_at: Moment
     updated_at: Moment
+    metadata: dict[str, str] | UnsetType = UNSET
 
 
 class SessionAnswer(AnswerShape, frozen=True, kw_only=True):
@@ -32,6 +39,7 @@ class SessionAnswer(AnswerShape, frozen=True, kw_only=True):
     starts_at: Moment | UnsetType = UNSET
     created_at: Moment
     updated_at: Moment
+    metadata: dict[str, str] | UnsetType = UNSET
 
 
 class PoolAnswer(AnswerShape, frozen=True):
@@ -57,6 +65,7 @@ class TicketTypeAnswer(AnswerShape, frozen=True):
     hold_policy: PolicyAnswer
     created_at: Moment
     updated_at: Moment
+    metadata: dict[str, str] | UnsetType = UNSET
 
 
 class TicketTypeAvailabilityAnswer(AnswerShape, frozen=True):
@@ -112,6 +121,7 @@ def event_answer(event: model.Event) -> EventAnswer:
         hold_policy=policy_answer(event.policy),
         created_at=utc(event.created_at),
         updated_at=utc(event.updated_at),
+        metadata=metadata_or_unset(event.metadata),
     )
 
 
@@ -123,6 +133,7 @@ def session_answer(session: model.Session) -> SessionAnswer:
         starts_at=utc_or_unset(session.starts_at),
         created_at=utc(session.created_at),
         updated_at=utc(session.updated_at),
+        metadata=metadata_or_unset(session.metadata),
     )
 
 
@@ -150,6 +161,7 @@ def ticket_type_answer(ticket_type: model.TicketType) -> TicketTypeAnswer:
         hold_policy=policy_answer(ticket_type.policy),
         created_at=utc(ticket_type.created_at),
         updated_at=utc(ticket_type.updated_at),
+        metadata=metadata_or_unset(ticket_type.metadata),
     )
 
 

@@ -9,6 +9,7 @@ from holdfast.domain.catalog.changes import SaleChange
 from holdfast.domain.catalog.model import EventStatus, SaleTerms
 from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
+from holdfast.domain.values import metadata_of
 from holdfast.entrypoints.api.catalog.answers import (
     availability_answer,
     event_answer,
@@ -41,7 +42,12 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_listing,
     reply_to_reading,
 )
-from holdfast.entrypoints.api.http.shapes import NoFields, filters_of, given_or_none
+from holdfast.entrypoints.api.http.shapes import (
+    NoFields,
+    filters_of,
+    given_metadata,
+    given_or_none,
+)
 from holdfast.ports.catalog import EventFilter, SessionFilter
 from holdfast.services import reads
 from holdfast.services.catalog.changes import Cataloguing
@@ -82,6 +88,7 @@ async def create_event(context: Context, call: Call, body: CreateEventRequest) -
         body.currency,
         _policy(body.hold_policy),
         sale,
+        metadata_of(body.metadata),
     )
     return reply_to(call, answer)
 
@@ -96,6 +103,7 @@ async def change_event(context: Context, call: Call, body: ChangeEventRequest) -
         given_or_none(body.name),
         _policy_change(body.hold_policy),
         _sale_change(body),
+        given_metadata(body.metadata),
     )
     return reply_to(call, answer)
 
@@ -133,6 +141,7 @@ async def create_session(context: Context, call: Call, body: CreateSessionReques
         body.event_id,
         body.name,
         starts_at,
+        metadata_of(body.metadata),
     )
     return reply_to(call, answer)
 
@@ -147,6 +156,7 @@ async def change_session(context: Context, call: Call, body: ChangeSessionReques
         SessionId(call.path_id),
         given_or_none(body.name),
         starts_at,
+        given_metadata(body.metadata),
     )
     return reply_to(call, answer)
 
@@ -244,6 +254,7 @@ async def create_ticket_type(context: Context, call: Call, body: CreateTicketTyp
         capacity=body.capacity,
         policy=_policy(body.hold_policy),
         is_seated=body.is_seated,
+        metadata=metadata_of(body.metadata),
     )
     return reply_to(call, await context.blocking.run(call.principal.organization_id, create))
 
@@ -258,6 +269,7 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
         price_minor=given_or_none(body.price),
         pool_ids=None if isinstance(body.pool_ids, UnsetType) else _pool_ids(body.pool_ids),
         policy=_policy_change(body.hold_policy),
+        metadata=given_metadata(body.metadata),
     )
     return reply_to(call, await context.blocking.run(call.principal.organization_id, change))
 

@@ -14,6 +14,7 @@ from holdfast.entrypoints.api.http.fields import (
     Capacity,
     Currency,
     EventRef,
+    MetadataTexts,
     Moment,
     Name,
     SessionRef,
@@ -32,6 +33,9 @@ PoolIds: TypeAlias = Annotated[
         description="Pools of the session that it draws from, all at once.",
     ),
 ]
+ReplacingMetadata: TypeAlias = Annotated[
+    MetadataTexts, Meta(description="Replaces all of its metadata; an empty object clears it.")
+]
 
 
 class InitialStatus(StrEnum):
@@ -46,6 +50,7 @@ class CreateEventRequest(RequestShape, frozen=True):
     status: InitialStatus = InitialStatus.PUBLISHED
     sale_starts_at: Moment | None = None
     sale_ends_at: Moment | None = None
+    metadata: MetadataTexts | None = None
 
 
 class ChangeEventRequest(RequestShape, frozen=True):
@@ -56,17 +61,20 @@ class ChangeEventRequest(RequestShape, frozen=True):
     status: EventStatus | UnsetType = UNSET
     sale_starts_at: Moment | UnsetType | None = UNSET
     sale_ends_at: Moment | UnsetType | None = UNSET
+    metadata: ReplacingMetadata | UnsetType = UNSET
 
 
 class CreateSessionRequest(RequestShape, frozen=True):
     event_id: EventRef
     name: Name
     starts_at: Moment | None = None
+    metadata: MetadataTexts | None = None
 
 
 class ChangeSessionRequest(RequestShape, frozen=True):
     name: Name | UnsetType = UNSET
     starts_at: Moment | UnsetType = UNSET
+    metadata: ReplacingMetadata | UnsetType = UNSET
 
 
 class CreatePoolRequest(RequestShape, frozen=True):
@@ -97,6 +105,7 @@ class CreateTicketTypeRequest(RequestShape, frozen=True):
     pool_ids: PoolIds | None = None
     hold_policy: PolicyRequest | None = None
     is_seated: Annotated[bool, Meta(description="Whether its tickets are seats.")] = False
+    metadata: MetadataTexts | None = None
 
 
 class ChangeTicketTypeRequest(RequestShape, frozen=True):
@@ -104,6 +113,7 @@ class ChangeTicketTypeRequest(RequestShape, frozen=True):
     price: Amount | UnsetType = UNSET
     pool_ids: PoolIds | UnsetType = UNSET
     hold_policy: PolicyChangeRequest | UnsetType = UNSET
+    metadata: ReplacingMetadata | UnsetType = UNSET
 
 
 class EventsQuery(CreatedQuery, frozen=True):

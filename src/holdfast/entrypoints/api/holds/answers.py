@@ -11,6 +11,7 @@ from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.shapes import (
     AnswerShape,
     PageAnswer,
+    metadata_or_unset,
     or_unset,
     utc,
     utc_or_unset,
@@ -88,6 +89,7 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     source: Source
     cart_token: Annotated[str, Meta(description="The cart that it belongs to.")] | UnsetType = UNSET
     notes: str | UnsetType = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET
     checkout_id: (
         Annotated[UUID, Meta(description="The checkout that it is or was in.")] | UnsetType
     ) = UNSET
@@ -146,6 +148,7 @@ def hold_answer(
         source=hold.remarks.source,
         cart_token=or_unset(hold.remarks.cart_token),
         notes=or_unset(hold.remarks.notes),
+        metadata=metadata_or_unset(hold.remarks.metadata),
         checkout_id=or_unset(hold.checkout_id),
         order_id=or_unset(hold.order_id),
         replaces_hold_id=or_unset(hold.revives),

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import HoldId, SeatId
-from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity
+from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity, metadata_of
 from holdfast.entrypoints.api.holds.structs import (
     SECONDS_PER_MINUTE,
     AskedLine,
@@ -88,9 +88,10 @@ def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:
 
 
 def _remarks(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) -> Remarks:
-    if body.source is None and body.cart_token is None and notes is None:
+    metadata = metadata_of(body.metadata)
+    if body.source is None and body.cart_token is None and notes is None and not metadata:
         return NO_REMARKS
-    return Remarks(body.source or NO_REMARKS.source, body.cart_token, notes)
+    return Remarks(body.source or NO_REMARKS.source, body.cart_token, notes, metadata)
 
 
 def read_holder(

@@ -15,6 +15,7 @@ from holdfast.entrypoints.api.http.fields import (
     Email,
     EventRef,
     HoldRef,
+    MetadataTexts,
     Reference,
     SeatRef,
     SessionRef,
@@ -114,6 +115,7 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     source: Source | None = None
     cart_token: CartToken | None = None
     notes: Notes | None = None
+    metadata: MetadataTexts | None = None
     offer_alternative: (
         Annotated[
             bool,

@@ -39,6 +39,7 @@ class ProblemCode(StrEnum):
     INVALID_CURRENCY = "invalid_currency"
     INVALID_EMAIL = "invalid_email"
     INVALID_LINES = "invalid_lines"
+    INVALID_METADATA = "invalid_metadata"
     INVALID_POLICY = "invalid_policy"
     INVALID_PRICE = "invalid_price"
     INVALID_QUANTITY = "invalid_quantity"
@@ -74,6 +75,7 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.INVALID_CURRENCY: Kind(400, "Invalid currency"),
     ProblemCode.INVALID_EMAIL: Kind(400, "Invalid email"),
     ProblemCode.INVALID_LINES: Kind(400, "Invalid lines"),
+    ProblemCode.INVALID_METADATA: Kind(400, "Invalid metadata"),
     ProblemCode.INVALID_POLICY: Kind(400, "Invalid hold policy"),
     ProblemCode.INVALID_PRICE: Kind(400, "Invalid price"),
     ProblemCode.INVALID_QUANTITY: Kind(400, "Invalid quantity"),

@@ -122,7 +122,7 @@ def _unwrapped(hint: Any) -> _Expected:
         inner, *notes = get_args(hint)
         kind, inner_notes, is_nullable = _unwrapped(inner)
         return _Expected(kind, (*inner_notes, *notes), is_nullable)
-    members = get_args(hint) if get_origin(hint) is not list else ()
+    members = get_args(hint) if get_origin(hint) not in (list, dict) else ()
     if not members:
         # A NewType is for the type checker only.
         return _Expected(getattr(hint, "__supertype__", hint), (), False)

@@ -10,6 +10,10 @@ from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.ids import BlockId, EventId, HoldId, SeatId, SessionId, TicketTypeId
 from holdfast.domain.values import (
     EMAIL_LENGTH_MAX,
+    METADATA_KEY_LENGTH_MAX,
+    METADATA_KEYS_MAX,
+    METADATA_RULE,
+    METADATA_TEXT_LENGTH_MAX,
     MINOR_UNITS_MAX,
     QUANTITY_MAX,
     USER_ID_LENGTH_MAX,
@@ -118,6 +122,17 @@ CartToken: TypeAlias = Annotated[
         description="Your own token of the cart or checkout that this belongs to.",
         examples=["cart-8842"],
         extra={"message": f"Must be 1 to {CART_TOKEN_LENGTH_MAX} characters"},
+    ),
+]
+MetadataTexts: TypeAlias = Annotated[
+    dict[
+        Annotated[str, Meta(min_length=1, max_length=METADATA_KEY_LENGTH_MAX)],
+        Annotated[str, Meta(max_length=METADATA_TEXT_LENGTH_MAX)],
+    ],
+    Meta(
+        max_length=METADATA_KEYS_MAX,
+        examples=[{"campaign": "spring"}],
+        extra=ruled(ProblemCode.INVALID_METADATA, METADATA_RULE),
     ),
 ]
 Reference: TypeAlias = Annotated[

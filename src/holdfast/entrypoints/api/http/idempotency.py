@@ -14,7 +14,7 @@ from holdfast.services.idempotency.seal import seal_of
 
 _KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 
-_encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def checked_key(sent: bytes) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
+from holdfast.domain.values import Metadata, metadata_of
 from holdfast.entrypoints.api.http.fields import CreatedBefore, CreatedFrom, CursorText, Limit
 from holdfast.ports.paging import PAGE_SIZE_DEFAULT
 
@@ -65,6 +66,14 @@ def given_or_none(value: T | UnsetType) -> T | None:
 
 def or_unset(value: T | None) -> T | UnsetType:
     return UNSET if value is None else value
+
+
+def given_metadata(texts: dict[str, str] | UnsetType | None) -> Metadata | None:
+    return None if texts is None or isinstance(texts, UnsetType) else metadata_of(texts)
+
+
+def metadata_or_unset(metadata: Metadata) -> dict[str, str] | UnsetType:
+    return metadata.texts if metadata else UNSET
 
 
 def utc(moment: datetime) -> datetime:

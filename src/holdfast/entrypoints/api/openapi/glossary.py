@@ -24,6 +24,7 @@ GLOSSARY: Mapping[str, str] = {
     "ticket_type_id": "Id of the ticket type.",
     # Names and places.
     "block_name": "Name of the block.",
+    "metadata": "Your own texts by key. Holdfast only keeps them.",
     "name": "Its name.",
     "notes": "Your own remarks.",
     "rank": "Place of the block in its session, from the lowest to the highest.",

@@ -19,7 +19,13 @@ from holdfast.entrypoints.api.holds.answers import (
     line_seat_answer,
 )
 from holdfast.entrypoints.api.http.fields import Moment
-from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
+from holdfast.entrypoints.api.http.shapes import (
+    AnswerShape,
+    PageAnswer,
+    metadata_or_unset,
+    or_unset,
+    utc,
+)
 from holdfast.ports.orders import SeenCheckout
 
 
@@ -48,6 +54,7 @@ class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
     total: int
     currency: str
     created_at: Moment
+    metadata: dict[str, str] | UnsetType = UNSET
     tickets: list[TicketAnswer]
 
 
@@ -90,6 +97,7 @@ def order_answer(order: Order) -> OrderAnswer:
         total=order.total.minor,
         currency=order.total.currency,
         created_at=utc(order.created_at),
+        metadata=metadata_or_unset(order.metadata),
         tickets=[_ticket_answer(ticket) for ticket in order.tickets],
     )
 

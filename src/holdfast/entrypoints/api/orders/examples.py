@@ -8,9 +8,9 @@ import msgspec
 
 from holdfast.domain.facts import audit_values
 from holdfast.domain.group.outcomes import CheckoutStarted
-from holdfast.domain.holds.hold import Hold, HoldStatus, Line, WaitingPlace
+from holdfast.domain.holds.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace
 from holdfast.domain.orders.order import Attendee, Order, Ticket, ticket_code
-from holdfast.domain.values import EmailAddress, Holder
+from holdfast.domain.values import EmailAddress, Holder, Metadata
 from holdfast.entrypoints.api.audit.answers import AuditPageAnswer, audit_page_answer
 from holdfast.entrypoints.api.holds import structs
 from holdfast.entrypoints.api.openapi.example_values import (
@@ -48,6 +48,7 @@ HELD = Hold(
     updated_at=NOW,
     held_at=NOW,
     expires_at=NOW + timedelta(minutes=10),
+    remarks=Remarks(metadata=Metadata({"campaign": "spring"})),
 )
 WAITING = replace(
     HELD,
@@ -72,6 +73,7 @@ _ORDER = Order(
     ),
     "pi_3MtwBwLkdIwHu7ix28a3tqPa",
     CHECKOUT,
+    Metadata({"invoice": "2026-0117"}),
 )
 _CONFIRMED = replace(_ORDER, checkout_id=None)
 _AUDITED = AuditEntry(
@@ -121,6 +123,7 @@ ORDER_REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
         "with names": order_structs.CompleteCheckoutRequest(
             payment_reference="pi_3MtwBwLkdIwHu7ix28a3tqPa",
             attendees=[order_structs.AttendeeRequest(name="Ada Lovelace"), None],
+            metadata={"invoice": "2026-0117"},
         )
     },
     order_structs.DemoPaymentRequest: {

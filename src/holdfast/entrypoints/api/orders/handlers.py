@@ -11,7 +11,7 @@ from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money
+from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money, metadata_of
 from holdfast.entrypoints.api.holds.requests import holder_filters, holder_of
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
@@ -118,7 +118,7 @@ async def complete_checkout(context: Context, call: Call, body: CompleteCheckout
     )
     if isinstance(due, Refusal):
         return refusal_reply(due, call.request_id)
-    sale = Sale(due, attendees, checkout_id)
+    sale = Sale(due, attendees, metadata_of(body.metadata), checkout_id)
     answer = await _convert(context, call, body, sale, answer_of)
     if not isinstance(answer.outcome, AlreadyConverted):
         return await _reply_to_sale(context, call, answer, answer_of)
@@ -138,7 +138,7 @@ async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -
     )
     if isinstance(due, Refusal):
         return refusal_reply(due, call.request_id)
-    sale = Sale(due, attendees)
+    sale = Sale(due, attendees, metadata_of(body.metadata))
     answer = await _convert(context, call, body, sale, _confirmed_now)
     if not isinstance(answer.outcome, AlreadyConverted):
         return await _reply_to_sale(context, call, answer, _confirmed_now)

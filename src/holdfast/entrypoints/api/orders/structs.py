@@ -18,6 +18,7 @@ from holdfast.entrypoints.api.http.fields import (
     Email,
     EventRef,
     HoldRef,
+    MetadataTexts,
     Reference,
     SessionRef,
     UserId,
@@ -94,10 +95,16 @@ AmountPaid: TypeAlias = Annotated[
 ]
 
 
+OrderMetadata: TypeAlias = Annotated[
+    MetadataTexts, Meta(description="Your own texts by key, kept with the order.")
+]
+
+
 class ConfirmHoldRequest(RequestShape, frozen=True):
     payment_reference: PaymentReference | None = None
     amount: AmountPaid | None = None
     attendees: Attendees | None = None
+    metadata: OrderMetadata | None = None
 
 
 class StartCheckoutRequest(RequestShape, frozen=True):
@@ -124,6 +131,7 @@ class CompleteCheckoutRequest(RequestShape, frozen=True):
     payment_reference: PaymentReference
     amount: AmountPaid | None = None
     attendees: Attendees | None = None
+    metadata: OrderMetadata | None = None
 
 
 class OrdersQuery(CreatedQuery, frozen=True):

@@ -123,7 +123,11 @@ SEAT_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
 ASKING: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
     structs.PlaceHoldRequest: {
         "one ticket type": structs.PlaceHoldRequest(
-            session_id=SESSION, ticket_type_id=TYPE, quantity=2, customer_email="user@example.com"
+            session_id=SESSION,
+            ticket_type_id=TYPE,
+            quantity=2,
+            customer_email="user@example.com",
+            metadata={"campaign": "spring"},
         ),
         "several lines": structs.PlaceHoldRequest(
             session_id=SESSION,

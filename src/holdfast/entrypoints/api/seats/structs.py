@@ -8,7 +8,14 @@ from holdfast.domain.holds.hold import Source
 from holdfast.domain.seats.block_seats import SEATS_PER_BLOCKING_MAX
 from holdfast.domain.seats.seat import BLOCKED_REASON_LENGTH_MAX
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.http.fields import CartToken, Email, SeatRef, UserId, ruled
+from holdfast.entrypoints.api.http.fields import (
+    CartToken,
+    Email,
+    MetadataTexts,
+    SeatRef,
+    UserId,
+    ruled,
+)
 from holdfast.entrypoints.api.http.shapes import RequestShape
 
 Reason: TypeAlias = Annotated[
@@ -42,6 +49,7 @@ class ReserveRequest(RequestShape, frozen=True):
     user_id: UserId | None = None
     source: Source | None = None
     cart_token: CartToken | None = None
+    metadata: MetadataTexts | None = None
 
 
 class BlockSeatsRequest(RequestShape, frozen=True):
