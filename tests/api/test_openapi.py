@@ -117,7 +117,7 @@ def test_what_a_summary_cannot_say_is_described(document: Json) -> None:
     } <= described
     (filling,) = (route for route in ROUTES if route.empty_answer is not None)
     told = operation(document, filling)["description"]
-    for each in ("All or nothing", "The clock", "Prices", "`at_least`", "Waiting"):
+    for each in ("All or nothing", "Expiry", "Prices", "`at_least`", "Waitlist"):
         assert each in told
 
 
