@@ -102,7 +102,7 @@ def test_sessions_are_listed_in_which_somebody_waits(operator: Client, sale: Sal
 
 
 def test_a_session_without_a_line_says_so(operator: Client, sale: Sale) -> None:
-    assert "Nobody waits." in page(operator, f"waitlist/{sale.session_id}/change/")
+    assert "The waitlist is empty." in page(operator, f"waitlist/{sale.session_id}/change/")
     address = f"/admin/holdfast/waitlist/{sale.session_id}/change/"
     assert address in page(operator, f"session/{sale.session_id}/change/")
 
@@ -123,7 +123,7 @@ def test_a_hold_that_waits_says_where(operator: Client, sale: Sale) -> None:
     waiting(sale, stalls, 3)
     last = hold_id_of(sale, waiting(sale, floor, 4))
     text = page(operator, f"hold/{last}/change/")
-    assert _field(text, "Position", "Waits in") == "3"
+    assert _field(text, "Position", "Waitlist") == "3"
     assert f"/admin/holdfast/waitlist/{sale.session_id}/change/" in text
     listed = _words(list_of(operator, "hold", sale, status="waiting"))
     assert sorted(re.findall(r"waiting position (\d+)", listed)) == ["1", "2", "2", "3"]
@@ -183,7 +183,7 @@ def test_positions_are_counted_up_to_a_limit(
     floor = line(sale, sale.pool_id, count=4)
     last = [hold_id_of(sale, waiting(sale, floor, minutes)) for minutes in range(4)]
     shown = [
-        _field(page(operator, f"hold/{each}/change/"), "Position", "Waits in") for each in last
+        _field(page(operator, f"hold/{each}/change/"), "Position", "Waitlist") for each in last
     ]
     assert shown == ["1", "2", "beyond 2", "beyond 2"]
 
@@ -213,7 +213,7 @@ def test_the_hold_of_a_cart_shows_its_items_and_what_they_were_before(
         group_id=second,
     )
     text = page(operator, f"hold/{hold_id}/change/")
-    assert in_order(text, "four-adults", "Lines it had before", "two-adults", "1 to 2")
+    assert in_order(text, "four-adults", "Earlier lines", "two-adults", "1 to 2")
     assert str(second)[-8:] in text
     assert "basket-4711" in text
     assert "basket-4711" in list_of(operator, "hold", sale)
@@ -221,9 +221,9 @@ def test_the_hold_of_a_cart_shows_its_items_and_what_they_were_before(
 
 def test_a_cart_token_that_is_only_a_remark_says_so(operator: Client, sale: Sale) -> None:
     hold_id = sale.place(cart_token="remembered")
-    assert "remembered (a remark)" in page(operator, f"hold/{hold_id}/change/")
+    assert "remembered (not a cart)" in page(operator, f"hold/{hold_id}/change/")
     assert "remembered" not in list_of(operator, "hold", sale)
-    assert "Lines it had before" not in page(operator, f"hold/{hold_id}/change/")
+    assert "Earlier lines" not in page(operator, f"hold/{hold_id}/change/")
 
 
 def test_a_line_that_waits_for_seats_says_which(operator: Client, sale: Sale) -> None:
@@ -235,7 +235,7 @@ def test_a_line_that_waits_for_seats_says_which(operator: Client, sale: Sale) ->
         [sale.block_id, hold_id],
     )
     text = page(operator, f"hold/{hold_id}/change/")
-    assert "waits: Stalls, together, 1 accessible" in text
+    assert "waiting for: Stalls, together, 1 accessible" in text
 
 
 def test_a_policy_shows_what_it_says_of_waiting(operator: Client, sale: Sale) -> None:
