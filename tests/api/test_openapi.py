@@ -117,7 +117,7 @@ def test_complex_operations_have_a_description(document: Json) -> None:
     } <= described
     (filling,) = (route for route in ROUTES if route.empty_answer is not None)
     description = operation(document, filling)["description"]
-    for each in ("All or nothing", "The clock", "Prices", "`at_least`", "Waiting"):
+    for each in ("All or nothing", "Expiry", "Prices", "`at_least`", "Waitlist"):
         assert each in description
 
 
