@@ -1,4 +1,4 @@
-"""One demo for all pages: each sells what it has put on sale itself, or what there is plenty of."""
+"""One demo for all pages: each uses its own sale, or one with plenty of tickets."""
 
 import signal
 from collections.abc import Iterator

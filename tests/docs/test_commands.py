@@ -1,5 +1,5 @@
-"""Every command of every page works when pasted into a shell beside the demo, in order, from that
-page alone."""
+"""Every command of every page works when pasted into a shell while the demo runs, in order, from
+that page alone."""
 
 import os
 import re
@@ -39,7 +39,7 @@ BLOCK = re.compile(
     r"^```console\n(.*?)^```\n(?:\n^```(?:text|json)\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
 MARK = "-- end of a block --"
-# Differs from run to run: ids, references, keys, rows, times and other numbers.
+# Values that differ between runs: ids, references, keys, rows, times and other numbers.
 VARYING = re.compile(
     r'"seat_id_prefix": "[^"]*", "seat_id_suffixes": \[[^\]]*\]|hk_(?:test|live)_\S+|'
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[A-Z0-9]{6}\b|(?<=row )\w+|\d[\d.,:TZ-]*"
@@ -59,7 +59,7 @@ class Done:
 
 
 def run(script: str, directory: Path) -> Done:
-    """In a session of its own: what the script leaves running ends with it."""
+    """Run in its own session, so that processes left by the script end with it."""
     programs = (Path(sys.executable).parent, find_postgres().server.parent)
     path = ":".join([*map(str, programs), os.environ["PATH"]])
     output, complaints = directory / "stdout.txt", directory / "stderr.txt"
@@ -113,7 +113,7 @@ def pages_to_run() -> list[Path]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A directory that looks like Holdfast's own."""
+    """A directory that resembles Holdfast's."""
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     return tmp_path
@@ -127,7 +127,7 @@ def test_the_commands_of_a_page_do_what_it_says(
     run_page(page, checkout, {"127.0.0.1:8000": f"127.0.0.1:{running_demo.port}"})
 
 
-def test_the_commands_of_the_installation_lead_to_a_running_server(
+def test_the_installation_commands_start_a_server(
     checkout: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with EmbeddedPostgres(tmp_path_factory.mktemp("empty")) as postgres:
@@ -145,7 +145,7 @@ def test_the_commands_of_the_installation_lead_to_a_running_server(
         run_page(ROOT / f"{INSTALLATION}.md", checkout, places)
 
 
-def test_every_block_of_a_shell_is_run_or_says_that_it_is_not() -> None:
+def test_every_shell_block_is_run_or_marked_as_not_run() -> None:
     kinds = {name_of(page): kinds_of(page) for page in all_pages()}
     known = {"", "console", "console not-run", "sql not-run", "text", "json", "python"}
     assert {name: found - known for name, found in kinds.items() if found - known} == {}
@@ -160,5 +160,5 @@ def kinds_of(page: Path) -> set[str]:
 @pytest.mark.parametrize(
     "mistake", ["echo $NOBODY_SET_THIS", "false | cat", "X=$(false)", "api() { false; }; api | cat"]
 )
-def test_a_mistake_in_a_page_would_be_noticed(mistake: str, tmp_path: Path) -> None:
+def test_a_mistake_in_a_page_is_noticed(mistake: str, tmp_path: Path) -> None:
     assert run(f"{mistake}\ntrue", tmp_path).status != 0

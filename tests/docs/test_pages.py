@@ -1,4 +1,4 @@
-"""Every page is short, says for whom it is, and has no dead link or path."""
+"""Every page is short, names its audience, and has no dead link or path."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def anchors(page: Path) -> set[str]:
     return {heading.replace(" ", "-") for heading in kept}
 
 
-def test_every_link_of_every_page_leads_somewhere() -> None:
+def test_every_link_works() -> None:
     broken = []
     for page in all_pages():
         for link in LINK.findall(page.read_text()):
@@ -33,13 +33,13 @@ def test_every_link_of_every_page_leads_somewhere() -> None:
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
-def test_a_page_says_for_whom_it_is_and_is_short(page: Path) -> None:
+def test_a_page_names_its_audience_and_is_short(page: Path) -> None:
     lines = page.read_text().splitlines()
     assert lines[2].startswith(("For ", "This page is for "))
     assert len(lines) <= LINES_MAX
 
 
-# A file or directory of ours in code type, perhaps with the number of a line.
+# A file or directory of ours in code type, perhaps with a line number.
 NAMED_PATH = re.compile(
     r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|sql)|(?:[\w-]+/)+[\w.-]+\.\w+|(?:[\w-]+/)+|"
     r"(?:tests|bench|domain|ports|engine|services|adapters|bootstrap|entrypoints)(?:/\w+)+)(?::\d+)?`"
@@ -48,7 +48,8 @@ OURS = ("src", "tests", "bench", "docs", "contracts", "features", "deploy")
 
 
 def is_there(path: str) -> bool:
-    """From the root, or from anywhere in a directory of ours: tables leave out what they repeat."""
+    """Whether the path exists from the root or from any directory of ours: tables omit repeated
+    parts."""
     return (ROOT / path).exists() or any(
         next((ROOT / ours).glob(f"**/{path}"), None) is not None for ours in OURS
     )
@@ -57,6 +58,6 @@ def is_there(path: str) -> bool:
 @pytest.mark.parametrize(
     "page", [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=name_of
 )
-def test_every_path_that_a_page_names_exists(page: Path) -> None:
+def test_every_path_in_a_page_exists(page: Path) -> None:
     named = set(NAMED_PATH.findall(page.read_text()))
     assert {path for path in named if not is_there(path)} == set()

@@ -1,4 +1,4 @@
-"""The pictures of the architecture show the code as it is."""
+"""The pictures of the architecture match the code."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ RECORDED = [Step(stop.file, "anything", stop.thread, 1) for stop in STOPS]
 
 
 def test_the_pictures_of_the_architecture_are_up_to_date(tmp_path: Path) -> None:
-    """In a process of its own, since a server that is recorded changes the process."""
+    """Runs in its own process, because recording a server changes the process."""
     drawn = subprocess.run(
         [sys.executable, "-m", "docs.pictures", str(tmp_path)],
         cwd=ROOT,
@@ -30,7 +30,7 @@ def test_the_pictures_of_the_architecture_are_up_to_date(tmp_path: Path) -> None
         assert picture.read_text() == (IMAGES / picture.name).read_text(), "run `make pictures`"
 
 
-def test_a_hold_that_passes_the_modules_as_drawn_is_right() -> None:
+def test_a_hold_on_the_drawn_path_is_accepted() -> None:
     check(RECORDED)
 
 
