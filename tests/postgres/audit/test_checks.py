@@ -215,7 +215,7 @@ DAMAGES = {
         f"{UNGUARDED} DELETE FROM audit WHERE action = 'seats.imported'",
     ),
     "an order without exactly one fact": ("DELETE FROM outbox WHERE type = 'order.confirmed'",),
-    "a waiting hold without its place, or the other way round": (
+    "a waiting hold without a place on the waitlist, or a place without its hold": (
         f"DELETE FROM waiting_place WHERE hold_id = {WAITING}",
         "UPDATE waiting_place SET session_id = gen_random_uuid()",
         (
@@ -223,7 +223,7 @@ DAMAGES = {
             " now(), 0 FROM hold WHERE status = 'active'"
         ),
     ),
-    "a line that does not count those who stand in it": (
+    "a waitlist queue with a wrong count of its parties": (
         "UPDATE waiting_line SET waiting = waiting + 1",
         "DELETE FROM waiting_line",
         f"UPDATE waiting_place SET line_id = gen_random_uuid() WHERE hold_id = {WAITING}",
@@ -232,10 +232,10 @@ DAMAGES = {
             " wants, 1, 0, 0, now() FROM waiting_line"
         ),
     ),
-    "a seat of a hold that still waits": (
+    "a waiting hold with a seat": (
         f"UPDATE hold_line SET seat_id = {FREE} WHERE hold_id = {WAITING}",
     ),
-    "a hold that has its places and a line that waits for seats": (
+    "an active or paid hold with a line that waits for seats": (
         "UPDATE hold_line SET wish_accessible = 0, wish_is_together = true WHERE seat_id IS NULL",
     ),
     "a cart with two live holds": (
@@ -244,7 +244,7 @@ DAMAGES = {
             " WHERE status IN ('waiting', 'active')"
         ),
     ),
-    "a hold with its places since no time, or without them since one": (
+    "an active or paid hold without held_at, or a waiting hold with one": (
         "UPDATE hold SET held_at = now() WHERE status = 'waiting'",
         "UPDATE hold SET held_at = NULL WHERE status = 'converted'",
     ),
@@ -252,7 +252,7 @@ DAMAGES = {
         "UPDATE hold_line SET added_version = 99 WHERE removed_version IS NULL",
         "UPDATE hold_line SET removed_version = 99",
     ),
-    "a session without its waitlist": ("DELETE FROM waitlist",),
+    "a session without a waitlist": ("DELETE FROM waitlist",),
     "a position from the future": (
         "UPDATE outbox SET xid = '999999999'",
         "INSERT INTO relay_cursor (partition, xid, seq) VALUES (0, '999999999', 1)",
