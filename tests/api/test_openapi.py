@@ -116,9 +116,9 @@ def test_complex_operations_have_a_description(document: Json) -> None:
         "/api/stats",
     } <= described
     (filling,) = (route for route in ROUTES if route.empty_answer is not None)
-    told = operation(document, filling)["description"]
+    description = operation(document, filling)["description"]
     for each in ("All or nothing", "The clock", "Prices", "`at_least`", "Waiting"):
-        assert each in told
+        assert each in description
 
 
 def test_an_empty_cart_is_documented_beside_a_full_one(document: Json) -> None:

@@ -103,9 +103,7 @@ def test_an_unavailable_provider_records_no_attempt(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("is_single_use", [True, False])
-def test_the_provider_decides_whether_payments_are_single_use(
-    shop: Shop, is_single_use: bool
-) -> None:
+def test_the_provider_decides_if_payments_are_single_use(shop: Shop, is_single_use: bool) -> None:
     shop.payments.is_single_use = is_single_use
     answers = [
         shop.post(f"/api/holds/{shop.hold()}/confirm", payment_reference="pay-1") for _ in range(2)

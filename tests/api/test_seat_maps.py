@@ -73,9 +73,7 @@ def test_a_map_read_during_a_change_is_not_cached(seats: CountedSeats) -> None:
     assert seats.reads == 2
 
 
-def test_the_number_of_cached_maps_is_bounded(
-    seats: CountedSeats, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_map_cache_is_bounded(seats: CountedSeats, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maps, "MAPS_KEPT_MAX", 2)
     writer = MapWriter(seats)
     keys = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]

@@ -282,9 +282,7 @@ class TestTarpit:
             assert least <= delays[number - 1] <= most
         assert delay_of(600)[0] > delay_of(1)[1]
 
-    def test_the_number_of_delayed_refusals_is_bounded(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_tarpit_holds_a_bounded_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tarpit, "DELAY_SECONDS_MAX", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "DELAY_SECONDS_MIN", ENDLESS_SECONDS)
         monkeypatch.setattr(tarpit, "PROMPT_MAX", 0)

@@ -174,9 +174,7 @@ def test_a_duplicate_field_is_refused(world: World, changed: dict[str, object], 
     ]
 
 
-def test_a_duplicate_field_is_refused_only_within_one_line(
-    world: World,
-) -> None:
+def test_a_duplicate_field_is_refused_only_within_one_line(world: World) -> None:
     line = f'{{"ticket_type_id": "{LINE["ticket_type_id"]}", "quantity": 1}}'
     fields = f'"session_id": "{SESSION}", "customer_email": "a@example.com"'
     for lines, status in (

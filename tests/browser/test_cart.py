@@ -178,7 +178,7 @@ def test_a_buyer_who_wants_too_many_sees_how_many_are_left(
     tab.expect_held(1)
 
 
-def test_a_refused_first_click_shows_the_reason_until_the_next(
+def test_a_refused_click_shows_the_reason_until_the_next(
     platform: Platform, opened: Opened
 ) -> None:
     sale = platform.on_sale(1)
@@ -192,9 +192,7 @@ def test_a_refused_first_click_shows_the_reason_until_the_next(
     expect(tab.page.locator("#said")).to_have_text("Your cart is empty.")
 
 
-def test_clicks_on_a_sold_out_type_join_the_waitlist_once(
-    platform: Platform, opened: Opened
-) -> None:
+def test_rapid_clicks_on_a_sold_out_type_join_only_once(platform: Platform, opened: Opened) -> None:
     """A second request would join again, at the end of the waitlist."""
     sale = platform.on_sale(3, hold_policy={"waitlist": True})
     platform.place(sale, 3)

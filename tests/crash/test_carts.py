@@ -95,7 +95,10 @@ class Shop:
         return self.seen(query)
 
     def facts(self) -> list[str]:
-        query = "SELECT type FROM outbox WHERE organization_id = %s ORDER BY occurred_at, xid, seq"
+        query = (
+            "SELECT type FROM outbox WHERE organization_id = %s AND hold_id IS NOT NULL"
+            " ORDER BY occurred_at, xid, seq"
+        )
         return [str(kind) for (kind,) in self.seen(query)]
 
     def seen(self, query: str) -> list[tuple[object, ...]]:

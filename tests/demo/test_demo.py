@@ -48,9 +48,7 @@ PRINTED_DELETION = re.compile(r"^  (curl -sS -X DELETE .+?')$", re.MULTILINE | r
 PRINTED_PAYMENT = re.compile(r"^Pay for .+?\n\n(.+?)\n\n", re.MULTILINE | re.DOTALL)
 
 
-def test_a_demo_survives_a_crash_and_leaves_no_process(
-    demo_at: Callable[[str, int], Demo],
-) -> None:
+def test_a_demo_survives_a_crash_and_leaves_no_process(demo_at: Callable[[str, int], Demo]) -> None:
     demo = demo_at("home", free_port()).start().until_ready()
     facts = demo.facts
     assert set(facts) >= KEYS | CHANGING_KEYS
@@ -195,8 +193,8 @@ def test_the_printed_payment_leads_to_tickets_a_notice_and_facts(running_demo: D
     assert len(set(codes)) == 2
 
     facts = list(facts_of(demo))
-    told = [fact["event_type"] for fact in facts if fact["aggregate_id"] == held["hold_id"]]
-    assert told == ["hold.created", "hold.extended", "hold.converted"]
+    kinds = [fact["event_type"] for fact in facts if fact["aggregate_id"] == held["hold_id"]]
+    assert kinds == ["hold.created", "hold.extended", "hold.converted"]
     assert order["order_id"] in [fact["aggregate_id"] for fact in facts]
 
     # It passes the relay, the broker, the notice consumer and the console.
@@ -242,9 +240,7 @@ def test_the_demo_refuses_an_invented_payment(running_demo: Demo) -> None:
     assert (refused.status_code, refused.json()["error"]) == (402, "payment_refused")
 
 
-def test_a_key_of_an_earlier_version_gets_new_scopes(
-    demo_at: Callable[[str, int], Demo],
-) -> None:
+def test_a_key_of_an_earlier_version_gets_new_scopes(demo_at: Callable[[str, int], Demo]) -> None:
     demo = demo_at("home", free_port()).start().until_ready()
     demo.end(signal.SIGINT)
     with (
@@ -279,9 +275,7 @@ def wait_for_output(demo: Demo, text: str) -> None:
     wait_until(lambda: text in printed(demo), f"the demo says: {text}")
 
 
-def test_a_reset_deletes_only_the_demos_data(
-    demo_at: Callable[[str, int], Demo],
-) -> None:
+def test_a_reset_deletes_only_the_demos_data(demo_at: Callable[[str, int], Demo]) -> None:
     demo = demo_at("home", free_port()).start().until_ready()
     held, key = demo.hold("small_ticket_type_id", 10), demo.facts["secret_key"]
     assert held.status_code == 201
@@ -306,9 +300,7 @@ def test_a_reset_deletes_only_the_demos_data(
     demo.end(signal.SIGINT)
 
 
-def test_a_demo_refuses_a_taken_port_and_a_taken_home(
-    demo_at: Callable[[str, int], Demo],
-) -> None:
+def test_a_demo_refuses_a_taken_port_and_a_taken_home(demo_at: Callable[[str, int], Demo]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

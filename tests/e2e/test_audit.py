@@ -37,7 +37,7 @@ def entries(platform: Platform, **query: Any) -> list[Json]:
 def actions(platform: Platform, **query: Any) -> list[str]:
     """Oldest first, without the setup of the sale."""
     found = entries(platform, **query)
-    return [entry["action"] for entry in found if entry["catalog_id"] is None][::-1]
+    return [entry["action"] for entry in found if "catalog_id" not in entry][::-1]
 
 
 def test_the_audit_records_the_whole_life_of_a_hold(platform: Platform) -> None:
@@ -45,20 +45,20 @@ def test_the_audit_records_the_whole_life_of_a_hold(platform: Platform) -> None:
     ok(extended(platform, hold, minutes=1))
     checkout = ok(checked_out(platform, hold), 201)
     order = ok(completed(platform, checkout), 201)
-    told = entries(platform, hold_id=hold["hold_id"])
-    assert [entry["action"] for entry in told] == [
+    found = entries(platform, hold_id=hold["hold_id"])
+    assert [entry["action"] for entry in found] == [
         "hold.converted",
         "hold.extended",
         "hold.extended",
         "hold.created",
     ]
-    numbers = [entry["entry_id"] for entry in told]
+    numbers = [entry["entry_id"] for entry in found]
     assert numbers == sorted(numbers, reverse=True)
-    last, first = told[0], told[-1]
+    last, first = found[0], found[-1]
     assert first.get("old") is None
     assert (last["old"]["status"], last["new"]["status"]) == ("active", "converted")
     assert last["new"]["order_id"] == order["order_id"]
-    for entry in told:
+    for entry in found:
         assert entry["hold_id"] == hold["hold_id"]
         assert entry.get("seat_id") is None
         assert entry["actor"].startswith("key:")
@@ -123,9 +123,7 @@ def test_a_seat_has_its_own_history(unreaped: Platform, unreaped_owner: Owner) -
     assert actions(unreaped, **both) == ["seat_reserved", "seat_released"]
 
 
-def test_one_organization_never_suppresses_anothers_entries(
-    platform: Platform, neighbour: Platform
-) -> None:
+def test_no_tenant_suppresses_anothers_entries(platform: Platform, neighbour: Platform) -> None:
     """Checkouts of empty carts under a used key concern no hold and leave no entry; other commands
     in the same group still leave theirs."""
     key = f"key-{uuid4().hex}"
@@ -189,20 +187,18 @@ def test_the_audit_is_paged(platform: Platform) -> None:
     query: Json = {"limit": 2}
     while True:
         page = read(platform, "/api/audit", **query)
-        seen += [entry["hold_id"] for entry in page["data"]]
+        seen += [entry.get("hold_id") or entry["catalog_id"] for entry in page["data"]]
         assert page["has_more"] == ("next_cursor" in page)
         if not page["has_more"]:
             break
         query["cursor"] = page["next_cursor"]
         # New entries do not shift the pages.
         held(platform, sale, customer_email="late@example.com") if len(seen) == 2 else None
-    setup = [entry["hold_id"] for entry in entries(platform) if entry["catalog_id"] is not None]
+    setup = [entry["catalog_id"] for entry in entries(platform) if "catalog_id" in entry]
     assert seen == [*made[::-1], *setup]
 
 
-def test_another_organization_sees_none_of_the_entries(
-    platform: Platform, neighbour: Platform
-) -> None:
+def test_another_organization_sees_no_entries(platform: Platform, neighbour: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     assert entries(neighbour) == []
     assert entries(neighbour, hold_id=hold["hold_id"]) == []

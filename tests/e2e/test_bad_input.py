@@ -390,9 +390,7 @@ def test_lines_cannot_be_combined_with_a_single_ticket_type(stall: Stall) -> Non
     refused(stall.place(ticket_type_id=..., quantity=..., lines={}), 400, "validation_error")
 
 
-def test_another_organizations_ids_hold_nothing(
-    stall: Stall, neighbour: Platform, owner: Owner
-) -> None:
+def test_foreign_ids_hold_nothing(stall: Stall, neighbour: Platform, owner: Owner) -> None:
     other = neighbour.on_sale(5)
     before = owner.everything(neighbour.organization_id)
     refused(stall.place(session_id=other.session_id), 400, "invalid_session")
@@ -481,9 +479,7 @@ def methods_by_path() -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize(("path", "allowed"), methods_by_path().items())
-def test_a_wrong_method_gets_the_list_of_allowed_methods(
-    stall: Stall, path: str, allowed: set[str]
-) -> None:
+def test_a_wrong_method_gets_the_allowed_ones(stall: Stall, path: str, allowed: set[str]) -> None:
     address = "/".join(str(uuid4()) if "{" in part else part for part in path.split("/"))
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - allowed:
         answer = stall.platform.client.request(method, address, json={"name": MARKER})

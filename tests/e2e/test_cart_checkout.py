@@ -149,8 +149,8 @@ def test_the_paid_amount_must_be_valid(platform: Platform) -> None:
 
 def test_a_cart_hold_is_confirmed_and_released_like_any_other(platform: Platform) -> None:
     sale = platform.on_sale(10)
-    paid, let_go = Cart(platform, sale), Cart(platform, sale)
+    paid, released = Cart(platform, sale), Cart(platform, sale)
     assert ok(confirmed(platform, paid.new(item(sale, 1))))["cart_token"] == paid.name
-    hold = let_go.new(item(sale, 1))
+    hold = released.new(item(sale, 1))
     ok(post(platform, f"/api/holds/{hold['hold_id']}/release", {}))
-    assert let_go.now()["status"] == hold_now(platform, hold)["status"] == "cancelled"
+    assert released.now()["status"] == hold_now(platform, hold)["status"] == "cancelled"

@@ -16,9 +16,7 @@ from tests.support.platform import Platform
 AGES = 601
 
 
-def test_with_two_tabs_the_last_change_wins_and_they_never_add_up(
-    platform: Platform, owner: Owner
-) -> None:
+def test_concurrent_changes_of_a_cart_never_add_up(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(1000)
     cart = Cart(platform, sale)
     wanted = [1, 2, 3, 4, 5, 6, 7, 8]

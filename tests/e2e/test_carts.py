@@ -55,7 +55,7 @@ class TestFilling:
         assert kept == before
         assert added["group_id"] != before["group_id"]
 
-    def test_sending_the_same_cart_again_changes_nothing(
+    def test_repeating_the_same_cart_changes_nothing(
         self, platform: Platform, owner: Owner
     ) -> None:
         sale = platform.on_sale(10)
@@ -81,8 +81,8 @@ class TestFilling:
         sale = platform.on_sale(2)
         cart = Cart(platform, sale)
         problem_of(cart.put(item(sale, 3)), 409, "insufficient_inventory")
-        told = owner.failed_attempts(platform.organization_id)
-        assert told == [("cart.fill_failed", "insufficient_inventory")]
+        attempts = owner.failed_attempts(platform.organization_id)
+        assert attempts == [("cart.fill_failed", "insufficient_inventory")]
 
     def test_a_decrease_succeeds_when_everything_is_sold_out(self, platform: Platform) -> None:
         sale = platform.on_sale(4)
@@ -112,9 +112,7 @@ class TestFilling:
         less = cart.filled(item(sale, 1))
         assert [(line["unit_price"], line["quantity"]) for line in less["lines"]] == [(4500, 1)]
 
-    def test_seats_are_held_and_released_with_the_cart(
-        self, platform: Platform, owner: Owner
-    ) -> None:
+    def test_seats_are_held_and_freed_with_the_cart(self, platform: Platform, owner: Owner) -> None:
         hall = platform.hall(2, 4)
         one, two, three, four = hall.row(0)
         cart = Cart(platform, hall)
@@ -130,10 +128,10 @@ class TestFilling:
         )
         problem_of(cart.put(seats(two, three, one, four)), 409, "seat_held_by_another_user")
         assert set(cart.now()["seat_ids"]) == {two, three}
-        told = [
+        released = [
             payload for kind, payload in owner.facts(first["hold_id"]) if kind == "seat.released"
         ]
-        assert [(each["seat_id"], each["reason"]) for each in told] == [(one, "user_released")]
+        assert [(each["seat_id"], each["reason"]) for each in released] == [(one, "user_released")]
 
     def test_a_cart_can_hold_the_best_seats_together(self, platform: Platform) -> None:
         hall = platform.hall(2, 4)
@@ -255,13 +253,13 @@ class TestRenewing:
 
     def test_a_released_or_paid_cart_is_not_renewed(self, platform: Platform) -> None:
         sale = platform.on_sale(10)
-        let_go, paid = Cart(platform, sale), Cart(platform, sale)
-        let_go.new(item(sale, 2))
-        ok(let_go.delete())
-        problem_of(let_go.renew(), 400, "empty_cart")
-        hold = paid.new(item(sale, 2))
+        released_cart, paid_cart = Cart(platform, sale), Cart(platform, sale)
+        released_cart.new(item(sale, 2))
+        ok(released_cart.delete())
+        problem_of(released_cart.renew(), 400, "empty_cart")
+        hold = paid_cart.new(item(sale, 2))
         ok(platform.client.post(f"/api/holds/{hold['hold_id']}/confirm", json={}))
-        problem_of(paid.renew(), 400, "empty_cart")
+        problem_of(paid_cart.renew(), 400, "empty_cart")
 
 
 class TestStrangers:

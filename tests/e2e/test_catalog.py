@@ -300,7 +300,7 @@ def test_an_empty_change_is_refused(platform: Platform, owner: Owner) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u3000", "x" * 201])
-def test_a_blank_name_is_refused(platform: Platform, name: str) -> None:
+def test_a_blank_or_overlong_name_is_refused(platform: Platform, name: str) -> None:
     body = {"name": name, "currency": "EUR"}
     problem_of(platform.client.post("/api/events", json=body), 400, "validation_error")
 

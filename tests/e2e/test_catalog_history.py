@@ -15,7 +15,7 @@ from tests.support.servers import RunningServer
 
 
 def facts(platform: Platform) -> list[Json]:
-    """All facts; wait for their number, because another transaction may still be running."""
+    """Facts visible so far; callers wait for more, as a transaction may still be running."""
     return list(read(platform, "/api/facts", limit=100)["data"])
 
 
@@ -27,14 +27,14 @@ def about(platform: Platform, id_: str) -> list[Json]:
         return [fact for fact in facts(platform) if fact["aggregate_id"] == id_]
 
     wait_until(lambda: len(found()) >= written, "the facts can be polled")
-    told = found()
-    for fact in told:
+    matching = found()
+    for fact in matching:
         assert misfits(schema_of(fact["event_type"]), _published(fact)) == []
-    return told
+    return matching
 
 
 def _published(fact: Json) -> Json:
-    return {name: value for name, value in fact.items() if name != "position"}
+    return {name: value for name, value in fact.items() if name != "cursor"}
 
 
 def changed(platform: Platform, path: str, **fields: Any) -> Json:
@@ -46,7 +46,7 @@ def last_change(platform: Platform, id_: str) -> Json:
     entry = entries(platform, catalog_id=id_)[0]
     fact = about(platform, id_)[-1]
     assert fact["event_type"] == entry["action"]
-    assert fact["payload"].get("old") == entry["old"]
+    assert fact["payload"].get("old") == entry.get("old")
     new = dict(entry["new"])
     assert new.pop("version") == len(entries(platform, catalog_id=id_))
     assert fact["payload"]["new"] == new
@@ -56,13 +56,10 @@ def last_change(platform: Platform, id_: str) -> Json:
 def test_creating_an_event_publishes_all_its_fields(platform: Platform) -> None:
     body = {"name": "Gala", "currency": "EUR", "hold_policy": {"ttl_seconds": 300}}
     event = platform.made("/api/events", body)
-    fact = last_change(platform, event["id"])
+    fact = last_change(platform, event["event_id"])
     assert fact["event_type"] == "event.created"
     new = fact["payload"]["new"]
-    assert new == {
-        name: event[name]
-        for name in ("name", "currency", "status", "sale_starts_at", "sale_ends_at", "hold_policy")
-    }
+    assert new == {name: event[name] for name in ("name", "currency", "status", "hold_policy")}
     assert fact["payload"]["organization_id"] == platform.organization_id
 
 
@@ -76,7 +73,7 @@ def test_an_entry_names_the_actor_and_the_request(platform: Platform) -> None:
     assert (change["request_id"], change["user_agent"]) == (request_id, "back-office/3")
     assert change["actor"].startswith("key:")
     assert change["ip"] == "127.0.0.1"
-    assert (change["hold_id"], change["seat_id"]) == (None, None)
+    assert not change.keys() & {"hold_id", "seat_id"}
 
 
 def test_changing_an_event_publishes_the_changed_fields(platform: Platform) -> None:
@@ -86,12 +83,12 @@ def test_changing_an_event_publishes_the_changed_fields(platform: Platform) -> N
     assert last_change(platform, event_id)["payload"] == {
         "event_id": event_id,
         "organization_id": platform.organization_id,
-        "old": {"name": "Concert", "status": "published", "hold_policy": {"quantity_max": None}},
+        "old": {"name": "Concert", "status": "published"},
         "new": {"name": "Great gala", "status": "live", "hold_policy": {"quantity_max": 4}},
     }
     changed(platform, path, sale_ends_at="2030-06-21T21:30:00+02:00", name="Great gala")
     payload = last_change(platform, event_id)["payload"]
-    assert payload["old"] == {"sale_ends_at": None}
+    assert payload["old"] == {}
     assert payload["new"] == {"sale_ends_at": "2030-06-21T19:30:00Z"}
     changed(platform, path, status="cancelled")
     payload = last_change(platform, event_id)["payload"]
@@ -107,19 +104,19 @@ def test_session_and_pool_facts_name_their_parents(platform: Platform) -> None:
     assert fact["payload"] == {
         **ids,
         "organization_id": platform.organization_id,
-        "old": {"starts_at": None},
+        "old": {},
         "new": {"starts_at": "2030-06-21T19:30:00Z"},
     }
-    body = {"session_id": sale.session_id, "name": "Floor", "total": 100}
-    pool_id = platform.made("/api/pools", body)["id"]
-    assert last_change(platform, pool_id)["payload"]["new"] == {"name": "Floor", "total": 100}
-    changed(platform, f"/api/pools/{pool_id}", total=90)
+    body = {"session_id": sale.session_id, "name": "Floor", "capacity": 100}
+    pool_id = platform.made("/api/pools", body)["pool_id"]
+    assert last_change(platform, pool_id)["payload"]["new"] == {"name": "Floor", "capacity": 100}
+    changed(platform, f"/api/pools/{pool_id}", capacity=90)
     assert last_change(platform, pool_id)["payload"] == {
         "pool_id": pool_id,
         **ids,
         "organization_id": platform.organization_id,
-        "old": {"total": 100},
-        "new": {"total": 90},
+        "old": {"capacity": 100},
+        "new": {"capacity": 90},
     }
 
 
@@ -131,8 +128,8 @@ def test_ticket_type_facts_include_price_pools_and_capacity(platform: Platform) 
     new = made["payload"]["new"]
     assert (new["price"], new["capacity"], new["is_seated"]) == (4500, 50, False)
     (pool_id,) = new["pool_ids"]
-    body = {"session_id": sale.session_id, "name": "House", "total": 70}
-    house_id = platform.made("/api/pools", body)["id"]
+    body = {"session_id": sale.session_id, "name": "House", "capacity": 70}
+    house_id = platform.made("/api/pools", body)["pool_id"]
     pool_ids = sorted([pool_id, house_id])
     changed(platform, f"/api/ticket-types/{id_}", price=4900, pool_ids=pool_ids)
     payload = last_change(platform, id_)["payload"]
@@ -143,18 +140,17 @@ def test_ticket_type_facts_include_price_pools_and_capacity(platform: Platform) 
 def test_block_facts_include_capacity_and_prices(platform: Platform) -> None:
     hall = platform.hall(2, 5)
     body = {"session_id": hall.session_id, "name": "Balcony"}
-    block_id = platform.made("/api/blocks", body)["id"]
+    block_id = platform.made("/api/blocks", body)["block_id"]
     assert last_change(platform, block_id)["payload"]["new"] == {
         "name": "Balcony",
         "rank": 1,
-        "capacity": None,
         "ticket_types": [],
     }
     path = f"/api/blocks/{block_id}"
     sold = [{"ticket_type_id": hall.ticket_type_id, "price": 900}]
     changed(platform, path, capacity=3, ticket_types=sold)
     payload = last_change(platform, block_id)["payload"]
-    assert payload["old"] == {"capacity": None, "ticket_types": []}
+    assert payload["old"] == {"ticket_types": []}
     assert payload["new"] == {"capacity": 3, "ticket_types": sold}
     changed(platform, path, capacity=None)
     assert last_change(platform, block_id)["payload"]["old"] == {"capacity": 3}
@@ -188,7 +184,7 @@ def test_a_refused_change_publishes_nothing(platform: Platform) -> None:
     sale = platform.on_sale(5)
     held(platform, sale, 3)
     (pool_id,) = ok(platform.client.get(f"/api/ticket-types/{sale.ticket_type_id}"))["pool_ids"]
-    answer = platform.client.patch(f"/api/pools/{pool_id}", json={"total": 2})
+    answer = platform.client.patch(f"/api/pools/{pool_id}", json={"capacity": 2})
     problem_of(answer, 409, "capacity_in_use")
     assert entries(platform, catalog_id=pool_id) == []
 

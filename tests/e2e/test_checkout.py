@@ -116,9 +116,7 @@ def test_a_checkout_by_event_includes_all_of_a_persons_holds(platform: Platform)
     problem_of(post(platform, "/api/checkouts", unknown), 400, "invalid_event")
 
 
-def test_a_repeated_key_replays_the_checkout_byte_for_byte(
-    platform: Platform, owner: Owner
-) -> None:
+def test_a_repeated_key_replays_the_exact_checkout(platform: Platform, owner: Owner) -> None:
     """Even after the hold has ended."""
     sale = platform.on_sale(5)
     hold = held(platform, sale, customer_email="ada@example.com")
@@ -229,7 +227,7 @@ def test_completing_again_returns_the_same_order(platform: Platform) -> None:
     assert problem["order_id"] == first.json()["order_id"]
 
 
-def test_a_repeated_key_replays_the_completion_byte_for_byte(platform: Platform) -> None:
+def test_a_repeated_key_replays_the_exact_completion(platform: Platform) -> None:
     hold = held(platform, platform.on_sale(5))
     checkout = ok(checked_out(platform, hold), 201)
     path, key = f"/api/checkouts/{checkout['checkout_id']}/complete", keyed()
@@ -276,9 +274,7 @@ def test_a_checkout_by_event_is_refused_when_one_hold_expired(
     )
 
 
-def test_choosing_the_expired_tickets_again_allows_checkout(
-    unreaped: Platform, unreaped_owner: Owner
-) -> None:
+def test_choosing_them_again_allows_checkout(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(5, 5)
     _, staying = one_expired_one_active(unreaped, unreaped_owner, sale)
     again = held(unreaped, sale, 1, **ADA)
@@ -310,9 +306,7 @@ def test_a_double_click_pays_once(platform: Platform, owner: Owner) -> None:
     assert owner.counters(platform.organization_id) == [(50, 0, 10)]
 
 
-def test_several_holds_are_paid_together_or_not_at_all(
-    unreaped: Platform, unreaped_owner: Owner
-) -> None:
+def test_several_holds_are_paid_all_or_none(unreaped: Platform, unreaped_owner: Owner) -> None:
     sale = unreaped.on_sale(5, 5, hold_policy={"checkout_extension_seconds": 0})
     lapsing = held(unreaped, sale, customer_email="ada@example.com")
     unreaped_owner.let_pass(unreaped.organization_id, 60)

@@ -31,7 +31,7 @@ def test_an_extension_adds_the_requested_minutes(
     assert payload["previous_expires_at"] == hold["expires_at"]
 
 
-def test_an_extended_hold_keeps_its_places_for_the_longer_time(
+def test_an_extended_hold_keeps_its_places_longer(
     unreaped: Platform, unreaped_owner: Owner
 ) -> None:
     sale = unreaped.on_sale(2)
@@ -67,7 +67,7 @@ def test_an_extension_never_shortens_a_hold(platform: Platform) -> None:
     assert hold_now(platform, hold)["expires_at"] == hold["expires_at"]
 
 
-def test_a_policy_that_rules_out_every_extension_is_refused(platform: Platform) -> None:
+def test_a_ttl_above_the_maximum_lifetime_is_refused(platform: Platform) -> None:
     sale = platform.on_sale(5)
     event, ticket_type = (
         f"/api/events/{sale.event_id}",

@@ -33,9 +33,7 @@ def second_session(platform: Platform, sale: Sale) -> Sale:
 
 
 class TestHolds:
-    def test_holds_of_an_event_come_from_all_its_sessions_newest_first(
-        self, platform: Platform
-    ) -> None:
+    def test_holds_of_an_event_span_its_sessions_newest_first(self, platform: Platform) -> None:
         friday, other = platform.on_sale(9), platform.on_sale(9)
         saturday = second_session(platform, friday)
         holds = [held(platform, sale)["hold_id"] for sale in (friday, saturday, friday, other)]
@@ -187,9 +185,7 @@ def test_an_invalid_filter_is_refused(
     assert first_error(platform.client.get(f"/api/{kind}", params=query)) == (field, code)
 
 
-def test_filters_never_find_rows_of_another_organization(
-    platform: Platform, neighbour: Platform
-) -> None:
+def test_filters_hide_rows_of_other_organizations(platform: Platform, neighbour: Platform) -> None:
     sale = neighbour.on_sale(5)
     hold = placed(neighbour.place(sale, user_id="ada"))
     ok(confirmed(neighbour, hold))

@@ -225,9 +225,7 @@ def pay(call: GeneratedClient, session_id: UUID, ticket_type_id: UUID) -> None:
     assert [each.order_id for each in found] == [order.order_id, paid.order.order_id]
 
 
-def test_the_generated_client_reads_a_refusal_as_a_problem(
-    platform: Platform, call: GeneratedClient
-) -> None:
+def test_the_client_reads_a_refusal_as_a_problem(platform: Platform, call: GeneratedClient) -> None:
     module = importlib.import_module(f"{PACKAGE}.api.holds.get_hold")
     client = call.package.AuthenticatedClient(
         base_url=platform.base_url, token=platform.secret_key, verify_ssl=False

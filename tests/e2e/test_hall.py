@@ -73,7 +73,7 @@ def test_a_block_is_created_read_and_changed(platform: Platform) -> None:
     assert (cleared["name"], cleared["rank"]) == ("Parterre", 5)
 
 
-def test_a_new_block_is_ranked_last(platform: Platform) -> None:
+def test_a_new_block_ranks_last_by_default(platform: Platform) -> None:
     session_id = platform.on_sale().session_id
     ranks = []
     for name, more in (("A", {}), ("B", {"rank": 7}), ("C", {}), ("D", {"rank": 0})):
@@ -164,9 +164,7 @@ def test_a_block_sells_its_ticket_types_at_its_own_prices(platform: Platform) ->
     }
 
 
-def test_a_capacity_below_the_seat_count_is_never_exceeded(
-    platform: Platform, owner: Owner
-) -> None:
+def test_a_capacity_below_the_seat_count_is_enforced(platform: Platform, owner: Owner) -> None:
     hall = platform.hall(1, 5, capacity=2)
     assert offered(platform, hall.session_id) == {"Seat": (5, 0, 0, 2)}
     first = hold(platform, hall, 0, 1).json()
@@ -261,7 +259,7 @@ def test_availability_distinguishes_held_sold_blocked_and_expired_seats(
     assert offered(unreaped, hall.session_id) == {"Seat": (10, 2, 1, 6)}
 
 
-def test_a_seated_ticket_type_never_exceeds_its_quota(platform: Platform) -> None:
+def test_a_seated_ticket_type_offers_no_more_than_its_quota(platform: Platform) -> None:
     hall = platform.hall(1, 6)
     made_type(platform, hall.session_id, "Student", capacity=2)
     assert offered(platform, hall.session_id) == {"Seat": (6, 0, 0, 6), "Student": (6, 0, 0, 2)}
@@ -291,9 +289,7 @@ def test_seats_and_general_admission_are_offered_together(platform: Platform) ->
     assert offered(platform, hall.session_id) == {"Seat": (3, 0, 0, 3), "Floor": (7, 0, 0, 7)}
 
 
-def test_a_ticket_type_cannot_switch_between_seated_and_general_admission(
-    platform: Platform,
-) -> None:
+def test_whether_a_ticket_type_is_seated_cannot_change(platform: Platform) -> None:
     hall = platform.hall(1, 1)
     path = f"/api/ticket-types/{hall.ticket_type_id}"
     read = platform.client.get(path).json()
@@ -314,9 +310,7 @@ def test_foreign_and_unknown_blocks_are_not_found(
     assert neighbour.client.get(f"/api/blocks/{foreign}").json()["name"] == "Stalls"
 
 
-def test_a_block_needs_a_session_of_the_same_organization(
-    platform: Platform, neighbour: Platform
-) -> None:
+def test_a_foreign_session_gets_no_block(platform: Platform, neighbour: Platform) -> None:
     for session_id in (neighbour.on_sale().session_id, str(uuid4())):
         body = {"session_id": session_id, "name": "Stalls"}
         problem_of(platform.client.post("/api/blocks", json=body), 400, "invalid_session")

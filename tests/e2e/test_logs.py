@@ -100,9 +100,7 @@ def test_an_evicted_hold_is_logged_with_the_request_that_needed_its_places(
     assert expired["request_id"] == "next-in-line"
 
 
-def test_every_request_is_one_log_entry_with_its_id(
-    server: RunningServer, platform: Platform
-) -> None:
+def test_every_request_is_one_entry_with_its_id(server: RunningServer, platform: Platform) -> None:
     request_id = f"look-{uuid4().hex}"
     platform.client.get(f"/api/holds/{uuid4()}", headers={"X-Request-ID": request_id})
     (line,) = lines_with(server, request_id, 1)
@@ -110,9 +108,7 @@ def test_every_request_is_one_log_entry_with_its_id(
     assert line["route"] == "/api/holds/{hold_id}", "the route, not the requested path"
 
 
-def test_no_email_address_is_in_the_log_after_a_burst(
-    server: RunningServer, platform: Platform
-) -> None:
+def test_no_email_is_in_the_log_after_a_burst(server: RunningServer, platform: Platform) -> None:
     """Whether it is sent in the right field or a wrong one, well-formed or not."""
     client, sale = platform.client, platform.on_sale(5)
     name = f"anneliese{uuid4().hex[:8]}"
@@ -151,9 +147,7 @@ def test_no_email_address_is_in_the_log_after_a_burst(
 
 
 @pytest.mark.alone
-def test_a_long_email_address_is_redacted_quickly(
-    server: RunningServer, platform: Platform
-) -> None:
+def test_a_long_email_is_redacted_quickly(server: RunningServer, platform: Platform) -> None:
     """Redacting addresses in the log must not be a way to keep the server busy."""
     started = time.monotonic()
     for path in ("@%20" + "a" * 60_000, "a" * 60_000 + "@", "a@" * 30_000, "@ " * 15_000):

@@ -242,9 +242,7 @@ def test_a_converted_hold_cannot_be_released_extended_or_expired(
 class TestLatePayment:
     """The payment arrives after the hold expired."""
 
-    def test_a_late_payment_gets_the_places_while_they_are_free(
-        self, platform: Platform, owner: Owner
-    ) -> None:
+    def test_a_late_payment_gets_free_places(self, platform: Platform, owner: Owner) -> None:
         """After the reaper has expired the hold."""
         hold = held(platform, platform.on_sale(2, hold_policy=LATE), 2)
         owner.let_pass(platform.organization_id, TTL_SECONDS + 60)
@@ -252,7 +250,7 @@ class TestLatePayment:
         self._assert_revived(platform, hold)
         assert owner.counters(platform.organization_id) == [(2, 0, 2)]
 
-    def test_a_late_payment_gets_the_places_before_the_hold_is_reaped(
+    def test_a_late_payment_revives_an_unreaped_hold(
         self, unreaped: Platform, unreaped_owner: Owner
     ) -> None:
         hold = held(unreaped, unreaped.on_sale(2, hold_policy=LATE), 2)
@@ -276,9 +274,7 @@ class TestLatePayment:
         (listed,) = read(platform, "/api/orders", hold_id=hold["hold_id"])["data"]
         assert listed == answer["order"]
 
-    def test_a_late_payment_completes_a_checkout(
-        self, unreaped: Platform, unreaped_owner: Owner
-    ) -> None:
+    def test_it_completes_a_checkout(self, unreaped: Platform, unreaped_owner: Owner) -> None:
         sale = unreaped.on_sale(5, hold_policy=LATE)
         holds = [held(unreaped, sale, user_id="ada") for _ in range(2)]
         checkout = ok(checked_out(unreaped, *holds), 201)
@@ -310,9 +306,7 @@ class TestLatePayment:
         assert problem["lapsed_hold_ids"] == [hold["hold_id"]]
         assert unreaped.available(sale) == [5]
 
-    def test_a_late_payment_takes_nobodys_place(
-        self, unreaped: Platform, unreaped_owner: Owner
-    ) -> None:
+    def test_it_takes_nobodys_place(self, unreaped: Platform, unreaped_owner: Owner) -> None:
         sale = unreaped.on_sale(2, hold_policy=LATE)
         late = held(unreaped, sale, 2)
         unreaped_owner.let_pass(unreaped.organization_id, TTL_SECONDS + 10)
@@ -322,9 +316,7 @@ class TestLatePayment:
         ok(confirmed(unreaped, next_one))
         assert unreaped_owner.counters(unreaped.organization_id) == [(2, 0, 1)]
 
-    def test_a_late_payment_takes_nobodys_seat(
-        self, unreaped: Platform, unreaped_owner: Owner
-    ) -> None:
+    def test_it_takes_nobodys_seat(self, unreaped: Platform, unreaped_owner: Owner) -> None:
         hall = build_hall(unreaped, ticket_type={"hold_policy": LATE})
         late = ok(hall.hold("Stalls A 1", "Stalls A 2"), 201)
         lucky = ok(hall.hold("Stalls B 1"), 201)
@@ -369,7 +361,7 @@ def test_a_key_for_holds_cannot_read_orders(server: RunningServer) -> None:
         ({"order": "x"}, "query"),
     ],
 )
-def test_errors_name_the_bad_query_parameter(
+def test_a_bad_query_parameter_is_named(
     platform: Platform, query: dict[str, str], field: str
 ) -> None:
     assert first_error(platform.client.get("/api/orders", params=query))[0] == field

@@ -56,7 +56,7 @@ class Pair:
     """A server of two processes, and a view of which of them works."""
 
     pids: list[int]
-    login: Owner  # the server's own database, to see what its connections do
+    login: Owner  # the server's login, which sees the activity of its connections
 
     def now(self) -> datetime:
         ((now,),) = self.login.rows("SELECT clock_timestamp()")

@@ -21,28 +21,28 @@ def stored(owner: Owner, platform: Platform) -> list[bytes]:
 def bought(platform: Platform, cart: Cart, sent: Json) -> list[tuple[str, str, Json, bytes]]:
     """Buy tickets from cart to order, with a key for each request; return all bodies sent and
     received."""
-    told = []
+    exchanges = []
     for method, path, body in (
         ("PUT", cart.path, sent),
         ("POST", "/api/checkouts", {"cart_token": cart.name}),
     ):
         answer = platform.client.request(method, path, json=body, headers=keyed(path))
         assert answer.is_success, answer.text
-        told.append((method, path, body, answer.content))
+        exchanges.append((method, path, body, answer.content))
     path = f"/api/checkouts/{answer.json()['checkout_id']}/complete"
     body = {"payment_reference": "pay-4711", "attendees": [{"name": "Ada Lovelace"}]}
     paid = platform.client.post(path, json=body, headers=keyed(path))
     ok(paid, 201)
-    return [*told, ("POST", path, body, paid.content)]
+    return [*exchanges, ("POST", path, body, paid.content)]
 
 
 def test_stored_answers_reveal_neither_people_nor_tickets(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale, name="cart-of-ada")
     sent = cart.body(item(sale, 2), user_id="user-ada", notes="Wheelchair")
-    told = bought(platform, cart, sent)
+    exchanges = bought(platform, cart, sent)
     bodies = stored(owner, platform)
-    assert len(bodies) == len(told) == 3
+    assert len(bodies) == len(exchanges) == 3
     assert {body[0] for body in bodies} == {SEALED}
     order = platform.client.get("/api/orders").json()["data"][0]
     codes = [ticket["code"] for ticket in order["tickets"]]
@@ -54,9 +54,9 @@ def test_stored_answers_reveal_neither_people_nor_tickets(platform: Platform, ow
 def test_a_repeated_request_gets_its_answer_byte_for_byte(platform: Platform, owner: Owner) -> None:
     sale = platform.on_sale(10)
     cart = Cart(platform, sale)
-    told = bought(platform, cart, cart.body(item(sale, 2)))
+    exchanges = bought(platform, cart, cart.body(item(sale, 2)))
     before = stored(owner, platform)
-    for method, path, body, first in told:
+    for method, path, body, first in exchanges:
         again = platform.client.request(method, path, json=body, headers=keyed(path))
         assert again.content == first
         assert again.headers["idempotent-replayed"] == "true"

@@ -396,9 +396,7 @@ def test_sales_go_on_during_an_import(platform: Platform, owner: Owner) -> None:
     owner.assert_counters_add_up(platform.organization_id)
 
 
-def test_only_one_of_two_concurrent_equal_imports_succeeds(
-    platform: Platform, owner: Owner
-) -> None:
+def test_one_of_two_concurrent_equal_imports_succeeds(platform: Platform, owner: Owner) -> None:
     session_id = platform.on_sale().session_id
     with ThreadPoolExecutor(2) as both:
         answers = list(both.map(lambda _: send_csv(platform, session_id, many(2000)), range(2)))
@@ -410,9 +408,7 @@ def foreign_sessions(neighbour: Platform) -> Iterable[str]:
     return (neighbour.on_sale().session_id, str(uuid4()), "x")
 
 
-def test_nobody_imports_seats_into_another_organizations_session(
-    platform: Platform, neighbour: Platform
-) -> None:
+def test_a_foreign_session_gets_no_seats(platform: Platform, neighbour: Platform) -> None:
     for session_id in foreign_sessions(neighbour):
         answer = send_csv(platform, session_id, f"{HEADER}\nStalls,A,1\n")
         problem_of(answer, 404, "session_not_found")

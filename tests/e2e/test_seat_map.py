@@ -202,7 +202,7 @@ def test_changes_up_to_the_limit_are_listed(platform: Platform) -> None:
 
 
 def test_a_cached_map_follows_every_change(hall: NamedHall, platform: Platform) -> None:
-    """Seats, a block's name, its capacity, and that of its pool."""
+    """Held and blocked seats, and a block's name."""
     block_id = hall.block_ids["Stalls"]
 
     def shown() -> Json:
@@ -227,9 +227,7 @@ def test_a_cached_map_shows_a_capacity_changed_through_its_pool(platform: Platfo
     assert hall.map()["blocks"][0]["capacity"] == 4
 
 
-def test_the_version_stays_while_this_session_is_unchanged(
-    hall: NamedHall, neighbour: Platform
-) -> None:
+def test_the_version_stays_while_nothing_changes(hall: NamedHall, neighbour: Platform) -> None:
     version = hall.map()["version"]
     other = build_hall(neighbour)
     other.hold("Stalls A 1")
@@ -250,7 +248,7 @@ def test_a_late_commit_is_not_missed(hall: NamedHall, owner: Owner) -> None:
         assert statuses_of(seen)["Stalls A 1"] == "a"
         assert statuses_of(seen)["Stalls A 2"] == "b"
         assert changed(hall, seen["version"]) == {"Stalls A 2": "blocked"}, (
-            "a repeated change does no harm"
+            "a change may be reported twice"
         )
     assert changed(hall, seen["version"])["Stalls A 1"] == "blocked"
 

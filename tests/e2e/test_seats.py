@@ -166,9 +166,7 @@ class TestBestAvailable:
         hold = placed(hall.best(2, accessible=1))
         assert sorted(hall.names(hold["seat_ids"])) == ["Stalls A 5", "Stalls A 6"]
 
-    def test_too_few_seats_report_the_requested_and_available_numbers(
-        self, hall: NamedHall
-    ) -> None:
+    def test_too_few_seats_report_requested_and_available_numbers(self, hall: NamedHall) -> None:
         placed(hall.best(9))
         problem = problem_of(hall.best(10), 409, "insufficient_inventory")
         assert problem["message"] == "Not enough seats available. Requested: 10, Available: 3"
@@ -296,9 +294,7 @@ class TestInvalidRequests:
         problem_of(answer, 400, "invalid_lines")
         assert first_error(answer) == ("lines", "invalid_lines")
 
-    def test_general_admission_has_neither_blocks_nor_accessible_places(
-        self, hall: NamedHall
-    ) -> None:
+    def test_general_admission_has_no_blocks_or_accessible_places(self, hall: NamedHall) -> None:
         sale = hall.platform.on_sale(5)
         accessible = hall.platform.place(sale, 2, accessible=1)
         problem = problem_of(accessible, 400, "invalid_ticket_type")
@@ -330,9 +326,7 @@ class TestOneActiveHold:
         placed(hall.hold("Stalls A 3", customer_email="ann@example.com"))
 
 
-def test_a_holder_with_the_same_email_but_another_user_id_is_someone_else(
-    hall: NamedHall,
-) -> None:
+def test_a_holder_with_the_same_email_but_another_user_id_is_someone_else(hall: NamedHall) -> None:
     email = new_email()
     placed(hall.hold("Stalls A 1", customer_email=email, user_id="one"))
     answer = hall.hold("Stalls A 1", customer_email=email, user_id="two")

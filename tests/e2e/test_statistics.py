@@ -27,9 +27,9 @@ NOTHING = {
 
 
 def window(platform: Platform, **query: Any) -> Json:
-    told = read(platform, "/api/stats", **query)
-    shown = dict(told["window"])
-    assert told["at"] > shown.pop("since")
+    stats = read(platform, "/api/stats", **query)
+    shown = dict(stats["window"])
+    assert stats["at"] > shown.pop("since")
     return shown
 
 
@@ -119,9 +119,7 @@ def test_promotions_from_the_waitlist_are_counted(platform: Platform, owner: Own
     assert counted["changed"] == 0
 
 
-def test_holds_that_only_waited_are_not_counted_as_holds(
-    unreaped: Platform, unreaped_owner: Owner
-) -> None:
+def test_holds_that_only_waited_are_not_counted(unreaped: Platform, unreaped_owner: Owner) -> None:
     """One buyer holds everything. On the waitlist one leaves, one expires and rejoins, and one
     changes the cart."""
     policy = {"waitlist": True, "waiting_seconds": 60, "ttl_seconds": 3600}
@@ -159,8 +157,8 @@ def test_only_the_window_and_only_the_session_are_counted(
     assert window(platform, session_id=sale.session_id)["holds"] == 2
     foreign = platform.client.get("/api/stats", params={"session_id": theirs.session_id})
     problem_of(foreign, 400, "invalid_session")
-    told = read(platform, "/api/stats", hours=168)
-    length = seconds_between(told["window"]["since"], told["at"])
+    stats = read(platform, "/api/stats", hours=168)
+    length = seconds_between(stats["window"]["since"], stats["at"])
     assert length == pytest.approx(168 * 3600, abs=5)
 
 

@@ -1,4 +1,4 @@
-"""The waitlist serves whoever joined first, in the transaction that frees a place."""
+"""The waitlist serves parties in order, in the transaction that frees a place."""
 
 from functools import partial
 from typing import Any
@@ -159,9 +159,7 @@ class TestPromotion:
         assert platform.available(sale) == [0]
         owner.assert_counters_add_up(platform.organization_id)
 
-    def test_expired_places_go_to_the_next_on_the_waitlist(
-        self, platform: Platform, owner: Owner
-    ) -> None:
+    def test_expired_places_go_to_the_next_party(self, platform: Platform, owner: Owner) -> None:
         """Including those of a promotion that nobody takes up."""
         sale, _ = sold_out(platform, 1)
         first, second = waiting(platform, sale), waiting(platform, sale)
@@ -259,9 +257,7 @@ class TestPromotion:
         owner.let_pass(platform.organization_id, 60)
         assert 20 <= hold_now(platform, line[3])["estimated_wait_seconds"] <= 30
 
-    def test_two_concurrently_freed_places_promote_the_first_two_of_three(
-        self, platform: Platform, owner: Owner
-    ) -> None:
+    def test_two_freed_places_promote_two_parties(self, platform: Platform, owner: Owner) -> None:
         sale = platform.on_sale(2, hold_policy=POLICY)
         holds = [ok(platform.place(sale), 201) for _ in range(2)]
         line = [waiting(platform, sale) for _ in range(3)]
@@ -270,9 +266,7 @@ class TestPromotion:
         assert [is_promoted(platform, each) for each in line] == [True, True, False]
         owner.assert_counters_add_up(platform.organization_id)
 
-    def test_cancelling_the_event_clears_the_waitlist(
-        self, platform: Platform, owner: Owner
-    ) -> None:
+    def test_a_cancelled_event_clears_the_waitlist(self, platform: Platform, owner: Owner) -> None:
         sale, _ = sold_out(platform)
         hold = waiting(platform, sale)
         path = f"/api/events/{sale.event_id}"
@@ -317,9 +311,7 @@ class TestCartsOnTheWaitlist:
         assert ok(answer)["released_hold_id"] == hold["hold_id"]
         assert waiting(platform, sale)["position"] == 1
 
-    def test_a_renewal_may_join_the_waitlist(
-        self, unreaped: Platform, unreaped_owner: Owner
-    ) -> None:
+    def test_a_renewal_may_join(self, unreaped: Platform, unreaped_owner: Owner) -> None:
         sale = unreaped.on_sale(2, hold_policy=POLICY)
         cart = Cart(unreaped, sale)
         cart.new(item(sale, 2))
@@ -328,9 +320,7 @@ class TestCartsOnTheWaitlist:
         renewed = ok(cart.renew(), 202)
         assert (renewed["status"], renewed["position"]) == ("waiting", 1)
 
-    def test_one_of_two_carts_gets_the_last_ticket_and_the_other_joins(
-        self, platform: Platform
-    ) -> None:
+    def test_one_cart_gets_the_last_ticket_and_the_other_joins(self, platform: Platform) -> None:
         sale = platform.on_sale(1, hold_policy=POLICY)
         carts = [Cart(platform, sale), Cart(platform, sale)]
         answers = in_parallel([partial(cart.put, item(sale, 1)) for cart in carts])

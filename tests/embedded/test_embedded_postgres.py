@@ -234,9 +234,9 @@ def test_an_owner_killed_during_initdb_can_be_restarted(
 
 def test_a_directory_in_use_is_refused(home: Path) -> None:
     with EmbeddedPostgres(home) as service:
-        with pytest.raises(EmbeddedServiceError, match=f"already run by process {os.getpid()}"):
+        with pytest.raises(EmbeddedServiceError, match=f"already in use by process {os.getpid()}"):
             EmbeddedPostgres(home, takeover_timeout_seconds=0.2).start()
-        with pytest.raises(EmbeddedServiceError, match="started already"):
+        with pytest.raises(EmbeddedServiceError, match="is already started"):
             service.start()
         assert service.is_running
         write_row(service.url, "unharmed")

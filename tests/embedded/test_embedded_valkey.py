@@ -153,6 +153,6 @@ def test_a_taken_port_is_replaced_or_refused(tmp_path: Path) -> None:
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     with EmbeddedValkey(tmp_path) as service:
-        with pytest.raises(EmbeddedServiceError, match="already run by process"):
+        with pytest.raises(EmbeddedServiceError, match="already in use by process"):
             EmbeddedValkey(tmp_path, takeover_timeout_seconds=0.1).start()
         assert service.is_running

@@ -45,9 +45,9 @@ class Listener:
 
     def wait_for(self, hold_id: str, *kinds: str) -> list[Json]:
         wait_until(lambda: len(self.about(hold_id)) >= len(kinds), f"{kinds} arrive")
-        told = self.about(hold_id)
-        assert [body["event_type"] for body in told] == list(kinds)
-        return told
+        published = self.about(hold_id)
+        assert [body["event_type"] for body in published] == list(kinds)
+        return published
 
 
 @dataclass
@@ -143,19 +143,19 @@ def polled_after(scene: Scene, polling: Polling, cursor: str) -> None:
 def a_message_arrives(scene: Scene, listener: Listener, kind: str) -> None:
     hold_id = scene.hold["hold_id"]
     kinds = ["hold.created"] if kind == "hold.created" else ["hold.created", kind]
-    told = listener.wait_for(hold_id, *kinds)[-1]
-    assert misfits(schema_of(kind), told) == []
+    published = listener.wait_for(hold_id, *kinds)[-1]
+    assert misfits(schema_of(kind), published) == []
     payload = {name: scene.hold[name] for name in ("hold_id", "session_id", "ticket_type_id")}
     payload |= {"quantity": 2}
     if kind == "hold.created":
         assert scene.sent[-1].body is not None
         payload["customer_email"] = scene.sent[-1].body["customer_email"]
         payload["expires_at"] = scene.hold["expires_at"]
-        assert told["idempotency_key"] == told["event_id"]
+        assert published["idempotency_key"] == published["event_id"]
     else:
         payload["freed_quantity"] = 2
-    assert told["payload"] == payload
-    assert told["aggregate_id"] == hold_id
+    assert published["payload"] == payload
+    assert published["aggregate_id"] == hold_id
 
 
 @when("the organizer cancels the event")
@@ -167,12 +167,12 @@ def the_event_is_cancelled(scene: Scene) -> None:
 
 @then(parsers.parse('an event.changed message arrives: it was "{before}" and is "{after}"'))
 def a_changed_event_arrives(scene: Scene, listener: Listener, before: str, after: str) -> None:
-    def told() -> list[Json]:
+    def changes() -> list[Json]:
         kind = "event.changed"
         return [body for body in listener.hear() if body["event_type"] == kind]
 
-    wait_until(lambda: bool(told()), "the message arrives")
-    (message,) = told()
+    wait_until(lambda: bool(changes()), "the message arrives")
+    (message,) = changes()
     assert misfits(schema_of("event.changed"), message) == []
     assert message["aggregate_id"] == scene.sale.event_id
     assert message["payload"]["old"] == {"status": before}
@@ -181,10 +181,10 @@ def a_changed_event_arrives(scene: Scene, listener: Listener, before: str, after
 
 @then("the same fact can be polled")
 def the_same_can_be_polled(scene: Scene, listener: Listener) -> None:
-    told = listener.about(scene.hold["hold_id"])
+    published = listener.about(scene.hold["hold_id"])
     polled = _of_holds(_poll(scene).json()["data"])
     assert [{**fact, "cursor": None} for fact in polled] == [
-        {**fact, "cursor": None} for fact in told
+        {**fact, "cursor": None} for fact in published
     ]
 
 

@@ -182,8 +182,8 @@ def seats_are(hall: HallScene, labels: str, status: str) -> None:
 def the_hold_shows_the_seat(hall: HallScene, labels: str) -> None:
     (line,) = hall.scene.hold["lines"]
     seat = line["seat"]
-    told = f"{seat['block_name']} {seat['row']} {seat['seat_number']}"
-    assert [told] == names_in(labels)
+    shown = f"{seat['block_name']} {seat['row']} {seat['seat_number']}"
+    assert [shown] == names_in(labels)
 
 
 @then("the error says for how long, but not by whom")

@@ -61,9 +61,7 @@ def test_an_order_shows_its_tickets_but_neither_code_nor_attendee(
 
 
 @pytest.mark.parametrize("column", ["code", "attendee_name", "attendee_email"])
-def test_the_operator_role_cannot_read_ticket_codes_or_attendees(
-    operator: Client, column: str
-) -> None:
+def test_the_operator_role_cannot_read_codes_or_attendees(operator: Client, column: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(id) FROM ticket")
         with pytest.raises(ProgrammingError) as refused:

@@ -12,9 +12,10 @@ from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.domain.group.footprint import Holding, Needs, ResourceKind
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
+from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.store import StoreUnavailable, Wanted
-from tests.contract.venues import BUYER, STRANGER
+from tests.contract.venues import BUYER, STRANGER, Plan
 from tests.postgres.rounds import Rounds
 
 USER = Holder(EmailAddress("buyer@example.com"), "user-1")
@@ -170,6 +171,9 @@ def test_the_survey_reads_the_waitlist_where_places_may_be_freed(rounds: Rounds)
 def test_a_cached_session_is_not_read_again_though_people_may_wait(
     rounds: Rounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    policy = HoldPolicy(waitlist=True)
+    pools = {"floor": 100, "balcony": 100}
+    rounds.venue = rounds.world.build(Plan(pools, {"standing": ("floor",)}, policy))
     three_waiting(rounds)
     command = rounds.venue.place(("standing", 1))
     needs = Needs(sessions=frozenset({rounds.session_key}), wishes=(command.wish,))

@@ -109,9 +109,9 @@ def test_a_contract_has_the_fields_of_a_policy_with_their_bounds(fact_type: str,
     found = payload[side]["properties"]["hold_policy"]["properties"]
     bounds = {name: field.bounds for name, field in POLICY_FIELDS.items()}
     assert found == {
-        name: {"type": ["boolean", "null"]}
+        name: {"type": "boolean"}
         if of is None
-        else {"type": ["integer", "null"], "minimum": of.least, "maximum": of.most}
+        else {"type": "integer", "minimum": of.least, "maximum": of.most}
         for name, of in bounds.items()
     }
 
