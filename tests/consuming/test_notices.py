@@ -16,7 +16,7 @@ from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
-from holdfast.adapters.rabbitmq.connecting import connected
+from holdfast.adapters.rabbitmq.connections import connected
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.values import Holder

@@ -18,7 +18,7 @@ from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import InvalidValue
 from holdfast.ports.facts.deliveries import TOO_OFTEN
 from holdfast.ports.facts.log import Handled, Message
-from holdfast.services.orders.incoming import OrderTaker, paid_order_of
+from holdfast.services.orders.confirmations import OrderTaker, paid_order_of
 from tests.consuming.shop import Shop, a_buyer, elsewhere, order_confirmed
 from tests.contract.venues import Plan, a_purchase
 from tests.support.auditing import rows

@@ -18,7 +18,7 @@ from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.seats.rows import SEAT_COLUMNS, seat_from_row
 from holdfast.domain.catalog.model import Offer, Pool, SeatBlock, SessionCatalog
 from holdfast.domain.group.footprint import Resource, ResourceKind
-from holdfast.domain.group.planning import resources_of
+from holdfast.domain.group.plan import resources_of
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, PoolId, SeatId
 from holdfast.domain.orders.convert_holds import ConvertHolds

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.group.outcomes import Converted, Outcome, Placed
 from holdfast.domain.holds.hold import Hold
-from holdfast.engine import Admission, Limits, waiting
+from holdfast.engine import Admission, Limits, lock_queues
 from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
 from holdfast.ports.engine import Answer
 from tests.contract.venues import Venue
@@ -76,7 +76,7 @@ def test_control_in_the_main_lane_they_would_wait(
     world: MemoryWorld, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control of the test above."""
-    monkeypatch.setattr(waiting, "WEIGHT_IN_MAIN_LANE_MAX", 10 * LARGE)
+    monkeypatch.setattr(lock_queues, "WEIGHT_IN_MAIN_LANE_MAX", 10 * LARGE)
     door, venue, neighbour = Door(), a_venue(world), a_venue(world)
     converted(engine, venue, held(engine, venue, LARGE), door)
     assert door.reached.wait(BOUND_SECONDS)

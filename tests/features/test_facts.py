@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from pytest_bdd import given, parsers, scenarios, then, when
 
-from holdfast.adapters.rabbitmq.connecting import Channel, connected
+from holdfast.adapters.rabbitmq.connections import Channel, connected
 from holdfast.adapters.rabbitmq.messages import from_raw
 from holdfast.adapters.rabbitmq.topology import FACTS, declare
 from tests.e2e.answers import problem_of

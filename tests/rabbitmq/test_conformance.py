@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.adapters.rabbitmq import confirming
+from holdfast.adapters.rabbitmq import confirms
 from holdfast.adapters.redis import streams
 from holdfast.ports.facts.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, TOO_OFTEN
 from holdfast.ports.facts.log import Dead, Handled, Message, Publisher, PublishFailed
@@ -43,7 +43,7 @@ class TestPublishing:
     def test_publishing_to_a_silent_broker_times_out(
         self, broker: BrokerUnderTest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(confirming, "CONFIRM_SECONDS_MAX", 1.0)
+        monkeypatch.setattr(confirms, "CONFIRM_SECONDS_MAX", 1.0)
         monkeypatch.setattr(streams, "TIMEOUT_SECONDS", 1.0)
         publisher = broker.address.publisher()
         publisher.publish([new_message()])

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from holdfast.adapters.embedded import EmbeddedValkey
 from holdfast.adapters.redis import streams
 from holdfast.adapters.redis.facts import ValkeyPublisher
-from holdfast.adapters.redis.trimming import BOUND
+from holdfast.adapters.redis.retention import BOUND
 from holdfast.bootstrap.demo.setup import DEMO_VARIABLES, start_services
 from holdfast.bootstrap.settings import load_settings
 from holdfast.ports.facts.deliveries import NOTIFICATIONS

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from holdfast.adapters.rabbitmq import publisher as publishing
-from holdfast.adapters.rabbitmq.connecting import connected
+from holdfast.adapters.rabbitmq.connections import connected
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.rabbitmq.topology import FACTS, INBOUND, declare
 from holdfast.ports.facts.deliveries import ORDERS

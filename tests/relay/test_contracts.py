@@ -17,7 +17,7 @@ from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.values import Holder, Metadata
 from holdfast.ports.facts.log import Message
 from holdfast.services.facts.envelope import SCHEMA
-from holdfast.services.orders.incoming import paid_order_of
+from holdfast.services.orders.confirmations import paid_order_of
 from tests.contract.asking import (
     changed,
     converted,

@@ -14,7 +14,7 @@ import pytest
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.adapters.rabbitmq.connecting import Channel, connected
+from holdfast.adapters.rabbitmq.connections import Channel, connected
 from holdfast.adapters.rabbitmq.messages import from_raw
 from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
 from holdfast.adapters.rabbitmq.topology import FACTS, declare

@@ -10,8 +10,8 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from holdfast.adapters.embedded import EmbeddedValkey
-from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
-from holdfast.adapters.rabbitmq.connecting import connected
+from holdfast.adapters.rabbitmq.confirms import ConfirmingChannel, Letter
+from holdfast.adapters.rabbitmq.connections import connected
 from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
 from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
 from holdfast.adapters.rabbitmq.messages import from_raw, to_raw

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from holdfast.adapters.embedded.processes import launcher_command
-from holdfast.adapters.rabbitmq.connecting import BROKER_ERRORS, connect, disconnect
+from holdfast.adapters.rabbitmq.connections import BROKER_ERRORS, connect, disconnect
 from tests.support import debian
 from tests.support.servers import free_port
 

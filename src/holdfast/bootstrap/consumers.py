@@ -35,7 +35,7 @@ from holdfast.ports.facts.deliveries import (
 from holdfast.ports.facts.log import Handled, Handler, Message
 from holdfast.ports.facts.notices import Notifier
 from holdfast.services.facts.notices import NoticeSender
-from holdfast.services.orders.incoming import OrderTaker
+from holdfast.services.orders.confirmations import OrderTaker
 
 AFTER_ERROR_SECONDS = 1.0
 # A consumer may be sending a mail when it is stopped.

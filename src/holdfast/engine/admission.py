@@ -1,4 +1,4 @@
-"""The entry point of the engine. It owns the queue, the waiting room and the threads."""
+"""The entry point of the engine. It owns the queue, the lock queues and the threads."""
 
 import contextlib
 import threading
@@ -13,8 +13,8 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.ids import SeatId
 from holdfast.engine.group import GroupResult, GroupRunner
 from holdfast.engine.limits import Limits
+from holdfast.engine.lock_queues import LockQueues
 from holdfast.engine.queue import FairQueue, Pending
-from holdfast.engine.waiting import WaitingRoom
 from holdfast.ports.engine import Answer, Observer, Render
 from holdfast.ports.store import Store
 
@@ -31,7 +31,7 @@ class Admission:
         self._observers = observers
         self._limits = limits or Limits()
         self._queue = FairQueue(self._limits.queue_max, self._limits.share_max)
-        self._waiting = WaitingRoom(self._limits.patient_lanes)
+        self._waiting = LockQueues(self._limits.patient_lanes)
         self._main_lane = threading.Thread(
             target=self._run_main_lane, name="holdfast-lane", daemon=True
         )

@@ -23,7 +23,7 @@ from holdfast.domain.group.footprint import (
     Survey,
 )
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import LOOK_AHEAD

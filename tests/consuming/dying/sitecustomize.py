@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.adapters.mail.smtp import SmtpNotifier
 from holdfast.services.facts.notices import NoticeSender
-from holdfast.services.orders.incoming import OrderTaker
+from holdfast.services.orders.confirmations import OrderTaker
 
 POINTS: dict[str, tuple[type, str, bool]] = {
     "before the order": (OrderTaker, "handle", False),

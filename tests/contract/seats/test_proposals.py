@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
-from holdfast.domain.group import planning
+from holdfast.domain.group import plan
 from holdfast.domain.group.outcomes import Expired, Placed
 from holdfast.domain.holds import place_hold
 from holdfast.domain.ids import HoldId
@@ -179,7 +179,7 @@ def test_taking_a_seat_frees_a_limited_number_of_other_seats(
 def test_expiring_frees_a_limited_number_of_seats_at_a_time(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "SEATS_FREED_AT_ONCE_MAX", 4)
+    monkeypatch.setattr(plan, "SEATS_FREED_AT_ONCE_MAX", 4)
     venue = world.build(PLAN)
     holds = [placed(engine, venue.place(("seat", 2), holder=STRANGER)).id for _ in range(5)]
     world.let_pass(venue, 601)

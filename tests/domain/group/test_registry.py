@@ -7,7 +7,7 @@ import pytest
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.outcomes import NeedsMore
-from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.registry import COMMANDS, incomplete
 
 

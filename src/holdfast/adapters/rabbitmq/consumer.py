@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import structlog
 
-from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
-from holdfast.adapters.rabbitmq.connecting import BROKER_ERRORS, Connection, connected
+from holdfast.adapters.rabbitmq.confirms import ConfirmingChannel, Letter
+from holdfast.adapters.rabbitmq.connections import BROKER_ERRORS, Connection, connected
 from holdfast.adapters.rabbitmq.messages import (
     QUEUE_HEADER,
     REASON_HEADER,

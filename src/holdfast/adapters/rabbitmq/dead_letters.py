@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
-from holdfast.adapters.rabbitmq.connecting import BROKER_ERRORS, Channel, connected
+from holdfast.adapters.rabbitmq.confirms import ConfirmingChannel, Letter
+from holdfast.adapters.rabbitmq.connections import BROKER_ERRORS, Channel, connected
 from holdfast.adapters.rabbitmq.messages import RawMessage, dead_letter_from_raw, to_raw
 from holdfast.adapters.rabbitmq.topology import DEAD_LETTERS, DEFAULT_EXCHANGE, declare
 from holdfast.ports.facts.log import DeadLetter, PublishFailed

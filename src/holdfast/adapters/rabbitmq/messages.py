@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.adapters.rabbitmq.connecting import Channel
+from holdfast.adapters.rabbitmq.connections import Channel
 from holdfast.ports.facts.deliveries import TOO_OFTEN, message_id
 from holdfast.ports.facts.log import DeadLetter, Message
 

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from holdfast.adapters.rabbitmq.confirming import ConfirmingChannel, Letter
-from holdfast.adapters.rabbitmq.connecting import (
+from holdfast.adapters.rabbitmq.confirms import ConfirmingChannel, Letter
+from holdfast.adapters.rabbitmq.connections import (
     BROKER_ERRORS,
     HEARTBEAT_SECONDS,
     Connection,

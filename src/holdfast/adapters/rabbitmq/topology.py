@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from holdfast.adapters.rabbitmq.connecting import Channel
+from holdfast.adapters.rabbitmq.connections import Channel
 from holdfast.ports.facts.deliveries import DELIVERIES_MAX, NOTIFICATIONS, ORDERS, Subscription
 
 FACTS = "holdfast.facts"  # the exchange for our facts, routed by type

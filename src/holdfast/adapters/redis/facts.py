@@ -9,6 +9,7 @@ from uuid import uuid4
 import redis
 import structlog
 
+from holdfast.adapters.redis.retention import trim
 from holdfast.adapters.redis.streams import (
     BROKER_ERRORS,
     FACTS,
@@ -22,7 +23,6 @@ from holdfast.adapters.redis.streams import (
     from_fields,
     to_fields,
 )
-from holdfast.adapters.redis.trimming import trim
 from holdfast.ports.facts.deliveries import (
     DELIVERIES_MAX,
     MALFORMED,

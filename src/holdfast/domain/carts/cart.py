@@ -6,7 +6,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, cart_resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import CartChanged, Decision, NeedsMore, Waiting
-from holdfast.domain.group.planning import GroupPlan, key_of, resources_of, without_places
+from holdfast.domain.group.plan import GroupPlan, key_of, resources_of, without_places
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX, Hold
 from holdfast.domain.holds.place_hold import footprint_of, place

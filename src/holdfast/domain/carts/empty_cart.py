@@ -13,7 +13,7 @@ from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CartEmptied, Decision, NeedsMore
-from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.ids import CartKey, OrganizationId

@@ -26,7 +26,7 @@ from holdfast.domain.group.outcomes import (
     Placed,
     Waiting,
 )
-from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.capacity import Addition, Fit, fit
 from holdfast.domain.holds.extension import belongs_to
@@ -61,8 +61,8 @@ from holdfast.domain.ids import (
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.seat_choice import Picked, pick_seats
 from holdfast.domain.values import NO_METADATA, Holder, InvalidValue, Metadata
+from holdfast.domain.waitlist.entry import refuse_impossible, waiting_place
 from holdfast.domain.waitlist.fairness import sharing
-from holdfast.domain.waitlist.joining import refuse_impossible, waiting_place
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
 
 

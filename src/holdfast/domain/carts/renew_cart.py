@@ -17,7 +17,7 @@ from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
-from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.holds.hold import CartItem, Hold
 from holdfast.domain.holds.place_hold import contested_seat

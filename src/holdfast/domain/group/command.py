@@ -8,7 +8,7 @@ from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
-from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId, SessionKey
 from holdfast.domain.refusal_codes import Refusal
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, Expired, NeedsMore
-from holdfast.domain.group.planning import GroupPlan, resources_of, seats_of, within_seat_limit
+from holdfast.domain.group.plan import GroupPlan, resources_of, seats_of, within_seat_limit
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.due_holds import DueHolds
 

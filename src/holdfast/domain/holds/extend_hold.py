@@ -8,7 +8,7 @@ from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, Extended, NeedsMore
-from holdfast.domain.group.planning import GroupPlan, footprint_of_hold
+from holdfast.domain.group.plan import GroupPlan, footprint_of_hold
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.extension import belongs_to, end_of_life, later_expiry, warning_seconds
 from holdfast.domain.holds.preconditions import refuse_status

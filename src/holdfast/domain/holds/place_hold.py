@@ -17,7 +17,7 @@ from holdfast.domain.group.footprint import (
 )
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Outcome, Placed, Waiting
-from holdfast.domain.group.planning import (
+from holdfast.domain.group.plan import (
     SEATS_FREED_BY_ONE_MAX,
     GroupPlan,
     key_of,
@@ -40,7 +40,7 @@ from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.assignment import claim_of, pools_of_alternatives, seat_resources
 from holdfast.domain.seats.seat_choice import Picked, own_hold, pick_seats
-from holdfast.domain.waitlist.joining import is_behind_queue, wait_or_refuse
+from holdfast.domain.waitlist.entry import is_behind_queue, wait_or_refuse
 
 _SESSION, _POOL = ResourceKind.SESSION, ResourceKind.POOL
 

@@ -8,7 +8,7 @@ from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Released
-from holdfast.domain.group.planning import GroupPlan, footprint_of_hold
+from holdfast.domain.group.plan import GroupPlan, footprint_of_hold
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
 from holdfast.domain.refusal_codes import Refusal

@@ -23,7 +23,7 @@ from holdfast.domain.group.footprint import (
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
-from holdfast.domain.group.planning import (
+from holdfast.domain.group.plan import (
     SEATS_FREED_BY_ONE_MAX,
     GroupPlan,
     key_of,

@@ -9,7 +9,7 @@ from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CheckoutStarted, Decision, NeedsMore
-from holdfast.domain.group.planning import GroupPlan, key_of, resources_of, seats_of
+from holdfast.domain.group.plan import GroupPlan, key_of, resources_of, seats_of
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.extension import (
     belongs_to,

@@ -9,7 +9,7 @@ from holdfast.domain.group.footprint import Footprint, Needs, Resource, Resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore, SeatsBlocked
-from holdfast.domain.group.planning import (
+from holdfast.domain.group.plan import (
     SEATS_FREED_BY_ONE_MAX,
     GroupPlan,
     key_of,

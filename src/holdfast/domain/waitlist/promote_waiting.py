@@ -7,7 +7,7 @@ from holdfast.domain.group.footprint import Footprint, Needs, Resource, Resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Promoted
-from holdfast.domain.group.planning import GroupPlan
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.ids import OrganizationId, SessionId, SessionKey
 from holdfast.domain.seats.assignment import seat_resources
 

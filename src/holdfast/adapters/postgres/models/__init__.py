@@ -21,7 +21,7 @@ from holdfast.adapters.postgres.models.catalog import (
 from holdfast.adapters.postgres.models.holds import AuditEntry, Fact, Hold, HoldLine, RelayCursor
 from holdfast.adapters.postgres.models.orders import Checkout, Order, Ticket
 from holdfast.adapters.postgres.models.seats import Block, BlockPrice, Seat
-from holdfast.adapters.postgres.models.waiting import WaitingLine, WaitingPlace, Waitlist
+from holdfast.adapters.postgres.models.waitlist import WaitingLine, WaitingPlace, Waitlist
 
 __all__ = [
     "ApiKey",

@@ -35,9 +35,9 @@ from holdfast.entrypoints.api.seats.structs import (
     SeatQuery,
 )
 from holdfast.services import reads
-from holdfast.services.seats import blocking
+from holdfast.services.seats import blocked_seats
 from holdfast.services.seats import reservation as reserving
-from holdfast.services.seats.blocking import BlockingRequest
+from holdfast.services.seats.blocked_seats import BlockingRequest
 from holdfast.services.seats.reservation import Reservation
 
 _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
@@ -91,7 +91,7 @@ async def _change_blocking(
     refuse_doubled(body.seat_ids)
     request = BlockingRequest(SessionId(call.path_id), tuple(body.seat_ids), body.reason, is_lifted)
     key = idempotency_of(call, call.idempotency_key, body)
-    command = blocking.block_command(call.principal, request, call.origin, key)
+    command = blocked_seats.block_command(call.principal, request, call.origin, key)
     answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
     return reply_to(call, answer, show)
 

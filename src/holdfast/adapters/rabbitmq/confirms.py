@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.adapters.rabbitmq.connecting import Channel, Connection
+from holdfast.adapters.rabbitmq.connections import Channel, Connection
 from holdfast.adapters.rabbitmq.messages import RawMessage
 from holdfast.ports.facts.log import PublishFailed, Unroutable
 

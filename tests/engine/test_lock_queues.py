@@ -1,4 +1,4 @@
-"""The waiting room: commands that waited too long for a locked seat, and large commands."""
+"""Lock queues: commands that waited too long for a locked seat, and large commands."""
 
 import time
 from uuid import UUID, uuid4
@@ -8,10 +8,10 @@ import pytest
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import HoldId, OrganizationId
-from holdfast.engine import waiting
+from holdfast.engine import lock_queues
 from holdfast.engine.limits import SEAT_WAIT_SECONDS
+from holdfast.engine.lock_queues import LockQueues
 from holdfast.engine.queue import Pending
-from holdfast.engine.waiting import WaitingRoom
 from tests.contract.venues import Plan, Venue, empty_venue
 
 ORGANIZATION = OrganizationId(uuid4())
@@ -31,7 +31,7 @@ def pending_of(command: Command) -> Pending:
 def test_seat_waits_time_out_whichever_lock_queue_had_its_turn(
     venue: Venue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = WaitingRoom(lanes=4)
+    room = LockQueues(lanes=4)
     buyers = [pending_of(venue.place(("standing", 1))) for _ in range(4)]
     releasing = pending_of(venue.release(HoldId(uuid4())))
     patient = pending_of(venue.place(("standing", 1)))
@@ -39,7 +39,7 @@ def test_seat_waits_time_out_whichever_lock_queue_had_its_turn(
     room.join([(buyers[3], OTHER_SEAT), (releasing, OTHER_SEAT), (patient, POOL)])
     assert room.take(1) == (SEAT, buyers[:1])
     assert room.put_back(SEAT, [(buyers[0], SEAT)]) == []
-    monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", -1.0)
+    monkeypatch.setattr(lock_queues, "SEAT_WAIT_SECONDS", -1.0)
     assert room.take(1) == (OTHER_SEAT, buyers[3:])
     given_up = room.put_back(OTHER_SEAT, [(buyers[3], OTHER_SEAT)])
     assert sorted(buyers.index(buyer) for buyer, _ in given_up) == [0, 1, 2, 3]
@@ -51,16 +51,16 @@ def test_seat_waits_time_out_whichever_lock_queue_had_its_turn(
 def test_a_command_that_got_its_lock_does_not_time_out(
     venue: Venue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(lock_queues, "SEAT_WAIT_SECONDS", 0.0)
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    room = WaitingRoom(lanes=4)
+    room = LockQueues(lanes=4)
     buyers = [pending_of(venue.place(("standing", 1))) for _ in range(2)]
     room.join([(buyer, SEAT) for buyer in buyers])
     now += 1
     assert room.take(1) == (SEAT, buyers[:1])
     now += 1
-    monkeypatch.setattr(waiting, "SEAT_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(lock_queues, "SEAT_WAIT_SECONDS", 0.5)
     assert room.put_back(SEAT, [], buyers[:1]) == []
     assert room.take(2) == (SEAT, buyers), "in order"
 
@@ -70,7 +70,7 @@ def test_a_lock_queue_that_moves_does_not_time_out(
 ) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    room = WaitingRoom(lanes=4)
+    room = LockQueues(lanes=4)
     buyers = [pending_of(venue.place(("standing", 1))) for _ in range(6)]
     room.join([(buyer, SEAT) for buyer in buyers])
     for buyer in buyers[:3]:
@@ -92,7 +92,7 @@ class TestLargeCommands:
         return pending
 
     def test_they_run_one_at_a_time_whatever_their_queue(self, venue: Venue) -> None:
-        room = WaitingRoom(lanes=4)
+        room = LockQueues(lanes=4)
         first, second = self.large(venue), self.large(venue)
         room.join([(first, self.OWN), (second, self.OTHER)])
         assert room.take(128) == (self.OWN, [first])
@@ -103,7 +103,7 @@ class TestLargeCommands:
         assert room.take(128) == (POOL, [first])
 
     def test_small_commands_behind_one_do_not_wait_for_another(self, venue: Venue) -> None:
-        room = WaitingRoom(lanes=4)
+        room = LockQueues(lanes=4)
         first, second = self.large(venue), self.large(venue)
         small = [pending_of(venue.place(("standing", 1))) for _ in range(3)]
         room.join([(second, self.OTHER), (first, POOL), *((each, POOL) for each in small)])
@@ -118,7 +118,7 @@ class TestLargeCommands:
         assert room.take(128) == (POOL, small[2:])
 
     def test_a_blocked_one_is_not_starved_by_new_ones(self, venue: Venue) -> None:
-        room = WaitingRoom(lanes=4)
+        room = LockQueues(lanes=4)
         blocked = self.large(venue)
         room.join([(blocked, POOL)])
         assert room.take(128) == (POOL, [blocked])

@@ -1,4 +1,4 @@
-"""The waiting room for commands blocked by locks, and for large commands.
+"""Lock queues: commands blocked by locks, and large commands.
 
 Each locked resource has a lock queue, served by at most one patient lane at a time. Later commands
 for that resource join its end, so arrival order is kept. Commands that need other resources stay in
@@ -30,7 +30,7 @@ Blocked = list[tuple[Pending, Resource]]
 _NO_NAME = UUID(int=0)
 
 
-class WaitingRoom:
+class LockQueues:
     def __init__(self, lanes: int) -> None:
         self._tried_served_max = max(1, lanes - 1)
         self._tried: set[Resource] = set()
