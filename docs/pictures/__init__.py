@@ -1,1 +1,1 @@
-"""The pictures of the documentation that are drawn from the code. `make pictures` draws them."""
+"""Pictures of the documentation, drawn from the code by `make pictures`."""

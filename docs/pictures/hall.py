@@ -24,13 +24,13 @@ PICTURE = Path(__file__).parents[1] / "images" / "hall.png"
 START_SECONDS_MAX = 120
 PARTIES, SEED = 110, 7
 WINDOW = {"width": 1120, "height": 1200}
-# The page's bar of buttons lies over the end of the hall.
+# The page's button bar covers the end of the hall.
 ONLY_THE_HALL = "body * { visibility: hidden } .hall, .hall * { visibility: visible }"
 
 
 @contextmanager
 def demo() -> Iterator[dict[str, Any]]:
-    """Its `demo.json`, once it serves. It leaves nothing behind."""
+    """Run a demo in a temporary directory; yields its `demo.json`."""
     home = Path(tempfile.mkdtemp(prefix="holdfast-hall-"))
     port = free_port("127.0.0.1")
     process = subprocess.Popen(
@@ -60,7 +60,7 @@ def _is_ready(port: int) -> bool:
 
 
 def sell(facts: dict[str, Any]) -> None:
-    """Parties take the best seats together or seats of their own choice; two in three have paid."""
+    """Sell to parties that take the best seats together or choose their own; two in three pay."""
     chance = random.Random(SEED)  # noqa: S311
     headers = {"Authorization": f"Bearer {facts['secret_key']}"}
     with httpx.Client(base_url=facts["base_url"], headers=headers, timeout=60) as client:

@@ -1,4 +1,4 @@
-"""The path of a general admission hold, checked against a recording of one."""
+"""Draws the path of a general admission hold, checked against a recorded one."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ LOOP, LANE = "MainThread", "holdfast-lane"
 
 @dataclass(frozen=True)
 class Stop:
-    """A module on the path, and what happens to the hold there."""
+    """A module on the path, and its step."""
 
     file: str
     thread: str
@@ -21,7 +21,7 @@ class Stop:
         return self.file.partition("/")[0]
 
 
-# In the order in which a hold enters them first.
+# In the order in which a hold first enters them.
 STOPS = (
     Stop("entrypoints/api/http/middleware.py", LOOP, "gives the request an id"),
     Stop("entrypoints/api/http/routing.py", LOOP, "finds the route"),
@@ -48,7 +48,7 @@ WIDTH, BOX_WIDTH, BOX, STEP, TOP = 810, 350, 42, 58, 84
 
 
 class WrongPath(Exception):
-    """The picture is no longer true. Change `STOPS`."""
+    """The picture is out of date. Change `STOPS`."""
 
 
 def draw() -> str:
@@ -70,7 +70,7 @@ def draw() -> str:
 
 
 def _rows() -> list[int]:
-    """Each thread's stops from the top down; those after the engine's end in its last row."""
+    """Place each thread's stops from the top; those after the engine's end in its last row."""
     threads = [stop.thread for stop in STOPS]
     rows = [threads[:number].count(thread) for number, thread in enumerate(threads)]
     last_of_lane = len(threads) - 1 - threads[::-1].index(LANE)

@@ -1,4 +1,4 @@
-"""The packages by layer and subject, read from the tree and from the contract of the layers."""
+"""Draws the packages by layer and subject, from the tree and the layer contract."""
 
 import configparser
 import textwrap
@@ -20,7 +20,7 @@ SUBJECTS = (
     "audit",
     "access",
 )
-# A package with fewer subjects inside is not divided by subject.
+# A package with fewer subjects counts as not divided by subject.
 SUBJECTS_MIN = 3
 LEFT, CELL, HEAD, GAP, LINE = 160, 86, 74, 6, 17
 SHARED = LEFT + CELL * len(SUBJECTS) + 10
@@ -29,7 +29,7 @@ WIDTH, CHARACTER = SHARED + 262, 7.4
 
 @dataclass(frozen=True)
 class Row:
-    """A package and, of its children, the subjects and the packages and modules beside them."""
+    """A package with its subjects, and its other packages and modules."""
 
     path: str
     subjects: dict[str, str]
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def left(self) -> int:
-        """Where the names beside the subjects begin: a row without subjects has room for them."""
+        """The left edge of the names beside the subjects, further left if there are none."""
         return SHARED if self.subjects else LEFT
 
     @property
@@ -55,7 +55,7 @@ class Row:
 
 
 def layers() -> list[str]:
-    """From the outermost to the innermost, as import-linter enforces them."""
+    """The layers from the outermost to the innermost, as import-linter enforces them."""
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
     named = contracts["importlinter:contract:layers"]["layers"].replace("|", "\n")
@@ -63,7 +63,7 @@ def layers() -> list[str]:
 
 
 def children(package: Path) -> dict[str, str]:
-    """Its packages and modules, each with its name as a label."""
+    """Its packages and modules with their labels."""
     packages = {each.parent.name: f"{each.parent.name}/" for each in package.glob("*/__init__.py")}
     modules = {each.stem: each.name for each in package.glob("[!_]*.py")}
     return dict(sorted({**modules, **packages}.items()))
@@ -85,7 +85,7 @@ def row(package: Path) -> Row:
     found = children(package)
     subjects = {name: label for name, label in found.items() if name in SUBJECTS}
     others = [label for name, label in found.items() if name not in SUBJECTS]
-    # Beside subjects there is room for packages only.
+    # Beside subjects there is only room for packages.
     beside = [label for label in others if label.endswith("/") or not subjects]
     return Row(
         str(package.relative_to(SOURCES)),

@@ -1,4 +1,4 @@
-"""A screenshot with a palette of few colors takes a third of the room."""
+"""Reduces a screenshot to a palette of few colors, a third of the size."""
 
 import struct
 import zlib
@@ -11,7 +11,7 @@ Color = tuple[int, int, int]
 
 
 def with_palette(png: bytes) -> bytes:
-    """The same picture of 8-bit RGB with its most frequent colors; others become the nearest."""
+    """An 8-bit RGB picture reduced to its most frequent colors; others become the nearest."""
     chunks = dict[bytes, bytes]()
     for kind, content in _chunks(png):
         chunks[kind] = chunks.get(kind, b"") + content

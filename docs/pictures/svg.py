@@ -1,4 +1,4 @@
-"""Boxes, words and arrows as SVG, on a background of its own: readable on light and dark pages."""
+"""SVG boxes, texts and arrows, with a background for light and dark pages."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,7 +6,7 @@ from html import escape
 INK, FAINT = "#263238", "#607d8b"
 SANS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 MONOSPACE = "Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-# One color for each layer, the same in all pictures.
+# One color per layer, the same in all pictures.
 COLORS = {
     "entrypoints": "#dfe6ff",
     "bootstrap": "#eceff1",

@@ -166,7 +166,7 @@ def test_an_operator_sees_the_waitlist_and_earlier_cart_items(
         expect(visitor.page.get_by_text("waiting").first).to_be_visible()
         visitor.assert_fits_the_width()
         visitor.visit(f"/admin/holdfast/hold/{answer.json()['hold_id']}/change/")
-        expect(visitor.page.get_by_text("Lines it had before")).to_be_visible()
+        expect(visitor.page.get_by_text("Earlier lines")).to_be_visible()
         picture(visitor, tmp_path, f"cart-{name}")
         visitor.assert_fits_the_width()
         visitor.visit(f"/admin/holdfast/hold/?organization__id__exact={platform.organization_id}")

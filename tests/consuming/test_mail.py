@@ -89,11 +89,11 @@ class TestTrouble:
         refusals[BUYER] = code
         with pytest.raises(error) as refused:
             notifier(mail_server).send(a_notice())
-        assert str(refused.value) == f"the mail server said {code}"
+        assert str(refused.value) == f"the mail server answered {code}"
 
     def test_a_mail_that_is_too_large_is_refused(self, mail_server: MailServer) -> None:
         mail_server.size_max = 1_000
-        with pytest.raises(NoticeRefused, match="the mail server said 552"):
+        with pytest.raises(NoticeRefused, match="the mail server answered 552"):
             notifier(mail_server).send(a_notice(text="long " * 1_000))
         notifier(mail_server).send(a_notice())
         assert len(mail_server.received) == 1

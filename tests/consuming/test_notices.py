@@ -223,12 +223,12 @@ class TestTrouble:
         assert [each.to for each in mail] == [address_of(somebody)]
         (letter,) = broker.address.dead_letters().peek(10)
         assert letter.message.id == fact.id
-        assert letter.reason == "notice refused: the mail server said 550"
+        assert letter.reason == "notice refused: the mail server answered 550"
 
     @pytest.mark.parametrize(
         ("when", "reason"),
         [
-            ("MAIL", "notice refused: the mail server said 552"),
+            ("MAIL", "notice refused: the mail server answered 552"),
             ("RCPT", TOO_OFTEN),
             ("DATA", TOO_OFTEN),
         ],

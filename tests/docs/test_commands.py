@@ -126,7 +126,7 @@ def test_the_commands_of_a_page_print_what_it_shows(
     run_page(page, checkout, {"127.0.0.1:8000": f"127.0.0.1:{running_demo.port}"})
 
 
-def test_the_commands_of_the_installation_lead_to_a_running_server(
+def test_the_installation_commands_start_a_server(
     checkout: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with EmbeddedPostgres(tmp_path_factory.mktemp("empty")) as postgres:

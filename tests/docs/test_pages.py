@@ -57,6 +57,6 @@ def is_there(path: str) -> bool:
 @pytest.mark.parametrize(
     "page", [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=name_of
 )
-def test_every_path_that_a_page_names_exists(page: Path) -> None:
+def test_every_path_in_a_page_exists(page: Path) -> None:
     named = set(NAMED_PATH.findall(page.read_text()))
     assert {path for path in named if not is_there(path)} == set()

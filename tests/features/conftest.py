@@ -6,7 +6,7 @@ import pytest
 from pytest_bdd import given, parsers, then, when
 
 from tests.e2e.answers import problem_of, seconds_between
-from tests.e2e.carts import item
+from tests.e2e.cart_calls import item
 from tests.features.scene import CAPACITY, STATUS_OF_ERROR, Scene, Sent, new_key, scene_on
 from tests.support.databases import DatabaseFactory
 from tests.support.patience import wait_until

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import httpx
 
-from tests.e2e.carts import Cart
+from tests.e2e.cart_calls import Cart
 from tests.e2e.owner import Owner
 from tests.support.platform import Json, Platform, Sale, new_platform
 from tests.support.servers import RunningServer

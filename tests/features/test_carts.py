@@ -6,7 +6,7 @@ import httpx
 from pytest_bdd import given, parsers, scenarios, then, when
 
 from tests.e2e.answers import seconds_between
-from tests.e2e.carts import Cart, in_parallel, item
+from tests.e2e.cart_calls import Cart, in_parallel, item
 from tests.features.scene import Scene, Sent
 
 scenarios("carts.feature")

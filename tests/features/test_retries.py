@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from pytest_bdd import parsers, scenarios, then, when
 
-from tests.e2e.carts import in_parallel, item
+from tests.e2e.cart_calls import in_parallel, item
 from tests.features.scene import Scene, Sent, new_key
 
 scenarios("retries.feature")

@@ -173,7 +173,7 @@ def test_expired_units_of_a_pool_are_free(operator: Client, sale: Sale) -> None:
     for label, units in (
         ("Total", 100),
         ("Held", 10),
-        ("Of it lapsed", 4),
+        ("Lapsed", 4),
         ("Sold", 5),
         ("Free", 89),
     ):

@@ -41,7 +41,7 @@ def test_facts_show_whether_they_were_relayed(operator: Client, sale: Sale) -> N
     )
     said = relay_status(operator, sale)
     assert re.match(
-        r"1 fact of all organizations waits to be relayed, the oldest for 9\d s\.", said
+        r"1 fact of all organizations waiting to be relayed, the oldest for 9\d s\.", said
     )
     assert badges(list_of(operator, "fact", sale)) == ["waiting", "relayed"]
 

@@ -100,7 +100,7 @@ def test_only_sessions_with_waiting_parties_are_listed(operator: Client, sale: S
 
 
 def test_an_empty_waitlist_says_so(operator: Client, sale: Sale) -> None:
-    assert "Nobody waits." in page(operator, f"waitlist/{sale.session_id}/change/")
+    assert "The waitlist is empty." in page(operator, f"waitlist/{sale.session_id}/change/")
     address = f"/admin/holdfast/waitlist/{sale.session_id}/change/"
     assert address in page(operator, f"session/{sale.session_id}/change/")
 
@@ -121,7 +121,7 @@ def test_a_waiting_hold_shows_its_position(operator: Client, sale: Sale) -> None
     waiting(sale, stalls, 3)
     last = hold_id_of(sale, waiting(sale, floor, 4))
     text = page(operator, f"hold/{last}/change/")
-    assert _field(text, "Position", "Waits in") == "3"
+    assert _field(text, "Position", "Waitlist") == "3"
     assert f"/admin/holdfast/waitlist/{sale.session_id}/change/" in text
     listed = _words(list_of(operator, "hold", sale, status="waiting"))
     assert sorted(re.findall(r"waiting position (\d+)", listed)) == ["1", "2", "2", "3"]
@@ -181,7 +181,7 @@ def test_positions_are_counted_up_to_a_limit(
     floor = line(sale, sale.pool_id, count=4)
     last = [hold_id_of(sale, waiting(sale, floor, minutes)) for minutes in range(4)]
     shown = [
-        _field(page(operator, f"hold/{each}/change/"), "Position", "Waits in") for each in last
+        _field(page(operator, f"hold/{each}/change/"), "Position", "Waitlist") for each in last
     ]
     assert shown == ["1", "2", "beyond 2", "beyond 2"]
 
@@ -211,7 +211,7 @@ def test_a_cart_hold_shows_its_items_and_their_earlier_versions(
         group_id=second,
     )
     text = page(operator, f"hold/{hold_id}/change/")
-    assert in_order(text, "four-adults", "Lines it had before", "two-adults", "1 to 2")
+    assert in_order(text, "four-adults", "Earlier lines", "two-adults", "1 to 2")
     assert str(second)[-8:] in text
     assert "basket-4711" in text
     assert "basket-4711" in list_of(operator, "hold", sale)
@@ -219,9 +219,9 @@ def test_a_cart_hold_shows_its_items_and_their_earlier_versions(
 
 def test_a_cart_token_without_a_cart_is_shown_as_a_remark(operator: Client, sale: Sale) -> None:
     hold_id = sale.place(cart_token="remembered")
-    assert "remembered (a remark)" in page(operator, f"hold/{hold_id}/change/")
+    assert "remembered (not a cart)" in page(operator, f"hold/{hold_id}/change/")
     assert "remembered" not in list_of(operator, "hold", sale)
-    assert "Lines it had before" not in page(operator, f"hold/{hold_id}/change/")
+    assert "Earlier lines" not in page(operator, f"hold/{hold_id}/change/")
 
 
 def test_a_line_waiting_for_seats_shows_which(operator: Client, sale: Sale) -> None:
@@ -233,7 +233,7 @@ def test_a_line_waiting_for_seats_shows_which(operator: Client, sale: Sale) -> N
         [sale.block_id, hold_id],
     )
     text = page(operator, f"hold/{hold_id}/change/")
-    assert "waits: Stalls, together, 1 accessible" in text
+    assert "waiting for: Stalls, together, 1 accessible" in text
 
 
 def test_a_policy_shows_its_waitlist_fields(operator: Client, sale: Sale) -> None:

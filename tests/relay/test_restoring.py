@@ -95,7 +95,7 @@ def test_a_migration_after_a_restore_loses_nothing_and_keeps_the_order(restored:
         stage.ask(*map(stage.venue.release, restored.live[:10]))
         facts = len(stage.stored())
         assert migrated(stage.url) == [
-            f"Restored from another PostgreSQL: {facts} facts have new positions.",
+            f"Restored from another PostgreSQL: {facts} facts have new cursors.",
             UP_TO_DATE,
         ]
         stage.ask(*map(stage.venue.release, restored.live[10:]))

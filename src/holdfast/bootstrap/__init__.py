@@ -1,1 +1,1 @@
-"""The only place that joins services to adapters: one function per process."""
+"""Wires services to adapters; nothing else does. One function per process."""

@@ -1,5 +1,4 @@
-"""Organizations with their first key, and the people who may log in: created by the owner of the
-tables."""
+"""Creates organizations with their first key, and admin users, as the owner of the tables."""
 
 from typing import Literal
 
@@ -18,7 +17,7 @@ from holdfast.services.access.authentication import new_secret_key
 def create_organization(
     settings: Settings, name: str, mode: Literal["test", "live"]
 ) -> tuple[OrganizationId, str]:
-    """A new tenant and its first secret key, which is shown once and never stored."""
+    """A new organization and its first secret key, which is shown once and never stored."""
     organization_id = OrganizationId(uuid7())
     secret, key = new_secret_key(mode, "first key")
     PostgresOrganizations(owner_url_of(settings)).create(organization_id, name, [key])
@@ -39,12 +38,12 @@ def is_known_person(username: str) -> bool:
 
 
 def ensure_admin(username: str, password: str) -> None:
-    """Create a superuser of the admin pages, or make the existing user one with this password, and
-    end a lock-out after wrong passwords. Django must be set up and the database migrated."""
+    """Create a superuser, or give the existing user this password and these rights, and end a
+    lock-out. Django must be set up and the database migrated."""
     try:
         user, _ = get_user_model().objects.using(OWNER).get_or_create(username=username)
         user.is_active = user.is_staff = user.is_superuser = True
-        # A new hash of the same password would log everybody out.
+        # A new hash of the same password would end all sessions.
         if not user.check_password(password):
             user.set_password(password)
         user.save(using=OWNER)

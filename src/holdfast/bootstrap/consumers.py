@@ -1,5 +1,5 @@
-"""The consumers of this process: orders that others confirm, and notices to buyers. On threads of
-a server, or in a process of their own."""
+"""The consumers: orders confirmed elsewhere, and notices to buyers. They run on threads of a server
+or in their own process."""
 
 import contextlib
 import threading
@@ -38,7 +38,7 @@ from holdfast.services.facts.notices import NoticeSender
 from holdfast.services.orders.incoming import OrderTaker
 
 AFTER_ERROR_SECONDS = 1.0
-# Whoever stops may be in the middle of a mail.
+# A consumer may be sending a mail when it is stopped.
 STOP_SECONDS_MAX = 10.0
 
 log = structlog.get_logger()
@@ -54,8 +54,8 @@ class ConsumerThread(BackgroundThread):
         self._handler = handler
 
     def _run(self, stopped: threading.Event) -> None:
-        """A consumer sees to lost connections itself; whatever else ends it is a fault of ours,
-        and must not end it for good."""
+        """A consumer handles lost connections itself. Any other error is a bug, and must not stop
+        it for good."""
         while not stopped.is_set():
             try:
                 self._make().run(self._handler, stopped)
@@ -68,7 +68,7 @@ class ConsumerThread(BackgroundThread):
 def consumer_threads(
     settings: Settings, submit: Submit, database: Database
 ) -> list[ConsumerThread]:
-    """Without a broker there are none."""
+    """Empty without a broker."""
     if settings.amqp_url is None and settings.redis_url is None:
         return []
     holds, orders = PostgresHolds(database), PostgresOrders(database)
@@ -85,7 +85,7 @@ def consumer_threads(
 
 
 def dead_letters(settings: Settings) -> DeadLetters:
-    """Of the broker that is configured."""
+    """The dead letters of the configured broker."""
     if settings.amqp_url is not None:
         return RabbitDeadLetters(settings.amqp_url)
     if settings.redis_url is not None:
@@ -94,7 +94,7 @@ def dead_letters(settings: Settings) -> DeadLetters:
 
 
 def run_consumers(settings: Settings, stopped: threading.Event) -> None:
-    """With an engine of their own, until they are stopped."""
+    """Run the consumers with their own engine until they are stopped."""
     room = EngineRoom(settings)
     threads = consumer_threads(settings, room.admission, room.database)
     if not threads:
@@ -113,11 +113,11 @@ def run_consumers(settings: Settings, stopped: threading.Event) -> None:
 
 
 def _no_broker() -> SettingsError:
-    return SettingsError("AMQP_URL: must be set, or REDIS_URL: there is no broker to read from")
+    return SettingsError("AMQP_URL or REDIS_URL: one must be set, to have a broker to read from")
 
 
 def _consumer(settings: Settings, subscription: Subscription) -> Consumer:
-    """RabbitMQ where there is one: it keeps what nobody has read yet."""
+    """Prefers RabbitMQ, which keeps unread messages."""
     if settings.amqp_url is not None:
         return RabbitConsumer(settings.amqp_url, subscription.queue)
     assert settings.redis_url is not None
@@ -126,8 +126,7 @@ def _consumer(settings: Settings, subscription: Subscription) -> Consumer:
 
 
 def _tell_nobody(_: Message) -> Handled:
-    """The queue is there for everybody: somebody has to empty it, also where no notices are
-    wanted."""
+    """Discard notices if none are wanted: the queue exists anyway and must be emptied."""
     return Handled.DONE
 
 

@@ -1,4 +1,4 @@
-"""Django's way to the database: its connections and the migrations.
+"""Django's database connections, and the migrations.
 
 Two connections lead to the same tables. `default` serves the pages: it acts as the role
 `holdfast_operator`, which reads every organization and writes nothing but log-ins. `owner` is the
@@ -26,17 +26,16 @@ from holdfast.bootstrap.settings import Settings, SettingsError
 OWNER = "owner"
 _OPERATOR_ROLE = "holdfast_operator"
 
-# Without DATABASE_URL Django can still be set up (that is how the types are checked); whoever then
-# asks for a connection is refused at once.
+# Without DATABASE_URL, Django can be set up (for type checking), but every connection is refused.
 _NO_DATABASE = "postgresql://holdfast@127.0.0.1:1/database_url_is_not_set"
 
-# No page is worth more of the database's time than this.
+# The most time that a page may cost the database.
 _PAGE_LIMITS = "-c statement_timeout=10s -c lock_timeout=2s"
 
-# As OWNER_AT_WORK, for a connection that Django makes.
+# The same as OWNER_AT_WORK, for Django's connections.
 _AT_WORK = "-c holdfast.owner=on"
 
-# Any number will do that nothing else locks in this database.
+# Any number that nothing else in this database locks.
 _MIGRATION_LOCK = 4_741_836_059_215_102_001
 _LOCK_POLL_SECONDS = 0.2
 
@@ -44,7 +43,7 @@ _Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class MigrationBusy(Exception):
-    """Another process has been migrating this database for longer than we were ready to wait."""
+    """Another process is still migrating this database after the maximum wait."""
 
 
 def databases(settings: Settings) -> dict[str, dict[str, Any]]:
@@ -65,7 +64,7 @@ def _connection(url: str) -> dict[str, Any]:
     user = options.pop("user", "")
     return {
         "ENGINE": "django.db.backends.postgresql",
-        # PostgreSQL's own rule for an address that names no database.
+        # PostgreSQL's rule for a URL without a database name.
         "NAME": options.pop("dbname", user),
         "USER": user,
         "PASSWORD": options.pop("password", ""),
@@ -76,13 +75,12 @@ def _connection(url: str) -> dict[str, Any]:
 
 
 def setup_django(settings: Settings) -> None:
-    """Make Django ready to work on the database of `settings`; the rest of its configuration is
-    read from the environment. Calling it again does no harm, and another database in `settings`
-    leads the connections there."""
+    """Set up Django for the database of `settings`; the rest of its configuration comes from the
+    environment. It can be called again, also with another database."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "holdfast.bootstrap.django_settings")
     django.setup()
     for alias, wanted in databases(settings).items():
-        # The connections of all threads share this dictionary, and read it when they connect.
+        # All threads read this dictionary when they connect.
         current = connections.settings[alias]
         if any(current[name] != value for name, value in wanted.items()):
             connections[alias].close()
@@ -92,9 +90,9 @@ def setup_django(settings: Settings) -> None:
 def migrate(
     settings: Settings, *, report: Callable[[str], None], wait_seconds: float = 120.0
 ) -> None:
-    """Bring the tables up to date, as their owner, and the log of facts after a restore. Several
-    processes may call it at once: one works while the others wait for it, at most `wait_seconds`,
-    and then find nothing to do."""
+    """Migrate the tables, as their owner, and rebase the fact log after a restore. If several
+    processes call it, one works; the others wait up to `wait_seconds` and then find nothing to
+    do."""
     if settings.owner_url is None:
         raise SettingsError("DATABASE_URL: must be set to migrate the database")
     setup_django(settings)
@@ -104,14 +102,14 @@ def migrate(
             missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
             if missing:
                 report(f"Applying {len(missing)} database migrations.")
-            # Also when none is missing: an earlier run may have been cut off after the last one,
-            # before Django wrote down the permissions of the models.
+            # Even if no migration is missing: an earlier run may have been interrupted before
+            # Django stored the permissions of the models.
             call_command("migrate", database=OWNER, interactive=False, verbosity=0)
         finally:
             connections[OWNER].close()
         facts = rebase_log(connection)
         if facts is not None:
-            report(f"Restored from another PostgreSQL: {facts} facts have new positions.")
+            report(f"Restored from another PostgreSQL: {facts} facts have new cursors.")
     report("The database is up to date.")
 
 
@@ -119,12 +117,12 @@ def migrate(
 def _migration_lock(
     url: str, report: Callable[[str], None], wait_seconds: float
 ) -> Iterator[_Connection]:
-    """Hold the lock on a connection of its own: the server lets go of it whatever becomes of us."""
+    """Hold the lock on its own connection, so that the server releases it even if we crash."""
     deadline = time.monotonic() + wait_seconds
     waiting = False
     with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
-        # Asked again and again: a statement that waited for the lock would keep a snapshot open,
-        # and an index that is built concurrently would wait for us while we wait for it.
+        # Poll: a statement that waits for the lock would keep a snapshot open, and CREATE INDEX
+        # CONCURRENTLY would wait for us while we wait for it.
         while not _try_lock(connection):
             if time.monotonic() >= deadline:
                 raise MigrationBusy(
@@ -136,7 +134,7 @@ def _migration_lock(
             time.sleep(_LOCK_POLL_SECONDS)
         connection.execute(OWNER_AT_WORK)
         yield connection
-        # The server notices a closed connection a moment later than the next process asks.
+        # Unlock explicitly: the server notices a closed connection only a moment later.
         connection.execute("SELECT pg_advisory_unlock(%s)", [_MIGRATION_LOCK])
 
 
@@ -146,7 +144,8 @@ def _try_lock(connection: _Connection) -> bool:
 
 
 def refuse_unsafe_login(settings: Settings) -> None:
-    """Before serving: what row-level security does not bind may show one tenant to another."""
+    """Call before serving: a login that bypasses row-level security could leak data between
+    tenants."""
     assert settings.database_url is not None
     problem = login_problem(settings.database_url)
     if problem is not None:

@@ -21,9 +21,9 @@ _settings = load_settings()
 _LOCAL_HOSTS = {"127.0.0.1", "localhost", "[::1]", "*"}
 
 DEBUG = False
-# Whether the pages are served that only the demo has.
+# Whether to serve the demo's pages.
 HOLDFAST_IS_DEMO = _settings.holdfast_payments == "demo"
-# A key made at each start: log-ins end with the process, and nothing secret has a default.
+# A random key by default: sessions end with the process, and no secret has a default.
 SECRET_KEY = _settings.holdfast_secret_key or secrets.token_urlsafe(48)
 ALLOWED_HOSTS = [
     host.strip() for host in _settings.holdfast_allowed_hosts.split(",") if host.strip()
@@ -71,12 +71,12 @@ TEMPLATES = [
     },
 ]
 
-# `default` acts as the operator role; `migrate --database owner` and makers of users as the owner.
+# `default` acts as the operator role; migrations and user creation use `owner`.
 DATABASES = databases(_settings)
 
-# Five wrong passwords lock a name out, for ten minutes and for that address alone: whoever guesses
-# does not lock out the person who logs in from elsewhere. Attempts meanwhile do not count, and so
-# neither prolong it nor fill the table. A row is deleted by the first failure after its time.
+# Five wrong passwords lock a name out for ten minutes, from that address only, so an attacker
+# cannot lock out the user elsewhere. Attempts meanwhile don't count: they neither prolong the
+# lock-out nor fill the table. The first failure after it deletes the row.
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
@@ -101,7 +101,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
-# Browsers share cookies between the ports of a host: the names keep other Django sites apart.
+# Browsers share cookies between the ports of a host: own names keep other Django sites apart.
 SESSION_COOKIE_NAME = "holdfast_session"
 SESSION_COOKIE_AGE = 12 * 60 * 60
 SESSION_COOKIE_SAMESITE = "Strict"
@@ -123,18 +123,18 @@ TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "holdfast.entrypoints.pages.formats"
 
 STATIC_URL = "/static/"
-# Served from where the packages have them, so there is no step to collect them first.
+# Served from the packages, so there is no collectstatic step.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 60 * 60
-# Nobody else's pages need our style sheets.
+# Other sites need none of our style sheets.
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
-# The process that starts Django has set up logging already.
+# Logging is set up before Django.
 LOGGING_CONFIG = None
 
 
 def _entry(model: str, title: str, icon: str) -> dict[str, Any]:
-    """A line of the admin's menu, for those who may look at that model."""
+    """A menu entry of the admin, for users who may view that model."""
     app, name = model.split(".")
 
     def permission(request: HttpRequest) -> bool:

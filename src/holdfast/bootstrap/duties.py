@@ -1,5 +1,5 @@
-"""Background duties, and those that run on threads of a server. In production they may run
-elsewhere as well: each is safe to run in several places at once."""
+"""Background duties, on threads of a server. Each can also run elsewhere, in several places at
+once."""
 
 import contextlib
 import threading
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """Something to do again and again. It says how many seconds to wait before the next time."""
+    """A recurring task. Each run returns the seconds to wait before the next."""
 
     name: str
     run_once: Callable[[], float]
@@ -31,8 +31,6 @@ class Duty:
 
 
 class BackgroundThread:
-    """Runs something until it is stopped."""
-
     def __init__(self, name: str, run: Callable[[threading.Event], None]) -> None:
         self._stopped = threading.Event()
         self._thread = threading.Thread(
@@ -49,7 +47,7 @@ class BackgroundThread:
 
 
 class DutyThread(BackgroundThread):
-    """One duty on one thread. An error is logged, and the duty tried again later."""
+    """One duty on one thread. Errors are logged, and the duty is retried later."""
 
     def __init__(self, duty: Duty) -> None:
         super().__init__(duty.name, self._run)
@@ -67,8 +65,8 @@ class DutyThread(BackgroundThread):
 
 
 def planned_duties(room: EngineRoom, settings: Settings) -> Iterator[Duty]:
-    """The journal holds the attempts of this very process, so it is at work in all of them; the
-    other duties may be done by workers instead."""
+    """The journal runs in every process, because it holds that process's attempts; workers may do
+    the other duties instead."""
     yield journal_duty(room.journal)
     if settings.holdfast_duties == "none":
         return
@@ -87,8 +85,7 @@ def journal_duty(journal: Journal) -> Duty:
 
 
 def _audit_duty(audit: BookAudit, interval_seconds: float) -> Duty:
-    """Not before one interval has passed: a server that has just started has better things to do
-    than to read whole tables."""
+    """Wait one interval first: a server that has just started should not read whole tables."""
     has_waited = False
 
     def run_once() -> float:

@@ -1,5 +1,5 @@
-"""The engine with its store, the readers and the duties that need them: what every process has that
-changes holds, a server as well as a worker."""
+"""The engine with its store, readers and duties, for every process that changes holds: servers and
+workers."""
 
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks
@@ -20,7 +20,7 @@ SECONDS_PER_DAY = 86_400
 
 
 class EngineRoom:
-    """Nothing here touches the network before `start`, nor raises when the database is away."""
+    """Nothing connects before `start`, and nothing raises if the database is down."""
 
     def __init__(self, settings: Settings) -> None:
         url = settings.database_url
@@ -41,7 +41,7 @@ class EngineRoom:
         self.admission.start()
 
     def stop(self) -> None:
-        """Stop taking in, answer what is queued, then let go of the database."""
+        """Stop accepting commands, answer the queued ones, then close the database connections."""
         self.admission.stop()
         while self.journal.run_once():
             pass

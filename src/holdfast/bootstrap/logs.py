@@ -1,4 +1,4 @@
-"""Logs: one JSON object per line, and no e-mail address in any of them."""
+"""Logs: one JSON object per line, without e-mail addresses."""
 
 import contextlib
 import logging
@@ -14,13 +14,14 @@ import structlog
 
 from holdfast.bootstrap.settings import Settings
 
-# A word of a line: what no address contains ends it, and an escape of JSON is one letter of it.
+# A word of a log entry: it ends at characters that no address has; a JSON escape counts as one
+# letter.
 _WORD = re.compile(r'(?:\\u[0-9a-f]{4}|\\[\\"]|[^\s"<>(),;:\\])+', re.IGNORECASE)
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 
 
 def configure_logs(settings: Settings) -> None:
-    """Ours and those of the libraries, in one format, on standard error."""
+    """Write our logs and those of libraries to standard error, in one format."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -49,7 +50,7 @@ def configure_logs(settings: Settings) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """A log entry that cannot be written (broken pipe, full disk) is lost: ticket sales go on."""
+    """An entry that cannot be written (broken pipe, full disk) is dropped: ticket sales go on."""
     with contextlib.suppress(OSError, ValueError):
         stream.write(text + "\n")
         stream.flush()
@@ -71,7 +72,7 @@ class _Lines:
 
 
 class _Gathered(threading.local):
-    """The lines that this thread will write at once."""
+    """The entries that this thread will write together."""
 
     lines: list[str] | None = None
 
@@ -81,8 +82,8 @@ _gathered = _Gathered()
 
 @contextlib.contextmanager
 def written_at_once() -> Iterator[None]:
-    """What this thread logs in here is written at the end, with few system calls: in each of them
-    it lets go of the interpreter lock, and has to wait until it gets it back."""
+    """Write the entries of this thread at the end, with few system calls: each releases the
+    interpreter lock, and the thread has to wait to get it back."""
     lines: list[str] = []
     _gathered.lines = lines
     try:
@@ -94,8 +95,8 @@ def written_at_once() -> Iterator[None]:
 
 
 def _joined(lines: list[str]) -> Iterator[str]:
-    """As many lines at once as a pipe takes in one piece: what other processes write into the same
-    one comes between the pieces."""
+    """Join as many entries as a pipe takes atomically: other processes may write to it in
+    between."""
     piece: list[str] = []
     room = PIPE_BUF
     for line in lines:
@@ -117,13 +118,13 @@ def _render_json(_logger: object, _method: str, event: structlog.typing.EventDic
 
 
 def redact_addresses(_logger: object, _method: str, line: object) -> str:
-    """Hide the name in every e-mail address, whichever field it was logged in."""
+    """Hide the name in every e-mail address, in any field."""
     return _WORD.sub(_without_name, str(line))
 
 
 def _without_name(word: re.Match[str]) -> str:
-    """Word by word is one pass over whatever strangers send; a pattern of an address would begin
-    anew at each of their letters, and that takes seconds for a long one."""
+    """Matching word by word takes one pass; a pattern for whole addresses would restart at each
+    letter, which takes seconds for long input from strangers."""
     name, _, domain = word[0].rpartition("@")
     if not name:
         return word[0]

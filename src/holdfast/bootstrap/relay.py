@@ -1,4 +1,4 @@
-"""The relay of this process: from its outbox to the broker that is configured."""
+"""The relay from the outbox to the configured broker."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +15,7 @@ from holdfast.ports.facts.log import Publisher, RelayCursor, RelayLag
 from holdfast.services.facts.relay import Relay
 
 NO_QUEUE = "none"
-# The stream is for those who read along: what is older is in the log that can be polled.
+# The stream only serves current readers; older facts can be polled.
 STREAM_LENGTH = 100_000
 
 log = structlog.get_logger()
@@ -28,7 +28,7 @@ class RelayStatus:
 
 
 def configured_relay(settings: Settings) -> Relay | None:
-    """None without a broker: then facts wait in the outbox, and can be polled."""
+    """None without a broker: then facts stay in the outbox and can be polled."""
     publisher = _publisher(settings)
     if publisher is None:
         return None
@@ -36,10 +36,10 @@ def configured_relay(settings: Settings) -> Relay | None:
 
 
 def run_relay(settings: Settings, stopped: Event) -> None:
-    """In the foreground, until it is stopped."""
+    """Run in the foreground until stopped."""
     publisher = _publisher(settings)
     if publisher is None:
-        raise SettingsError("AMQP_URL: must be set, or REDIS_URL: there is nobody to relay to")
+        raise SettingsError("AMQP_URL or REDIS_URL: one must be set, to have a broker to relay to")
     with closing(publisher), _outbox(settings) as outbox:
         relay = Relay(outbox, publisher, settings.holdfast_secret_key)
         log.info("relay.started", broker=settings.broker)

@@ -1,4 +1,4 @@
-"""One server process: the engine with its store, the readers, the duties, all joined."""
+"""One server process: the engine, readers and duties."""
 
 import secrets
 
@@ -24,7 +24,7 @@ from holdfast.services.container import ApiContainer
 
 
 class EngineDependency:
-    """The lanes of this process are at work."""
+    """Healthy while the lanes of this process work."""
 
     name = "engine"
     is_required = True
@@ -37,13 +37,13 @@ class EngineDependency:
 
 
 class Server:
-    """Nothing here touches the network before `start`, nor raises when the database is away: a
-    server without a database answers 503 and recovers by itself."""
+    """Nothing connects before `start`, and nothing raises if the database is down: the server
+    answers 503 and recovers by itself."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._room = EngineRoom(settings)
-        # Anybody can make us look for keys that do not exist: nothing else waits behind that.
+        # Anybody can send unknown keys: no other query may wait for their look-up.
         self._key_database = Database(self._room.url, connections_max=1)
         self.container = _container(settings, self._room, PostgresKeys(self._key_database))
         self._threads: list[BackgroundThread] = [
@@ -67,7 +67,7 @@ class Server:
             thread.start()
 
     def stop(self) -> None:
-        """Stop taking in, answer what is queued, then let go of the database."""
+        """Stop accepting commands, answer the queued ones, then close the database connections."""
         for thread in self._threads:
             thread.stop(timeout_seconds=0)
         self._room.stop()
@@ -81,8 +81,8 @@ def _consumers(settings: Settings, room: EngineRoom) -> list[ConsumerThread]:
 
 
 def _container(settings: Settings, room: EngineRoom, keys: KeyDirectory) -> ApiContainer:
-    # `holdfast serve` sets the secret for all of its processes; whoever makes a server without one
-    # has a till that only this server believes.
+    # `holdfast serve` sets the secret for all its processes; without it, only this server accepts
+    # its demo payments.
     demo_secret = settings.holdfast_secret_key or secrets.token_urlsafe(48)
     till = DemoPayments(demo_secret) if settings.holdfast_payments == "demo" else None
     return ApiContainer(

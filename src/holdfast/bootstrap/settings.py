@@ -1,5 +1,5 @@
-"""Configuration by environment variables. Every default is safe; a wrong value stops the start
-with one line that names the variable."""
+"""Configuration by environment variables. Every default is safe; an invalid value stops the start
+with a message that names the variable."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _Text = Annotated[str, Meta(min_length=1)]
 _UpToAnHour = Annotated[int, Meta(ge=1, le=3600)]
 _UpToTenYears = Annotated[int, Meta(ge=1, le=3650)]
 
-# The first scheme of each is the one that errors name.
+# Error messages name the first scheme of each.
 _SCHEMES = {
     "database_url": ("postgresql", "postgres"),
     "holdfast_owner_database_url": ("postgresql", "postgres"),
@@ -31,12 +31,12 @@ _SCHEMES = {
 
 
 class SettingsError(Exception):
-    """One clear line that names the variable and says what it takes."""
+    """An invalid setting. The message names the variable and what it accepts."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Each field is read from the variable of its name, in capitals. docs/configuration.md says
-    what each of them does."""
+    """Each field is read from the variable of the same name, in capitals. See
+    docs/configuration.md."""
 
     database_url: str | None = None
     holdfast_owner_database_url: str | None = None
@@ -75,7 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def broker(self) -> str | None:
-        """The broker that carries facts and messages: RabbitMQ if there is one."""
+        """The broker for facts and messages: RabbitMQ if both are set."""
         if self.amqp_url is not None:
             return "rabbitmq"
         return None if self.redis_url is None else "redis"
@@ -109,7 +109,8 @@ def _converted(variable: str, text: str, kind: Any) -> Any:
 
 
 def _expected(kind: Any) -> str:
-    """In words. The value itself is not repeated, as msgspec would: it may be a secret."""
+    """Describe the expected value. Unlike msgspec, don't repeat the given one: it may be a
+    secret."""
     info = msgspec.inspect.type_info(kind)
     while isinstance(info, Metadata | UnionType):
         info = info.type if isinstance(info, Metadata) else info.types[0]
@@ -126,7 +127,7 @@ def _expected(kind: Any) -> str:
 
 
 def _check_url(variable: str, url: str, schemes: tuple[str, ...]) -> None:
-    """The whole address is read here, so that a typo stops the start."""
+    """Parse the whole URL, so that a typo stops the start."""
     if not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
         raise SettingsError(f"{variable}: must start with {schemes[0]}://")
     try:
@@ -146,7 +147,7 @@ def _check_url(variable: str, url: str, schemes: tuple[str, ...]) -> None:
 
 
 def _check_mail(settings: Settings) -> None:
-    """At the start, and not when the first buyer waits for a mail."""
+    """Check at the start, not when the first mail is due."""
     if settings.holdfast_notifier == "smtp" and settings.holdfast_smtp_url is None:
         raise SettingsError("HOLDFAST_SMTP_URL: must be set to send notices by mail")
     try:

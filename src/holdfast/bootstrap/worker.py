@@ -1,4 +1,4 @@
-"""What a process has that does duties and serves nobody: a worker, or a command."""
+"""A process that runs duties without serving: a worker or a command."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ LOOKED_AT_MAX = 100_000
 
 
 class Worker:
-    """Make it in the process that uses it, after any fork: it has threads and connections."""
+    """Create it after any fork: it has threads and connections."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -33,7 +33,7 @@ class Worker:
         return sweep(self._room.reaper, report)
 
     def lapsed(self) -> tuple[DueHold, ...]:
-        """What a release would end, oldest first, up to LOOKED_AT_MAX."""
+        """The holds that a release would end, oldest first, up to LOOKED_AT_MAX."""
         due = self._room.holds.due_holds(LOOKED_AT_MAX)
         return tuple(hold for hold in due if hold.is_lapsed)
 
@@ -42,8 +42,8 @@ class Worker:
         return None if seen is None else seen.hold
 
     def keep_releasing(self, stopped: Event) -> None:
-        """Whenever a hold is due, until it is stopped; those who wait are promoted meanwhile. A
-        database that is away is waited for."""
+        """Release holds whenever they are due, and promote from the waitlist, until stopped. Waits
+        for a database that is down."""
         room, settings = self._room, self._settings
         promoting = Thread(target=self._keep_promoting, args=(stopped,), daemon=True)
         promoting.start()
@@ -57,7 +57,7 @@ class Worker:
             pass
 
     def promote_waiting(self) -> int:
-        """Settle every line; says of how many sessions."""
+        """Settle every waitlist; returns the number of parties promoted."""
         return self._room.promoter.sweep()
 
     def prune(self) -> None:
@@ -65,7 +65,7 @@ class Worker:
             pass
 
     def audit_books(self) -> bool:
-        """Whether they are sound; the log says what is not."""
+        """Whether all checks pass; failures are logged."""
         return self._room.book_audit.run_once()
 
 
@@ -80,5 +80,5 @@ def started_worker(settings: Settings) -> Iterator[Worker]:
 
 
 def checked_books(settings: Settings) -> Iterator[Checked]:
-    """Each check as it is done; needs neither engine nor readers. May raise StoreError."""
+    """The checks as they finish; needs neither engine nor readers. May raise StoreError."""
     return EngineRoom(settings).book_audit.checked()

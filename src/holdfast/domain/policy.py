@@ -22,7 +22,7 @@ WAITING_PASSES_MAX = 1000
 
 
 class Unchanged(Enum):
-    """Says that a field is to stay as it is; None would clear it."""
+    """Marks a field that stays unchanged; None would clear it."""
 
     UNCHANGED = auto()
 
@@ -32,7 +32,7 @@ UNCHANGED = Unchanged.UNCHANGED
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of a whole number."""
+    """The range of a whole number."""
 
     least: int
     most: int
@@ -41,7 +41,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class PolicyField:
-    """`label` is for the admin pages, `meaning` for the API. Without bounds it is yes or no."""
+    """`label` is for the admin pages, `meaning` for the API. A field without bounds is a bool."""
 
     label: str
     meaning: str
@@ -91,7 +91,7 @@ class HoldPolicy:
         "checkout extension (s)",
         "Time that starting a checkout adds to a hold, once.",
     )
-    # Operators may go beyond it.
+    # Operators may exceed it.
     lifetime_max_seconds: int = _number(
         1200,
         Bounds(1, TTL_SECONDS_MAX, 1200),
@@ -102,13 +102,13 @@ class HoldPolicy:
         60,
         Bounds(0, WARNING_SECONDS_MAX, 60),
         "warning before expiry (s)",
-        "How long before expiry `hold.expiring` is published; 0 turns it off.",
+        "Time before expiry at which `hold.expiring` is published; 0 turns it off.",
     )
     late_payment_seconds: int = _number(
         0,
         Bounds(0, DAY_SECONDS, 120),
         "late payment window (s)",
-        "How long after expiry a payment still gets its places, if they are free; 0: never.",
+        "Time after expiry in which a payment still gets its places, if they are free; 0: never.",
     )
     waitlist: bool = _switch("waitlist", "Buyers who find nothing left can join the waitlist.")
     waiting_seconds: int = _number(
@@ -139,14 +139,14 @@ POLICY_FIELDS: Mapping[str, PolicyField] = {
     each.name: each.metadata["policy"] for each in fields(HoldPolicy)
 }
 
-# The fields that change, by name. None leaves a field to the level above again.
+# The changed fields by name. None inherits a field from the level above again.
 PolicyChange = dict[str, int | None]
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class PolicyOverride:
-    """The fields that one level (organization, event, ticket type) sets; those that are missing or
-    None are left to the level above."""
+    """The fields set by one level (organization, event, ticket type); missing fields and None are
+    inherited from the level above."""
 
     said: Mapping[str, Any]
 
@@ -161,7 +161,7 @@ class PolicyOverride:
         return PolicyOverride(**{**self.said, **change})
 
     def by_name(self) -> dict[str, Any]:
-        """Every field, None where it is left to the level above."""
+        """Every field; None if inherited."""
         return {name: self.said.get(name) for name in POLICY_FIELDS}
 
     def in_order(self) -> tuple[Any, ...]:
@@ -169,13 +169,13 @@ class PolicyOverride:
 
 
 def nearest_policy(*overrides: PolicyOverride) -> HoldPolicy:
-    """Levels from the widest to the nearest: organization, event, ticket type."""
+    """The policy in force. Levels are ordered organization, event, ticket type."""
     policy = HoldPolicy()
     for override in overrides:
         policy = policy.overridden_by(override)
     if policy.ttl_seconds > policy.lifetime_max_seconds:
-        # The time to live comes from one level and the lifetime from another: the lifetime follows,
-        # or no hold could ever be extended.
+        # Time to live and maximum lifetime may come from different levels: raise the latter, or no
+        # hold could be extended.
         lifetime = policy.ttl_seconds + policy.checkout_extension_seconds
         return replace(policy, lifetime_max_seconds=lifetime)
     return policy

@@ -1,1 +1,1 @@
-"""Notices to buyers: by mail, or on the terminal."""
+"""Notices to buyers, by mail or on the terminal."""

@@ -1,4 +1,4 @@
-"""Notices on the terminal, for trying things out."""
+"""Prints notices on the terminal, for trials."""
 
 import sys
 from typing import TextIO
@@ -9,7 +9,7 @@ _WIDTH = 72
 
 
 class ConsoleNotifier:
-    """Implements Notifier. Not even here is an address written out."""
+    """Implements Notifier. Addresses are redacted here too."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -17,6 +17,6 @@ class ConsoleNotifier:
     def send(self, notice: Notice) -> None:
         rule = "-" * _WIDTH
         head = f"To:      {notice.to.redacted}\nSubject: {notice.subject}"
-        # One write: other threads speak here too.
+        # One write, because other threads print too.
         self._stream.write(f"{rule}\n{head}\n\n{notice.text}{rule}\n")
         self._stream.flush()

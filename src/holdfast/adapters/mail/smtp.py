@@ -1,4 +1,4 @@
-"""Notices by mail."""
+"""Sends notices by mail."""
 
 import smtplib
 import ssl
@@ -10,16 +10,16 @@ from urllib.parse import unquote, urlsplit
 
 from holdfast.ports.facts.notices import Notice, NoticeDeferred, NoticeFailed, NoticeRefused
 
-# For each answer of the server; a mail takes about ten of them.
+# Per answer of the server; a mail takes about ten.
 ANSWER_SECONDS_MAX = 5.0
 SUBMISSION_PORT = 587
-# Codes from here on are final: the server will not take this, however often it is asked.
+# Codes from here on are permanent failures: a retry does not help.
 PERMANENT = 500
 
 
 class SmtpNotifier:
-    """Implements Notifier, on a server like `smtp://user:password@host:587`. Each mail has its own
-    connection: one that is kept is often found closed."""
+    """Implements Notifier, for a server such as `smtp://user:password@host:587`. Each mail has its
+    own connection, since an idle one is often closed by the server."""
 
     def __init__(self, url: str, sender: Address) -> None:
         self._url = urlsplit(url)
@@ -28,21 +28,21 @@ class SmtpNotifier:
     def send(self, notice: Notice) -> None:
         with closing(self._connected()) as connection:
             self._hand_over(connection, notice)
-            # It has the mail, whatever it says now.
+            # The server has the mail, whatever it answers now.
             with suppress(smtplib.SMTPException, OSError):
                 connection.quit()
 
     def _connected(self) -> smtplib.SMTP:
-        """Up to here the server knows of no mail: what goes wrong would go wrong for every one."""
+        """The server has not seen the mail yet, so a failure here would affect every mail."""
         try:
             return self._introduced()
         except (smtplib.SMTPException, OSError) as error:
-            # Their texts may name the host and the user.
+            # The text of these errors may name the host and the user.
             raise NoticeFailed(type(error).__name__) from None
 
     def _hand_over(self, connection: smtplib.SMTP, notice: Notice) -> None:
-        """From here on it is about this mail. Should the server be at fault after all, the next
-        try finds that out when it connects."""
+        """A failure from here on is about this mail. If the server is at fault after all, the next
+        attempt fails to connect."""
         try:
             connection.send_message(self._mail(notice))
         except smtplib.SMTPRecipientsRefused as error:
@@ -77,25 +77,27 @@ class SmtpNotifier:
             is_encrypted = True
         if self._url.username is not None:
             if not is_encrypted:
-                raise NoticeFailed("the mail server wants the password in the clear")
+                raise NoticeFailed("the mail server offers no encryption for the password")
             connection.login(unquote(self._url.username), unquote(self._url.password or ""))
 
     def _mail(self, notice: Notice) -> EmailMessage:
         mail = EmailMessage()
         mail["From"] = self._sender
         mail["To"] = notice.to.value
-        # A header is one line, whatever an event is called.
+        # The name of an event must not add header lines.
         mail["Subject"] = " ".join(notice.subject.split())
         mail["Date"] = format_datetime(localtime())
-        # The same at every try, so that whoever gets it twice can tell.
+        # The same for every attempt, so a duplicate can be recognized.
         mail["Message-ID"] = f"<{notice.id}@{self._sender.domain}>"
-        # Nobody's holiday notice need answer.
+        # Suppresses out-of-office replies.
         mail["Auto-Submitted"] = "auto-generated"
-        # Every mail server takes this, also one that takes seven bits only.
+        # Accepted by every mail server, even a 7-bit one.
         mail.set_content(notice.text, cte="quoted-printable")
         return mail
 
 
 def _failure(code: int) -> Exception:
-    """The server's own words quote the address: only its code is told."""
-    return (NoticeRefused if code >= PERMANENT else NoticeDeferred)(f"the mail server said {code}")
+    """Report only the code: the server's text quotes the address."""
+    return (NoticeRefused if code >= PERMANENT else NoticeDeferred)(
+        f"the mail server answered {code}"
+    )

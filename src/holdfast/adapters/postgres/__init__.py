@@ -1,1 +1,1 @@
-"""PostgreSQL: the tables, the SQL that the engine and the readers speak, and the admin pages."""
+"""PostgreSQL: the tables, and the SQL of the engine and the readers."""

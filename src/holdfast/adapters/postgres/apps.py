@@ -7,5 +7,5 @@ class PostgresConfig(AppConfig):
     name = "holdfast.adapters.postgres"
     label = "holdfast"
     verbose_name = "Holdfast"
-    # Every primary key is declared; none is ever made up by Django.
+    # Every primary key is declared; Django creates none.
     default_auto_field = "django.db.models.BigAutoField"

@@ -1,4 +1,4 @@
-"""Deleting what is old, through the doors that look over all organizations."""
+"""Deletes old rows, through functions that span all organizations."""
 
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.holds.reader import Database

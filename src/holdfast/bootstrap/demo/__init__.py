@@ -1,1 +1,1 @@
-"""The demo: embedded services, and a sale to try."""
+"""The demo: embedded services and an example sale."""

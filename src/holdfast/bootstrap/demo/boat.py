@@ -1,7 +1,7 @@
-"""The boat of the demo: eight places, all of them taken, and people who wait for one.
+"""The boat of the demo: a sold-out session of eight places with a waitlist.
 
-A group has six of them for the whole day, so that it stays sold out; the other two change hands
-every two minutes, for nobody pays. Whoever lets the group's cart go sees those who wait promoted.
+A group holds six places all day. The other two change hands every two minutes, because nobody pays.
+Emptying the group's cart promotes the parties on the waitlist.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ BOAT_RIDE_ID = TicketTypeId(uuid5(_BOAT, "boat ride"))
 _GROUP_ID = TicketTypeId(uuid5(_BOAT, "group"))
 _POOL_ID = PoolId(uuid5(_BOAT, "pool"))
 
-# Carts in the order in which they came. The first two find places, the others wait.
+# Carts in order of arrival. The first two get places, the others wait.
 _PARTIES = (
     (GROUP_CART, "group", _GROUP_ID, 6),
     ("demo-carla", "carla", BOAT_RIDE_ID, 2),
@@ -55,7 +55,7 @@ Step = tuple[Callable[[], object | None], CatalogChange]
 def boat_steps(
     catalog: PostgresCatalog, organization_id: OrganizationId, event_id: EventId
 ) -> Iterator[Step]:
-    """What to look for, and how to make it where it is missing."""
+    """A row to look for, and how to create it if it is missing."""
     starts_at = datetime(2030, 6, 22, 18, tzinfo=UTC)
     yield (
         lambda: catalog.session(organization_id, BOAT_SESSION_ID),
@@ -86,8 +86,8 @@ def boat_steps(
 
 
 def fill_boat(database_url: str, organization_id: OrganizationId) -> None:
-    """Carts that are as they should be stay so; what was refused, or takes too long, is left to the
-    next start. In a process of its own: an engine has threads, and this process is to fork."""
+    """Fill the carts that need it; what is refused or takes too long is left to the next start.
+    Runs in its own process, because an engine has threads and this process will fork."""
     filling = get_context("fork").Process(target=_fill_boat, args=(database_url, organization_id))
     filling.start()
     filling.join(FILLED_WITHIN_SECONDS)

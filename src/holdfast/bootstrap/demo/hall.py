@@ -1,4 +1,4 @@
-"""The hall of the demo: three levels in gentle curves around the stage."""
+"""The hall of the demo: three levels, curved around the stage."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from string import ascii_uppercase
 from holdfast.domain.catalog.seat_import import DraftSeat, Source
 
 _ROW_DISTANCE = 1.1
-# The seats that people are shown first: so many in the middle of each of these rows.
+# The seats shown first: this many in the middle of each of these rows.
 _SHOWN_ROWS = {("Stalls", "F"), ("Stalls", "H"), ("Stalls", "J"), ("Circle", "B"), ("Circle", "D")}
 _SHOWN_PER_ROW = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One block. Each row, from A on, is drawn from left to right: `o` a seat, `w` room for a
-    wheelchair, `c` the seat of its companion, `v` a seat behind a pillar, and a space an aisle."""
+    """One block. Its rows, from A on, are drawn from left to right: `o` is a seat, `w` a wheelchair
+    space, `c` a companion seat, `v` a seat behind a pillar, and a space an aisle."""
 
     name: str
     price_minor: int
@@ -76,7 +76,7 @@ LEVELS = (
             "vvoooooooo oooooooooooooo oooooooovv",
         ),
     ),
-    # Fewer tickets than chairs, so that people up there have room for their coats.
+    # Below the number of seats, to show a block with a capacity.
     Level(
         "Balcony",
         3_500,
@@ -93,7 +93,7 @@ LEVELS = (
 
 
 def is_shown(level: Level, seat: DraftSeat) -> bool:
-    """One of the seats that people are shown first: with neighbours, in several rows."""
+    """Whether this is one of the seats shown first."""
     if (level.name, seat.row) not in _SHOWN_ROWS:
         return False
     chairs = sum(place != " " for place in level.rows[ascii_uppercase.index(seat.row)])

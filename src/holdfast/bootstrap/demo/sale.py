@@ -1,4 +1,4 @@
-"""The sale that the demo shows."""
+"""The sale of the demo."""
 
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
@@ -48,8 +48,8 @@ DEMO_SEAT_IDS = tuple(
 
 
 def load_demo(settings: Settings, known_secret: str | None) -> str:
-    """Load the demo organization where it is missing. Returns its test key: the one that is known
-    already, or a new one."""
+    """Create the demo organization if it is missing. Returns its test key: the known one or a new
+    one."""
     if known_secret is None:
         known_secret, key = new_secret_key("test", "demo")
     else:
@@ -108,7 +108,7 @@ def _load_sale(catalog: PostgresCatalog) -> None:
 def _ticket_type(
     ticket_type_id: TicketTypeId, name: str, price_minor: int, capacity: int | None
 ) -> CreateTicketType:
-    """Seated where there is no number of them."""
+    """Seated if there is no capacity."""
     return CreateTicketType(
         organization_id=DEMO_ORGANIZATION_ID,
         ticket_type_id=ticket_type_id,

@@ -1,4 +1,4 @@
-"""What the demo stands on: embedded services, a loaded sale, and a file that says where to look."""
+"""Sets up the demo: embedded services, the sale, and `demo.json` with its addresses and ids."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from holdfast.bootstrap.settings import Settings, load_settings
 ADMIN_NAME = "admin"
 POSTGRES_DIRECTORY, VALKEY_DIRECTORY = "postgres", "valkey"
 DEMO_FILE, SECRET_FILE = "demo.json", "secret_key"
-# Whatever is set already wins over these.
+# Defaults: variables that are set already win.
 DEMO_VARIABLES = {
     "HOLDFAST_LOG_FORMAT": "console",
     "HOLDFAST_NOTIFIER": "console",
@@ -42,8 +42,8 @@ __all__ = ["EmbeddedServiceError", "erase", "kept_files", "load_sale", "start_se
 
 
 def start_services(settings: Settings, running: ExitStack, report: Report) -> Settings:
-    """Start what no variable points elsewhere, and point the variables at it: this process and
-    those that it forks then find everything in the usual place."""
+    """Start the services that no variable names, and set those variables, for this process and its
+    children."""
     home = settings.home
     home.mkdir(parents=True, exist_ok=True)
     services: list[EmbeddedService] = []
@@ -55,7 +55,7 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
         os.environ["HOLDFAST_OWNER_DATABASE_URL"] = postgres.url
     if settings.redis_url is None:
         report("Starting Valkey ...")
-        # It is the broker too: what it was told must still be there after a restart.
+        # It is the broker too, so messages must survive a restart.
         valkey = EmbeddedValkey(home / VALKEY_DIRECTORY, settings={"appendonly": "yes"})
         services.append(running.enter_context(valkey))
         os.environ["REDIS_URL"] = valkey.url
@@ -68,7 +68,7 @@ def start_services(settings: Settings, running: ExitStack, report: Report) -> Se
 
 
 def kept_files(settings: Settings) -> list[Path]:
-    """What an embedded demo has left behind."""
+    """The files of an embedded demo."""
     names = (POSTGRES_DIRECTORY, VALKEY_DIRECTORY, DEMO_FILE, SECRET_FILE)
     return [path for path in (settings.home / name for name in names) if path.exists()]
 
@@ -89,7 +89,7 @@ def erase(settings: Settings) -> None:
 
 
 def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
-    """Migrate, load the demo organization where it is missing, and write `demo.json`."""
+    """Migrate, create the demo organization if it is missing, and write `demo.json`."""
     migrate(settings, report=report)
     path = settings.home / DEMO_FILE
     known = _read(path)
@@ -117,7 +117,7 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
         "hall_url": f"{base_url}/admin/holdfast/session/{DEMO_SESSION_ID}/change/",
         "admin_username": ADMIN_NAME,
         "admin_password": password,
-        # For commands beside the demo. They may change with every start of the embedded services.
+        # For other commands. They may change with every start of the embedded services.
         "database_url": settings.database_url,
         "owner_database_url": settings.owner_url,
         "redis_url": settings.redis_url,
@@ -127,7 +127,7 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What an earlier demo wrote; nothing where there was none or it is damaged."""
+    """The contents of an earlier `demo.json`; empty if it is missing or damaged."""
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -136,14 +136,14 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _kept_secret(path: Path) -> str:
-    """The same at every start, so that people stay logged in."""
+    """The same at every start, so users stay logged in."""
     if not path.exists():
         _write_private(path, secrets.token_urlsafe(48))
     return path.read_text()
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Whole or not at all, and for its owner's eyes only."""
+    """Write the file atomically, readable by its owner only."""
     temporary = path.with_suffix(".new")
     temporary.unlink(missing_ok=True)
     temporary.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""The demo's own services, started again when one of them ends."""
+"""Restarts the demo's embedded services when they stop."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ from holdfast.adapters.embedded import EmbeddedServiceError
 from holdfast.adapters.embedded.service import EmbeddedService
 
 LOOK_EVERY_SECONDS = 1.0
-# One that ends again and again has a reason that starting it does not cure.
+# Don't restart a service that keeps stopping.
 REVIVALS_MAX = 5
 
 
 class ServiceWatch:
-    """On a thread, for the main thread is the server's. It sleeps but for moments, so that what is
-    forked meanwhile finds no lock taken, and it ends before the services are stopped."""
+    """Runs on a thread, because the main thread serves. It sleeps nearly always, so a forked
+    process finds no lock taken, and ends before the services are stopped."""
 
     def __init__(self, services: Sequence[EmbeddedService], report: Callable[[str], None]) -> None:
         self._services = list(services)

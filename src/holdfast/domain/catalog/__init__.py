@@ -1,1 +1,1 @@
-"""The catalog: events, sessions, ticket types, pools and blocks, and importing seats."""
+"""The catalog: events, sessions, ticket types, pools, blocks and seat imports."""

@@ -1,5 +1,5 @@
-"""What is left of a ticket type that is seated: seats of the blocks that sell it, and no more than
-the blocks' capacities and its own quotas allow."""
+"""The availability of seated ticket types: free seats in the blocks that sell them, limited by
+block capacities and quotas."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from holdfast.domain.ids import TicketTypeId
 
 
 class BlockCounts(NamedTuple):
-    """The seats of a block; `room` is what its capacity has left, None without one. A block that
-    names no ticket types sells every seated one."""
+    """The seats of a block; `room` is what is left of its capacity, None without one. A block
+    without ticket types sells every seated one."""
 
     total: int
     held: int
@@ -36,7 +36,7 @@ class Counts(NamedTuple):
 def seated_counts(
     ticket_type_id: TicketTypeId, blocks: Iterable[BlockCounts], quotas: Iterable[int]
 ) -> Counts:
-    """`quotas` are what the ticket type's own pools have left."""
+    """`quotas` are the units left in the ticket type's own pools."""
     selling = [block for block in blocks if block.sells(ticket_type_id)]
     available = sum(block.available for block in selling)
     return Counts(

@@ -1,4 +1,4 @@
-"""What can be asked of the catalog. Fields that are None in a change are left as they are."""
+"""The changes of the catalog. Fields that are None stay unchanged."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,7 +22,7 @@ from holdfast.domain.values import NO_METADATA, Metadata
 
 @dataclass(frozen=True, slots=True)
 class SaleChange:
-    """What is to become of an event's sale. None as a time clears it."""
+    """A change of an event's sale. A time of None clears it."""
 
     status: EventStatus | None = None
     starts_at: datetime | Unchanged | None = UNCHANGED
@@ -40,7 +40,7 @@ class SaleChange:
 
 
 def refuse_policy(policy: PolicyOverride) -> Refusal | None:
-    """What one level says has to fit together; see `nearest_policy` for what several say."""
+    """Refuse contradictions within one level; `nearest_policy` resolves those between levels."""
     ttl, lifetime = (policy.said.get(name) for name in ("ttl_seconds", "lifetime_max_seconds"))
     is_above = ttl is not None and lifetime is not None and ttl > lifetime
     return refusals.ttl_above_lifetime() if is_above else None
@@ -114,8 +114,8 @@ class ChangePool:
 
 @dataclass(frozen=True, slots=True)
 class CreateTicketType:
-    """`own_pool` is a pool to be made with it, of its very own capacity; `pool_ids` are shared. One
-    that is seated may do without either: its seats are what there is of it."""
+    """`own_pool` is created with the ticket type; `pool_ids` are shared. A seated type needs
+    neither: its seats limit it."""
 
     organization_id: OrganizationId
     ticket_type_id: TicketTypeId
@@ -142,8 +142,7 @@ class ChangeTicketType:
 
 @dataclass(frozen=True, slots=True)
 class CreateBlock:
-    """`own_pool` is what a capacity below the number of its seats is counted in. Without a rank it
-    comes after the last."""
+    """`own_pool` counts the block's capacity. Without a rank, the block comes last."""
 
     organization_id: OrganizationId
     block_id: BlockId
@@ -156,7 +155,7 @@ class CreateBlock:
 
 @dataclass(frozen=True, slots=True)
 class ChangeBlock:
-    """`capacity` None takes it away. `new_pool_id` is for a capacity where there was none."""
+    """A `capacity` of None removes the limit. `new_pool_id` is for a block that had none."""
 
     organization_id: OrganizationId
     block_id: BlockId
@@ -169,7 +168,7 @@ class ChangeBlock:
 
 @dataclass(frozen=True, slots=True)
 class DraftedBlock:
-    """A part of an import. `if_new` is the block that it makes where there is none of its name."""
+    """A block of an import. `if_new` is created if no block has its name."""
 
     if_new: CreateBlock
     draft: DraftBlock
@@ -177,7 +176,7 @@ class DraftedBlock:
 
 @dataclass(frozen=True, slots=True)
 class ImportSeats:
-    """All of them or none. The ids of the seats count up from the first."""
+    """Imports all seats or none. Their ids count up from the first."""
 
     organization_id: OrganizationId
     session_id: SessionId

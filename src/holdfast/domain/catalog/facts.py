@@ -1,5 +1,5 @@
-"""What is published and audited of a change of the catalog: the fields that changed, as they were
-and as they are. The names are those of the API."""
+"""Facts and audit entries of catalog changes: the changed fields, before and after, under their API
+names."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogFact:
-    """One fact and one audit entry, both with the same values. `catalog_id` is what it is about;
-    `ids` name it and all that it belongs to."""
+    """One fact and one audit entry with the same values. `catalog_id` is the changed record; `ids`
+    are those of the record and its parents."""
 
     organization_id: OrganizationId
     event_id: EventId
@@ -58,7 +58,7 @@ def fact_of(
     after: CatalogRecord,
     **more: JsonValue,
 ) -> CatalogFact:
-    """Without a record from before, it was created; `more` is what the record itself lacks."""
+    """Without `before`, the record was created. `more` are values that the record lacks."""
     kind, verb = _KINDS[type(after)], "created"
     old, new = None, values_of(after)
     if before is not None:
@@ -75,7 +75,7 @@ def fact_of(
 def import_fact(
     organization_id: OrganizationId, event_id: EventId, session_id: SessionId, plan: ImportPlan
 ) -> CatalogFact:
-    """One, however many seats there are. A block that the import made is told with its terms."""
+    """One fact for all seats. A block created by the import is included with its terms."""
     made = {block.block_id: _block_terms(block) for block in plan.new_blocks}
     blocks: list[JsonValue] = [
         {

@@ -1,4 +1,4 @@
-"""Whether blocks and seats may be added or changed as asked, and what they are afterwards."""
+"""Decides changes of blocks and imports of seats."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Hall:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What an import adds: new blocks, and seats in new and known ones."""
+    """The additions of an import: new blocks, and seats in new and existing ones."""
 
     new_blocks: tuple[CreateBlock, ...]
     places: Sequence[SeatPlace]
@@ -50,7 +50,7 @@ def new_block(change: CreateBlock, hall: Hall) -> CreateBlock | Refusal:
 
 
 def ranked(blocks: Sequence[CreateBlock], hall: Hall) -> tuple[CreateBlock, ...]:
-    """A block without a rank comes after the last one."""
+    """Give blocks without a rank the next ranks."""
     ranked_blocks: list[CreateBlock] = []
     next_rank = hall.next_rank
     for block in blocks:
@@ -61,8 +61,7 @@ def ranked(blocks: Sequence[CreateBlock], hall: Hall) -> tuple[CreateBlock, ...]
 
 
 def changed_block(block: Block, change: ChangeBlock, hall: Hall, in_use: int) -> Block | Refusal:
-    """`in_use` is how much of its capacity is held or sold; of a block without one, how many of its
-    seats are."""
+    """`in_use` is the held and sold part of its capacity or, without one, of its seats."""
     name = given_or(change.name, block.name)
     if hall.block_ids.get(name, block.id) != block.id:
         return refusals.duplicate_block()

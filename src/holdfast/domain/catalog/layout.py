@@ -1,5 +1,5 @@
-"""The compact description of a block: rows of equal length, how they are numbered, where the aisles
-are, and which places are special. Here it becomes seats."""
+"""Turns compact descriptions of blocks into seats: rows of equal length, numbering, aisles and
+special places."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -37,14 +37,13 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowRange:
-    """From A to M, from Z to AC, or from 1 to 30."""
+    """Rows such as A to M, Z to AC, or 1 to 30."""
 
     first: str
     last: str
 
     def __len__(self) -> int:
-        """0 when there are no such rows: one is a letter and the other a number, or the last comes
-        before the first."""
+        """0 for an invalid range: a letter and a number, or the last before the first."""
         if self.first.isdecimal() != self.last.isdecimal():
             return 0
         return max(0, _row_index(self.last) - _row_index(self.first) + 1)
@@ -75,8 +74,8 @@ def _letters(index: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlockLayout:
-    """`aisles_after` counts places from the left. Gaps and special places are named by row and
-    number as they are printed: A1, or A-1 where that could be two seats."""
+    """`aisles_after` counts places from the left. Gaps and special places have row and number as
+    printed: A1, or A-1 if A1 is ambiguous."""
 
     name: str
     rows: tuple[str, ...] | RowRange
@@ -95,8 +94,8 @@ class BlockLayout:
 
 
 def draft_layouts(layouts: Sequence[BlockLayout]) -> tuple[DraftBlock, ...] | Refusal:
-    """Every block with its seats, or everything that is wrong. Several descriptions of one block
-    follow each other: rows of another length, for example."""
+    """Every block with its seats, or all errors. Several descriptions of one block are appended,
+    such as rows of another length."""
     if sum(len(layout.rows) * layout.seats_per_row for layout in layouts) > SEATS_PER_IMPORT_MAX:
         message = f"At most {SEATS_PER_IMPORT_MAX} seats in one call"
         too_many = refuse_flaws([Flaw(Source(0, "blocks"), "too_many", message)])
@@ -119,7 +118,7 @@ def draft_layouts(layouts: Sequence[BlockLayout]) -> tuple[DraftBlock, ...] | Re
 
 
 class _Place(NamedTuple):
-    """A place that may get a seat: its row and, from the left, its number."""
+    """A place that may get a seat: its row, and its number from the left."""
 
     row: str
     order: int
@@ -135,11 +134,11 @@ class _Expansion:
     def block(self) -> DraftBlock:
         layout = self._layout
         if not layout.rows:
-            message = "Must be two letters or two numbers, the first before the last"
+            message = "Must be two letters or two numbers, in ascending order"
             self._flaw("rows", "invalid_value", message)
         seats = tuple(giving_way(self._seats()))
         if layout.rows and not seats:
-            self._flaw("gaps", "invalid_value", "Must leave a seat")
+            self._flaw("gaps", "invalid_value", "Must leave at least one seat")
         source = Source(self._order, f"blocks[{self._order}]")
         return DraftBlock(source, layout.name, seats, layout.rank, layout.capacity, layout.prices)
 
@@ -168,11 +167,11 @@ class _Expansion:
                 )
 
     def _positions(self) -> list[int]:
-        """Each aisle leaves one position out."""
+        """Each aisle skips one place in the row."""
         places = self._layout.seats_per_row
         for entry, after in enumerate(self._layout.aisles_after):
             if not 1 <= after < places:
-                message = "Must be a place of the row, and not its last"
+                message = "Must be a place of the row other than the last"
                 self._flaw(f"aisles_after[{entry}]", "invalid_value", message)
         aisles = set(self._layout.aisles_after)
         return [order + 1 + sum(1 for after in aisles if after <= order) for order in range(places)]
@@ -185,7 +184,8 @@ class _Expansion:
         return Point(start.x + (position - 1) * step.x, start.y + line * step.y)
 
     def _named(self) -> list[set[_Place]]:
-        """The gaps, and the accessible, companion and restricted places, which are no gaps."""
+        """The gaps, and the accessible, companion and restricted-view places, which must not be
+        gaps."""
         layout = self._layout
         named = (layout.gaps, layout.accessible, layout.companion, layout.restricted_view)
         if not any(named):
@@ -216,10 +216,10 @@ class _Expansion:
             if len(meant) == 1:
                 found.add(meant[0])
             elif meant:
-                message = "Could be several seats; write the row, a hyphen and the number"
+                message = "Could mean several seats; separate row and number with a hyphen"
                 self._flaw(f"{field}[{entry}]", "invalid_value", message)
             else:
-                message = "Names no seat of this block; write row and number as printed, like A1"
+                message = "Is no seat of this block; use row and number as printed, such as A1"
                 self._flaw(f"{field}[{entry}]", "invalid_value", message)
         return found
 

@@ -1,4 +1,4 @@
-"""What is for sale: as people set it up, and, in short form, as the engine sees it."""
+"""The catalog as it is managed and, in short form, as the engine sees it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ _NEXT_STATUSES: Mapping[EventStatus, frozenset[EventStatus]] = {
 
 @dataclass(frozen=True, slots=True)
 class SaleTerms:
-    """Whether tickets are on sale at all: the event's state, and the window of its sale."""
+    """The event's status and sale window, which decide whether tickets are on sale."""
 
     status: EventStatus = EventStatus.PUBLISHED
     starts_at: datetime | None = None
@@ -63,11 +63,11 @@ class SaleTerms:
         )
 
     def is_open(self, now: datetime) -> bool:
-        """Whether anything new can be held."""
+        """Whether new holds are possible."""
         return self.status.is_on_sale and self.is_within_window(now)
 
     def is_over(self, now: datetime) -> bool:
-        """Nothing is sold any more."""
+        """Whether the sale has ended for good."""
         is_past = self.ends_at is not None and now > self.ends_at
         return is_past or self.status in {EventStatus.CANCELLED, EventStatus.ARCHIVED}
 
@@ -77,8 +77,8 @@ ALWAYS_ON_SALE = SaleTerms()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A ticket type as the engine sees it. It draws from every one of its pools at once; a seated
-    one needs a seat besides, and may do without a pool."""
+    """A ticket type as the engine sees it. Each unit takes one of every pool; a seated type also
+    needs a seat, and may have no pool."""
 
     price: Money
     pool_ids: tuple[PoolId, ...]
@@ -88,8 +88,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class SeatBlock:
-    """An area with seats, as the engine sees it. `prices` are of the ticket types that are sold in
-    it; where there are none, every seated one is, at its own price."""
+    """An area with seats, as the engine sees it. `prices` are those of the ticket types sold there;
+    if empty, every seated type is sold at its own price."""
 
     name: str
     rank: int = 0
@@ -102,7 +102,7 @@ class SeatBlock:
 
 @dataclass(frozen=True, slots=True)
 class SessionCatalog:
-    """What a session sells. The version rises with every change of it."""
+    """The offers of a session. The version rises with every change."""
 
     organization_id: OrganizationId
     session_id: SessionId
@@ -112,15 +112,15 @@ class SessionCatalog:
     event_id: EventId
     sale: SaleTerms = ALWAYS_ON_SALE
     blocks: Mapping[BlockId, SeatBlock] = field(default_factory=dict)
-    has_waiting: bool = False  # somebody waits, though perhaps nobody may join any more
-    # What every command asks of the session, worked out once.
+    has_waiting: bool = False  # the waitlist is not empty, though perhaps closed to newcomers
+    # Derived once, because every command needs them.
     has_seats: bool = field(init=False)
     has_capped_blocks: bool = field(init=False)
     minds_orphans: bool = field(init=False)
     has_waitlist: bool = field(init=False)
     lets_pass: bool = field(init=False)
-    # How often the first party that waits for a pool or block may be overtaken: the strictest
-    # policy of what is sold from it.
+    # How often the first party for a pool or block may be overtaken, by the strictest policy of its
+    # ticket types.
     passes_max: Mapping[UUID, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -153,7 +153,7 @@ class SessionCatalog:
         return (self.organization_id, self.session_id)
 
     def default_type_in(self, block_id: BlockId) -> TicketTypeId | None:
-        """What a seat of this block is when nobody says: the first ticket type sold there."""
+        """The ticket type of a seat if none is given: the first one sold in its block."""
         prices = self.blocks[block_id].prices
         seated = prices or (id_ for id_, offer in self.offers.items() if offer.is_seated)
         return next(iter(seated), None)
@@ -165,8 +165,6 @@ class SessionCatalog:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What is advertised."""
-
     id: EventId
     name: str
     currency: str
@@ -192,7 +190,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
-    """A pool with its counters; `held` counts live holds only, since lapsed ones are free."""
+    """A pool with its counters; `held` counts live holds only."""
 
     id: PoolId
     session_id: SessionId
@@ -208,8 +206,6 @@ class PoolState:
 
 @dataclass(frozen=True, slots=True)
 class TicketType:
-    """What a buyer picks in a session."""
-
     id: TicketTypeId
     session_id: SessionId
     name: str
@@ -257,8 +253,8 @@ class TicketTypeAvailability:
 
 @dataclass(frozen=True, slots=True)
 class SessionAvailability:
-    """Counts and prices by ticket type at one moment of the database's clock. Nothing is available
-    of an event that is not on sale."""
+    """Counts and prices by ticket type, at one time of the database's clock. Nothing is available
+    for an event that is not on sale."""
 
     session_id: SessionId
     event_id: EventId
@@ -290,9 +286,9 @@ class Pool:
 
     @property
     def free(self) -> int:
-        """What nobody holds and nobody bought. Lapsed holds still count as held here."""
+        """Units neither held nor sold. Lapsed holds still count as held here."""
         return self.total - self.held - self.sold
 
     def moved(self, held: int, sold: int) -> "Pool":
-        """The pool after `held` and `sold` have changed by these differences."""
+        """The pool with `held` and `sold` changed by these amounts."""
         return replace(self, held=self.held + held, sold=self.sold + sold)

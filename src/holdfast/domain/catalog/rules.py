@@ -1,5 +1,4 @@
-"""Whether the catalog may be changed as asked, and what it is afterwards. The rules compare with
-values that are read under the lock of the event or session."""
+"""Decides changes of the catalog, with values read under the lock of the event or session."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -52,13 +51,13 @@ def changed_pool(pool: PoolState, change: ChangePool, in_use: int) -> PoolState 
 
 
 def refuse_total(total: int | None, in_use: int) -> Refusal | None:
-    """Lapsed holds are in use until the reaper has written them off: a moment later it may fit."""
+    """Lapsed holds count as in use until the reaper ends them, so a retry may succeed."""
     is_below = total is not None and total < in_use
     return refusals.capacity_in_use(in_use) if is_below else None
 
 
 def refuse_pools(wanted: Sequence[PoolId], of_session: Collection[PoolId]) -> Refusal | None:
-    """A ticket type draws from pools of its own session."""
+    """The pools must belong to the ticket type's session."""
     return None if set(wanted) <= set(of_session) else refusals.invalid_pool()
 
 
@@ -69,8 +68,8 @@ def changed_ticket_type(
     *,
     is_waited_for: bool,
 ) -> TicketType | Refusal:
-    """Parties on the waitlist are in the queue of the pools that the ticket type drew from when
-    they came, so those pools stay as long as anybody waits."""
+    """Keep the pools while anybody waits: parties are in the queue of the pools that the type had
+    when they joined."""
     pool_ids = tuple(sorted(set(given_or(change.pool_ids, ticket_type.pool_ids))))
     policy = ticket_type.policy.changed(change.policy) if change.policy else ticket_type.policy
     refusal = refuse_pools(change.pool_ids or (), pools_of_session)

@@ -1,4 +1,4 @@
-"""From a draft of seats to places in rows, beside the seats that are there already."""
+"""Places drafted seats in rows, beside the existing seats."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _COUNTED_BITS = 48
 
 
 class Source(NamedTuple):
-    """Where something stands in what was sent, as its sender would say it: `line 17`."""
+    """A place in the request, as its sender would name it: `line 17`."""
 
     order: int
     field: str
@@ -36,8 +36,8 @@ class Flaw(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DraftSeat:
-    """A seat that is to be. Without a position it is next to the one before it in its row; without
-    coordinates it is drawn where its position and its row put it."""
+    """A new seat. Without a position it follows the seat before it in the row; without coordinates
+    it is drawn by row and position."""
 
     source: Source
     row: str
@@ -52,7 +52,7 @@ class DraftSeat:
 
 @dataclass(frozen=True, slots=True)
 class DraftBlock:
-    """Seats for a block. The terms are for one that does not exist yet."""
+    """Seats for a block. The terms apply only if the block is new."""
 
     source: Source
     name: str
@@ -66,10 +66,13 @@ class DraftBlock:
         return self.rank, self.capacity, self.prices
 
     def refuse_terms(self) -> list[Flaw]:
-        """For a block that is there already."""
+        """Refuse terms for an existing block."""
         if self.terms == (None, None, ()):
             return []
-        message = "The block exists already: change its capacity, rank and ticket types there"
+        message = (
+            "The block already exists: change its capacity, rank and ticket types on "
+            "the block itself"
+        )
         return [Flaw(self.source, "conflicting_fields", message)]
 
 
@@ -87,7 +90,7 @@ class ImportedSeats:
 
 
 class KnownSeat(NamedTuple):
-    """A seat that is there already."""
+    """An existing seat."""
 
     row: str
     row_rank: int
@@ -108,12 +111,12 @@ class _Row:
         self.last = position
 
     def flaw_of(self, seat: DraftSeat, position: int) -> Flaw | None:
-        """What keeps a seat from being added here."""
+        """The reason why the seat cannot be added here, if any."""
         if seat.number in self.numbers:
-            message = "There is a seat of this number in this row already"
+            message = "This row already has a seat with this number"
             return Flaw(seat.source, "duplicate", message)
         if position in self.positions:
-            message = "There is a seat at this position of this row already"
+            message = "This row already has a seat at this position"
             return Flaw(seat.source, "duplicate", message)
         if len(self.numbers) == SEATS_PER_ROW_MAX:
             message = f"At most {SEATS_PER_ROW_MAX} seats in one row"
@@ -125,7 +128,7 @@ class _Row:
 
 
 class Arrangement:
-    """The rows of one block while seats are added to it, and what was wrong with some of them."""
+    """The rows of one block while seats are added, and the errors so far."""
 
     def __init__(self, block_id: BlockId, known: Iterable[KnownSeat] = ()) -> None:
         self._block_id = block_id
@@ -138,8 +141,8 @@ class Arrangement:
             self._ranks = max(self._ranks, seat.row_rank + 1)
 
     def check(self, seat: DraftSeat) -> tuple[int, int] | None:
-        """The rank of its row and its position there. None when it cannot be there; `flaws` says
-        why."""
+        """The rank of its row and its place there; None if it is refused, with the reason in
+        `flaws`."""
         row = self._rows.get(seat.row)
         if row is None:
             row = self._rows[seat.row] = _Row(self._ranks)
@@ -182,17 +185,17 @@ class Arrangement:
 
 
 def countable_id(made: UUID) -> SeatId:
-    """With room to count up from it."""
+    """An id that leaves room to count up."""
     return SeatId(UUID(int=made.int & ~(1 << (_COUNTED_BITS - 1))))
 
 
 def counted_id(first: SeatId, count: int) -> SeatId:
-    """The ids of one import differ in their last digits only, so a map of them is short."""
+    """Ids of one import differ only in their last digits, which keeps seat maps short."""
     return SeatId(UUID(int=first.int + count))
 
 
 def flaws_within(blocks: Iterable[DraftBlock]) -> list[Flaw]:
-    """What is wrong with the blocks whatever the session has already."""
+    """The errors of the blocks, whatever the session contains."""
     flaws: list[Flaw] = []
     for block in blocks:
         arrangement = Arrangement(BlockId(UUID(int=0)))
@@ -203,7 +206,7 @@ def flaws_within(blocks: Iterable[DraftBlock]) -> list[Flaw]:
 
 
 def refuse_flaws(flaws: Iterable[Flaw]) -> Refusal | None:
-    """The first of each line or field, in the order in which they were sent."""
+    """The first error of each line or field, in the order of the request."""
     first_by_source: dict[Source, Flaw] = {}
     for flaw in flaws:
         first_by_source.setdefault(flaw.source, flaw)

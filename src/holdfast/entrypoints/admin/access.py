@@ -1,4 +1,4 @@
-"""Organizations and their keys; the people who may log in, and their groups."""
+"""Organizations and their keys; users and their groups."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -40,12 +40,12 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
-    """People are made inactive, never deleted: what they did stays in the log under their name."""
+    """Users are deactivated, never deleted: the log keeps their actions under their name."""
 
     form = PersonForm
     add_form = AdminUserCreationForm
     change_password_form = AdminPasswordChangeForm
-    filter_horizontal = ()  # two lists side by side are wider than the page
+    filter_horizontal = ()  # two lists side by side would be wider than the page
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -53,7 +53,7 @@ class PersonAdmin(DjangoUserAdmin, UnfoldAdmin):
 
 @admin.register(Group)
 class PeopleGroupAdmin(GroupAdmin, UnfoldAdmin):
-    """What the members may look at."""
+    """The permissions of its members."""
 
 
 @admin.register(Organization)
@@ -61,7 +61,7 @@ class OrganizationAdmin(ReadOnlyAdmin):
     related = ()
     list_display = ("name", "id", "ttl_seconds", "quantity_max", "created_at")
     search_fields = ("name",)
-    search_help_text = "A part of the name, or an id"
+    search_help_text = "Part of the name, or an id"
     fields = ("name", "id", *POLICY, "created_at", "more")
 
     @admin.display(description="See also")
@@ -83,7 +83,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     list_display = ("name", "beginning", "scope_list", "state", "organization", "created_at")
     list_filter = BY_ORGANIZATION
     search_fields = ("name", "prefix")
-    search_help_text = "A part of the name, the beginning of the key, or an id"
+    search_help_text = "Part of the name, start of the key, or an id"
     fields = (
         ("name", "beginning"),
         "organization",
@@ -93,7 +93,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         ("created_at", "revoked_at"),
     )
 
-    @admin.display(description="Begins with", ordering="prefix")
+    @admin.display(description="Prefix", ordering="prefix")
     def beginning(self, key: ApiKey) -> str:
         return f"{key.prefix}\N{HORIZONTAL ELLIPSIS}"
 

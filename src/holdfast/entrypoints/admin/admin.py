@@ -1,4 +1,4 @@
-"""The module that Django looks for: importing a subject registers its pages."""
+"""The module that Django imports: importing a subject registers its pages."""
 
 from holdfast.entrypoints.admin import access, audit, catalog, facts, orders, waitlist
 from holdfast.entrypoints.admin.holds import pages as holds

@@ -8,8 +8,8 @@ from holdfast.services.container import ApiContainer
 
 
 class AdminConfig(AppConfig):
-    """`services` is set by the process that serves the pages, before the first request: operators
-    change things through it, as requests to the API do."""
+    """The process that serves the pages sets `services` before the first request: changes by
+    operators go through it, like those of the API."""
 
     name = "holdfast.entrypoints.admin"
     label = "holdfast_admin"

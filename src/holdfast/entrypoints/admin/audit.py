@@ -1,4 +1,4 @@
-"""Who did what, to which hold, seat or part of the catalog, from where."""
+"""The audit log."""
 
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Djang
 else:
     from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
 
-# An order is audited with its holds, and a seat that changes hands under names of its own.
+# Orders are audited with their holds; changes of seats have action names of their own.
 _NO_ACTIONS = {
     FactType.ORDER_CONFIRMED,
     FactType.SEAT_HELD,
@@ -34,14 +34,15 @@ _NO_ACTIONS = {
 ACTIONS = (
     *(kind.value for kind in FactType if kind not in _NO_ACTIONS),
     *("seat_reserved", "seat_released", "seat_hold_expired", "seat_sold"),
-    # What was asked and refused.
+    # Refused attempts.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
 )
 
 
 def acting_key(column: str) -> Subquery:
-    """Of the key that acted, where one did. An organization has a few keys, so each is compared."""
+    """A column of the acting key, if there is one. Each key is compared: an organization has
+    few."""
     actor = Concat(Value("key:"), Cast("id", TextField()), output_field=TextField())
     keys = ApiKey.objects.filter(organization_id=OuterRef("organization_id"))
     return Subquery(keys.annotate(actor=actor).filter(actor=OuterRef("actor")).values(column))
@@ -62,7 +63,7 @@ class ActionFilter(DropdownFilter):
 
 
 class ActorFilter(TextFilter):
-    """By the whole value: a part of it would let people guess what the pages redact."""
+    """Matches whole values: with parts, people could guess what the pages redact."""
 
     title = "actor (whole)"
     parameter_name = "actor"
@@ -86,7 +87,7 @@ class SeatFilter(TextFilter):
 
 
 class TimeFilter(RangeDateTimeFilter):
-    """A date without a time of day is all of that day. What cannot be read filters nothing."""
+    """A date without a time means the whole day. Invalid input filters nothing."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         since, until = self._moment("from", time.min), self._moment("to", time.max)
@@ -155,7 +156,7 @@ class AuditEntryAdmin(HistoryAdmin):
 
     @admin.display(description="Recorded as")
     def recorded_actor(self, entry: AuditEntry) -> str:
-        """What the filter by actor wants to be told."""
+        """The value that the actor filter takes."""
         return redacted(entry.actor)
 
     @admin.display(description="User agent")

@@ -1,4 +1,4 @@
-"""Events, their sessions, and what they sell."""
+"""Events, sessions, ticket types and pools."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ class EventAdmin(ReadOnlyAdmin):
     )
     list_filter = (*BY_ORGANIZATION, EventStatusFilter)
     search_fields = ("name",)
-    search_help_text = "A part of the name, or an id"
+    search_help_text = "Part of the name, or an id"
     fields = (
         ("name", "shown_status"),
         "organization",
@@ -86,14 +86,14 @@ class EventAdmin(ReadOnlyAdmin):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
-    """With a picture of its hall, where it has one."""
+    """With a picture of its hall, if it has seats."""
 
     change_form_outer_after_template = "holdfast/hall.html"
     related = ("organization", "event")
     list_display = ("name", "of_event", "starts_at", "version", "organization", "created_at")
     list_filter = BY_ORGANIZATION
     search_fields = ("name", "event__name")
-    search_help_text = "A part of the name or of the event's name, or an id"
+    search_help_text = "Part of the name or the event's name, or an id"
     fields = (
         "name",
         "of_event",
@@ -145,7 +145,7 @@ class TicketTypeAdmin(SessionRowAdmin):
     )
     list_filter = BY_ORGANIZATION
     search_fields = ("name", "session__name")
-    search_help_text = "A part of the name or of the session's name, or an id"
+    search_help_text = "Part of the name or the session's name, or an id"
     fields = (
         ("name", "price"),
         "is_seated",
@@ -171,7 +171,7 @@ class TicketTypeAdmin(SessionRowAdmin):
 
 @admin.register(Pool)
 class PoolAdmin(SessionRowAdmin):
-    """Held units whose time is up are free, whether or not a command has written that down."""
+    """Lapsed units are free, even before a command records that."""
 
     list_display = (
         "name",
@@ -185,7 +185,7 @@ class PoolAdmin(SessionRowAdmin):
     )
     list_filter = BY_ORGANIZATION
     search_fields = ("name", "session__name")
-    search_help_text = "A part of the name or of the session's name, or an id"
+    search_help_text = "Part of the name or the session's name, or an id"
     fields = (
         "name",
         "of_session",
@@ -203,13 +203,13 @@ class PoolAdmin(SessionRowAdmin):
             pool_id=OuterRef("id"),
             lapses_at__lte=Now(),
         )
-        # Grouped, so that the subquery gives one row.
+        # Grouped, so the subquery returns one row.
         summed = units.values("pool_id").annotate(sum=Sum("units")).values("sum")
         lapsed_units = Coalesce(Subquery(summed), 0)
         pools: QuerySet[Any] = super().get_queryset(request).annotate(lapsed_units=lapsed_units)
         return pools
 
-    @admin.display(description="Of it lapsed")
+    @admin.display(description="Lapsed")
     def lapsed(self, pool: Any) -> int:
         return int(pool.lapsed_units)
 

@@ -1,4 +1,4 @@
-"""How values, links and tables are shown on every page."""
+"""Formats values, links and tables."""
 
 import json
 import re
@@ -22,17 +22,17 @@ _EMAIL = re.compile(r'([^\s@"<>(),;:\\])[^\s@"<>(),;:\\]*@')
 
 
 def redacted(text: str) -> str:
-    """The text, with every e-mail address in it as `u***@example.com`."""
+    """The text with e-mail addresses shortened to `u***@example.com`."""
     return _EMAIL.sub(r"\1***@", text)
 
 
 def amount(minor: int, currency: str) -> str:
-    """An amount as people write it: `12.50 EUR`, on one line."""
+    """An amount such as `12.50 EUR`, without a line break."""
     return written(Money(minor, currency)).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def shown_time(moment: datetime) -> str:
-    """In UTC, as the lists write it."""
+    """The time in UTC, formatted as in lists."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
 
 
@@ -46,7 +46,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> SafeStrin
 
 
 def wrapped(text: str) -> SafeString:
-    """Text that others have chosen: it may be one long word."""
+    """User text, which may be one long word."""
     return format_html('<span style="overflow-wrap: anywhere">{}</span>', redacted(text))
 
 
@@ -73,7 +73,7 @@ def list_link(model: type[Model], text: str, row: Any, **columns: object) -> Saf
 def row_link(
     model: type[Model], row_id: UUID, text: object, organization_id: UUID | None = None
 ) -> SafeString:
-    """With an organization where the id alone may not tell."""
+    """Give the organization if the id alone is ambiguous."""
     url = reverse(f"admin:holdfast_{model.__name__.lower()}_change", args=[row_id])
     return link(f"{url}?organization={organization_id}" if organization_id else url, text)
 

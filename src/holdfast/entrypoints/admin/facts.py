@@ -1,4 +1,4 @@
-"""Facts, and how far they have been relayed."""
+"""Facts, and the progress of the relay."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def is_relayed() -> Exists:
 
 
 def relay_state() -> dict[str, Any]:
-    """How many facts wait, since when the oldest does, and when the relay last moved."""
+    """How many facts are not relayed yet, the age of the oldest, and when the relay last moved."""
     with connection.cursor() as cursor:
         lag = "SELECT waiting, oldest_seconds FROM holdfast_relay_lag(%s, %s)"
         cursor.execute(lag, [PARTITIONS, WAITING_COUNTED_MAX])
@@ -53,7 +53,7 @@ class FactTypeFilter(admin.SimpleListFilter):
 
 
 class FactList(ChangeList):
-    """The address of a fact says where in the log it is: by its number alone there is no index."""
+    """The URL of a fact has its whole cursor: there is no index on its number alone."""
 
     def url_for_result(self, result: Any) -> str:
         place = f"organization={result.organization_id}&transaction={result.xid}"

@@ -1,4 +1,4 @@
-"""What the lists of facts and of audit entries share."""
+"""The base of the lists of facts and audit entries."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class HistoryAdmin(GrowingTableAdmin):
     """Newest first within each organization."""
 
     search_fields = ("hold_id",)
-    search_help_text = "The whole reference or id of a hold"
+    search_help_text = "A complete hold reference or id"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         names = {"seat_name": seat_name(), "hold_reference": hold_reference()}
@@ -33,8 +33,8 @@ class HistoryAdmin(GrowingTableAdmin):
 
     @admin.display(description="Hold")
     def hold(self, row: Any) -> SafeString | str:
-        """None where a seat was blocked or unblocked. By its id where none was made: the attempt
-        failed."""
+        """Empty if a seat was blocked or unblocked. After a failed attempt there may be no hold:
+        then its id."""
         if row.hold_id is None:
             return "-"
         return row_link(Hold, row.hold_id, row.hold_reference or row.hold_id, row.organization_id)

@@ -1,4 +1,4 @@
-"""The lists and pages that every subject builds on."""
+"""The base of all lists and pages."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,7 +32,7 @@ BY_ORGANIZATION: tuple[Any, ...] = (("organization", AutocompleteSelectFilter),)
 
 
 class BoundedPaginator(AnyPaginator):
-    """Stops counting at a limit: the exact number of a million rows costs more than it says."""
+    """Stops counting at a limit: an exact count of a million rows is slow and not worth it."""
 
     template_name = "holdfast/pagination.html"
 
@@ -47,7 +47,7 @@ class BoundedPaginator(AnyPaginator):
 
 
 class ReadOnlyAdmin(UnfoldAdmin):
-    """Lists and pages for looking, and nothing else."""
+    """Read-only lists and pages."""
 
     related: ClassVar[tuple[str, ...]] = ("organization",)
     paginator = BoundedPaginator
@@ -58,8 +58,8 @@ class ReadOnlyAdmin(UnfoldAdmin):
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     ordering: ClassVar[tuple[str, ...]] = ("-created_at", "-id")
-    # What an address may filter by. Anything else would let people guess their way to what the
-    # pages redact, one `?customer_email__startswith=` after the other.
+    # Fields that a URL may filter by. With others, people could guess what the pages redact, one
+    # `?customer_email__startswith=` after another.
     filters_allowed: ClassVar[frozenset[str]] = frozenset(
         {
             *("organization", "event_id", "session_id", "block_id", "seat_id", "hold_id"),
@@ -86,13 +86,13 @@ class ReadOnlyAdmin(UnfoldAdmin):
         return list(flatten_fieldsets(self.get_fieldsets(request, obj)))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """With the organization joined in, a row is found by its id through the index that leads
-        with the organization: one probe for each organization instead of the whole table."""
+        """Joins the organization, so an id is found through the index that leads with it: one probe
+        per organization instead of a scan."""
         return super().get_queryset(request).select_related(*self.related)
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """Says that a list is whole when nothing narrows it; the admin, not having counted, would
-        offer to show all."""
+        """Mark an unfiltered list as complete; without a count, the admin would offer to show
+        all."""
         rows: Any = super().get_changelist_instance(request)
         if not rows.params and not rows.query:
             rows.full_result_count = rows.result_count
@@ -107,21 +107,21 @@ class ReadOnlyAdmin(UnfoldAdmin):
 
 
 class GrowingTableAdmin(ReadOnlyAdmin):
-    """A table too large to sort: only the order of its index is offered."""
+    """A table too large to sort: it is listed in the order of its index only."""
 
     sortable_by = ()
 
 
 class AddressedList(ChangeList):
-    """The address of a row says whose it is."""
+    """The URL of a row includes its organization."""
 
     def url_for_result(self, result: Any) -> str:
         return f"{super().url_for_result(result)}?organization={result.organization_id}"
 
 
 class SharedIdAdmin(GrowingTableAdmin):
-    """Ids of holds are chosen by clients, and others follow from them: two organizations may have
-    the same one."""
+    """Clients choose hold ids, and other ids derive from them, so two organizations may share an
+    id."""
 
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
         return AddressedList
@@ -137,7 +137,7 @@ class SharedIdAdmin(GrowingTableAdmin):
 
 
 class HolderRowAdmin(ReadOnlyAdmin):
-    """A row that names its holder and what they pay."""
+    """A row with a holder and an amount."""
 
     @admin.display(description="Total")
     def total(self, row: Any) -> str:

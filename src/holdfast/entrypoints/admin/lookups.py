@@ -1,4 +1,4 @@
-"""How the pages find the rows that another row, or a person, names."""
+"""Finds related rows, and rows that a user searches for."""
 
 from typing import Any
 from uuid import UUID
@@ -12,14 +12,14 @@ HOLDS_FOUND_MAX = 20
 
 
 def name_of(rows: QuerySet[Any], column: str) -> Subquery:
-    """The name of the row that a column points to. It is looked up for the rows that are shown; a
-    join would be planned for all of them, and badly as long as the tables have no statistics."""
+    """The name of the row that a column points to. It is looked up for the rows shown; a join would
+    be planned for all rows, and badly before the tables have statistics."""
     own = {"organization_id": OuterRef("organization_id"), "id": OuterRef(column)}
     return Subquery(rows.filter(**own).values("name"))
 
 
 def seat_name() -> Subquery:
-    """Where the seat of a row is, as people say it."""
+    """The readable name of a row's seat."""
     own = {"organization_id": OuterRef("organization_id"), "id": OuterRef("seat_id")}
     parts = (F("block__name"), Value(", row "), "row_name", Value(", seat "), "number")
     named = Seat.objects.filter(**own).annotate(name=Concat(*parts, output_field=TextField()))
@@ -27,7 +27,7 @@ def seat_name() -> Subquery:
 
 
 def hold_reference() -> Subquery:
-    """What people call the hold of a row."""
+    """The reference of a row's hold."""
     own = {"organization_id": OuterRef("organization_id"), "id": OuterRef("hold_id")}
     return Subquery(Hold.objects.filter(**own).values("reference"))
 
@@ -40,15 +40,15 @@ def uuid_or_none(text: str) -> UUID | None:
 
 
 def holds_named(term: str) -> QuerySet[Hold]:
-    """The holds that a person names by an id or a reference."""
+    """The holds with this id or reference."""
     hold_id = uuid_or_none(term)
     name = Q(pk=hold_id) if hold_id else Q(reference=term.strip().upper())
     return Hold.objects.filter(name).select_related("organization")[:HOLDS_FOUND_MAX]
 
 
 def of_hold_named(term: str, *, id_column: str) -> Q:
-    """Rows of the hold that a person names. It is found first and then named with its organization,
-    so that each table is asked through its index."""
+    """Rows of the hold with this id or reference. The hold is found first, so that each table can
+    use its index by organization and hold."""
     rows = Q(pk__in=())
     for hold in holds_named(term):
         rows |= Q(organization_id=hold.organization_id, **{id_column: hold.id})

@@ -1,4 +1,4 @@
-"""Orders with their tickets, and the checkouts that led to them."""
+"""Orders with their tickets, and checkouts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +41,7 @@ from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_n
 
 
 def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:
-    """In the order in which they were named."""
+    """The holds in the given order."""
     holds = Hold.objects.filter(organization_id=row.organization_id, id__in=hold_ids)
     found = {hold.id: hold for hold in holds.annotate(status_now=hold_status_now())}
     return table(
@@ -59,13 +59,13 @@ def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:
     )
 
 
-# Of one order in the list: on a phone there is room for two lines.
+# Per order in the list: fits into two rows of text on a phone.
 REFERENCES_SHOWN_MAX = 3
 PAYMENT_LENGTH_MAX = 24
 
 
 class OrderList(AddressedList):
-    """With the references of the holds, which are what buyers know: one look-up for the page."""
+    """Adds the hold references, which buyers know, with one query for the page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -82,7 +82,7 @@ class OrderList(AddressedList):
 
 @admin.register(Order)
 class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
-    """The codes of the tickets let people in: no page shows them."""
+    """Ticket codes admit people, so no page shows them."""
 
     list_display = (
         "id",
@@ -96,7 +96,7 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
     list_filter = BY_ORGANIZATION
     ordering = ("-organization_id", "-created_at", "-id")
     search_fields = ("payment_reference",)
-    search_help_text = "A whole order id or payment reference, or a hold's reference or id"
+    search_help_text = "A complete order id, payment reference, hold reference or hold id"
     fields = (
         ("id", "created_at"),
         "organization",
@@ -135,7 +135,7 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
 
     @admin.display(description="Payment reference")
     def short_payment(self, order: Order) -> str:
-        """Its page has the whole of it."""
+        """Shortened; the order's page shows all of it."""
         whole = redacted(order.payment_reference or "-")
         cut = f"{whole[:PAYMENT_LENGTH_MAX]}\N{HORIZONTAL ELLIPSIS}"
         return cut if len(whole) > PAYMENT_LENGTH_MAX else whole
@@ -170,7 +170,7 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
 
     @admin.display(description="See also")
     def more(self, order: Order) -> SafeString:
-        """What was told of it is told with the first of its holds."""
+        """Facts and audit entries of an order are listed with its first hold."""
         return in_a_row(
             list_link(model, text, order, hold_id=order.hold_ids[0])
             for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
@@ -179,14 +179,14 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
 
 @admin.register(Checkout)
 class CheckoutAdmin(SharedIdAdmin):
-    """Whether it is complete, its holds say. Its id follows from theirs, so the order of the index
-    means nothing to people: they search."""
+    """Its holds show whether it is complete. Its id derives from theirs, so the order of the list
+    means nothing; users search."""
 
     list_display = ("id", "organization", "created_at")
     list_filter = BY_ORGANIZATION
     ordering = ("organization_id", "id")
     search_fields = ("id",)
-    search_help_text = "A whole checkout id, or a hold's reference or id"
+    search_help_text = "A complete checkout id, hold reference or hold id"
     fields = (("id", "created_at"), "organization", "holds", "order")
 
     def get_search_results(

@@ -1,4 +1,4 @@
-"""Who waits in a session: its lines, and the parties of each in their order."""
+"""The waitlist of a session: its queues, and the parties of each in order."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -29,7 +29,7 @@ QUEUES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50
 POSITION_COUNTED_MAX = 1_000
 
-# Before it are all who came earlier and want any of the same. Nobody is told apart further back.
+# Counts all earlier parties that want any of the same, up to a limit.
 _POSITION = """
 (SELECT 1 + count(*) FROM (
     SELECT FROM waiting_place p
@@ -46,8 +46,8 @@ _POSITION = """
 
 
 def shown_positions(holds: Iterable[Hold]) -> dict[tuple[UUID, UUID], str]:
-    """The queue positions of waiting holds, by organization and id; 1 is the next. In a query of
-    its own: as a column of a list it would be counted for every row that the list skips."""
+    """The queue positions of waiting holds, by organization and id; 1 is next. A separate query: as
+    a column of a list, it would also be counted for every row that the list skips."""
     keys = {(hold.organization_id, hold.id) for hold in holds}
     if not keys:
         return {}
@@ -71,7 +71,7 @@ def _shown(counted: int) -> str:
 
 
 class WaitingSessions(ChangeList):
-    """Every session has a waitlist; those are listed in which somebody waits."""
+    """Every session has a waitlist; only those with a party are listed."""
 
     def get_queryset(self, request: HttpRequest, *args: Any, **kwargs: Any) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request, *args, **kwargs)
@@ -85,7 +85,7 @@ def _queues_of_row() -> QuerySet[WaitingLine]:
 
 
 def _summed(name: str) -> Coalesce:
-    """Grouped, so that the subquery gives one row."""
+    """Grouped, so the subquery returns one row."""
     queues = _queues_of_row().values("session_id").annotate(sum=Sum(name))
     return Coalesce(Subquery(queues.values("sum")), 0)
 
@@ -96,7 +96,7 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
     list_filter = BY_ORGANIZATION
     ordering = ("organization_id", "session_id")
     search_fields = ("session__name",)
-    search_help_text = "A part of the session's name, or its id"
+    search_help_text = "Part of the session's name, or its id"
     fields = (("of_session", "organization"), ("waiting", "state"), "queues", "more")
 
     def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
@@ -115,13 +115,13 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
     def waiting(self, waitlist: Any) -> str:
         return f"{waitlist.all_waiting:,}"
 
-    @admin.display(description="Served by these queues")
+    @admin.display(description="Served")
     def served(self, waitlist: Any) -> str:
         return f"{waitlist.all_served:,}"
 
     @admin.display(description="State")
     def state(self, waitlist: Waitlist) -> SafeString:
-        """Unsettled: the promoter has something to do here."""
+        """Unsettled means that the promoter has work to do."""
         return badge("settled") if waitlist.is_settled else badge("unsettled", "warning")
 
     @admin.display(description="Queues")
@@ -129,7 +129,7 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
         own = {"organization_id": waitlist.organization_id, "session_id": waitlist.session_id}
         queues = list(WaitingLine.objects.filter(**own).order_by("opened_at")[:QUEUES_SHOWN_MAX])
         if not queues:
-            return "Nobody waits."
+            return "The waitlist is empty."
         names = _names_of(waitlist, {each for queue in queues for each in queue.wants})
         return format_html_join(
             "", "{}{}", ((_heading(queue, names), _parties(queue)) for queue in queues)
@@ -139,7 +139,7 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
     def more(self, waitlist: Waitlist) -> SafeString:
         return list_link(
             Hold,
-            "Holds that wait",
+            "Waiting holds",
             waitlist,
             session_id=waitlist.session_id,
             status=HoldStatus.WAITING.value,
@@ -147,7 +147,7 @@ class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
 
 
 def _names_of(waitlist: Waitlist, ids: set[UUID]) -> dict[UUID, str]:
-    """Of the pools and blocks that people wait for."""
+    """The names of the wanted pools and blocks."""
     own = {"organization_id": waitlist.organization_id, "id__in": ids}
     return {
         id_: name
@@ -157,7 +157,6 @@ def _names_of(waitlist: Waitlist, ids: set[UUID]) -> dict[UUID, str]:
 
 
 def _heading(queue: WaitingLine, names: dict[UUID, str]) -> SafeString:
-    """The same pools and blocks are one queue."""
     wanted = ", ".join(sorted(names.get(each, "?") for each in queue.wants))
     cut = f", the first {PARTIES_SHOWN_MAX} shown" if queue.waiting > PARTIES_SHOWN_MAX else ""
     said = f"{queue.waiting:,} waiting{cut}; {queue.served:,} served since it opened at"
@@ -175,7 +174,7 @@ def _parties(queue: WaitingLine) -> SafeString:
     own = {"organization_id": queue.organization_id, "session_id": queue.session_id}
     places = WaitingPlace.objects.filter(**own, line_id=queue.id).select_related("hold")
     return table(
-        ("Place", "Hold", "Tickets", "Holder", "Waits since", "Until", "Passed"),
+        ("Place", "Hold", "Tickets", "Holder", "Waiting since", "Until", "Overtaken"),
         (
             (
                 number,

@@ -29,8 +29,8 @@ from holdfast.services.seats.reservation import SeatFinder
 
 
 class Api(Edge):
-    """Serves whole paths (`/api/...`), so it can be mounted at /api or stand alone. One event loop
-    at a time. Whoever owns the lifespan calls `close` at the end of it."""
+    """Serves whole paths (`/api/...`), so it can be mounted at /api or stand alone. It uses one
+    event loop at a time; the owner of the lifespan calls `close` at its end."""
 
     def __init__(self, container: ApiContainer) -> None:
         bound_seconds = container.deadline_seconds + GRACE_SECONDS

@@ -1,5 +1,5 @@
-"""The one table of routes. Routing, validation, the OpenAPI document and the access matrix of the
-tests are all made of it."""
+"""The table of routes. Routing, validation, the OpenAPI document and the tests' access matrix use
+it."""
 
 from typing import Any
 

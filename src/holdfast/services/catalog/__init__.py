@@ -1,1 +1,1 @@
-"""Setting up what is for sale, and importing seats."""
+"""Changes of the catalog, and seat imports."""

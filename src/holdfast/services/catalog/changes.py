@@ -1,4 +1,4 @@
-"""Setting up what is for sale. Every call blocks."""
+"""Changes of the catalog. Every call blocks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
@@ -45,7 +45,7 @@ from holdfast.ports.engine import Submit
 from holdfast.ports.store import Rejected, StoreError
 from holdfast.services.waitlist import SESSIONS_PER_RUN, submit_promotions
 
-# The change is made by then, and the promoter follows: a busy engine keeps no caller for longer.
+# Limits the wait for a busy engine: the change is committed, and the promoter will follow.
 PROMOTION_SECONDS_MAX = 2.0
 
 _log = structlog.get_logger("holdfast.catalog")
@@ -53,7 +53,7 @@ _log = structlog.get_logger("holdfast.catalog")
 
 @dataclass(frozen=True, slots=True)
 class Cataloguing:
-    """On behalf of one caller: its organization, and its idempotency key if it sent one."""
+    """Changes on behalf of one caller, with its idempotency key if it sent one."""
 
     catalog: CatalogStore
     submit: Submit
@@ -127,7 +127,7 @@ class Cataloguing:
         is_seated: bool,
         metadata: Metadata = NO_METADATA,
     ) -> CatalogAnswer:
-        """A capacity makes a pool of its very own, named like the ticket type."""
+        """A capacity creates a pool named like the ticket type."""
         refusal = refuse_policy(policy)
         if refusal is not None:
             return CatalogAnswer(refusal)
@@ -205,7 +205,7 @@ class Cataloguing:
         capacity: int | None,
         prices: tuple[BlockPrice, ...],
     ) -> CreateBlock:
-        """A capacity is counted in a pool of its own, named like the block."""
+        """A capacity is counted in a pool named like the block."""
         own_pool = None if capacity is None else self._new_pool(session_id, name, capacity)
         block_id = BlockId(uuid7())
         return CreateBlock(self.organization_id, block_id, session_id, name, rank, own_pool, prices)
@@ -219,7 +219,7 @@ class Cataloguing:
         except StoreError as error:
             kind = type(error).__name__
             _log.error("catalog.failed", change=type(change).__name__, problem=kind)
-            # What was rejected once is rejected again: a retry would not help.
+            # A rejected change is rejected again: don't retry.
             is_final = isinstance(error, Rejected)
             return CatalogAnswer(
                 refusals.internal_error() if is_final else refusals.service_unavailable()
@@ -228,7 +228,7 @@ class Cataloguing:
         return answer
 
     def _promote(self, sessions: Sequence[SessionId]) -> None:
-        """Freed places go to the waitlist before the caller is answered. A waitlist that is not
-        reached in time stays marked, and the promoter finds it."""
+        """Offer freed places to the waitlist before answering. A waitlist not reached in time stays
+        marked for the promoter."""
         keys = [(self.organization_id, session_id) for session_id in sessions[:SESSIONS_PER_RUN]]
         wait(submit_promotions(self.submit, keys).values(), timeout=PROMOTION_SECONDS_MAX)

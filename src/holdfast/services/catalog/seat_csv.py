@@ -1,4 +1,4 @@
-"""Reading a list of seats: CSV in UTF-8, one seat a line, a header that names the columns."""
+"""Reads seats from CSV in UTF-8: one seat per line, with a header."""
 
 import csv
 import re
@@ -33,7 +33,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class _Wrong(Exception):
-    """A line that is no seat."""
+    """An invalid line."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code)
@@ -42,11 +42,11 @@ class _Wrong(Exception):
 
 
 def draft_csv(content: bytes) -> tuple[DraftBlock, ...] | Refusal:
-    """Every block with its seats, or every line that is wrong. The order in which blocks, rows and
-    seats first appear is their order."""
+    """Every block with its seats, or all invalid lines. Blocks, rows and seats are ordered by first
+    appearance."""
     reading = _Reading()
     try:
-        # Spreadsheets like to begin with a byte order mark.
+        # Spreadsheets often write a byte order mark.
         reading.read(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
@@ -74,7 +74,7 @@ class _Reading:
         columns = [name.lower() for name in header]
         problem = _header_problem(columns)
         if problem is not None:
-            # Where the header could not even be read, that was said already, and counts.
+            # If the header is unreadable, only the flaw recorded before this one counts.
             self.wrong(line, *problem)
             return
         count = 0
@@ -85,10 +85,10 @@ class _Reading:
                 return
             self._read_seat(line, columns, cells)
         if not count and not self.flaws:
-            self.wrong(2, "required", "There is no seat after the header")
+            self.wrong(2, "required", "The file has no seats after its header")
 
     def _lines(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """Each with the number of its first line; those without any text are left out."""
+        """The rows with the number of their first line; blank ones are skipped."""
         reader = csv.reader(StringIO(text, newline=""), strict=True)
         while True:
             line = reader.line_num + 1
@@ -97,7 +97,7 @@ class _Reading:
             except StopIteration:
                 return
             except csv.Error:
-                message = "Its quotes are not closed as they should be; nothing after it was read"
+                message = "Unbalanced quotes; the rest of the file was not read"
                 self.wrong(line, "invalid_value", message)
                 return
             if any(cells):
@@ -105,7 +105,7 @@ class _Reading:
 
     def _read_seat(self, line: int, columns: Sequence[str], cells: Sequence[str]) -> None:
         if len(cells) != len(columns):
-            self.wrong(line, "invalid_value", f"Must have {len(columns)} values, as the header")
+            self.wrong(line, "invalid_value", f"Must have {len(columns)} values, like the header")
             return
         fields = dict(zip(columns, cells, strict=True))
         try:
@@ -127,11 +127,14 @@ def _header_problem(columns: Sequence[str]) -> tuple[str, str] | None:
     missing = [name for name in REQUIRED_COLUMNS if name not in columns]
     if set(columns) - set(_COLUMNS):
         known = ", ".join(_COLUMNS)
-        return "unknown_field", f"The header may name, separated by commas, only: {known}"
+        return (
+            "unknown_field",
+            f"The header may contain only these columns, separated by commas: {known}",
+        )
     if missing:
-        return "required", f"The header must name the column(s): {', '.join(missing)}"
+        return "required", f"The header lacks the column(s): {', '.join(missing)}"
     if len(set(columns)) != len(columns):
-        return "duplicate", "The header names a column twice"
+        return "duplicate", "The header has a column twice"
     return None
 
 

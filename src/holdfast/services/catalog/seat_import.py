@@ -1,4 +1,4 @@
-"""Importing the seats of a session. Every call blocks, for seconds when there are many seats."""
+"""Imports the seats of a session. Every call blocks, for seconds with many seats."""
 
 from collections.abc import Iterable, Sequence
 

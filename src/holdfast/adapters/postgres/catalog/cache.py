@@ -1,5 +1,5 @@
-"""What sessions sell, kept in memory. A group compares the version under the session's lock, so
-what is used for a decision is never stale; what is used for planning may be."""
+"""Caches the offers of sessions. A group checks the version under the session's lock, so decisions
+never use stale data; planning may."""
 
 import threading
 from collections import OrderedDict
@@ -34,7 +34,7 @@ SESSIONS_KEPT_MAX = 10_000
 
 
 class OfferCache:
-    """Shared by the lanes of a process. The least recently loaded session is forgotten first."""
+    """Shared by the lanes of a process. The least recently loaded session is evicted first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,7 +47,7 @@ class OfferCache:
     def load(
         self, connection: Connection, keys: Sequence[SessionKey]
     ) -> dict[SessionKey, SessionCatalog]:
-        """Read these sessions anew, within the caller's transaction. Unknown ones are left out."""
+        """Reload these sessions in the caller's transaction. Unknown ones are omitted."""
         if not keys:
             return {}
         loaded = _read(connection, keys)
@@ -79,8 +79,8 @@ class _Session(NamedTuple):
 def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalog]:
     wanted = columns(keys)
     with connection.pipeline():
-        # The version first: should the catalog change in between, the version is the older one,
-        # and the next group finds that out.
+        # The version first: if the catalog changes in between, the cached version is too old, and
+        # the next group notices.
         session_rows = connection.execute(sql.SESSION_CATALOG, wanted)
         offer_rows = connection.execute(sql.SESSION_OFFERS, wanted)
         block_rows = connection.execute(sql.SESSION_BLOCKS, wanted)

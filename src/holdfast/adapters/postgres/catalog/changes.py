@@ -1,7 +1,7 @@
-"""Changes of the catalog, within the caller's transaction: read under a lock, ask the domain's
-rules, write, and record the change. A change of what one session sells takes its lock exclusively,
-so no hold is decided on terms that are just being changed. An event may have too many sessions for
-that: the answer waits for older groups instead (decision_barrier)."""
+"""Changes of the catalog in the caller's transaction: read under a lock, apply the domain's rules,
+write, and record the change. A change of one session takes its lock exclusively, so no hold is
+decided on terms that are being changed. An event may have too many sessions for that: the answer
+waits for older groups instead (decision_barrier)."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -56,7 +56,7 @@ from holdfast.ports.catalog import CatalogOutcome
 
 
 def change_catalog(connection: Connection, change: CatalogChange, origin: Origin) -> CatalogOutcome:
-    """A change that changes nothing writes nothing."""
+    """Apply a change. It writes nothing if nothing differs."""
     connection.execute(sql.PATIENCE)
     connection.execute(sql.BESIDE_REBASE)
     match change:
@@ -87,9 +87,9 @@ def change_catalog(connection: Connection, change: CatalogChange, origin: Origin
 
 
 def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
-    """Wait, up to the patience of a catalog change, for another request with the same key. It
-    comes before the session's lock here, against the usual order, and may: the engine only ever
-    tries these two kinds of locks and never waits for them, so no circle can close."""
+    """Wait for another request with the same key, up to the lock timeout of catalog changes. This
+    lock comes before the session's, against the usual order. No deadlock is possible, because the
+    engine only tries these two kinds of locks and never waits for them."""
     resource = Resource(ResourceKind.IDEMPOTENCY_KEY, key.organization_id, key.digest)
     try:
         connection.execute(sql.PATIENCE)
@@ -123,8 +123,8 @@ def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -
 
 def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -> CatalogOutcome:
     organization_id, event_id = change.organization_id, change.event_id
-    # Before its row: a transaction that waits for a row has its number already, and facts are in
-    # the order of those.
+    # Lock before the row: a transaction that waits for a row already has its id, and facts are
+    # ordered by these ids.
     lock(connection, Resource(ResourceKind.EVENT, organization_id, event_id))
     connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
     event = event_record(connection, organization_id, event_id)
@@ -217,7 +217,7 @@ def _pools_of_session(
     session_id: SessionId,
     wanted: Sequence[PoolId],
 ) -> set[PoolId]:
-    """The wanted pools that the session has."""
+    """The wanted pools that belong to the session."""
     rows = connection.execute(sql.POOLS_IN_SESSION, (organization_id, session_id, list(wanted)))
     return {PoolId(pool_id) for (pool_id,) in rows}
 
@@ -274,7 +274,7 @@ def _change_ticket_type(
         return refusals.ticket_type_not_found()
     session_id = ticket_type.session_id
     lock_sessions(connection, organization_id, [session_id])
-    # Read again: somebody may have changed it while we waited for the lock.
+    # Read again: it may have changed while we waited for the lock.
     ticket_type = found(ticket_type_record(connection, organization_id, id_))
     pools = _pools_of_session(connection, organization_id, session_id, change.pool_ids or ())
     wanted = (organization_id, session_id, id_)

@@ -1,5 +1,5 @@
-"""Changes of blocks and seats, within the caller's transaction. All of them alter what the session
-sells, so each takes its lock exclusively."""
+"""Changes of blocks and seats in the caller's transaction. All change the session's offers, so each
+takes its lock exclusively."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,9 +34,9 @@ from holdfast.domain.ids import BlockId, OrganizationId, PoolId, SessionId, Tick
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogOutcome
 
-# For the whole transaction, and, a little less, for each statement of it.
+# For the whole transaction; each of its statements has a little less.
 IMPORT_SECONDS_MAX = 20.0
-# All seats at once would be encoded without letting go of the interpreter lock.
+# In slices, because encoding all seats at once would keep the interpreter lock.
 SEATS_PER_STATEMENT = 1_000
 
 
@@ -79,7 +79,7 @@ def change_block(connection: Connection, change: ChangeBlock, origin: Origin) ->
         return refusals.block_not_found()
     session_id = block.session_id
     lock_sessions(connection, organization_id, [session_id])
-    # Read again: somebody may have changed it while we waited for the lock.
+    # Read again: it may have changed while we waited for the lock.
     block = found(block_record(connection, organization_id, block_id))
     hall = _hall(connection, organization_id, session_id)
     changed = changed_block(block, change, hall, _in_use(connection, organization_id, block))
@@ -107,7 +107,7 @@ def _in_use(connection: Connection, organization_id: OrganizationId, block: Bloc
 def _change_capacity(
     connection: Connection, change: ChangeBlock, before: Block, after: Block
 ) -> PoolId | None:
-    """The pool that its capacity is counted in. It is named like the block."""
+    """The pool that counts its capacity, named like the block."""
     organization_id, pool_id = change.organization_id, before.capacity_pool_id
     if after.capacity is None:
         return None

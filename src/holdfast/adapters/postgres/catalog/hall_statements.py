@@ -1,4 +1,4 @@
-"""The SQL of blocks and of importing seats, and its rows as values."""
+"""The SQL of blocks and seat imports, and the values of its rows."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from holdfast.domain.ids import BlockId, SessionId, TicketTypeId
 
 Row = tuple[Any, ...]
 
-# How many seats a block has is asked for besides, once for all blocks that are shown.
+# Seats are counted by a separate query, once for all blocks shown.
 BLOCKS = Table("""
 SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.rank, p.total,
     x.capacity_pool_id,
@@ -19,7 +19,7 @@ SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.rank, p.total,
 FROM block x
 LEFT JOIN pool p ON p.organization_id = x.organization_id AND p.id = x.capacity_pool_id""")
 
-# Seats are found by their session: an index by block would have to be written with every hold.
+# Seats are found by session: an index by block would cost a write with every hold.
 SEATS_OF_BLOCKS = """
 SELECT block_id, count(*)
 FROM seat
@@ -27,8 +27,8 @@ WHERE organization_id = %s AND session_id = ANY (%s) AND block_id = ANY (%s)
 GROUP BY block_id
 """
 
-# One look at all seats of a session. Those of lapsed holds are free; one that was sold stays sold
-# when an operator has blocked it since.
+# Counts all seats of a session. Lapsed seats are free; a sold seat stays sold, even if it is
+# blocked later.
 BLOCK_AVAILABILITY = f"""
 SELECT coalesce(seats.total, 0), coalesce(seats.held, 0), coalesce(seats.sold, 0),
     coalesce(seats.free, 0), p.total - ({live_units("p")}) - p.sold,
@@ -65,7 +65,7 @@ UPDATE block SET name = %s, rank = %s, capacity_pool_id = %s,
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
-# Lapsed holds count: they were made without the capacity, and give nothing back to it.
+# Lapsed holds count: they were made without the capacity, and return nothing to it.
 SEATS_IN_USE = """
 SELECT count(*) FROM seat
 WHERE organization_id = %s AND session_id = %s AND block_id = %s AND hold_id IS NOT NULL
@@ -78,13 +78,13 @@ FROM unnest(%s::uuid[], %s::bigint[])
     WITH ORDINALITY AS sold (ticket_type_id, price_minor, position)
 """
 
-# Tens of thousands of rows take longer than anything else that we do in one statement.
+# Tens of thousands of rows take longer than any other statement.
 IMPORT_PATIENCE = "SET LOCAL statement_timeout = '{milliseconds}ms'"
 KNOWN_SEATS = """
 SELECT block_id, row_name, row_rank, number, position
 FROM seat WHERE organization_id = %s AND session_id = %s AND block_id = ANY (%s)
 """
-# Not COPY, which row-level security does not allow.
+# Not COPY, which row-level security forbids.
 INSERT_SEATS = f"""
 INSERT INTO seat (organization_id, session_id, {SEAT_PLACE})
 SELECT %s, %s, {SEAT_PLACE} FROM {SEAT_PLACE.unnested("place")}
@@ -92,7 +92,7 @@ SELECT %s, %s, {SEAT_PLACE} FROM {SEAT_PLACE.unnested("place")}
 
 
 def block_from_row(row: Row) -> Block:
-    """Its seats are counted separately."""
+    """The number of seats is read separately."""
     id_, created_at, updated_at, session_id, name, rank, capacity, pool_id, prices = row
     return Block(
         id=BlockId(id_),

@@ -1,4 +1,4 @@
-"""The fact and the audit entry of a change of the catalog, written with the change itself."""
+"""Writes the fact and the audit entry of a catalog change, in its transaction."""
 
 import msgspec
 from uuid_utils.compat import uuid7
@@ -13,8 +13,8 @@ _json = msgspec.json.Encoder()
 
 
 def record_change(connection: Connection, fact: CatalogFact, origin: Origin) -> None:
-    """Under the lock of what was changed, so that versions rise one by one. The facts of an event
-    and of all that belongs to it are in one partition: none comes before what it refers to."""
+    """Call under the lock of the changed record, so that versions rise one by one. Facts of an
+    event and its parts share a partition, so none precedes what it refers to."""
     about = (fact.organization_id, fact.catalog_id)
     row = connection.execute(sql.CHANGES_SO_FAR, about).fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""What every change of the catalog needs: the locks, and the records as they are."""
+"""Locks, and reads of current records, for all catalog changes."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -59,6 +59,6 @@ def insert_pool(connection: Connection, pool: CreatePool) -> None:
 
 
 def pool_in_use(connection: Connection, organization_id: OrganizationId, pool_id: UUID) -> int:
-    """How many of its units are held or sold. Locks its row, under the lock of its session."""
+    """The held and sold units. Locks the pool's row, under the lock of its session."""
     ((in_use,),) = connection.execute(sql.LOCK_POOL, (organization_id, pool_id))
     return int(in_use)

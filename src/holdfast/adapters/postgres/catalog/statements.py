@@ -1,4 +1,4 @@
-"""The SQL of the catalog, and its rows as values."""
+"""The SQL of the catalog, and the values of its rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A query whose first two columns are id and created_at, the order of the pages."""
+    """A query whose first two columns, id and created_at, order the pages."""
 
     select: str
     conditions: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ _CREATED = {
     "created_before": "x.created_at < %(created_before)s",
 }
 
-# One session has to start between the two.
+# One session must start between the two.
 _HAS_START = """EXISTS (
     SELECT FROM session s WHERE s.organization_id = x.organization_id AND s.event_id = x.id
         AND s.starts_at >= coalesce(%(starts_from)s, '-infinity'::timestamptz)
@@ -91,7 +91,7 @@ FROM session x""",
 
 
 def live_units(pool: str) -> str:
-    """The units that live holds of a pool occupy: lapsed ones are free."""
+    """The units of a pool in live holds."""
     return f"""{pool}.held - coalesce((
     SELECT sum(b.units) FROM pool_lapse b
     WHERE b.organization_id = {pool}.organization_id AND b.pool_id = {pool}.id
@@ -118,8 +118,8 @@ FROM session s JOIN event e ON e.organization_id = s.organization_id AND e.id = 
 WHERE s.organization_id = %(organization_id)s AND s.id = %(session_id)s
 """
 
-# One row per ticket type and pool; the pool with the least left is what the buyer gets to see. A
-# seated ticket type may have none.
+# One row per ticket type and pool; the pool with the least left decides. A seated type may have
+# none.
 AVAILABILITY = f"""
 SELECT t.id, t.name, t.price_minor, e.currency, t.is_seated, p.total, {live_units("p")}, p.sold
 FROM ticket_type t
@@ -139,7 +139,7 @@ INSERT INTO idempotency (organization_id, digest, fingerprint, body, created_at)
 VALUES (%s, %s, %s, %s, statement_timestamp())
 """
 
-# The audit keeps every change, so it knows how often something was changed.
+# The audit log has every change, so it yields the version.
 CHANGES_SO_FAR = """
 SELECT count(*) FROM audit WHERE organization_id = %s AND catalog_id = %s
 """
@@ -156,11 +156,11 @@ VALUES (%s, statement_timestamp(), %s, %s, %s, %s, %s::inet, %s, %s::jsonb, %s::
 
 # Catalog changes may wait longer for their locks than holds do.
 PATIENCE = "SET LOCAL lock_timeout = '2s'"
-# The first lock of the rebase of the log: a change is done before it, or gets its number after it.
+# The first lock of the fact log's rebase: a change commits before it, or gets its id after it.
 BESIDE_REBASE = "LOCK TABLE pool IN ROW EXCLUSIVE MODE"
 LOCK_EXCLUSIVELY = "SELECT pg_advisory_xact_lock(%s)"
 
-# The fields of a policy, as a list of columns, of values to insert and of values to set.
+# Policy fields as columns, as values to insert, and as values to set.
 _POLICY = ", ".join(POLICY_FIELDS)
 _POLICY_VALUES = ", ".join("%s" for _ in POLICY_FIELDS)
 _SET_POLICY = ", ".join(f"{field} = %s" for field in POLICY_FIELDS)
@@ -170,8 +170,8 @@ INSERT INTO event (organization_id, id, name, currency, {_POLICY}, status, sale_
     sale_ends_at, metadata)
 VALUES (%s, %s, %s, %s, {_POLICY_VALUES}, %s, %s, %s, %s::jsonb)
 """  # noqa: S608
-# Two changes of one event come one after the other, and no session is added meanwhile: the foreign
-# key of a new one waits for this.
+# Serializes changes of one event. No session is added meanwhile, because its foreign key waits for
+# this lock.
 LOCK_EVENT = "SELECT FROM event WHERE organization_id = %s AND id = %s FOR UPDATE"
 CHANGE_EVENT = f"""
 UPDATE event SET name = %s, {_SET_POLICY}, status = %s, sale_starts_at = %s, sale_ends_at = %s,
@@ -181,7 +181,7 @@ WHERE organization_id = %s AND id = %s
 SESSIONS_OF_EVENT = """
 SELECT id FROM session WHERE organization_id = %s AND event_id = %s
 """
-# The transactions that hold any of these locks, shared. PostgreSQL shows the two halves of a name.
+# The transactions that share any of these locks. PostgreSQL shows a lock's name in two halves.
 GROUPS_DECIDING = """
 SELECT DISTINCT l.virtualtransaction
 FROM pg_locks l
@@ -200,15 +200,15 @@ UPDATE session SET name = %s, starts_at = %s, metadata = %s::jsonb,
     updated_at = statement_timestamp()
 WHERE organization_id = %s AND id = %s
 """
-# The engine's copies of these sessions are out of date from here on.
+# Outdates the engine's cached copies of these sessions.
 RAISE_VERSIONS = """
 UPDATE session SET version = version + 1 WHERE organization_id = %s AND id = ANY (%s)
 """
 RAISE_VERSIONS_OF_EVENT = """
 UPDATE session SET version = version + 1 WHERE organization_id = %s AND event_id = %s
 """
-# Once more, for what was cached meanwhile: the first party of a waitlist raises no version, and one
-# that was joining on the old terms has not been seen by those who read the new ones at once.
+# Once more, for copies cached meanwhile: the first party of a waitlist raises no version, and
+# readers of the new terms may have missed one that was joining on the old terms.
 RAISE_VERSIONS_OF_WAITED = """
 UPDATE session s SET version = s.version + 1
 WHERE s.organization_id = %s AND s.event_id = %s AND EXISTS (

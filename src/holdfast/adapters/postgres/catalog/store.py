@@ -1,4 +1,4 @@
-"""The catalog on PostgreSQL: reading it, and changing it one small transaction at a time."""
+"""The catalog on PostgreSQL: reads, and changes in small transactions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -62,7 +62,7 @@ class PostgresCatalog:
     ) -> CatalogAnswer:
         answer = self._applied(change, origin, idempotency, render)
         if isinstance(change, ChangeEvent) and change.alters_terms:
-            # Even when nothing was left to do: the first attempt may still be waiting here.
+            # Even if nothing was left to do: the first attempt may still be waiting here.
             await_decisions(self._database, change.organization_id, change.event_id)
         return answer
 
@@ -206,7 +206,7 @@ class PostgresCatalog:
 
 
 class _OfferedType(NamedTuple):
-    """A row of AVAILABILITY: a ticket type and one of its pools. A seated one may have none."""
+    """A row of AVAILABILITY: a ticket type and one of its pools, or none for a seated type."""
 
     id: TicketTypeId
     name: str
@@ -221,7 +221,7 @@ class _OfferedType(NamedTuple):
 def _availability(
     rows: Sequence[_OfferedType], blocks: Sequence[BlockCounts]
 ) -> TicketTypeAvailability:
-    """Of one ticket type: a row for each of its pools, or one without a pool."""
+    """The availability of one ticket type. `rows` has one per pool, or one without a pool."""
     offered = rows[0]
     pools = [
         Counts(row.total, row.held, row.sold, row.total - row.held - row.sold)

@@ -1,4 +1,4 @@
-"""Readers: holds for the API, and what the background duties ask."""
+"""Reads holds for the API and for background duties."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -40,18 +40,18 @@ from holdfast.ports.holds import (
 from holdfast.ports.paging import Cursor, Page, PageRequest
 from holdfast.ports.store import StoreUnavailable
 
-# One for each thread of the API that reads, reads much or imports, and two for the duties.
+# One per thread of the API (reads, large reads and imports), and two for the duties.
 CONNECTIONS_MAX = 14
 WAITING_MAX = 256
 WAIT_SECONDS = 2.0
 CHECK_SECONDS = 1.0
-# Longer than a run of the reaper takes. Should its turn end too early, two are at work.
+# Longer than a run of the reaper. If the lease ends early, two reapers work, which is safe.
 REAPING_SECONDS_MAX = 60.0
 _START = (OrganizationId(UUID(int=0)), SessionId(UUID(int=0)))
 
 
 class Database:
-    """A small pool of connections for everything but the engine."""
+    """A small connection pool for everything but the engine."""
 
     def __init__(self, url: str, connections_max: int = CONNECTIONS_MAX) -> None:
         self._watchdog = Watchdog()
@@ -61,8 +61,8 @@ class Database:
             max_size=connections_max,
             max_waiting=WAITING_MAX,
             timeout=WAIT_SECONDS,
-            # The pool backs off longer and longer; giving up early makes the next request try at
-            # once, so that a server that comes back is found within a second or two.
+            # The pool backs off longer and longer. Giving up early makes the next request try at
+            # once, so a restarted server is found within a second or two.
             reconnect_timeout=1.0,
             configure=self._configure,
             check=self._check,
@@ -75,12 +75,12 @@ class Database:
             configure_reader(connection)
 
     def _check(self, connection: Connection) -> None:
-        """Before a connection is handed out: is the server still there, and does it answer?"""
+        """Check that the server still answers, before a connection is used."""
         with self._watchdog.limit(connection, CHECK_SECONDS):
             connection.execute("")
 
     def open(self) -> None:
-        """Connections are made in the background; nothing waits for the server here."""
+        """Connections are opened in the background; this does not wait for the server."""
         self._pool.open(wait=False)
 
     def close(self) -> None:
@@ -90,8 +90,8 @@ class Database:
     def transaction(
         self, *organizations: OrganizationId, seconds: float | None = None
     ) -> Iterator[Connection]:
-        """A transaction that sees these organizations and no other; committed at the end. `seconds`
-        is for one that may take longer than the others."""
+        """A transaction that sees only these organizations, committed at the end. `seconds` raises
+        its time limit."""
         limit = EXCHANGE_TIMEOUT_SECONDS if seconds is None else seconds
         try:
             with self._pool.connection() as connection, self._watchdog.limit(connection, limit):
@@ -252,7 +252,7 @@ def list_query(
     page: PageRequest,
     order: HoldOrder = HoldOrder.NEWEST,
 ) -> tuple[str, dict[str, Any]]:
-    """Only the conditions that are asked for, so that each combination finds its index."""
+    """Only the requested conditions, so that each combination finds its index."""
     asked = {
         "session_id": only.session_id,
         "email": only.email and only.email.normalized,
@@ -307,7 +307,7 @@ _LAPSED = (sql.LAPSED, "true")
 
 
 def _sources(only: HoldFilter, page: PageRequest, by_expiry: bool) -> list[tuple[str, str]]:
-    """Where the holds of a status are. A lapsed one is expired, whether or not that is written."""
+    """The sources of holds with a status. Lapsed holds are expired, recorded or not."""
     if only.is_lapsed:
         return [_LAPSED]
     status = only.status

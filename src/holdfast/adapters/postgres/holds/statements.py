@@ -1,8 +1,8 @@
-"""The SQL that shows holds, and what the background duties ask."""
+"""The SQL that reads holds, for the API and for background duties."""
 
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 
-# One clock for the filter and for what is shown.
+# One clock for the filter and the answer.
 SELECT_HOLD = f"""
 SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM hold h WHERE h.organization_id = %s AND h.id = %s
@@ -14,7 +14,7 @@ SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM hold h WHERE h.organization_id = %s AND h.cart_token = %s AND h.is_cart
 ORDER BY h.status IN ('waiting', 'active') DESC, h.created_at DESC, h.id DESC LIMIT 1
 """  # noqa: S608
-# All that carries the name of a cart and could be paid for, oldest first.
+# Payable holds with a cart token, oldest first.
 LIVE_HOLDS_OF_CART = f"""
 SELECT {HOLD_COLUMNS} FROM hold h
 WHERE h.organization_id = %s AND h.cart_token = %s AND h.status = 'active'
@@ -22,8 +22,8 @@ WHERE h.organization_id = %s AND h.cart_token = %s AND h.status = 'active'
 ORDER BY h.created_at, h.id
 """  # noqa: S608
 
-# What a person holds of an event and could pay for, oldest first. The index knows the open holds by
-# the condition that names both statuses.
+# A holder's payable holds for an event, oldest first. Both statuses are named to match the
+# condition of the index on open holds.
 _LIVE_OF_EVENT = f"""
 SELECT {HOLD_COLUMNS}
 FROM session s
@@ -42,7 +42,7 @@ _OF_EMAIL = "email_key = %(email)s AND user_id IS NULL"
 LIVE_HOLDS_BY_USER = _LIVE_OF_EVENT.format(of_holder=_OF_USER)
 LIVE_HOLDS_BY_EMAIL = _LIVE_OF_EVENT.format(of_holder=_OF_EMAIL)
 
-# What a person had of an event lately, whatever became of it. Every status is named: the index has
+# A holder's recent holds for an event, in any status. Every status is named, because the index has
 # it before the time.
 _RECENT_OF_EVENT = f"""
 SELECT statement_timestamp(), {HOLD_COLUMNS}
@@ -60,14 +60,13 @@ ORDER BY h.created_at DESC, h.id DESC LIMIT %(limit)s
 RECENT_HOLDS_BY_USER = _RECENT_OF_EVENT.format(of_holder=_OF_USER)
 RECENT_HOLDS_BY_EMAIL = _RECENT_OF_EVENT.format(of_holder=_OF_EMAIL)
 
-# A page is merged from parts, one per status: each is read in the order of an index and stops at
-# the size of the page.
+# A page is merged from one part per status: each follows an index and stops at the page size.
 LIST_HOLDS = f"""
 SELECT statement_timestamp(), {HOLD_COLUMNS}
 FROM ({{parts}}) h ORDER BY {{order}} LIMIT %(limit)s
 """  # noqa: S608
 LIST_PART = "(SELECT * FROM {source} h WHERE {conditions} ORDER BY {order} LIMIT %(limit)s)"
-# Of an event: the same of each of its sessions.
+# For an event: the same for each of its sessions.
 LIST_PART_OF_EVENT = """(
     SELECT h.* FROM session s
     CROSS JOIN LATERAL (
@@ -81,14 +80,13 @@ LAPSED_OF_EVENT = """h.session_id IN (
     WHERE s.organization_id = %(organization_id)s AND s.event_id = %(event_id)s)"""
 NEWEST_FIRST = "h.created_at DESC, h.id DESC"
 NEXT_TO_EXPIRE_FIRST = "h.expires_at, h.id"
-# Lapsed holds are found by the time that they are due, for there are few: the live ones would be in
-# the way.
+# Lapsed holds are few, so they are found by due time, without reading live ones.
 LAPSED = """(
     SELECT * FROM hold
     WHERE organization_id = %(organization_id)s AND status IN ('waiting', 'active')
         AND due_at <= statement_timestamp() AND expires_at <= statement_timestamp()
     OFFSET 0)"""
-# The next to expire of every session of an organization: among them are the next of all.
+# The next to expire in each session of an organization, which include the next of all.
 LIVE_OF_EVERY_SESSION = """(
     SELECT h.* FROM session s
     CROSS JOIN LATERAL (
@@ -103,10 +101,10 @@ DUE_HOLDS = """
 SELECT organization_id, session_id, id, is_lapsed, quantity
 FROM holdfast_due_holds(%s, %s::uuid[])
 """
-# Locks of two numbers never meet those of one, which the engine takes.
+# Locks with two numbers never collide with the engine's, which have one.
 TRY_REAPING = "SELECT pg_try_advisory_xact_lock(46337, 0)"
 REAPING_TAKES_ITS_TIME = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
-# The lease is written only when half of it is over, or when it was somebody else's.
+# The lease is written only after half of its time, or if another process had it.
 PROMOTER_TURN = """
 SELECT after_organization, after_session, sweep_due_at <= statement_timestamp() FROM promoter_lease
 WHERE holder = %(promoter)s

@@ -1,6 +1,6 @@
-"""Counting what became of holds. It reads every hold of some hours, so it has more time than other
-readers; the index by creation (or by session) keeps it to those. Everything is counted by the hour
-in which the hold was made, so that one count answers for any number of hours."""
+"""Computes sale statistics. It reads every hold of some hours, through the index by creation or
+session, so its time limit is longer than that of other readers. It counts by the hour of creation,
+so one query answers for any number of hours."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,24 +12,24 @@ from holdfast.ports.statistics import SaleHistory, SaleHour
 
 SECONDS_MAX = 8.0
 
-# With so much memory the holders of a large sale are hashed, not sorted: half the time.
+# Enough memory to hash the holders of a large sale instead of sorting them: half the time.
 _PATIENCE = f"""
 SET LOCAL statement_timeout = '{int(SECONDS_MAX * 750)}ms';
 SET LOCAL work_mem = '32MB'"""
 
-# Every status is named: the index has it before the time.
+# Every status is named, because the index has it before the time.
 _OF_WINDOW = """
 h.organization_id = %(organization_id)s AND h.status = ANY (%(statuses)s)
     AND h.created_at > statement_timestamp() - %(window)s {of_session}"""
-# Whoever only waited never held anything.
+# A party that only waited held nothing.
 _HELD_OF_WINDOW = f"{_OF_WINDOW} AND h.held_at IS NOT NULL"
 _OF_SESSION = "AND h.session_id = %(session_id)s"
 
-# How many whole hours ago it was made.
+# Age in whole hours.
 _HOUR = "floor(extract(epoch FROM statement_timestamp() - h.created_at) / 3600)::integer"
 
-# A hold whose time is up has expired, whether or not that is written down. Who has paid went to the
-# checkout, by whatever way.
+# A lapsed hold has expired, recorded or not. A paid hold counts as checked out, even without a
+# checkout.
 _COUNTS = """
 SELECT hour, extract(epoch FROM min(held_at))::float8, count(held_at),
     count(held_at) FILTER (WHERE is_expired),
@@ -48,14 +48,14 @@ FROM (
 ) made
 GROUP BY hour"""
 
-# Each holder in the hour of its newest hold: within any hours up to now it is counted once.
+# Each holder counts in the hour of the newest hold, so once in any window up to now.
 _HOLDERS = """
 SELECT hour, count(*) FROM (
     SELECT min({hour}) AS hour FROM hold h WHERE {held_of_window} GROUP BY h.email_key, h.user_id
 ) who
 GROUP BY hour"""
 
-# The hold that the cart had just before ran out of its time.
+# The cart's previous hold expired.
 _RENEWED = """
 SELECT {hour} AS hour, count(*) FROM hold h
 CROSS JOIN LATERAL (
@@ -68,7 +68,7 @@ WHERE {held_of_window} AND h.is_cart AND before.status = 'expired'
     AND before.held_at IS NOT NULL
 GROUP BY hour"""
 
-# A promotion exchanges lines too: wishes for seats. That is no change of mind.
+# A promotion replaces lines too (wishes by seats), which is no change by the buyer.
 _CHANGED = """
 SELECT {hour} AS hour, count(*) FROM hold h
 WHERE {held_of_window} AND h.is_cart AND h.version > 1 AND EXISTS (
@@ -79,7 +79,7 @@ WHERE {held_of_window} AND h.is_cart AND h.version > 1 AND EXISTS (
 GROUP BY hour"""
 
 
-# One statement, so that all of it is of one moment.
+# One statement, so that all numbers have the same time.
 _HISTORY = """
 SELECT statement_timestamp(),
     (SELECT json_agg(to_json(made)) FROM ({counts}) made (hour, first_at, holds, expired, converted,

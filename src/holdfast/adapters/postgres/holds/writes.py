@@ -1,4 +1,4 @@
-"""Holds and their lines, as a group leaves them."""
+"""Writes the holds of a group and their lines."""
 
 from collections.abc import Collection, Sequence
 
@@ -19,8 +19,8 @@ from holdfast.ports.store import GroupWrites
 
 
 def write_holds(connection: Connection, writes: GroupWrites, position: str) -> None:
-    """What ends comes before what begins: a cart may let go of one hold and get another in the same
-    group. For the same reason a new hold is inserted as the group leaves it."""
+    """Ends come first: a cart may release one hold and get another in the same group. For the same
+    reason, a new hold is inserted in its final state."""
     now = writes.ledger.now
     changed = writes.changed_holds()
     new = {

@@ -1,7 +1,7 @@
-"""The tables, their rights and their row-level security, as 0001_schema.sql writes them down.
+"""The tables, their grants and row-level security (0001_schema.sql).
 
-Reversing it drops the tables with everything in them. The two roles stay: other databases of the
-same server may use them.
+Reversing it drops the tables and their contents. The two roles stay, because other databases of the
+server may use them.
 """
 
 from pathlib import Path
@@ -24,8 +24,7 @@ NUMBER_KEY = {"seq": models.BigIntegerField(primary_key=True)}
 
 
 def row(name, table, key, **options):
-    """A model as far as Django keeps track of it: it never compares the other fields of a model
-    that it does not manage."""
+    """A model with only its key: Django never compares the other fields of an unmanaged model."""
     options |= {"db_table": table, "managed": False, "default_permissions": ("view",)}
     return migrations.CreateModel(name=name, fields=list(key.items()), options=options)
 

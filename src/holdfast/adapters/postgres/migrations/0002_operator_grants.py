@@ -1,7 +1,7 @@
-"""What people's log-in needs of Django's own tables, for the role that the pages act as.
+"""Grants on Django's own tables for logging in, for the role of the admin pages.
 
-The log of the admin can be written and read, not changed, and people are made inactive, never
-deleted: what somebody did stays under their name.
+The admin log can be written and read, not changed. Users are deactivated, never deleted, so the log
+keeps their actions under their name.
 """
 
 from django.db import migrations

@@ -1,5 +1,5 @@
-"""Assigned seats: blocks, seats, event states and the sale window, as 0003_seats.sql writes them
-down. Reversing it drops the seats; facts and audit rows that tell of seats alone go with them."""
+"""Assigned seats: blocks, seats, event states and the sale window (0003_seats.sql). Reversing it
+drops the seats, and facts and audit rows about seats alone."""
 
 from pathlib import Path
 

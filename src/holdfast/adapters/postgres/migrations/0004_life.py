@@ -1,4 +1,4 @@
-"""The life of a hold, as 0004_life.sql writes it down. Reversing it drops orders and tickets."""
+"""The life of a hold (0004_life.sql). Reversing it drops orders and tickets."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Carts and the waitlist, as 0005_carts.sql writes them down. Reversing it cancels whatever waits,
-and drops the lines that holds have had before they were changed."""
+"""Carts and the waitlist (0005_carts.sql). Reversing it cancels waiting holds and drops earlier
+lines of changed holds."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What the reaper and the promoter ask, and the open holds of a holder, as 0006_duties.sql writes
-them down."""
+"""Queries of the reaper and the promoter, and the open holds of a holder (0006_duties.sql)."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Row-level security for the owner too, and a least age of what is pruned, as
-0007_forced_security.sql writes them down."""
+"""Row-level security for the owner too, and a minimum age for pruning
+(0007_forced_security.sql)."""
 
 from pathlib import Path
 

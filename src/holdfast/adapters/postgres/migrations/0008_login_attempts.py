@@ -1,5 +1,5 @@
-"""Failed log-ins are counted by django-axes, in a table that the pages' role writes. Its log of
-successful ones is switched off."""
+"""django-axes counts failed logins in a table that the role of the admin pages writes. Its log of
+successful logins is off."""
 
 from django.db import migrations
 

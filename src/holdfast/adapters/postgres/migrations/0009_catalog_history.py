@@ -1,5 +1,5 @@
-"""Facts and audit entries of the catalog. Reversing it deletes them: without the column, nothing
-says what they are about."""
+"""Facts and audit entries of the catalog. Reversing it deletes them: without the column, their
+subject is unknown."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""Indexes for the filters of lists, as 0010_filters.sql writes them down."""
+"""Indexes for the filters of lists (0010_filters.sql)."""
 
 from pathlib import Path
 

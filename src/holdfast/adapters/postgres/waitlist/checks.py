@@ -1,4 +1,4 @@
-"""The checks of carts and lines: each query finds what must not exist."""
+"""Integrity checks of carts and the waitlist: each query finds rows that must not exist."""
 
 from holdfast.adapters.postgres.audit.check import BookCheck
 
@@ -58,14 +58,20 @@ WHERE w.session_id IS NULL
 """
 
 WAITING_CHECKS = (
-    BookCheck("a waiting hold without its place, or the other way round", "hold", _PLACES),
-    BookCheck("a line that does not count those who stand in it", "waiting_line", _LINES),
-    BookCheck("a seat of a hold that still waits", "hold", _WAITING_SEATS),
-    BookCheck("a hold that has its places and a line that waits for seats", "hold", _WISHES),
+    BookCheck(
+        "a waiting hold without a place on the waitlist, or a place without its hold",
+        "hold",
+        _PLACES,
+    ),
+    BookCheck("a waitlist queue with a wrong count of its parties", "waiting_line", _LINES),
+    BookCheck("a waiting hold with a seat", "hold", _WAITING_SEATS),
+    BookCheck("an active or paid hold with a line that waits for seats", "hold", _WISHES),
     BookCheck("a cart with two live holds", "hold", _CARTS),
     BookCheck(
-        "a hold with its places since no time, or without them since one", "hold", _HELD_SINCE
+        "an active or paid hold without held_at, or a waiting hold with one",
+        "hold",
+        _HELD_SINCE,
     ),
     BookCheck("a line of a version that its hold never had", "hold_line", _LINE_VERSIONS),
-    BookCheck("a session without its waitlist", "session", _WAITLISTS),
+    BookCheck("a session without a waitlist", "session", _WAITLISTS),
 )

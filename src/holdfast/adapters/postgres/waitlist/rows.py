@@ -1,4 +1,4 @@
-"""The queues of sessions, out of their rows and back."""
+"""Reads and writes the rows of waitlist queues."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
 
 Cursor = psycopg.Cursor[tuple[Any, ...]]
-# Sessions that nobody comes to any more are forgotten with the others when there are this many.
+# All are forgotten at this many, to drop sessions that are no longer sold.
 BUSY_WAITLISTS_MAX = 10_000
 
 
 class BusyWaitlists:
-    """Where somebody waited when a group of this process was there last. Shared by its lanes: a
-    hint, so what another lane is about to change does no harm."""
+    """Sessions whose waitlist was not empty in the last group of this process. Shared by its lanes.
+    Only a hint, so concurrent changes do no harm."""
 
     def __init__(self) -> None:
         self._keys: set[SessionKey] = set()
@@ -40,18 +40,18 @@ class BusyWaitlists:
 
 
 class QueueQueries:
-    """The questions for the queues of some sessions and for the first of each; where a pipeline is
-    open, sent together with others."""
+    """Queries for the queues of some sessions and their first parties, sent with others if a
+    pipeline is open."""
 
     def __init__(self, connection: Connection, keys: Sequence[SessionKey], look_ahead: int) -> None:
         self._keys = keys
-        self.position = 0  # in the log, of the last facts of those who are read
+        self.position = 0  # in the fact log, of the last facts of these parties
         columns = rows.columns(keys)
         self._queues = connection.execute(sql.QUEUES, columns)
         self._parties = connection.execute(sql.FIRST_PARTIES, (*columns, look_ahead))
 
     def waitlists(self, is_settled: Mapping[SessionKey, bool]) -> dict[SessionKey, Waitlist]:
-        """One for every session, empty where nobody waits."""
+        """One waitlist per session, perhaps empty."""
         first: dict[tuple[SessionKey, Any], list[Hold]] = {}
         for xid, *columns in self._parties:
             self.position = max(self.position, xid)

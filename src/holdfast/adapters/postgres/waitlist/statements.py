@@ -1,9 +1,9 @@
-"""The SQL of carts and lines. Whoever reads or writes the lines of a session for a decision has
-locked its waitlist."""
+"""The SQL of carts and waitlist queues. Reading or writing the queues of a session for a decision
+requires the lock of its waitlist."""
 
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
 
-# The live hold of each cart, or else its newest, under the cart's lock.
+# The live or else newest hold of each cart, under the cart's lock.
 NEWEST_OF_CARTS = """
 SELECT h.organization_id, h.cart_token, h.id
 FROM unnest(%s::uuid[], %s::text[]) AS wanted (organization_id, cart)
@@ -32,8 +32,8 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) l
 """
-# The first of every line, and where in the log their last facts are. Of many lines only a few each:
-# everybody waits while they are read.
+# The first parties of every queue, and the cursor of their last facts. With many queues only a few
+# each, because every command waits while they are read.
 FIRST_PARTIES = f"""
 SELECT h.changed_xid::text::bigint, {HOLD_COLUMNS}
 FROM unnest(%s::uuid[], %s::uuid[]) AS wanted (organization_id, session_id)
@@ -91,7 +91,7 @@ WHERE waitlist.organization_id = changed.organization_id
     AND waitlist.session_id = changed.session_id
 """
 
-# Marks the waitlists that somebody is on: of one session, or of all sessions of an event.
+# Marks waitlists that are not empty: of one session, or of all sessions of an event.
 _UNSETTLE = """
 UPDATE waitlist w SET is_settled = false
 FROM session s
@@ -104,7 +104,7 @@ RETURNING w.session_id
 UNSETTLE_SESSION = _UNSETTLE.format(of_change="s.id")
 UNSETTLE_EVENT = _UNSETTLE.format(of_change="s.event_id")
 
-# Before it are all who came earlier and want any of the same. Its own line tells how fast it goes.
+# Counts all earlier parties that want any of the same. The pace is that of its own queue.
 POSITION = """
 SELECT
     1 + sum((SELECT count(*) FROM waiting_place e

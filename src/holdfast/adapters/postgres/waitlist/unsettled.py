@@ -1,4 +1,4 @@
-"""The waitlists that a change of the catalog may have freed places for."""
+"""Marks the waitlists that a catalog change may have freed places for."""
 
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from holdfast.ports.catalog import CatalogOutcome
 def unsettle(
     connection: Connection, change: CatalogChange, outcome: CatalogOutcome
 ) -> tuple[SessionId, ...]:
-    """Mark them in the transaction of the change: newcomers leave them what it has freed, until a
+    """Mark them in the transaction of the change: newcomers cannot take the freed places until a
     promotion clears the mark."""
     subject: UUID
     match change, outcome:

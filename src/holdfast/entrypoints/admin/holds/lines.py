@@ -1,4 +1,4 @@
-"""The lines of a hold: those that it has, and those that it had."""
+"""The current and earlier lines of a hold."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,22 +11,21 @@ from holdfast.adapters.postgres.models import Block, Hold, HoldLine
 from holdfast.entrypoints.admin.display import amount, seat_link, table, wrapped
 from holdfast.entrypoints.admin.lookups import name_of, seat_name
 
-# Of the id of a call, which only tells lines that came together from others.
+# Enough of a call's id to see which lines it added together.
 _GROUP_LENGTH = 8
-# On a phone there is room for two lines.
+# Fits into two rows of text on a phone.
 _ITEM_LENGTH_MAX = 40
 
 
 def lines_table(hold: Hold) -> SafeString:
     headers = ["Ticket type", "Seat", "Quantity", "Unit price", "Total"]
     if hold.is_cart:
-        headers += ["Cart item", "Came with"]
+        headers += ["Cart item", "Added with"]
     return table(headers, _rows(hold))
 
 
 def former_lines_table(hold: Hold) -> SafeString | str:
-    """What a cart has let go of, or replaced, while its hold lived on: and which versions of the
-    hold had it."""
+    """The lines that a cart has removed or replaced, and the hold versions that had them."""
     lines = list(_lines(hold).filter(removed_version__isnull=False))
     if not lines:
         return "-"
@@ -76,12 +75,12 @@ def _item(line: Any) -> SafeString:
 
 
 def _seat(line: Any) -> SafeString | str:
-    """The seat, or what kind of seats it waits for."""
+    """The seat, or the kind of seats it waits for."""
     if line.wish_accessible is None:
         return seat_link(line)
     together = ", together" if line.wish_is_together else ""
     accessible = f", {line.wish_accessible} accessible" if line.wish_accessible else ""
-    return f"waits: {line.wished_block or 'any block'}{together}{accessible}"
+    return f"waiting for: {line.wished_block or 'any block'}{together}{accessible}"
 
 
 def _versions(first: int, last: int) -> str:

@@ -58,14 +58,14 @@ _COLOUR_OF_STATUS = {
     HoldStatus.CANCELLED.value: "",
 }
 _WITH_AN_END = (HoldStatus.WAITING.value, HoldStatus.ACTIVE.value)
-# Of a cart's name in the list: on a phone there is room for one line.
+# In the list, a cart token fits into one row of text on a phone.
 CART_LENGTH_MAX = 24
 _ON_WAITLIST = ("queue_position", "waitlist")
 _EXPIRED = Value(HoldStatus.EXPIRED.value, output_field=TextField())
 
 
 class HoldStatusFilter(admin.SimpleListFilter):
-    """A lapsed hold is expired, whatever its row still says."""
+    """A lapsed hold counts as expired, whatever its row says."""
 
     title = "status"
     parameter_name = "status"
@@ -84,7 +84,7 @@ class HoldStatusFilter(admin.SimpleListFilter):
 
 
 def hold_status_now() -> Case:
-    """A lapsed hold is expired, by the database's clock."""
+    """A lapsed hold counts as expired, by the database's clock."""
     lapsed = When(status__in=_WITH_AN_END, expires_at__lte=Now(), then=_EXPIRED)
     return Case(lapsed, default=F("status"))
 
@@ -98,7 +98,7 @@ def _waits(hold: Any) -> bool:
 
 
 class HoldList(AddressedList):
-    """Queue positions are counted for the holds on the page, and for no others."""
+    """Counts queue positions only for the holds on the page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -125,7 +125,7 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     list_filter = (*BY_ORGANIZATION, HoldStatusFilter)
     ordering = ("-organization_id", "-created_at", "-id")
     search_fields = ("reference",)
-    search_help_text = "A whole reference or hold id"
+    search_help_text = "A complete reference or hold id"
     fieldsets = (
         (
             None,
@@ -164,7 +164,7 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     )
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Without what only carts and those who wait have, for the others."""
+        """Hide the fields of carts and of waiting holds from others."""
         left_out: set[object] = set()
         if obj is None or not _waits(obj):
             left_out.add(_ON_WAITLIST)
@@ -203,17 +203,17 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     def queue_position(self, hold: Any) -> str:
         return shown_positions([hold]).get((hold.organization_id, hold.id), "-")
 
-    @admin.display(description="Waits in")
+    @admin.display(description="Waitlist")
     def waitlist(self, hold: Any) -> SafeString:
-        return row_link(Waitlist, hold.session_id, f"the waitlist of {hold.session}")
+        return row_link(Waitlist, hold.session_id, hold.session)
 
     @admin.display(description="Lines")
     def lines(self, hold: Hold) -> SafeString | str:
         return lines_table(hold)
 
-    @admin.display(description="Lines it had before")
+    @admin.display(description="Earlier lines")
     def former_lines(self, hold: Hold) -> SafeString | str:
-        """What a cart has let go of, or replaced, while its hold lived on."""
+        """The lines that the cart has removed or replaced."""
         return former_lines_table(hold)
 
     @admin.display(description="Checkout")
@@ -228,13 +228,13 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
             return "-"
         return row_link(Order, hold.order_id, hold.order_id, hold.organization_id)
 
-    @admin.display(description="Stands for the lapsed hold")
+    @admin.display(description="Replaces expired hold")
     def revived(self, hold: Hold) -> SafeString | str:
         if hold.revives is None:
             return "-"
         return row_link(Hold, hold.revives, hold.revives, hold.organization_id)
 
-    @admin.display(description="Paid late, as the hold")
+    @admin.display(description="Replaced by hold")
     def revived_by(self, hold: Hold) -> SafeString | str:
         own = {"organization_id": hold.organization_id, "id": revival_id(HoldId(hold.id))}
         stand_in = Hold.objects.filter(**own).first()
@@ -244,7 +244,7 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
 
     @admin.display(description="Next due at")
     def due(self, hold: Any) -> str:
-        """Nothing is due of a hold that has ended."""
+        """An ended hold has no due time."""
         return shown_time(hold.due_at) if hold.status_now in _WITH_AN_END else "-"
 
     @admin.display(description="Holder")
@@ -253,14 +253,14 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         if not hold.is_cart or hold.cart_token is None:
             return holder
         cart = wrapped(Truncator(hold.cart_token).chars(CART_LENGTH_MAX))
-        # One box: on a phone what stands in a cell stands side by side.
+        # One box: on a phone, the parts of a cell are shown side by side.
         return format_html('<span class="block py-2">{}<br>cart {}</span>', holder, cart)
 
     @admin.display(description="Cart")
     def cart(self, hold: Hold) -> SafeString | str:
         if hold.cart_token is None:
             return "-"
-        said = hold.cart_token if hold.is_cart else f"{hold.cart_token} (a remark)"
+        said = hold.cart_token if hold.is_cart else f"{hold.cart_token} (not a cart)"
         return wrapped(said)
 
     @admin.display(description="Notes")

@@ -1,4 +1,4 @@
-"""The seats of a session as a picture, with a legend that counts them."""
+"""The picture of a session's seats, with counts by status."""
 
 from html import escape
 from typing import Any
@@ -12,27 +12,27 @@ from holdfast.adapters.postgres.models import Block, Seat, Session
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.entrypoints.admin.seats.drawing import Drawing, PlacedSeat, draw
 
-# Above this many seats nobody hovers over single ones, and their names would be most of the page.
+# Above this many seats, their names would be most of the page, and nobody hovers over single ones.
 NAMED_MAX = 3_000
 DRAWN_MAX = 25_000
 
 
 def seat_status_now() -> Case:
-    """A held seat whose time is up is available, by the database's clock."""
+    """A lapsed seat counts as available, by the database's clock."""
     available = Value(SeatStatus.AVAILABLE.value, output_field=TextField())
     lapsed = When(status=SeatStatus.HELD.value, held_until__lte=Now(), then=available)
     return Case(lapsed, default=F("status"))
 
 
 def counted(seats: QuerySet[Seat]) -> dict[str, int]:
-    """How many there are in each status; every status is named."""
+    """The number of seats in each status, including zeros."""
     rows = seats.order_by().values(now=seat_status_now()).annotate(seats=Count("id"))
     found = {row["now"]: row["seats"] for row in rows}
     return {status.value: found.get(status.value, 0) for status in SeatStatus}
 
 
 def hall_of(session: Session) -> dict[str, Any] | None:
-    """What the template draws; None for a session without seats."""
+    """The data of the template; None for a session without seats."""
     seats = Seat.objects.filter(organization_id=session.organization_id, session_id=session.id)
     counts = counted(seats)
     total = sum(counts.values())
@@ -47,12 +47,12 @@ def hall_of(session: Session) -> dict[str, Any] | None:
 
 
 def _placed(session: Session, seats: QuerySet[Seat]) -> list[PlacedSeat]:
-    """Row by row, the best block first, each row from left to right."""
+    """The seats by block, best first, and row, each row from left to right."""
     columns = ("row_name", "row_rank", "number", "position", "x", "y")
     special = ("is_accessible", "is_companion", "is_restricted_view")
     ordered = seats.order_by("row_rank", "row_name", "position")
     rows = list(ordered.values_list("block_id", *columns, *special, seat_status_now()))
-    # After the seats, so that the block of each is there.
+    # Read after the seats, so that the block of each exists.
     own = {"organization_id": session.organization_id, "session_id": session.id}
     names = dict(Block.objects.filter(**own).order_by("rank", "id").values_list("id", "name"))
     in_block: dict[UUID, list[PlacedSeat]] = {block_id: [] for block_id in names}
@@ -67,7 +67,7 @@ def _name(seat: PlacedSeat) -> str:
 
 
 def _markup(drawing: Drawing, names: list[str] | None) -> str:
-    """Written out by hand, not by a template: there may be very many."""
+    """Built without a template, because there may be very many."""
     parts = []
     for index, (seat, (x, y)) in enumerate(zip(drawing.seats, drawing.points, strict=True)):
         shapes = [seat.status, *(mark.replace(" ", "-") for mark in seat.marks)]

@@ -38,14 +38,14 @@ _COLOUR_OF_STATUS = {
 
 @admin.register(Block)
 class BlockAdmin(SessionRowAdmin):
-    """Seats are counted on the page of one block; in the list it would be every seat of every
-    session shown."""
+    """Seats are counted only on the page of a block; the list would count every seat of all
+    sessions shown."""
 
     related = ("organization", "session__event", "capacity_pool")
     list_display = ("name", "of_session", "rank", "capacity", "organization", "created_at")
     list_filter = BY_ORGANIZATION
     search_fields = ("name", "session__name")
-    search_help_text = "A part of the name or of the session's name, or an id"
+    search_help_text = "Part of the name or the session's name, or an id"
     fields = (
         ("name", "rank"),
         "of_session",
@@ -61,7 +61,7 @@ class BlockAdmin(SessionRowAdmin):
     @admin.display(description="Capacity")
     def capacity(self, block: Block) -> SafeString | str:
         pool = block.capacity_pool
-        return "all of its seats" if pool is None else row_link(Pool, pool.id, pool.total)
+        return "all seats" if pool is None else row_link(Pool, pool.id, pool.total)
 
     @admin.display(description="Prices")
     def prices(self, block: Block) -> SafeString | str:
@@ -91,14 +91,14 @@ class BlockAdmin(SessionRowAdmin):
 
 
 def _seats_of(block: Block) -> QuerySet[Seat]:
-    """Through the session, by which there is an index."""
+    """Found by session, which has an index."""
     return Seat.objects.filter(
         organization_id=block.organization_id, session_id=block.session_id, block_id=block.id
     )
 
 
 class SeatStatusFilter(admin.SimpleListFilter):
-    """A held seat whose time is up is available, whatever its row still says."""
+    """A lapsed seat counts as available, whatever its row says."""
 
     title = "status"
     parameter_name = "status"
@@ -112,7 +112,7 @@ class SeatStatusFilter(admin.SimpleListFilter):
 
 
 class BlockFilter(admin.SimpleListFilter):
-    """The blocks of the session whose seats are listed. Of all sessions there would be too many."""
+    """The blocks of the listed session. Those of all sessions would be too many."""
 
     title = "block"
     parameter_name = "block_id"
@@ -121,7 +121,7 @@ class BlockFilter(admin.SimpleListFilter):
         session_id = uuid_or_none(request.GET.get("session_id", ""))
         if session_id is None:
             return []
-        # With the organization joined in, as for every row that is found by an id alone.
+        # Joins the organization, like every look-up by id alone.
         blocks = Block.objects.filter(session_id=session_id).select_related("organization")
         return [
             (str(block.id), block.name)
@@ -135,8 +135,8 @@ class BlockFilter(admin.SimpleListFilter):
 
 @admin.register(Seat)
 class SeatAdmin(GrowingTableAdmin):
-    """The holder of a seat is on the page of its hold. Seats of one import have ids that count up,
-    so the order of their index is the order of the rows."""
+    """The holder is on the page of the hold. Seats of one import have consecutive ids, so the order
+    of the index is that of the rows."""
 
     list_display = (
         "row_name",
@@ -224,10 +224,12 @@ class SeatAdmin(GrowingTableAdmin):
 
     @admin.display(description="See also")
     def more(self, seat: Seat) -> SafeString:
-        """The facts of its holds are told with those: there is an index by hold, none by seat."""
+        """Facts of its holds are listed with the holds: there is no index by seat."""
         return in_a_row(
             (
                 list_link(AuditEntry, "Audit", seat, seat_id=seat.id),
-                list_link(Fact, "Facts of blocking", seat, hold_id__isnull=True, seat_id=seat.id),
+                list_link(
+                    Fact, "Facts about blocking", seat, hold_id__isnull=True, seat_id=seat.id
+                ),
             )
         )

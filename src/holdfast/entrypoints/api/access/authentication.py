@@ -35,7 +35,8 @@ class Bearer:
         return principal
 
     async def delay_stranger(self, call: Call) -> None:
-        """Before a request that leads nowhere is refused: who it is need not be looked up."""
+        """Delay the refusal of a bad route or method, unless the key is cached. The key is not
+        looked up."""
         authorization = call.headers.get(b"authorization", b"")
         hashed = secret_hash(authorization[len(_SCHEME) :].strip())
         if hashed is None or self._authenticator.remembered(hashed) is None:
@@ -59,7 +60,7 @@ class Bearer:
 
 
 def sent_secret(call: Call) -> bytes:
-    """Of a header that says Bearer."""
+    """The key in a Bearer header."""
     return call.headers[b"authorization"][len(_SCHEME) :].strip()
 
 

@@ -1,5 +1,5 @@
-"""Look-ups of keys that this process does not remember. Anybody can send such keys, so they are
-looked up apart from all other reads: on one thread, with a connection of its own, in batches."""
+"""Looks up keys that this process has not cached. Anybody can send such keys, so they have a thread
+and a connection of their own, and are looked up in batches."""
 
 import asyncio
 from collections import Counter
@@ -15,8 +15,8 @@ from holdfast.ports.store import StoreError, StoreUnavailable
 from holdfast.services.access.authentication import Authenticator
 
 BATCH_MAX = 64
-# Keys that wait for an answer. One that was valid before is always looked up: callers who are known
-# here are not locked out by strangers behind the same proxy.
+# Pending look-ups. A key that was valid before is always looked up, so strangers behind the same
+# proxy cannot lock out known callers.
 LOOKUPS_MAX = 1024
 LOOKUPS_OF_ADDRESS_MAX = 64
 
@@ -24,7 +24,7 @@ _log = structlog.get_logger("holdfast.api")
 
 
 class TooManyLookups(Exception):
-    """Too many keys wait already, in all or of this address."""
+    """Too many look-ups are pending, in total or from this address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,13 @@ class _Lookup:
 
 
 class KeyLookups:
-    """While one batch is looked up the next one gathers. Requests with the same key share one
-    look-up."""
+    """Collects a batch while the last one is looked up. Requests with the same key share one."""
 
     def __init__(self, authenticator: Authenticator, bound_seconds: float) -> None:
         self._authenticator = authenticator
         self._bound_seconds = bound_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="holdfast-keys")
-        self._lookups: dict[bytes, _Lookup] = {}  # the oldest first
+        self._lookups: dict[bytes, _Lookup] = {}  # oldest first
         self._strangers: Counter[str] = Counter()
         self._running: asyncio.Task[None] | None = None
 
@@ -51,7 +50,7 @@ class KeyLookups:
         lookup = self._lookups.get(hashed) or self._begin(hashed, address)
         try:
             async with asyncio.timeout(self._bound_seconds):
-                # Others may wait for the same answer: one that is cancelled leaves it running.
+                # Others may share the look-up: a cancelled request must not cancel it.
                 found = await asyncio.shield(lookup.answer)
         except TimeoutError:
             raise unavailable() from None
@@ -89,7 +88,7 @@ class KeyLookups:
         except Exception:
             _log.exception("keys.failed")
         finally:
-            # After a failure: what waits for the next batch would wait for the same trouble.
+            # After a failure, fail the next batch too: it would hit the same problem.
             for hashed in list(self._lookups):
                 self._end(hashed, StoreUnavailable())
             self._running = None

@@ -1,9 +1,8 @@
-"""Callers whose credentials are refused again and again get their answers late.
+"""Delays answers to callers whose credentials are refused repeatedly.
 
-A 401 is cheap, but a client that is answered at once comes back at once, and a few hundred such
-clients keep the event loop busy. One that has to wait a second comes back once a second, and the
-more of them there are the longer they wait. A key that this process has seen valid never waits,
-whatever else comes from the same address.
+A 401 is cheap, but a client that is answered at once retries at once, and a few hundred such
+clients keep the event loop busy. A delayed client retries once a second or less; the more there
+are, the longer each waits. A key that this process has seen valid is never delayed.
 """
 
 import asyncio
@@ -16,10 +15,10 @@ DELAY_SECONDS_MIN = 1.0
 DELAY_SECONDS_MAX = 10.0
 # Target rate of delayed refusals, per process, until they reach the longest delay.
 DELAYED_PER_SECOND = 150
-# So many refusals a second are answered at once, in one process: of an address, and in all.
+# Refusals per second and process that are answered at once: to one address, and in total.
 PROMPT_OF_ADDRESS_MAX = 50
 PROMPT_MAX = 200
-# As many as the server takes requests at a time; one more is answered at once.
+# The server's limit of concurrent requests; further refusals are answered at once.
 DELAYED_MAX = 4096
 
 
@@ -32,12 +31,12 @@ class Tarpit:
         self._delayed = 0
 
     async def wait(self, address: str) -> None:
-        """Before a refused caller is told so."""
+        """Call before refusing a caller."""
         if self._is_prompt(address) or self._delayed >= DELAYED_MAX:
             return
         self._delayed += 1
         try:
-            # With jitter: hundreds that were delayed together must not come back together.
+            # Jitter keeps callers that were delayed together from retrying together.
             await asyncio.sleep(self._delay_seconds() * random.uniform(0.75, 1.25))  # noqa: S311
         finally:
             self._delayed -= 1
@@ -46,7 +45,7 @@ class Tarpit:
         return min(DELAY_SECONDS_MAX, max(DELAY_SECONDS_MIN, self._delayed / DELAYED_PER_SECOND))
 
     def _is_prompt(self, address: str) -> bool:
-        """The counts start anew every second, so there are never more than PROMPT_MAX of them."""
+        """The counts restart every second, so there are never more than PROMPT_MAX."""
         second = int(self._clock())
         if second != self._second:
             self._second = second

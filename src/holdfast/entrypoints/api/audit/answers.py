@@ -1,4 +1,4 @@
-"""The shapes of answers about the audit."""
+"""Answers about the audit log."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -13,35 +13,31 @@ from holdfast.services.audit.trail import AuditPage
 
 
 class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
-    """What was done to a hold, a seat or a part of the catalog, by whom and from where."""
+    """An action on a hold, a seat or the catalog, with its actor and origin."""
 
     entry_id: Annotated[
         int, Meta(description="Number of the entry; a later entry has a higher one.")
     ]
     created_at: Moment
-    action: Annotated[str, Meta(description="What was done, such as `hold.extended`.")]
-    hold_id: Annotated[UUID, Meta(description="The hold that it was done to.")] | UnsetType = UNSET
-    seat_id: Annotated[UUID, Meta(description="The seat that it was done to.")] | UnsetType = UNSET
+    action: Annotated[str, Meta(description="Action, such as `hold.extended`.")]
+    hold_id: Annotated[UUID, Meta(description="The affected hold.")] | UnsetType = UNSET
+    seat_id: Annotated[UUID, Meta(description="The affected seat.")] | UnsetType = UNSET
     catalog_id: (
-        Annotated[
-            UUID, Meta(description="The event, session, pool, ticket type or block that changed.")
-        ]
+        Annotated[UUID, Meta(description="The changed event, session, pool, ticket type or block.")]
         | UnsetType
     ) = UNSET
-    actor: Annotated[str, Meta(description="Who did it: a key, or a background duty.")]
+    actor: Annotated[str, Meta(description="Actor: a key or a background duty.")]
     request_id: str
-    ip: Annotated[str, Meta(description="Address that the request came from.")] | UnsetType = UNSET
-    user_agent: Annotated[str, Meta(description="Program that sent the request.")] | UnsetType = (
-        UNSET
-    )
+    ip: Annotated[str, Meta(description="IP address of the caller.")] | UnsetType = UNSET
+    user_agent: Annotated[str, Meta(description="User agent of the caller.")] | UnsetType = UNSET
     old: (
         Annotated[
             dict[str, Any],
-            Meta(description="What it was before; left out for what was not there before."),
+            Meta(description="Values before; absent if it did not exist."),
         ]
         | UnsetType
     ) = UNSET
-    new: Annotated[dict[str, Any], Meta(description="What it is now.")]
+    new: Annotated[dict[str, Any], Meta(description="Values after.")]
 
 
 class AuditPageAnswer(PageAnswer[AuditEntryAnswer], frozen=True):

@@ -1,4 +1,4 @@
-"""The route of the audit, and its handler."""
+"""The route of the audit log, and its handler."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ AUDIT_ROUTES: tuple[Route[Any], ...] = (
         method="GET",
         path="/api/audit",
         scope=Scope.AUDIT_READ,
-        summary="Read who did what, newest first",
+        summary="List audit log entries, newest first",
         returns="A page of the audit log.",
         handler=list_audit,
         query=AuditQuery,

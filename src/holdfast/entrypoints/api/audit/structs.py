@@ -1,4 +1,4 @@
-"""The shapes of requests about the audit."""
+"""Requests about the audit log."""
 
 from typing import Annotated
 from uuid import UUID
@@ -19,7 +19,7 @@ class AuditQuery(CreatedQuery, frozen=True):
         Annotated[
             UUID,
             AN_ID,
-            Meta(description="Entries of this event, session, pool, ticket type or block."),
+            Meta(description="Entries about this event, session, pool, ticket type or block."),
         ]
         | UnsetType
     ) = UNSET
@@ -29,7 +29,7 @@ class AuditQuery(CreatedQuery, frozen=True):
             Meta(
                 min_length=1,
                 max_length=ACTION_LENGTH_MAX,
-                description="Entries of this action.",
+                description="Entries with this action.",
                 examples=["hold.extended"],
             ),
         ]
@@ -41,7 +41,7 @@ class AuditQuery(CreatedQuery, frozen=True):
             Meta(
                 min_length=1,
                 max_length=ACTOR_LENGTH_MAX,
-                description="Entries of this actor.",
+                description="Entries by this actor.",
                 examples=["reaper"],
             ),
         ]

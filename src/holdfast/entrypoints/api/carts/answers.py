@@ -1,4 +1,4 @@
-"""The shapes of answers about carts."""
+"""Answers about carts."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -19,20 +19,18 @@ class CartStatus(StrEnum):
 
 
 class CartHoldAnswer(HoldAnswer, frozen=True, kw_only=True):
-    """What the cart holds or waits for, or held last."""
+    """The cart's current hold, or its last one."""
 
-    can_renew: Annotated[
-        bool, Meta(description="Its time is up: what it held can be asked for once more.")
-    ]
+    can_renew: Annotated[bool, Meta(description="Whether the hold has expired and can be renewed.")]
 
 
 class EmptyCartAnswer(AnswerShape, frozen=True):
-    """The cart holds nothing. `released_hold_id` is what was let go now, if there was anything."""
+    """An empty cart."""
 
     cart_token: str
     status: CartStatus
     released_hold_id: (
-        Annotated[UUID, Meta(description="The hold that was released now, if there was one.")]
+        Annotated[UUID, Meta(description="The hold that was released, if there was one.")]
         | UnsetType
     ) = UNSET
 
@@ -43,7 +41,7 @@ def cart_hold_answer(found: HoldWithPosition) -> CartHoldAnswer:
 
 
 def filled_answer(outcome: object) -> CartHoldAnswer:
-    """What came of filling a cart, or of renewing it."""
+    """The answer to filling or renewing a cart."""
     assert isinstance(outcome, Placed | CartChanged | Waiting)
     position = outcome.position if isinstance(outcome, Waiting) else None
     answer = hold_answer(outcome.hold, outcome.at, position)

@@ -1,4 +1,4 @@
-"""What the document shows of carts."""
+"""Examples of carts for the OpenAPI document."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -49,7 +49,7 @@ CART_REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
             ],
             customer_email="user@example.com",
         ),
-        "seats, and the best beside each other": structs.FillCartRequest(
+        "specific seats, and the best two together": structs.FillCartRequest(
             session_id=SESSION,
             items=[
                 structs.CartItemRequest(cart_item_id="item-1", seat_ids=list(SEATS[:2])),
@@ -59,7 +59,7 @@ CART_REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
             ],
             user_id="user-4711",
         ),
-        "nothing any more": structs.FillCartRequest(items=[]),
+        "empty the cart": structs.FillCartRequest(items=[]),
     },
     structs.RenewCartRequest: {
         "by its holder": structs.RenewCartRequest(customer_email="user@example.com")

@@ -1,4 +1,4 @@
-"""Handlers of carts: read what is asked, call one service, map the answer."""
+"""Handlers of carts: parse the request, call one service, map the answer."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What a cart asks to hold, in the domain's words, or everything that is wrong with it."""
+"""Translates cart requests into those of the domain, or reports all their errors."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ def cart_request(cart: str, body: FillCartRequest) -> CartRequest:
 
 
 def named_holder(body: FillCartRequest | RenewCartRequest) -> Holder | None:
-    """Whose the cart has to be, where that is said."""
+    """The required holder of the cart, if the request names one."""
     if body.customer_email is None and body.user_id is None:
         return None
     return holder_of(body.customer_email, body.user_id)
@@ -57,5 +57,5 @@ def _doubled_items(asked: Sequence[tuple[str, CartItemRequest]]) -> Iterator[Fie
     seen: set[str] = set()
     for path, item in asked:
         if item.cart_item_id in seen:
-            yield FieldError(f"{path}cart_item_id", "duplicate", "This item is named twice")
+            yield FieldError(f"{path}cart_item_id", "duplicate", "This item is listed twice")
         seen.add(item.cart_item_id)

@@ -1,4 +1,4 @@
-"""The routes of carts: the platform's baskets, each with at most one live hold."""
+"""Routes of carts. A cart has at most one live hold."""
 
 from typing import Any
 
@@ -16,30 +16,28 @@ _PATH = "/api/carts/{cart_token}/hold"
 _WAITS = "Sold out for now: the cart has joined the waitlist."
 
 _FILLING = """\
-Say all that the cart has, not what has changed: the hold is changed in place by the difference.
+Send the whole cart, not the changes: its hold is updated in place.
 
-- **All or nothing.** What cannot be met leaves everything as it was. With `at_least` an item takes
-  as many as there are up to `quantity`, and no fewer than that. Asking for less always succeeds.
-- **The clock** is not reset: `expires_at` stays.
-- **Prices** of what is kept stay as they were; only what is added costs today's.
-- **Waiting.** Where the policy has a waitlist, a cart that holds nothing yet gets a place in the
-  line (202) for what is not there; of an item with `at_least`, for that many. A cart that holds
-  something never waits for more: it is refused. Nor does it get past those who wait:
-  `others_are_waiting`.
-- `available_quantity` of a refused change is what could be had in addition to what is held.
-- The first call says for whom the hold is; `source` and `notes` are of that call, too.
+- **All or nothing.** If anything is not available, nothing changes. An item with `at_least` takes
+  as many as are free, up to `quantity` and no fewer than `at_least`. Asking for less always works.
+- **Expiry.** `expires_at` does not change.
+- **Prices** of kept items stay; added items have today's price.
+- **Waitlist.** If the policy has a waitlist, a cart that holds nothing yet joins it (202); an item
+  with `at_least` waits for that many. A cart that holds something never waits for more and never
+  overtakes the waitlist: it is refused (`others_are_waiting`).
+- `available_quantity` of a refused change is what is free in addition to what is held.
+- The first call sets the holder, `source` and `notes`.
 
-The same cart again changes nothing."""
+Sending the same cart again changes nothing."""
 _READING = """\
-`position` and `estimated_wait_seconds` are told while it waits; `can_renew` says that its time is
-up, and that it can be had again with fresh time if the places are still there."""
+On the waitlist, the answer has `position` and `estimated_wait_seconds`. `can_renew` says that the
+hold has expired and can be renewed if its places are still free."""
 _EMPTYING = """\
-However often. What was held is free at once, or goes to whoever waits; a place in the line is
-given up."""
+Can be repeated. Held places are free at once, or go to the next party on the waitlist."""
 _RENEWING = """\
-All of it, if it is still there, at today's prices, in a new hold. Where the policy has a waitlist
-and it is not there, the cart gets a place in the line. A hold that is still live stays as it is: no
-time is added. What was let go or paid for is not renewed."""
+Holds everything again, at today's prices, in a new hold. If it is no longer available and the
+policy has a waitlist, the cart joins it. A live hold stays as it is and gets no more time. Released
+or paid holds are not renewed."""
 
 _OF_HOLDING = (
     _C.INSUFFICIENT_INVENTORY,
@@ -62,7 +60,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         method="PUT",
         path=_PATH,
         scope=Scope.HOLDS_WRITE,
-        summary="Hold what the cart has: all of it, or nothing is changed",
+        summary="Set the contents of a cart and hold them",
         description=_FILLING,
         returns="The cart's new hold.",
         handler=handlers.fill_cart,
@@ -70,8 +68,8 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         answer=CartHoldAnswer,
         status=201,
         also={
-            200: "The cart's hold as it is now: changed in place, or as it was already. Of a cart "
-            "without items: what was let go.",
+            200: "The cart's hold, updated or unchanged; for a cart without items, the "
+            "released hold.",
             202: _WAITS,
         },
         empty_answer=EmptyCartAnswer,
@@ -87,9 +85,9 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         method="GET",
         path=_PATH,
         scope=Scope.HOLDS_READ,
-        summary="Read what the cart holds or waits for, or held last",
+        summary="Read the hold of a cart",
         description=_READING,
-        returns="What the cart holds or waits for, or held last.",
+        returns="The cart's current hold, or its last one.",
         handler=handlers.get_cart,
         answer=CartHoldAnswer,
         refusals=(_C.HOLD_NOT_FOUND,),
@@ -98,7 +96,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         method="DELETE",
         path=_PATH,
         scope=Scope.HOLDS_WRITE,
-        summary="Let go of what the cart holds or waits for, if anything",
+        summary="Empty a cart: release its hold or leave the waitlist",
         description=_EMPTYING,
         returns="The empty cart.",
         handler=handlers.empty_cart,
@@ -108,7 +106,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         method="POST",
         path=f"{_PATH}/renew",
         scope=Scope.HOLDS_WRITE,
-        summary="Hold again what the cart held when its time ran out, with fresh time",
+        summary="Renew the expired hold of a cart",
         description=_RENEWING,
         returns="The cart's new hold.",
         handler=handlers.renew_cart,
@@ -116,7 +114,7 @@ CART_ROUTES: tuple[Route[Any], ...] = (
         is_body_optional=True,
         answer=CartHoldAnswer,
         status=201,
-        also={200: "The cart's hold is live, and stays as it is.", 202: _WAITS},
+        also={200: "The cart's hold is still live and stays as it is.", 202: _WAITS},
         refusals=(*_OF_HOLDING, _C.EMPTY_CART, ProblemCode.HOLDER_REQUIRED),
     ),
 )

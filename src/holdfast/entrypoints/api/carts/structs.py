@@ -1,4 +1,4 @@
-"""The shapes of requests about carts."""
+"""Requests about carts."""
 
 from typing import Annotated, TypeAlias
 
@@ -22,7 +22,7 @@ CartItemId: TypeAlias = Annotated[
     Meta(
         min_length=1,
         max_length=CART_ITEM_ID_LENGTH_MAX,
-        description="Your own id of the item. It comes back with each line that it holds.",
+        description="Your id of the item, returned with each of its lines.",
         examples=["item-1"],
         extra=ruled(
             ProblemCode.INVALID_CART_ITEM_ID,
@@ -39,9 +39,9 @@ class CartItemRequest(AskedLine, frozen=True, kw_only=True):
 
 
 class FillCartRequest(RequestShape, frozen=True):
-    """All that the cart has, not what has changed: what is no longer in it is let go. With items,
-    `session_id` and at least one of `customer_email` and `user_id` are needed. No items at all let
-    go of everything; then the holder, if one is named, has to be the cart's."""
+    """The whole cart, not the changes: missing items are released. With items, `session_id` and
+    `customer_email` or `user_id` are required. Without items, everything is released; a given
+    holder must then be the cart's."""
 
     items: Annotated[
         list[CartItemRequest], Meta(max_length=LINES_MAX, description="All items of the cart.")
@@ -61,7 +61,7 @@ class FillCartRequest(RequestShape, frozen=True):
 
 
 class RenewCartRequest(RequestShape, frozen=True):
-    """`customer_email` or `user_id` say whose cart it has to be."""
+    """If `customer_email` or `user_id` is given, it must be the cart's holder."""
 
     customer_email: Email | None = None
     user_id: UserId | None = None

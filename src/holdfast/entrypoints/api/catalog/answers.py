@@ -1,4 +1,4 @@
-"""The shapes of answers about events, sessions, pools and ticket types."""
+"""Answers about events, sessions, pools and ticket types."""
 
 from typing import Annotated
 from uuid import UUID
@@ -18,7 +18,7 @@ from holdfast.entrypoints.api.http.shapes import (
 
 
 class EventAnswer(AnswerShape, frozen=True, kw_only=True):
-    """Tickets are sold while it is published or live, and within the window of its sale."""
+    """Tickets are on sale while the event is published or live, within its sale window."""
 
     event_id: UUID
     name: str
@@ -49,7 +49,7 @@ class PoolAnswer(AnswerShape, frozen=True):
     session_id: UUID
     name: str
     capacity: int
-    held: Annotated[int, Meta(description="How many live holds have.")]
+    held: Annotated[int, Meta(description="Number in live holds.")]
     sold: int
     available: int
 
@@ -80,9 +80,9 @@ class TicketTypeAvailabilityAnswer(AnswerShape, frozen=True):
 
 
 class AvailabilityAnswer(AnswerShape, frozen=True):
-    """True at `at`, of the database's clock. Places of lapsed holds count as available. A
-    draft, cancelled or archived event has nothing available. `on_sale` is false for such an event,
-    and outside the sale window."""
+    """Availability at `at`, by the database's clock. Places of lapsed holds are available; draft,
+    cancelled and archived events have none. `on_sale` is false for those events and outside the
+    sale window."""
 
     session_id: UUID
     event_id: UUID
@@ -90,7 +90,7 @@ class AvailabilityAnswer(AnswerShape, frozen=True):
     on_sale: Annotated[bool, Meta(description="Whether tickets can be held now.")]
     at: Moment
     ticket_types: Annotated[
-        list[TicketTypeAvailabilityAnswer], Meta(description="What is left of each ticket type.")
+        list[TicketTypeAvailabilityAnswer], Meta(description="Availability by ticket type.")
     ]
 
 

@@ -1,4 +1,4 @@
-"""The shapes of answers about blocks and about an import of seats."""
+"""Answers about blocks and seat imports."""
 
 from typing import Annotated
 from uuid import UUID
@@ -17,8 +17,8 @@ class SoldHereAnswer(AnswerShape, frozen=True):
 
 
 class BlockAnswer(AnswerShape, frozen=True, kw_only=True):
-    """Without `capacity`, all seats may be sold. `ticket_types` is empty where every seated ticket
-    type of the session is sold."""
+    """Without `capacity`, all seats can be sold. If `ticket_types` is empty, every seated ticket
+    type of the session is sold here."""
 
     block_id: UUID
     session_id: UUID
@@ -27,14 +27,14 @@ class BlockAnswer(AnswerShape, frozen=True, kw_only=True):
     capacity: (
         Annotated[
             int,
-            Meta(description="The most that may be held and sold at once; without it, all seats."),
+            Meta(description="Maximum held and sold at once; absent: all seats."),
         ]
         | UnsetType
     ) = UNSET
     seat_count: int
     ticket_types: Annotated[
         list[SoldHereAnswer],
-        Meta(description="What is sold here; empty where every seated ticket type is."),
+        Meta(description="Ticket types sold here; empty: every seated one."),
     ]
     created_at: Moment
     updated_at: Moment
@@ -53,7 +53,9 @@ class ImportedBlockAnswer(AnswerShape, frozen=True):
 class ImportAnswer(AnswerShape, frozen=True):
     session_id: UUID
     seats_added: int
-    blocks: Annotated[list[ImportedBlockAnswer], Meta(description="The blocks that got seats.")]
+    blocks: Annotated[
+        list[ImportedBlockAnswer], Meta(description="The blocks that seats were added to.")
+    ]
 
 
 def block_answer(block: model.Block) -> BlockAnswer:

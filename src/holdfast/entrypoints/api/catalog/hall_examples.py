@@ -1,4 +1,4 @@
-"""What the document shows of blocks and of importing seats."""
+"""Examples of blocks and seat imports for the OpenAPI document."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

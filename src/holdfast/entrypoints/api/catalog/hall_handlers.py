@@ -1,5 +1,4 @@
-"""Handlers of blocks and of importing seats: read what is asked, call one service, map the
-answer."""
+"""Handlers of blocks and seat imports: parse the request, call one service, map the answer."""
 
 from functools import partial
 
@@ -31,7 +30,7 @@ from holdfast.ports.catalog import CatalogAnswer
 from holdfast.services import reads
 from holdfast.services.catalog import seat_import
 
-# Longer than the store gives itself for it.
+# Longer than the store's own limit.
 IMPORT_SECONDS_MAX = 30.0
 
 
@@ -82,7 +81,7 @@ async def change_block(context: Context, call: Call, body: ChangeBlockRequest) -
 
 
 async def import_seats(context: Context, call: Call, body: ImportSeatsRequest | CsvText) -> Reply:
-    """Whatever takes its time with many seats happens on a thread."""
+    """Runs on a thread, because many seats take seconds."""
     organization_id = call.principal.organization_id
     answer = await context.imports.run_for(
         IMPORT_SECONDS_MAX, organization_id, partial(_import, context, call, body)
@@ -127,7 +126,7 @@ def _prices(field: str, sold: list[SoldHereRequest] | None) -> tuple[BlockPrice,
     prices: dict[object, BlockPrice] = {}
     for position, each in enumerate(sold or ()):
         if each.ticket_type_id in prices:
-            message = "This ticket type is named twice"
+            message = "This ticket type is listed twice"
             path = f"{field}[{position}].ticket_type_id"
             raise invalid([FieldError(path, "duplicate", message)])
         prices[each.ticket_type_id] = BlockPrice(each.ticket_type_id, each.price)

@@ -1,4 +1,4 @@
-"""The routes of those who set up a hall: blocks, and importing seats."""
+"""Routes of blocks and seat imports."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         path="/api/blocks",
         scope=Scope.CATALOG_WRITE,
         summary="Create a block of a session",
-        returns="The block that was created.",
+        returns="The created block.",
         handler=hall.create_block,
         body=hall_structs.CreateBlockRequest,
         answer=BlockAnswer,
@@ -53,7 +53,7 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         path="/api/blocks/{block_id}",
         scope=Scope.CATALOG_WRITE,
         summary="Change a block",
-        returns="The block as it is now.",
+        returns="The updated block.",
         handler=hall.change_block,
         body=hall_structs.ChangeBlockRequest,
         answer=BlockAnswer,
@@ -64,8 +64,8 @@ HALL_ROUTES: tuple[Route[Any], ...] = (
         method="POST",
         path="/api/sessions/{session_id}/seats",
         scope=Scope.CATALOG_WRITE,
-        summary="Import the seats of a session, from a description or from CSV",
-        returns="The blocks that got seats.",
+        summary="Import the seats of a session from JSON or CSV",
+        returns="The blocks that seats were added to.",
         handler=hall.import_seats,
         body=hall_structs.ImportSeatsRequest,
         takes_csv=True,

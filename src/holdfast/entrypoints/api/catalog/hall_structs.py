@@ -1,4 +1,4 @@
-"""The shapes of requests about blocks and seats, as those who set up a hall send them."""
+"""Requests about blocks and seat imports."""
 
 from typing import Annotated, TypeAlias
 
@@ -26,7 +26,7 @@ COORDINATE_MAX = 1_000_000
 
 
 class SoldHereRequest(RequestShape, frozen=True):
-    """A seated ticket type that is sold in a block, and for how much."""
+    """A seated ticket type sold in a block, with its price there."""
 
     ticket_type_id: TicketTypeRef
     price: Amount
@@ -37,8 +37,8 @@ Rank: TypeAlias = Annotated[
     Meta(
         ge=0,
         le=RANK_MAX,
-        description="Blocks are shown, and searched for the best seats, from the lowest to the "
-        "highest.",
+        description="Blocks are listed, and searched for the best seats, from the lowest "
+        "rank to the highest.",
         examples=[0],
     ),
 ]
@@ -46,14 +46,15 @@ SoldHere: TypeAlias = Annotated[
     list[SoldHereRequest],
     Meta(
         max_length=TYPES_PER_BLOCK_MAX,
-        description="What is sold here; the first is what a seat is when nobody says. None: every "
-        "seated ticket type of the session, at its own price.",
+        description="Ticket types sold here, the default of its seats first. Empty: every "
+        "seated ticket type, at its own price.",
     ),
 ]
 
 
 class CreateBlockRequest(RequestShape, frozen=True):
-    """A `capacity` below the number of seats is counted in a pool, named like the block."""
+    """A `capacity` limits how many seats can be held and sold. It is counted in a pool named like
+    the block."""
 
     session_id: SessionRef
     name: Name
@@ -63,7 +64,7 @@ class CreateBlockRequest(RequestShape, frozen=True):
 
 
 class ChangeBlockRequest(RequestShape, frozen=True):
-    """A field left out stays as it is. `capacity` null takes it away."""
+    """Omitted fields stay unchanged. A `capacity` of null removes the limit."""
 
     name: Name | UnsetType = UNSET
     capacity: Capacity | UnsetType | None = UNSET
@@ -79,7 +80,8 @@ RowLabel: TypeAlias = Annotated[
         pattern=r"^\S(.*\S)?$",
         examples=["A"],
         extra={
-            "message": f"Must be 1 to {SEAT_LABEL_LENGTH_MAX} characters, without blanks around"
+            "message": f"Must be 1 to {SEAT_LABEL_LENGTH_MAX} characters, without leading or "
+            "trailing blanks"
         },
     ),
 ]
@@ -95,8 +97,7 @@ SeatNames: TypeAlias = Annotated[
     list[str],
     Meta(
         max_length=SEATS_PER_IMPORT_MAX,
-        description="Row and number as printed; with a hyphen between them where that could be "
-        "two seats.",
+        description="Row and number as printed, such as A1; with a hyphen if that is ambiguous.",
         examples=[["A1", "A20"]],
     ),
 ]
@@ -123,8 +124,8 @@ class PointRequest(RequestShape, frozen=True):
 
 
 class BlockLayoutRequest(RequestShape, frozen=True):
-    """Rows of equal length. A block that exists by this name gets more seats; otherwise it is made,
-    with its `capacity`, `rank` and `ticket_types`. Several entries may be of one block. `gaps` are
+    """Rows of equal length. An existing block of this name gets more seats; a new one is created
+    with `capacity`, `rank` and `ticket_types`. Several entries can describe one block. `gaps` are
     places without a seat. The first place of the first row is drawn at `origin`."""
 
     name: Name
@@ -134,7 +135,7 @@ class BlockLayoutRequest(RequestShape, frozen=True):
             Meta(
                 min_length=1,
                 max_length=SEATS_PER_IMPORT_MAX,
-                description="Names of the rows, or the first and the last.",
+                description="Names of the rows, or the first and last name.",
             ),
         ]
         | RowRangeRequest
@@ -150,17 +151,19 @@ class BlockLayoutRequest(RequestShape, frozen=True):
     ]
     numbering: Annotated[
         Numbering,
-        Meta(description="`left` and `right`: where 1 is. `odd_even`: 5 3 1 2 4 6."),
+        Meta(description="`left` or `right`: the side of seat 1. `odd_even`: 5 3 1 2 4 6."),
     ] = Numbering.LEFT
     aisles_after: Annotated[
         list[int],
-        Meta(max_length=100, description="Counted from the left.", examples=[[5, 15]]),
+        Meta(
+            max_length=100,
+            description="Places followed by an aisle, counted from the left.",
+            examples=[[5, 15]],
+        ),
     ] = []
     gaps: Annotated[SeatNames, Meta(description="Places without a seat.")] = []
-    accessible: Annotated[
-        SeatNames, Meta(description="Seats that are accessible by wheelchair.")
-    ] = []
-    companion: Annotated[SeatNames, Meta(description="Seats for a companion.")] = []
+    accessible: Annotated[SeatNames, Meta(description="Wheelchair accessible seats.")] = []
+    companion: Annotated[SeatNames, Meta(description="Companion seats.")] = []
     restricted_view: Annotated[SeatNames, Meta(description="Seats with a restricted view.")] = []
     origin: (
         Annotated[
@@ -180,7 +183,7 @@ class BlockLayoutRequest(RequestShape, frozen=True):
 
 
 class ImportSeatsRequest(RequestShape, frozen=True):
-    """All of them, or, when anything is wrong, none."""
+    """Imports all seats, or none if any is invalid."""
 
     blocks: Annotated[
         list[BlockLayoutRequest],

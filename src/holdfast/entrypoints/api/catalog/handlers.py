@@ -1,4 +1,4 @@
-"""Handlers of the catalog: read what is asked, call one service, map the answer."""
+"""Handlers of the catalog: parse the request, call one service, map the answer."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -284,7 +284,7 @@ def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:
 
 
 def refuse_empty(change: Struct) -> None:
-    """A change of nothing is a mistake: a misspelt client, not a wish."""
+    """Refuse a change without fields: it is probably a client error."""
     given = [value for value in structs.astuple(change) if not isinstance(value, UnsetType)]
     if not given:
         raise invalid([FieldError("body", "required", "Give at least one field to change")])
@@ -320,7 +320,7 @@ def _sale_change(change: ChangeEventRequest) -> SaleChange | None:
 def _pool_ids(ids: list[PoolId]) -> tuple[PoolId, ...]:
     for position, each in enumerate(ids):
         if each in ids[:position]:
-            message = "This pool is named twice"
+            message = "This pool is listed twice"
             raise invalid([FieldError(f"pool_ids[{position}]", "duplicate", message)])
     return tuple(ids)
 

@@ -1,5 +1,4 @@
-"""The hold policy of an event or a ticket type, in requests and answers, with the fields of the
-domain's policy."""
+"""The hold policy in requests and answers, with the fields of the domain's policy."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from holdfast.entrypoints.api.http.shapes import AnswerShape, RequestShape
 
 
 def policy_type(name: str) -> Any:
-    """The type of a field of the policy, with its rule."""
+    """The type of a policy field, with its rule."""
     field = POLICY_FIELDS[name]
     if field.bounds is None:
         return Annotated[bool, Meta(description=field.meaning)]
@@ -48,21 +47,21 @@ if TYPE_CHECKING:  # nothing reads the fields one by one
 else:
     PolicyRequest = _policy_struct(
         "PolicyRequest",
-        "The level above (event, then organization) decides fields that are left out.",
+        "Omitted fields are inherited from the level above: event, then organization.",
         RequestShape,
         None,
         None,
     )
     PolicyChangeRequest = _policy_struct(
         "PolicyChangeRequest",
-        "A field that is left out stays as it is; null leaves it to the level above again.",
+        "Omitted fields stay unchanged; null inherits the field from the level above again.",
         RequestShape,
         UnsetType | None,
         UNSET,
     )
     PolicyAnswer = _policy_struct(
         "PolicyAnswer",
-        "The rules that this level sets; the level above decides the others.",
+        "The fields set at this level; the others are inherited.",
         AnswerShape,
         UnsetType,
         UNSET,

@@ -1,4 +1,4 @@
-"""The shapes of requests about events, sessions, pools and ticket types."""
+"""Requests about events, sessions, pools and ticket types."""
 
 from enum import StrEnum
 from typing import Annotated, TypeAlias
@@ -30,7 +30,7 @@ PoolIds: TypeAlias = Annotated[
     Meta(
         min_length=1,
         max_length=POOLS_PER_TYPE_MAX,
-        description="Pools of the session that it draws from, all at once.",
+        description="Pools of the session; each ticket takes a unit of every one.",
     ),
 ]
 ReplacingMetadata: TypeAlias = Annotated[
@@ -54,7 +54,7 @@ class CreateEventRequest(RequestShape, frozen=True):
 
 
 class ChangeEventRequest(RequestShape, frozen=True):
-    """A field left out stays as it is. A time of null opens that end of the sale."""
+    """Omitted fields stay unchanged. A time of null opens that end of the sale."""
 
     name: Name | UnsetType = UNSET
     hold_policy: PolicyChangeRequest | UnsetType = UNSET
@@ -89,22 +89,24 @@ class ChangePoolRequest(RequestShape, frozen=True):
 
 
 class CreateTicketTypeRequest(RequestShape, frozen=True):
-    """`capacity` makes a pool of its very own, named like the ticket type; `pool_ids` are shared.
-    At least one of the two, unless `is_seated`: then its seats are what there is of it, and the
-    pools are further limits."""
+    """`capacity` creates a pool named like the ticket type; `pool_ids` are shared pools. At least
+    one is required, unless `is_seated`: then its seats are for sale, and pools are further limits.
+    """
 
     session_id: SessionRef
     name: Name
     price: Amount
     capacity: (
         Annotated[
-            Capacity, Meta(description="Capacity of a pool of its own, named like the ticket type.")
+            Capacity, Meta(description="Capacity of its own pool, named like the ticket type.")
         ]
         | None
     ) = None
     pool_ids: PoolIds | None = None
     hold_policy: PolicyRequest | None = None
-    is_seated: Annotated[bool, Meta(description="Whether its tickets are seats.")] = False
+    is_seated: Annotated[bool, Meta(description="Whether its tickets are for assigned seats.")] = (
+        False
+    )
     metadata: MetadataTexts | None = None
 
 
@@ -117,7 +119,7 @@ class ChangeTicketTypeRequest(RequestShape, frozen=True):
 
 
 class EventsQuery(CreatedQuery, frozen=True):
-    status: Annotated[EventStatus, Meta(description="Events of this status.")] | UnsetType = UNSET
+    status: Annotated[EventStatus, Meta(description="Events with this status.")] | UnsetType = UNSET
     starts_from: (
         Annotated[
             StartsFrom, Meta(description="Events with a session that starts at this time or later.")
@@ -135,7 +137,7 @@ class EventsQuery(CreatedQuery, frozen=True):
 class SessionsQuery(CreatedQuery, frozen=True):
     event_id: EventRef | UnsetType = UNSET
     event_status: (
-        Annotated[EventStatus, Meta(description="Sessions of events of this status.")] | UnsetType
+        Annotated[EventStatus, Meta(description="Sessions of events with this status.")] | UnsetType
     ) = UNSET
     starts_from: StartsFrom | UnsetType = UNSET
     starts_before: StartsBefore | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""The shapes of answers about facts."""
+"""Answers about facts."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -14,32 +14,27 @@ from holdfast.services.facts.envelope import envelope_of
 
 
 class FactAnswer(AnswerShape, frozen=True):
-    """A fact in the very envelope that it is published in; `hold.expired` has no
-    `idempotency_key`."""
+    """A fact in its published envelope; `hold.expired` has no `idempotency_key`."""
 
-    event_id: Annotated[UUID, Meta(description="Id of the fact, however often it is delivered.")]
+    event_id: Annotated[UUID, Meta(description="Id of the fact, the same for every delivery.")]
     event_type: Annotated[str, Meta(description="Type of the fact, such as `hold.created`.")]
     occurred_at: Annotated[Moment, Meta(description="When it happened.")]
-    aggregate_id: Annotated[
-        UUID, Meta(description="Id of the hold, seat or order that it is about.")
-    ]
-    payload: Annotated[
-        dict[str, Any], Meta(description="What happened; each type has its own fields.")
-    ]
-    cursor: Annotated[str, Meta(description="Send it as `cursor` to go on behind this fact.")]
+    aggregate_id: Annotated[UUID, Meta(description="Id of the hold, seat or order it is about.")]
+    payload: Annotated[dict[str, Any], Meta(description="Fields of this type of fact.")]
+    cursor: Annotated[str, Meta(description="Send it as `cursor` to continue after this fact.")]
     idempotency_key: (
-        Annotated[UUID, Meta(description="The same at every delivery.")] | UnsetType
+        Annotated[UUID, Meta(description="The same for every delivery.")] | UnsetType
     ) = UNSET
 
 
 class FactPageAnswer(AnswerShape, frozen=True):
-    """In the order in which they happened to each hold, none left out."""
+    """Facts without gaps, in order for each hold."""
 
     data: list[FactAnswer]
     has_more: bool
     next_cursor: Annotated[
         str,
-        Meta(description="Send it as `cursor`: now where `has_more`, otherwise a little later."),
+        Meta(description="Send it as `cursor`: at once if `has_more`, otherwise later."),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the document shows of facts."""
+"""Examples of facts for the OpenAPI document."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The handler of the log of facts."""
+"""The handler of the fact log."""
 
 from holdfast.entrypoints.api.facts.answers import fact_page_answer
 from holdfast.entrypoints.api.facts.structs import FactsQuery
@@ -20,6 +20,6 @@ async def list_facts(context: Context, call: Call, query: FactsQuery) -> Reply:
         lambda: context.facts.facts(organization_id, after, query.limit),
     )
     if isinstance(found, FactPage) and found.is_gone:
-        message = "Facts that followed are no longer kept. Begin anew, without cursor"
+        message = "Facts after this cursor have been deleted. Start again without a cursor"
         raise Problem(ProblemCode.CURSOR_EXPIRED, message)
     return reply_to_reading(call, found, fact_page_answer)

@@ -1,4 +1,4 @@
-"""The route of the log of facts, for those who have no broker."""
+"""The route of the fact log, for clients without a broker."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ FACT_ROUTES: tuple[Route[Any], ...] = (
         method="GET",
         path="/api/facts",
         scope=Scope.FACTS_READ,
-        summary="Read what happened, in order and without gaps",
+        summary="Read facts in order and without gaps",
         returns="A page of facts, oldest first.",
         handler=list_facts,
         query=FactsQuery,

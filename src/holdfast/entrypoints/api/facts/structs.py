@@ -1,4 +1,4 @@
-"""The shapes of requests about facts."""
+"""Requests about facts."""
 
 from holdfast.entrypoints.api.http.fields import Limit
 from holdfast.entrypoints.api.http.shapes import PageQuery
@@ -6,6 +6,6 @@ from holdfast.ports.paging import PAGE_SIZE_MAX
 
 
 class FactsQuery(PageQuery, frozen=True):
-    """Without a cursor, from the oldest fact that is kept."""
+    """Without a cursor, starts with the oldest fact kept."""
 
     limit: Limit = PAGE_SIZE_MAX

@@ -1,4 +1,4 @@
-"""Waiting without blocking the event loop: for the engine, and for calls that block."""
+"""Awaits the engine and blocking calls without blocking the event loop."""
 
 import asyncio
 from collections import deque
@@ -14,7 +14,7 @@ from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.api.fairness.turns import BYTES_PER_TURN, ReadTurns
 from holdfast.ports.engine import Answer, Render, Submit
 
-# The engine answers within its deadline. This much later we no longer believe that it will.
+# How long after its deadline the engine may still answer.
 GRACE_SECONDS = 5.0
 
 # A key begins with its organization.
@@ -26,23 +26,23 @@ _log = structlog.get_logger("holdfast.api")
 # Runs a call on a thread.
 Run = Callable[[Callable[[K], T], K], Awaitable[T]]
 
-# A waiter, and the moment from which on it waits no more.
+# A waiter, and when it gives up.
 _Waiter = tuple["asyncio.Future[Answer | None]", float]
 
 
 class EngineAnswers:
     """Submits commands and awaits their answers.
 
-    The engine answers a whole group at once from a thread of its own. Waking the event loop costs
-    a system call and a fight for the interpreter lock, so it is woken once for all that finished
-    until it looked. Who gives up waiting, or hangs up, cancels nothing.
+    The engine answers a whole group at once from its own thread. Waking the event loop costs a
+    system call and contention for the interpreter lock, so it is woken once for all answers that
+    are ready by the time it looks. A caller that gives up or disconnects cancels nothing.
     """
 
     def __init__(self, submit: Submit, bound_seconds: float) -> None:
         self._submit = submit
         self._bound_seconds = bound_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Touched on the event loop only. Everyone waits equally long, so the first is the oldest.
+        # Used on the event loop only. All wait equally long, so the first is the oldest.
         self._waiters: dict[Future[Answer], _Waiter] = {}
         self._timer: asyncio.TimerHandle | None = None
         # Filled by the engine's threads, emptied on the event loop.
@@ -77,8 +77,8 @@ class EngineAnswers:
         self._is_woken = False
 
     def _on_finished(self, future: Future[Answer]) -> None:
-        """On a thread of the engine. First the future, then the flag: whoever finds the flag set
-        can rely on `_collect` to come and find the future."""
+        """Runs on an engine thread. The future is queued before the flag is read: if the flag is
+        set, `_collect` is still to run and finds it."""
         self._finished.append(future)
         if not self._is_woken and self._loop is not None:
             self._is_woken = True
@@ -96,7 +96,7 @@ class EngineAnswers:
                 waiter.set_result(future.result())
 
     def _give_up(self) -> None:
-        """Let those go who have waited too long, and come back for the next."""
+        """Give up on those that have waited too long, and schedule the next check."""
         assert self._loop is not None
         self._timer = None
         now = self._loop.time()
@@ -109,7 +109,7 @@ class EngineAnswers:
 
 
 class SharedLookups(Generic[K, T]):
-    """Calls that ask for the same thing are one call, however many wait for its answer."""
+    """Concurrent calls with the same key share one look-up."""
 
     def __init__(self, run: Run[K, T], look_up: Callable[[K], T]) -> None:
         self._run_blocking = run
@@ -122,14 +122,14 @@ class SharedLookups(Generic[K, T]):
             pending = asyncio.ensure_future(self._run_blocking(self._look_up, key))
             self._pending[key] = pending
             pending.add_done_callback(lambda _: self._pending.pop(key, None))
-        # Others may wait for the same answer: one that is cancelled leaves it running.
+        # Others may share the look-up: a cancelled request must not cancel it.
         return await asyncio.shield(pending)
 
 
 class FreshLookups(Generic[K, T]):
-    """Calls that ask for the same thing while it is looked up share the look-up after that one: few
-    look-ups for many, and nobody gets an answer that is older than the question. The callers
-    resume in turns: `size_of` says how many bytes each of them is about to send."""
+    """Calls that arrive during a look-up of their key share the next one, so no answer is older
+    than its request. Callers resume in turns; `size_of` is the number of bytes that each will send.
+    """
 
     def __init__(
         self,

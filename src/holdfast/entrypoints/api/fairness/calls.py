@@ -1,6 +1,5 @@
-"""Blocking calls in fair shares. Each organization has a queue and a number of threads that it may
-use at once; threads serve the queues in turns, so nobody waits for more than a few calls of
-somebody else."""
+"""Runs blocking calls in fair shares. Each organization has a queue and a limit of threads. Threads
+serve the queues in turns, so nobody waits for more than a few calls of others."""
 
 import asyncio
 import threading
@@ -35,11 +34,11 @@ class Shares:
 
     @property
     def calls_of_one_max(self) -> int:
-        """A rush of one organization leaves room for the others."""
+        """The limit of one organization, which leaves room for others."""
         return max(1, self.calls_max * 3 // 4)
 
 
-# Ordinary reads and changes of the catalog.
+# Ordinary reads and catalog changes.
 READS = Shares(threads=8, at_once=4, calls_max=264)
 # Seat maps, statistics, occupancy, lists of orders and large bodies: a tenth of a second and more
 # of computing each.
@@ -69,7 +68,7 @@ class FairThreads:
         self._is_closed = False
 
     def submit(self, organization_id: OrganizationId, call: Callable[[], T]) -> "Future[T] | None":
-        """None when there is no room, for anyone or for this organization."""
+        """None above the limit, in total or for this organization."""
         job = _Job(organization_id, call, Future())
         with self._changed:
             if self._is_closed or not self._has_room_for(organization_id):
@@ -82,8 +81,8 @@ class FairThreads:
         return job.future
 
     def _has_room_for(self, organization_id: OrganizationId) -> bool:
-        """An organization that uses less than its threads is let in however many others queue, so
-        that two busy ones cannot shut out a third."""
+        """An organization below its limit of threads always has room, so two busy ones cannot shut
+        out a third."""
         calls = self._calls[organization_id]
         return calls < self._shares.at_once or (
             calls < self._shares.calls_of_one_max and self._calls.total() < self._shares.calls_max
@@ -109,7 +108,7 @@ class FairThreads:
         while job := self._take():
             is_wanted = job.future.set_running_or_notify_cancel()
             answer = _outcome_of(job) if is_wanted else None
-            # Leaving comes first, so that who gets the answer finds room.
+            # Leave first, so that the receiver of the answer finds room.
             self._leave(job.organization_id)
             if answer is not None:
                 answer()
@@ -117,7 +116,7 @@ class FairThreads:
     def _take(self) -> _Job | None:
         with self._changed:
             while not self._is_closed:
-                # At most as many are passed over as there are threads at work.
+                # Skips at most as many as there are busy threads.
                 for organization_id, queue in self._queues.items():
                     if self._running[organization_id] < self._shares.at_once:
                         return self._take_from(organization_id, queue)
@@ -128,7 +127,7 @@ class FairThreads:
         job = queue.popleft()
         del self._queues[organization_id]
         if queue:
-            # To the end of the round: everyone else is served before its next call.
+            # To the end of the round: all others are served before its next call.
             self._queues[organization_id] = queue
         self._running[organization_id] += 1
         return job
@@ -149,7 +148,7 @@ def _outcome_of(job: _Job) -> Callable[[], None]:
 
 
 class FairCalls:
-    """Awaits blocking calls, which begin in turns."""
+    """Awaits blocking calls, which start in turns."""
 
     def __init__(self, name: str, shares: Shares, bound_seconds: float, turns: ReadTurns) -> None:
         self._threads = FairThreads(name, shares)

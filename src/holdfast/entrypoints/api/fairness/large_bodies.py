@@ -1,4 +1,4 @@
-"""How many large bodies may be in memory at once."""
+"""Limits the large bodies in memory."""
 
 from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.api.http.problems import unavailable
@@ -15,12 +15,12 @@ class LargeBodies:
         self._organizations: dict[object, OrganizationId] = {}
 
     def enter(self, request: object, organization_id: OrganizationId) -> None:
-        """Before the body is read. A request too many is refused with 503."""
+        """Call before reading the body. Raises 503 above the limit."""
         entered = list(self._organizations.values())
         if len(entered) >= BODIES_MAX or entered.count(organization_id) >= BODIES_OF_ONE_MAX:
             raise unavailable()
         self._organizations[request] = organization_id
 
     def leave(self, request: object) -> None:
-        """A request that has not entered may leave too."""
+        """Does nothing for a request that has not entered."""
         self._organizations.pop(request, None)

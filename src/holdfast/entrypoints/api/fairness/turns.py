@@ -54,7 +54,7 @@ class ReadTurns:
             self._shared_until = time.monotonic() + PRESENT_SECONDS
 
     async def take(self, organization_id: OrganizationId, turns: int = 1) -> None:
-        """Wait until the organization may go on. Raises 503 where too many wait already."""
+        """Wait for the organization's turn. Raises 503 if too many wait already."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._taken, self._waiting, self._loop = {}, {}, loop

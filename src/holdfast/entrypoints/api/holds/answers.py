@@ -1,4 +1,4 @@
-"""The shapes of answers about holds."""
+"""Answers about holds."""
 
 from datetime import datetime
 from typing import Annotated
@@ -29,55 +29,54 @@ class LineSeatAnswer(AnswerShape, frozen=True):
 
 
 class LineAnswer(AnswerShape, frozen=True):
-    """A seat is a line of its own; a line that waits for seats has none yet. Lines of a cart have
-    `cart_item_id` and `group_id`; those that came with one call share a group."""
+    """Each seat is its own line; a line on the waitlist has no seat yet. Lines of a cart have
+    `cart_item_id` and `group_id`; lines that one call added share a group."""
 
     ticket_type_id: UUID
     quantity: int
     unit_price: int
     subtotal: int
     seat: (
-        Annotated[LineSeatAnswer, Meta(description="The seat, if the line is one.")] | UnsetType
+        Annotated[LineSeatAnswer, Meta(description="The assigned seat, if there is one.")]
+        | UnsetType
     ) = UNSET
-    cart_item_id: (
-        Annotated[str, Meta(description="The item of the cart that it is for.")] | UnsetType
-    ) = UNSET
+    cart_item_id: Annotated[str, Meta(description="Your id of its cart item.")] | UnsetType = UNSET
     group_id: UUID | UnsetType = UNSET
 
 
 class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
-    """A hold of several lines has no `ticket_type_id`, and `quantity` is the sum. A hold is
-    `expired` from the moment that its time is up. A hold that is `waiting` has no places yet, and
-    `expires_at` is when its wait ends; once it is promoted, it is `active` and has fresh time."""
+    """With several lines, there is no `ticket_type_id`, and `quantity` is the sum. A hold is
+    `expired` as soon as its time is up. A `waiting` hold has no places yet, and `expires_at` is the
+    end of its wait; once promoted, it is `active` with a new `expires_at`."""
 
     hold_id: UUID
     session_id: UUID
     ticket_type_id: (
-        Annotated[UUID, Meta(description="Id of the ticket type; left out with several lines.")]
+        Annotated[UUID, Meta(description="Id of the ticket type; absent with several lines.")]
         | UnsetType
     ) = UNSET
-    quantity: Annotated[int, Meta(description="Number of tickets, over all lines.")]
+    quantity: Annotated[int, Meta(description="Number of tickets in all lines.")]
     status: Annotated[
         HoldStatus, Meta(description="`waiting`, `active`, `converted`, `expired` or `cancelled`.")
     ]
     expires_at: Moment
     created_at: Moment
-    reference: Annotated[str, Meta(description="To read out over the telephone.")]
+    reference: Annotated[str, Meta(description="Short code to read out over the phone.")]
     lines: list[LineAnswer]
     total: int
     currency: str
     expires_in_seconds: Annotated[
-        int, Meta(description="By our clock; count down from this rather than from yours.")
+        int, Meta(description="Seconds left by the server's clock; count down from it.")
     ]
     version: Annotated[int, Meta(description="Rises with every change of the hold.")]
     updated_at: Moment
     held_at: (
-        Annotated[Moment, Meta(description="When it got its places; left out while it waits.")]
+        Annotated[Moment, Meta(description="When it got its places; absent while it waits.")]
         | UnsetType
     ) = UNSET
     confirmed_at: Annotated[Moment, Meta(description="When it was paid.")] | UnsetType = UNSET
     cancelled_at: Annotated[Moment, Meta(description="When it was released.")] | UnsetType = UNSET
-    expired_at: Annotated[Moment, Meta(description="When its end was recorded.")] | UnsetType = (
+    expired_at: Annotated[Moment, Meta(description="When its expiry was recorded.")] | UnsetType = (
         UNSET
     )
     seat_ids: list[UUID]
@@ -87,13 +86,13 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     ) = UNSET
     minutes_remaining: Annotated[int, Meta(description="Whole minutes, rounded down.")]
     source: Source
-    cart_token: Annotated[str, Meta(description="The cart that it belongs to.")] | UnsetType = UNSET
+    cart_token: Annotated[str, Meta(description="Its cart.")] | UnsetType = UNSET
     notes: str | UnsetType = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
-    checkout_id: (
-        Annotated[UUID, Meta(description="The checkout that it is or was in.")] | UnsetType
-    ) = UNSET
-    order_id: Annotated[UUID, Meta(description="The order that it became.")] | UnsetType = UNSET
+    checkout_id: Annotated[UUID, Meta(description="Its current or last checkout.")] | UnsetType = (
+        UNSET
+    )
+    order_id: Annotated[UUID, Meta(description="The order it became.")] | UnsetType = UNSET
     replaces_hold_id: (
         Annotated[UUID, Meta(description="The expired hold whose late payment this hold replaces.")]
         | UnsetType
@@ -108,7 +107,7 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     estimated_wait_seconds: (
         Annotated[
             int,
-            Meta(description="How long it waits at the pace of the queue so far."),
+            Meta(description="Estimated wait at the queue's pace so far, in seconds."),
         ]
         | UnsetType
     ) = UNSET
@@ -179,7 +178,7 @@ def seen_hold_answer(seen: SeenHold) -> HoldAnswer:
 
 
 def placed_hold_answer(found: HoldWithPosition) -> HoldAnswer:
-    """A hold, with its place in the line while it waits."""
+    """A hold, with its queue position while it waits."""
     seen, place = found.seen, found.place
     if place is None:
         return seen_hold_answer(seen)

@@ -1,4 +1,4 @@
-"""Handlers of holds: read what is asked, call one service, map the answer."""
+"""Handlers of holds: parse the request, call one service, map the answer."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,9 +62,9 @@ async def reply_with_position(
     show: Show,
     show_with_position: Callable[[HoldWithPosition], object],
 ) -> Reply:
-    """Who joins the line is told the position by the engine, at no cost to a crowd that does. Of
-    one that has waited for a while it has to be read, unless the answer is kept for a key: that one
-    is given as it was decided, so that its replay is the same."""
+    """Add the queue position. A party that joins the waitlist has it from the engine, at no cost.
+    For one that joined earlier it is read, unless the answer is recorded for a key: a replay must
+    be the same."""
     outcome = answer.outcome
     reply = reply_to(call, answer, show)
     if not isinstance(outcome, Waiting) or outcome.position or answer.body is not None:
@@ -75,7 +75,7 @@ async def reply_with_position(
             call.principal.organization_id, reads.with_position, context.holds, seen
         )
     except Problem:
-        return reply  # that nobody has time to look does not undo what was decided
+        return reply  # the decision stands, even without a position
     return (
         reply
         if isinstance(found, Refusal)
@@ -124,7 +124,7 @@ async def list_holds(context: Context, call: Call, query: HoldsQuery) -> Reply:
 
 
 def _holds_reply(context: Context, call: Call, query: HoldsQuery) -> Reply:
-    """On the thread that reads them: a hold may have thousands of seats."""
+    """Runs on the reading thread: a hold may have thousands of seats."""
     found = reads.holds(
         context.holds,
         call.principal.organization_id,
@@ -136,7 +136,7 @@ def _holds_reply(context: Context, call: Call, query: HoldsQuery) -> Reply:
 
 
 async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
-    """It takes a while where much was sold, so those who ask at once share the answer."""
+    """Slow for large sales, so concurrent callers share the answer."""
     organization_id, session_id = call.principal.organization_id, given_or_none(query.session_id)
     key = statistics.statistics_key(organization_id, session_id, query.hours)
     found = await context.statistics.get(key)
@@ -146,10 +146,10 @@ async def get_stats(context: Context, call: Call, query: StatsQuery) -> Reply:
 def _hold_filter(query: HoldsQuery) -> HoldFilter:
     status = given_or_none(query.status)
     if query.lapsed and status is not None:
-        message = "Holds that have lapsed are neither active nor ended: leave status out"
+        message = "Don't combine status with lapsed"
         raise invalid([FieldError("status", "conflicting_fields", message)])
     if query.order is HoldOrder.EXPIRY and status not in {None, HoldStatus.ACTIVE}:
-        message = "Only live holds are listed in the order of their expiry"
+        message = "Only active holds can be ordered by expiry: use active, or leave status out"
         raise invalid([FieldError("status", "conflicting_fields", message)])
     only = holder_filters(query)
     only["is_lapsed"] = only.pop("lapsed")

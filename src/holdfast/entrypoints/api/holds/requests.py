@@ -1,4 +1,4 @@
-"""What a request asks to hold, in the domain's words, or everything that is wrong with it."""
+"""Translates requests about holds into those of the domain, or reports all their errors."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
@@ -20,7 +20,7 @@ from holdfast.entrypoints.api.seats.structs import ReserveRequest
 from holdfast.services.holds.extension import ExtensionRequest
 from holdfast.services.holds.placement import HoldRequest
 
-Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has its fields itself
+Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has the line's fields itself
 _ASK_FIELDS = AskedLine.__struct_fields__
 _OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 
@@ -47,7 +47,7 @@ def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
 
 def extension_request(hold_id: HoldId, body: ExtendHoldRequest) -> ExtensionRequest:
     if body.minutes is not None and body.seconds is not None:
-        message = "Give either minutes or seconds"
+        message = "Give minutes or seconds, not both"
         raise invalid([FieldError("seconds", "conflicting_fields", message)])
     seconds = body.seconds
     if body.minutes is not None:
@@ -68,10 +68,10 @@ def holder_of(customer_email: str | None, user_id: str | None) -> Holder:
 
 
 def holder_filters(query: PageQuery) -> dict[str, Any]:
-    """The filters of a list that can be narrowed to a customer or to the reference of a hold."""
+    """The filters of a list that has holders and hold references."""
     only = filters_of(query)
     if "reference" in only:
-        # Read out over the telephone, so it may come in any case.
+        # Read out over the phone, so it may come in any case.
         only["reference"] = only["reference"].upper()
     if "customer_email" in only:
         try:
@@ -122,7 +122,7 @@ def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatA
 
 
 def ask_of(path: str, line: Asked, errors: list[FieldError]) -> Ask | SeatAsk | None:
-    """`path` is where the line is in the request, with a dot at its end."""
+    """`path` is the path of the line in the request, with a trailing dot."""
     if line.seat_ids is not None:
         return _seat_ask(path, line, line.seat_ids, errors)
     if line.ticket_type_id is None or line.quantity is None:
@@ -134,7 +134,7 @@ def ask_of(path: str, line: Asked, errors: list[FieldError]) -> Ask | SeatAsk | 
         return None
     accessible = line.accessible or 0
     if accessible > line.quantity:
-        message = "There cannot be more accessible places than places"
+        message = "accessible must not exceed quantity"
         errors.append(FieldError(f"{path}accessible", "invalid_value", message))
     if line.at_least is not None and line.at_least > line.quantity:
         message = "Must be a whole number from 1 to quantity"
@@ -154,13 +154,13 @@ def ask_of(path: str, line: Asked, errors: list[FieldError]) -> Ask | SeatAsk | 
 def _seat_ask(path: str, line: Asked, seat_ids: list[SeatId], errors: list[FieldError]) -> SeatAsk:
     for field in _OF_QUANTITIES:
         if getattr(line, field) is not None:
-            message = "Seats that are named say this themselves: leave it out beside seat_ids"
+            message = f"Don't combine {field} with seat_ids"
             errors.append(FieldError(path + field, "conflicting_fields", message))
     return SeatAsk(tuple(seat_ids), line.ticket_type_id, line.unit_price)
 
 
 def errors_of_seats(whole: str, asked: Sequence[tuple[str, Asked]]) -> Iterator[FieldError]:
-    """`whole` is the field that has all of them."""
+    """`whole` is the field that contains all lines."""
     named = [(path, line.seat_ids) for path, line in asked if line.seat_ids is not None]
     yield from _doubled(named)
     if sum(len(seat_ids) for _, seat_ids in named) > SEATS_PER_HOLD_MAX:
@@ -174,5 +174,5 @@ def _doubled(named: Sequence[tuple[str, Sequence[SeatId]]]) -> Iterator[FieldErr
         for position, seat_id in enumerate(seat_ids):
             if seat_id in seen:
                 field = f"{path}seat_ids[{position}]"
-                yield FieldError(field, "duplicate", "This seat is named twice")
+                yield FieldError(field, "duplicate", "This seat is listed twice")
             seen.add(seat_id)

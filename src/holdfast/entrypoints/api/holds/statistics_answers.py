@@ -1,4 +1,4 @@
-"""How many holds there are and what becomes of them, as an answer."""
+"""Answers about hold statistics."""
 
 from typing import Annotated, TypeAlias
 
@@ -12,40 +12,42 @@ from holdfast.services.holds.statistics import Statistics
 _DECIMALS = 4
 
 Rate: TypeAlias = Annotated[
-    float | UnsetType, Meta(description="From 0 to 1; left out where there is nothing to compare.")
+    float | UnsetType, Meta(description="From 0 to 1; absent if there is nothing to compare.")
 ]
 
 
 class WindowAnswer(AnswerShape, frozen=True, kw_only=True):
-    """Of the holds that were made since `since`; a waiting hold counts from when it is promoted.
-    Rates are of those that have ended: expired, paid or released. `abandonment_rate` is of those
-    among them that went to the checkout: how many came to no order."""
+    """Holds made since `since`; a waiting hold counts once it is promoted. Rates are shares of the
+    ended holds: expired, paid or released. `abandonment_rate` is the share of those with a checkout
+    that ended without an order."""
 
     since: Annotated[Moment, Meta(description="Start of the window.")]
-    holds: Annotated[int, Meta(description="Holds that were made.")]
-    holders: Annotated[int, Meta(description="People who made them.")]
-    holds_per_holder: Annotated[float, Meta(description="The ratio of the two.")] | UnsetType = (
-        UNSET
-    )
+    holds: Annotated[int, Meta(description="Holds made.")]
+    holders: Annotated[int, Meta(description="Holders who made them.")]
+    holds_per_holder: Annotated[float, Meta(description="Holds per holder.")] | UnsetType = UNSET
     reservations_per_minute: Annotated[
-        float, Meta(description="Since the first hold of the window, which is a minute at least.")
+        float,
+        Meta(
+            description="Holds per minute since the first hold of the window, over at least "
+            "a minute."
+        ),
     ]
-    expired: Annotated[int, Meta(description="Holds whose time was up.")]
+    expired: Annotated[int, Meta(description="Holds that expired.")]
     expiration_rate: Rate = UNSET
-    converted: Annotated[int, Meta(description="Holds that were paid for.")]
+    converted: Annotated[int, Meta(description="Holds that were paid.")]
     conversion_rate: Rate = UNSET
     cancelled: Annotated[int, Meta(description="Holds that were released.")]
-    renewed: Annotated[int, Meta(description="Carts that came back after their hold had expired.")]
+    renewed: Annotated[int, Meta(description="Carts renewed after their hold had expired.")]
     changed: Annotated[int, Meta(description="Carts whose hold was changed.")]
-    promoted: Annotated[int, Meta(description="Got their places after they had waited.")]
+    promoted: Annotated[int, Meta(description="Holds promoted from the waitlist.")]
     left_waitlist: Annotated[
-        int, Meta(description="Left the waitlist, or ran out of time on it, before their turn.")
+        int,
+        Meta(description="Parties that left the waitlist, or expired on it, before their turn."),
     ]
     average_wait_seconds: (
-        Annotated[float, Meta(description="How long those who were promoted had waited.")]
-        | UnsetType
+        Annotated[float, Meta(description="Average wait of promoted parties.")] | UnsetType
     ) = UNSET
-    checkouts: Annotated[int, Meta(description="Whose holder went to pay, or has paid.")]
+    checkouts: Annotated[int, Meta(description="Holds whose holder started a checkout or paid.")]
     hold_to_checkout_rate: Rate = UNSET
     abandonment_rate: Rate = UNSET
 
@@ -56,24 +58,20 @@ class StatsAnswer(AnswerShape, frozen=True):
     active_holds: Annotated[int, Meta(description="Live holds.")]
     expired_holds: Annotated[
         int,
-        Meta(
-            description="Holds that have lapsed and are yet to be cleaned up, which delays nobody."
-        ),
+        Meta(description="Lapsed holds not cleaned up yet; their places are already free."),
     ]
     total_held_tickets: Annotated[int, Meta(description="Tickets of live holds.")]
-    total_held_seats: Annotated[int, Meta(description="How many of those are assigned seats.")]
+    total_held_seats: Annotated[int, Meta(description="Those of them with an assigned seat.")]
     holds_expiring_soon: Annotated[
-        int, Meta(description="Live holds that end within five minutes.")
+        int, Meta(description="Live holds that expire within five minutes.")
     ]
     waiting_parties: Annotated[int, Meta(description="Parties on the waitlist.")]
     expired_waiting_parties: Annotated[
         int,
-        Meta(
-            description="Parties that ran out of time on the waitlist and are yet to be cleaned up."
-        ),
+        Meta(description="Parties that expired on the waitlist and are not cleaned up yet."),
     ]
     at: Moment
-    window: Annotated[WindowAnswer, Meta(description="What became of the holds of the last hours.")]
+    window: Annotated[WindowAnswer, Meta(description="Statistics of the last `hours`.")]
 
 
 def stats_answer(statistics: Statistics) -> StatsAnswer:

@@ -1,4 +1,4 @@
-"""The shapes of requests about holds."""
+"""Requests about holds."""
 
 from typing import Annotated, TypeAlias
 
@@ -32,23 +32,21 @@ SECONDS_PER_MINUTE = 60
 
 SeatIds: TypeAlias = Annotated[
     list[SeatRef],
-    Meta(min_length=1, max_length=SEATS_PER_HOLD_MAX, description="These very seats."),
+    Meta(min_length=1, max_length=SEATS_PER_HOLD_MAX, description="The seats to hold."),
 ]
 AccessibleCount: TypeAlias = Annotated[
     int,
-    Meta(
-        ge=0, le=QUANTITY_MAX, description="How many of them have to be accessible.", examples=[1]
-    ),
+    Meta(ge=0, le=QUANTITY_MAX, description="How many must be accessible.", examples=[1]),
 ]
 Together: TypeAlias = Annotated[
-    bool, Meta(description="Side by side, or not at all. Of the best that are available.")
+    bool, Meta(description="Whether the best available seats must be side by side.")
 ]
 AtLeast: TypeAlias = Annotated[
     int,
     Meta(
         ge=1,
         le=QUANTITY_MAX,
-        description="As many as there are up to `quantity`, and no fewer than this.",
+        description="Accept fewer than `quantity`, but at least this many.",
         examples=[1],
     ),
 ]
@@ -64,8 +62,8 @@ Notes: TypeAlias = Annotated[
 
 
 class AskedLine(RequestShape, frozen=True):
-    """Either `ticket_type_id` and `quantity` (of a seated type: the best that are available, in one
-    block if `block_id` names it), or `seat_ids`."""
+    """Either `ticket_type_id` and `quantity` (of a seated type, the best available, within
+    `block_id` if given), or `seat_ids`."""
 
     ticket_type_id: TicketTypeRef | None = None
     quantity: TicketCount | None = None
@@ -78,10 +76,9 @@ class AskedLine(RequestShape, frozen=True):
 
 
 class PlaceHoldRequest(RequestShape, frozen=True):
-    """Either `ticket_type_id` and `quantity` (of a seated type: the best that are available, in one
-    block if `block_id` names it), or `seat_ids`, or `lines` of both kinds; and at least one of
-    `customer_email` and `user_id`. `hold_id` is yours to choose: the same id sent again never holds
-    twice. With `offer_alternative`, a refusal for seats that are taken offers the next best."""
+    """Either `ticket_type_id` and `quantity` (of a seated type, the best available, within
+    `block_id` if given), or `seat_ids`, or `lines` of both kinds; and `customer_email` or
+    `user_id`."""
 
     session_id: SessionRef
     ticket_type_id: TicketTypeRef | None = None
@@ -103,7 +100,7 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     hold_id: (
         Annotated[
             HoldRef,
-            Meta(description="An id of your choice: the same id sent again never holds twice."),
+            Meta(description="An id of your choice; retrying with it never holds twice."),
         ]
         | None
     ) = None
@@ -119,15 +116,15 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     offer_alternative: (
         Annotated[
             bool,
-            Meta(description="Whether a refusal for seats that are taken offers the next best."),
+            Meta(description="Whether a refusal for taken seats offers the next best."),
         ]
         | None
     ) = None
 
 
 class ExtendHoldRequest(RequestShape, frozen=True):
-    """By `minutes` or `seconds`. `customer_email` or `user_id` say whose hold it has to be. With
-    `as_operator`, beyond what the policy allows: for keys with the scope holds:operate."""
+    """By `minutes` or `seconds`. If `customer_email` or `user_id` is given, it must be the
+    holder."""
 
     minutes: (
         Annotated[
@@ -136,7 +133,7 @@ class ExtendHoldRequest(RequestShape, frozen=True):
                 ge=1,
                 le=TTL_SECONDS_MAX // SECONDS_PER_MINUTE,
                 examples=[5],
-                description="How many minutes longer.",
+                description="Minutes to add.",
             ),
         ]
         | None
@@ -144,7 +141,7 @@ class ExtendHoldRequest(RequestShape, frozen=True):
     seconds: (
         Annotated[
             int,
-            Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300], description="How many seconds longer."),
+            Meta(ge=1, le=TTL_SECONDS_MAX, examples=[300], description="Seconds to add."),
         ]
         | None
     ) = None
@@ -153,7 +150,7 @@ class ExtendHoldRequest(RequestShape, frozen=True):
     as_operator: (
         Annotated[
             bool,
-            Meta(description="Whether it may go beyond the policy; needs the scope holds:operate."),
+            Meta(description="Whether to exceed the policy; needs the scope holds:operate."),
         ]
         | None
     ) = None
@@ -164,7 +161,7 @@ class HoldsQuery(CreatedQuery, frozen=True):
     session_id: SessionRef | UnsetType = UNSET
     status: (
         Annotated[
-            HoldStatus, Meta(description="Holds of this status; a lapsed hold counts as expired.")
+            HoldStatus, Meta(description="Holds with this status; a lapsed hold counts as expired.")
         ]
         | UnsetType
     ) = UNSET
@@ -172,16 +169,16 @@ class HoldsQuery(CreatedQuery, frozen=True):
     user_id: UserId | UnsetType = UNSET
     reference: Reference | UnsetType = UNSET
     lapsed: Annotated[
-        bool, Meta(description="Only holds whose time is up and whose end is not recorded yet.")
+        bool, Meta(description="Only holds whose time is up but whose expiry is not recorded yet.")
     ] = False
     order: Annotated[
         HoldOrder,
-        Meta(description="`newest` first, or `expiry`: live holds, the next to end first."),
+        Meta(description="`newest` first, or `expiry`: live holds, next to expire first."),
     ] = HoldOrder.NEWEST
 
 
 class StatsQuery(RequestShape, frozen=True):
     session_id: SessionRef | UnsetType = UNSET
     hours: Annotated[
-        int, Meta(ge=1, le=HOURS_MAX, examples=[24], description="How far `window` goes back.")
+        int, Meta(ge=1, le=HOURS_MAX, examples=[24], description="Hours covered by `window`.")
     ] = STATS_HOURS_DEFAULT

@@ -1,4 +1,4 @@
-"""Every code that `error` may have, and the HTTP status that it means.
+"""Every code of `error`, and its HTTP status.
 
 A problem is about
 |-- the caller         unauthorized, insufficient_scope, too_many_requests           401, 403, 429
@@ -19,7 +19,7 @@ from holdfast.domain.refusal_codes import RefusalCode
 
 
 class ProblemCode(StrEnum):
-    """What can be wrong with a request before anybody has thought about it."""
+    """Problems found before the domain decides."""
 
     UNAUTHORIZED = "unauthorized"
     INSUFFICIENT_SCOPE = "insufficient_scope"
@@ -57,15 +57,15 @@ class Kind(NamedTuple):
 
 
 KINDS: Mapping[str, Kind] = {
-    ProblemCode.UNAUTHORIZED: Kind(401, "No valid credential"),
-    ProblemCode.INSUFFICIENT_SCOPE: Kind(403, "The key lacks the scope"),
+    ProblemCode.UNAUTHORIZED: Kind(401, "Missing or invalid key"),
+    ProblemCode.INSUFFICIENT_SCOPE: Kind(403, "Missing scope"),
     ProblemCode.TOO_MANY_REQUESTS: Kind(429, "Too many requests"),
-    ProblemCode.NOT_FOUND: Kind(404, "Nothing at this address"),
+    ProblemCode.NOT_FOUND: Kind(404, "Not found"),
     ProblemCode.METHOD_NOT_ALLOWED: Kind(405, "Method not allowed"),
     ProblemCode.BODY_TOO_LARGE: Kind(413, "Body too large"),
     ProblemCode.UNSUPPORTED_MEDIA_TYPE: Kind(415, "Unsupported media type"),
     ProblemCode.MALFORMED_JSON: Kind(400, "Malformed JSON"),
-    ProblemCode.INVALID_CHARACTERS: Kind(400, "Characters that are not allowed"),
+    ProblemCode.INVALID_CHARACTERS: Kind(400, "Invalid characters"),
     ProblemCode.INVALID_IDEMPOTENCY_KEY: Kind(400, "Invalid idempotency key"),
     ProblemCode.VALIDATION_ERROR: Kind(400, "Invalid request"),
     ProblemCode.INVALID_CART: Kind(400, "Invalid cart"),
@@ -81,7 +81,7 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.INVALID_QUANTITY: Kind(400, "Invalid quantity"),
     ProblemCode.INVALID_REQUEST: Kind(400, "Invalid request"),
     ProblemCode.INVALID_USER_ID: Kind(400, "Invalid user id"),
-    ProblemCode.HOLDER_REQUIRED: Kind(400, "Holder missing"),
+    ProblemCode.HOLDER_REQUIRED: Kind(400, "Holder required"),
     RefusalCode.INVALID_SESSION: Kind(400, "Invalid session"),
     RefusalCode.INVALID_TICKET_TYPE: Kind(400, "Invalid ticket type"),
     RefusalCode.INVALID_EVENT: Kind(400, "Invalid event"),
@@ -116,7 +116,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.SEAT_HELD_BY_ANOTHER_USER: Kind(409, "Seat held by another user"),
     RefusalCode.SEAT_NOT_AVAILABLE: Kind(409, "Seat not available"),
     RefusalCode.LOCK_NOT_AVAILABLE: Kind(409, "Seat temporarily locked"),
-    RefusalCode.ORPHAN_SEAT: Kind(409, "Single seat left alone"),
+    RefusalCode.ORPHAN_SEAT: Kind(409, "Single seat left"),
     RefusalCode.ACTIVE_HOLD_EXISTS: Kind(409, "Active hold exists"),
     RefusalCode.ALREADY_WAITING: Kind(409, "Already on the waitlist"),
     RefusalCode.CAPACITY_IN_USE: Kind(409, "Capacity in use"),
@@ -131,7 +131,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.AMOUNT_CHANGED: Kind(409, "Amount changed"),
     RefusalCode.CART_OF_ANOTHER_HOLDER: Kind(409, "Cart of another holder"),
     RefusalCode.CART_OF_ANOTHER_SESSION: Kind(409, "Cart of another session"),
-    RefusalCode.WAITING_PLACES_EXCEEDED: Kind(409, "Too many places in line"),
+    RefusalCode.WAITING_PLACES_EXCEEDED: Kind(409, "Too many waitlist places"),
     RefusalCode.TOO_MANY_QUEUES: Kind(409, "Too many waitlist queues"),
     RefusalCode.OTHERS_ARE_WAITING: Kind(409, "Others are waiting"),
     RefusalCode.REQUEST_IN_PROGRESS: Kind(409, "Request in progress"),
@@ -140,7 +140,7 @@ KINDS: Mapping[str, Kind] = {
     RefusalCode.SERVICE_UNAVAILABLE: Kind(503, "Service unavailable"),
 }
 
-# A repetition after a moment may succeed.
+# A retry may succeed.
 RETRY_SOON = frozenset(
     {
         ProblemCode.TOO_MANY_REQUESTS,

@@ -1,4 +1,4 @@
-"""What handlers work with."""
+"""The dependencies of handlers."""
 
 from dataclasses import dataclass
 

@@ -70,7 +70,7 @@ def _values(layout: struct.Struct, text: str) -> tuple[Any, ...]:
         values = layout.unpack(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, struct.error):
         raise _not_ours() from None
-    # Decoding is lenient about letters outside of the alphabet; comparing is not.
+    # Decoding ignores characters outside the alphabet, so compare.
     if _text(layout, *values) != text:
         raise _not_ours()
     return values

@@ -1,8 +1,8 @@
-"""Why a request does not fit its shape, in our own words.
+"""Explains why a request does not fit its type.
 
-The decoder stops at the first problem and quotes the input in its messages. So when it says no,
-the request is gone through once more, field by field, against the same types: every problem is
-found, and what is said about it comes from the type alone."""
+The decoder stops at the first problem and quotes the input. So after it fails, the request is
+checked again field by field: this finds every problem, and messages depend on the types alone.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -27,13 +27,13 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def explain(struct: type[msgspec.Struct], value: object, whole: str) -> list[FieldError]:
-    """What is wrong with `value` as a `struct`. `whole` stands for the outermost level in paths."""
+    """The errors of `value` as a `struct`. `whole` names the outermost level in paths."""
     return list(islice(_Diagnosis(whole).of_struct(struct, value, ""), ERRORS_MAX))
 
 
 def typed(struct: type[msgspec.Struct], values: Mapping[str, str]) -> dict[str, object]:
-    """The texts of a query as what their fields should be, where they look like it: digits as a
-    number, true and false. The decoder's own leniency also takes 1e2, and 0.5 for a time."""
+    """Convert digits, true and false in a query to the types of their fields. The decoder's lenient
+    mode would also take 1e2, and 0.5 for a time."""
     kinds = _kinds(struct)
     return {name: _read(text, kinds.get(name)) for name, text in values.items()}
 
@@ -45,7 +45,7 @@ def _read(text: str, kind: Any) -> object:
 
 
 class _Expected(NamedTuple):
-    """A type without its wrapping: what its notes say, and whether null will do."""
+    """A type without its wrapping, its annotations, and whether null is allowed."""
 
     kind: Any
     notes: tuple[Meta, ...]
@@ -117,7 +117,7 @@ def _kinds(struct: type[msgspec.Struct]) -> Mapping[str, Any]:
 
 
 def _unwrapped(hint: Any) -> _Expected:
-    """The notes come innermost first, since the nearest to the type is the most specific."""
+    """Notes are ordered innermost first: the nearest to the type is the most specific."""
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
         kind, inner_notes, is_nullable = _unwrapped(inner)
@@ -131,7 +131,7 @@ def _unwrapped(hint: Any) -> _Expected:
 
 
 def _meant(hint: Any, value: object) -> Any:
-    """Where a list and an object will do, the one that the value looks like."""
+    """Of a list and an object, the alternative that the value resembles."""
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
     shapes = [member for member in members if member not in (NoneType, UnsetType)]
     if len(shapes) <= 1:

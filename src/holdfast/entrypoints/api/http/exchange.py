@@ -1,4 +1,4 @@
-"""One request on its way in, one reply on its way out."""
+"""A request and its reply."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,7 +20,7 @@ JSON = b"application/json"
 PROBLEM_JSON = b"application/problem+json"
 NOT_MODIFIED = 304
 
-# An answer of the API is for its caller alone, and nothing in it is ever to be executed.
+# Answers are for their caller only, and nothing in them may be executed.
 API_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -45,8 +45,8 @@ class Reply(NamedTuple):
 
 
 class Call:
-    """What is known of a request. The route, the principal, the ids or the cart in the path (where
-    the route has them), the key and the seal of what is stored for it are filled in on the way."""
+    """A request. Routing fills in the route, the principal, the ids or cart of the path, the
+    idempotency key and the seal of the recorded answer."""
 
     __slots__ = (
         "_raw_path",
@@ -92,13 +92,13 @@ class Call:
 
     @property
     def address(self) -> str:
-        """Of the peer, which may be a proxy that many callers share."""
+        """The peer's address, perhaps of a proxy that many callers share."""
         return self.client[0] if self.client else ""
 
     @property
     def segments(self) -> tuple[str, ...]:
-        """The parts of the path, each decoded by itself: a slash within a part is no boundary.
-        What is not UTF-8 becomes something that nobody can print."""
+        """The parts of the path, decoded one by one: an encoded slash is no boundary. Invalid UTF-8
+        becomes unprintable characters."""
         raw = self._raw_path
         if raw is None or b"%" not in raw:
             return tuple(self.path.split("/"))
@@ -124,8 +124,8 @@ def is_known_tag(call: Call, tag: bytes) -> bool:
 
 
 def _joined(raw: RawHeaders) -> dict[bytes, bytes]:
-    """A header sent twice is one header with a list in it (RFC 9110, 5.3). No key, credential or
-    request id contains a comma and a space, so a doubled one is refused where it is read."""
+    """Join repeated headers to a list (RFC 9110, 5.3). Keys, credentials and request ids contain no
+    comma and space, so a repeated one is refused later."""
     headers: dict[bytes, bytes] = {}
     for name, value in raw:
         headers[name] = headers[name] + b", " + value if name in headers else value
@@ -140,7 +140,7 @@ def _request_id(sent: bytes | None) -> str:
 
 @lru_cache(maxsize=4096)
 def _ip(client: str) -> str | None:
-    """A test client or a socket file has no address; a zone (`%eth0`) says nothing elsewhere."""
+    """None for a test client or Unix socket. A zone (`%eth0`) is dropped: it is local."""
     try:
         return str(ip_address(client.partition("%")[0]))
     except ValueError:

@@ -1,5 +1,5 @@
-"""The fields that requests of several subjects share. A field that breaks a rule with a code of its
-own names that code here, in `extra`, beside the rule."""
+"""Fields that requests of several subjects share. `extra` has the error code of a rule, if it has
+its own."""
 
 from datetime import datetime
 from typing import Annotated, TypeAlias
@@ -25,7 +25,7 @@ NAME_LENGTH_MAX = 200
 CAPACITY_MAX = 1_000_000_000
 CURSOR_LENGTH_MAX = 32
 REFERENCE_LENGTH_MAX = 20
-CURSOR_MESSAGE = "Use next_cursor of the page before, unchanged"
+CURSOR_MESSAGE = "Use next_cursor of the previous page, unchanged"
 
 
 def ruled(code: ProblemCode, message: str) -> dict[str, str]:
@@ -40,7 +40,7 @@ Name: TypeAlias = Annotated[
         max_length=NAME_LENGTH_MAX,
         pattern=r"\S",
         examples=["Friday night"],
-        extra={"message": f"Must be 1 to {NAME_LENGTH_MAX} characters, not all of them blank"},
+        extra={"message": f"Must be 1 to {NAME_LENGTH_MAX} characters and not blank"},
     ),
 ]
 Email: TypeAlias = Annotated[
@@ -48,7 +48,7 @@ Email: TypeAlias = Annotated[
     Meta(
         min_length=3,
         max_length=EMAIL_LENGTH_MAX,
-        description="Who holds. It appears in no answer.",
+        description="E-mail address of the holder; never returned.",
         examples=["user@example.com"],
         extra_json_schema={"format": "email"},
         extra=ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
@@ -60,7 +60,7 @@ UserId: TypeAlias = Annotated[
         min_length=1,
         max_length=USER_ID_LENGTH_MAX,
         pattern=r"\S",
-        description="Your own id of the user who holds.",
+        description="Your id of the holder.",
         examples=["user-4711"],
         extra=ruled(
             ProblemCode.INVALID_USER_ID,
@@ -119,7 +119,7 @@ CartToken: TypeAlias = Annotated[
     Meta(
         min_length=1,
         max_length=CART_TOKEN_LENGTH_MAX,
-        description="Your own token of the cart or checkout that this belongs to.",
+        description="Your token of the cart or checkout.",
         examples=["cart-8842"],
         extra={"message": f"Must be 1 to {CART_TOKEN_LENGTH_MAX} characters"},
     ),
@@ -144,7 +144,7 @@ CursorText: TypeAlias = Annotated[
     Meta(
         min_length=1,
         max_length=CURSOR_LENGTH_MAX,
-        description="`next_cursor` of the page before.",
+        description="`next_cursor` of the previous page.",
         extra=ruled(ProblemCode.INVALID_CURSOR, CURSOR_MESSAGE),
     ),
 ]

@@ -1,4 +1,4 @@
-"""Reading the key under which a request may come again."""
+"""Reads idempotency keys."""
 
 import re
 
@@ -28,7 +28,7 @@ def checked_key(sent: bytes) -> str:
 
 
 def idempotency_of(call: Call, key: str | None, body: msgspec.Struct) -> IdempotencyKey | None:
-    """From here on, what is stored for this call is sealed."""
+    """Also sets the seal of the recorded answer."""
     if key is None:
         return None
     fingerprint = request_fingerprint(call.method, _address(call), _encode(body))
@@ -37,8 +37,8 @@ def idempotency_of(call: Call, key: str | None, body: msgspec.Struct) -> Idempot
 
 
 def _address(call: Call) -> str:
-    """The name of a cart is the platform's, to the letter. Ids are hexadecimal, and nothing else in
-    our paths has capitals."""
+    """Cart tokens are case-sensitive. In other paths only ids may have capitals, and these are
+    hexadecimal."""
     if call.cart:
         return f"{call.route_path} {call.cart}"
     return call.path.lower()

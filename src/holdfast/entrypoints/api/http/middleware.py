@@ -1,4 +1,4 @@
-"""The outermost layer of the API: every request gets an id, one reply, and one line in the log."""
+"""The outermost layer of the API: every request gets an id, one reply and a log entry."""
 
 from collections.abc import Awaitable, Callable
 from logging import DEBUG
@@ -17,7 +17,7 @@ _log = structlog.get_logger("holdfast.api")
 
 
 class Edge:
-    """Plain ASGI. Whatever happens inside, the caller gets a reply that gives nothing away."""
+    """Plain ASGI. Every error becomes a reply that reveals nothing internal."""
 
     def __init__(self, answer: Callable[[Call, Receive], Awaitable[Reply]]) -> None:
         self._answer = answer
@@ -34,14 +34,14 @@ class Edge:
             reply = problem.reply(call.request_id)
         except ClientGone:
             _log.info("request.abandoned", method=call.method, request_id=call.request_id)
-            # For a client that is there and sent a broken body. Nobody reads it otherwise.
+            # Only read by a client that is still there and sent a broken body.
             reply = body_cut_off().reply(call.request_id)
         except Exception:
             _log.exception("request.failed", method=call.method, request_id=call.request_id)
             reply = unexpected_reply(call.request_id)
         await _send(call, reply, send)
-        # A hold has its own log entry with this request id: a second one would cost a tenth of the
-        # rate.
+        # A hold has its own log entry with this request id; a second one would cost a tenth of the
+        # throughput.
         if reply.status >= HTTP_REFUSED or _log.is_enabled_for(DEBUG):
             _log_request(call, reply.status, perf_counter() - started)
 
@@ -75,7 +75,7 @@ def _log_request(call: Call, status: int, seconds: float) -> None:
 
 
 async def _decline(scope: Scope, send: Send) -> None:
-    """The outer application owns the lifespan, and the API has no sockets."""
+    """The outer application owns the lifespan, and the API has no websockets."""
     if scope["type"] != "websocket":
         raise NotImplementedError(f"the API does not serve {scope['type']}")
     await send({"type": "websocket.close"})

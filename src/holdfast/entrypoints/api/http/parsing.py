@@ -1,5 +1,5 @@
-"""Reading a request, strictly and in this order: size, lexical, syntax. What the fields mean is
-the handlers' business."""
+"""Parses requests strictly, in this order: size, characters, syntax. Handlers check what fields
+mean."""
 
 import asyncio
 import json
@@ -29,24 +29,24 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
-# A control character, as itself or as an escape; `\\n` is an escaped backslash and an n.
+# A control character, raw or escaped; `\\n` is an escaped backslash and an n.
 _CONTROL = re.compile(
     r"[\x7f-\x9f]|(?<!\\)(?:\\\\)*\\(?:[bfnrt]|u00(?:[01][0-9a-f]|7f|[89][0-9a-f]))", re.IGNORECASE
 )
 _CHARSET = re.compile(rb";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
 _CONTROL_DECODED = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-# A float of any size stays what it is, not a whole number.
+# A float of any size stays a float.
 _decode_anything = msgspec.json.Decoder(float_hook=float).decode
 
 
 class ClientGone(Exception):
-    """The request ended before it was complete: the client hung up, or its chunks are no chunks.
-    The server does not say which."""
+    """The request is incomplete: the client disconnected or sent invalid chunks. The server does
+    not say which."""
 
 
 class BodyParser(Generic[S]):
-    """Made once per route."""
+    """Create it once per route."""
 
     def __init__(self, struct: type[S]) -> None:
         self._struct = struct
@@ -76,8 +76,8 @@ class BodyParser(Generic[S]):
 
 
 class _Patience:
-    """Ends the wait for bodies that do not come. A timer for each request would cost as much as
-    reading it, so one look per second serves all."""
+    """Limits the time to send a body. A timer per request would cost as much as reading it, so one
+    check per second serves all."""
 
     def __init__(self) -> None:
         self._reading: dict[asyncio.Task[Any], float] = {}
@@ -118,7 +118,7 @@ _patience = _Patience()
 
 
 async def read_body(call: Call, receive: Receive, bytes_max: int = BODY_BYTES_MAX) -> bytes:
-    """The whole body, refused as soon as it is known to be too large, and when it does not come."""
+    """Read the whole body. Refuse it as soon as it is too large or too late."""
     length = declared_length(call)
     if length is not None and length > bytes_max:
         raise _too_large(bytes_max)
@@ -137,7 +137,7 @@ async def _whole_body(length: int | None, receive: Receive, bytes_max: int) -> b
         received += len(parts[-1])
         if received > bytes_max:
             raise _too_large(bytes_max)
-        # With the declared length in hand there is no need to ask once more.
+        # Once the declared length is here, don't ask again.
         if received == length or not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -146,12 +146,12 @@ def declared_length(call: Call) -> int | None:
     declared = call.headers.get(b"content-length")
     if declared is None or not declared.isdigit():
         return None
-    # Twenty digits are too large whatever they say, and Python reads no number of thousands.
+    # Twenty digits are too large anyway, and Python limits the length of a number.
     return int(declared[:20])
 
 
 def is_csv(call: Call, *, takes_csv: bool) -> bool:
-    """What is not CSV has to be JSON, and CSV is not taken everywhere."""
+    """Whether the body is CSV. Refuse media types that the route does not take."""
     content_type = call.headers.get(b"content-type", b"")
     media_type = content_type.partition(b";")[0].strip().lower()
     is_known = media_type == _JSON or (takes_csv and media_type == _CSV)
@@ -169,7 +169,7 @@ def _is_utf8(content_type: bytes) -> bool:
 
 
 def path_id(text: str) -> UUID | None:
-    """None is answered like an id that nobody has."""
+    """None for a malformed id, which is answered like an unknown one."""
     return UUID(text) if _UUID.fullmatch(text) else None
 
 
@@ -182,7 +182,7 @@ def parse_query(query_string: bytes, struct: type[S]) -> S:
 
 
 def refuse_query(query_string: bytes) -> None:
-    """Where no parameter is known, each is unknown."""
+    """Refuse any parameter."""
     parse_query(query_string, NoFields)
 
 
@@ -202,9 +202,8 @@ def _query_values(query_string: bytes) -> dict[str, str]:
 
 
 def _refuse_repeated_names(body: bytes) -> None:
-    """Decoders keep the last of two fields of one name, so two readers may see two requests."""
-    # Every name has a colon after it: where there are as few colons as names, none is repeated.
-    # That settles most bodies at a fraction of the price.
+    """Decoders keep the last of two equal names, so two readers could see two requests."""
+    # A cheap check settles most bodies: with no more colons than names, none is repeated.
     if body.count(b":") > len(_decode_anything(body)):
         json.loads(body, object_pairs_hook=_refuse_repetition)
 
@@ -236,4 +235,4 @@ def body_cut_off() -> Problem:
 
 
 def _too_large(bytes_max: int) -> Problem:
-    return Problem(ProblemCode.BODY_TOO_LARGE, f"The body may have {bytes_max} bytes at most")
+    return Problem(ProblemCode.BODY_TOO_LARGE, f"The body must not exceed {bytes_max} bytes")

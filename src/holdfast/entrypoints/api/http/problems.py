@@ -1,7 +1,5 @@
-"""Problems: RFC 9457, with the fields that clients of the hold API read (`error`, `message`).
-
-Nothing in a problem repeats what the caller sent: messages are ours, field paths are made of the
-names of our own fields and of positions."""
+"""Problems (RFC 9457), with `error` and `message` for clients of the hold API. They never repeat
+what the caller sent: field paths consist of known names and of indexes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -24,18 +22,18 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """`field` is a path such as `lines[2].quantity`; `body` or `query` stand for the whole."""
+    """An invalid field."""
 
     field: Annotated[
         str,
-        Meta(description="Path such as `lines[2].quantity`; `body` or `query` for the whole."),
+        Meta(description="Path such as `lines[2].quantity`, or `body` or `query`."),
     ]
-    code: Annotated[str, Meta(description="What is wrong with it.")]
-    message: Annotated[str, Meta(description="The same, for people.")]
+    code: Annotated[str, Meta(description="Error code.")]
+    message: Annotated[str, Meta(description="Explanation for people.")]
 
 
 class Problem(Exception):
-    """The request cannot be served as it is. Raised while it is read, turned into a reply once."""
+    """The request cannot be served. Becomes a reply in one place."""
 
     def __init__(
         self,
@@ -56,8 +54,8 @@ class Problem(Exception):
 
 
 def invalid(errors: Sequence[FieldError]) -> Problem:
-    """One error whose rule has a code of its own goes by that code; all else is a
-    `validation_error` with the list."""
+    """A single error with its own problem code uses that code; otherwise `validation_error` with
+    all errors."""
     if len(errors) == 1:
         only = errors[0]
         if only.code in KINDS:
@@ -75,8 +73,8 @@ def refusal_reply(refusal: Refusal, request_id: str) -> Reply:
 
 
 def unexpected_reply(request_id: str) -> Reply:
-    """Whatever went wrong is in the log under the request id, and nowhere else."""
-    message = "Something went wrong on our side. Repeat the request with the same Idempotency-Key."
+    """The cause is only in the log, under the request id."""
+    message = "Something went wrong on our side. Retry the request with the same Idempotency-Key."
     return _reply(RefusalCode.INTERNAL_ERROR, message, request_id)
 
 

@@ -1,5 +1,5 @@
-"""Turning what came of a request into a reply, and a reply into the bytes that are recorded for
-an idempotency key: three digits of the status, then the body, all of it sealed."""
+"""Turns outcomes into replies, and replies into the bytes recorded for an idempotency key: three
+digits of status and the body, sealed."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -57,7 +57,7 @@ written = msgspec.json.Encoder().encode
 
 
 def answer_of(outcome: AnyOutcome) -> object:
-    """How an outcome is shown, unless its route has a way of its own."""
+    """The default answer to an outcome."""
     match outcome:
         case Placed() | Released() | Extended() | CartChanged():
             return hold_answer(outcome.hold, outcome.at)
@@ -86,8 +86,7 @@ def answer_of(outcome: AnyOutcome) -> object:
 
 
 def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
-    """What a repetition gets again, byte for byte, sealed. Runs on a thread of the engine or the
-    store."""
+    """The sealed bytes that a replay returns. Runs on a thread of the engine or the store."""
     reply = _reply_to_outcome(call, outcome, show)
     assert call.seal is not None, "what is kept for a key is sealed with it"
     return call.seal.close(b"%d%b" % (reply.status, reply.body))
@@ -105,7 +104,7 @@ def reply_to(call: Call, answer: Answer | CatalogAnswer, show: Show = answer_of)
 
 
 def as_replayed(reply: Reply) -> Reply:
-    """What is told was done by an earlier request."""
+    """Mark a reply as the result of an earlier request."""
     return reply._replace(headers=_REPLAYED_HEADERS)
 
 
@@ -126,7 +125,7 @@ def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T],
 def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
     if isinstance(outcome, Refusal):
         return refusal_reply(outcome, call.request_id)
-    # 200 where nothing new came of it, and 202 where it may come later.
+    # 200 if nothing new was created, 202 for the waitlist.
     status = call.success_status
     if isinstance(outcome, Waiting):
         status = ACCEPTED

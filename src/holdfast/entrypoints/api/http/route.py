@@ -1,4 +1,4 @@
-"""What a line of the table of routes says."""
+"""The definition of a route."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,14 +18,11 @@ G = TypeVar("G", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route(Generic[G]):
-    """`description` says what the summary cannot, `returns` what a success is. A request gives a
-    body or a query, which the handler gets; or neither. A path with an id says how an id that
-    nobody has is refused; one with two, both. `invalid` is the code of fields that break a rule
-    without a code of its own. A body is JSON, or, where `takes_csv`, also a CsvText; where
-    `is_body_optional`, nothing at all is the same as an empty object. `also` are the other statuses
-    of success, and what each means; `empty_answer` is what is answered where there is nothing left
-    to show. `refusals` are those of this route; what any route may answer is added where it is
-    needed."""
+    """The handler gets the body or the query. `not_found` refuses an unknown id in the path,
+    `nested_not_found` the second one. `invalid` is the code of invalid fields without their own
+    code. With `is_body_optional`, no body is an empty object. `also` are other success statuses and
+    their meanings; `empty_answer` is the answer if nothing is left to show. `refusals` are those
+    specific to this route."""
 
     method: str
     path: str

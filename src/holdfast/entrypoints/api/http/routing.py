@@ -1,5 +1,5 @@
-"""From a request to its handler, in the order of validation: origin, size, lexical, syntax. What
-remains, the meaning, is the handler's."""
+"""Routes requests to handlers, with validation in this order: caller, size, characters, syntax.
+Handlers check the meaning."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ Respond = Callable[[Call, Receive], Awaitable[Reply]]
 
 
 class Endpoint:
-    """A route, made ready."""
+    """A route with its dependencies."""
 
     def __init__(self, route: Route[Any], context: Context, bearer: Bearer) -> None:
         self._route = route
@@ -73,7 +73,7 @@ class Endpoint:
         body = await read_body(call, receive, self._route.body_bytes_max)
         if len(body) <= BODY_BYTES_MAX:
             return self._parse_body(call, body)
-        # The event loop has others to serve meanwhile.
+        # Keep the event loop free.
         organization_id = call.principal.organization_id
         return await self._context.large.run(organization_id, self._parse_body, call, body)
 
@@ -91,7 +91,7 @@ class Endpoint:
 
 
 class LargeBodyEndpoint(Endpoint):
-    """A route whose body may be large. Such a body is in memory until the request is over."""
+    """A route with a large body, which stays in memory until the request is over."""
 
     def __init__(
         self, route: Route[Any], context: Context, bearer: Bearer, bodies: LargeBodies
@@ -113,7 +113,7 @@ class LargeBodyEndpoint(Endpoint):
 
 
 class Router:
-    """Exact paths by look-up; the few with an id or a name in them part by part."""
+    """Looks up exact paths; the few with an id or name are matched part by part."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Router:
         return await respond(call, receive)
 
     def _where_else(self, call: Call) -> str:
-        """In our own words: a pattern is named, never what was sent."""
+        """Suggest the path without its trailing slash. Names the pattern, never what was sent."""
         nothing = "There is nothing at this address"
         if not call.path.endswith("/"):
             return nothing
@@ -176,7 +176,7 @@ class Router:
 
 
 class _Document:
-    """Something that anybody may read."""
+    """A public document."""
 
     def __init__(self, path: str, reply: Reply) -> None:
         self._path = path
@@ -192,9 +192,9 @@ def _fits(part: str, segment: str) -> bool:
 
 
 def _read_path(route: Route[Any], call: Call) -> Refusal | None:
-    """An id is the third part of a path, a second one the fifth: /api/events/{event_id}/seats/
-    {seat_id}. What is no id at all is refused like one that nobody has, unless the route has a code
-    of its own for it. So is a cart the third part, and any text that can be printed."""
+    """Read the ids in the path: the third and fifth part, as in
+    /api/events/{event_id}/seats/{seat_id}. A malformed id is refused like an unknown one, unless
+    the route has its own code. A cart token is the third part and may be any printable text."""
     if route.is_of_cart:
         call.cart = _cart_name(call.segments[3])
         return None
@@ -225,6 +225,6 @@ def _cart_name(text: str) -> str:
     if len(text) > CART_TOKEN_LENGTH_MAX or not text.isprintable():
         raise Problem(
             ProblemCode.INVALID_CART,
-            f"A cart's name has 1 to {CART_TOKEN_LENGTH_MAX} printable characters, in UTF-8",
+            f"cart_token must be 1 to {CART_TOKEN_LENGTH_MAX} printable characters in UTF-8",
         )
     return text

@@ -1,4 +1,4 @@
-"""What requests, answers and pages of all subjects have in common."""
+"""The base types of requests, answers and pages."""
 
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -15,15 +15,15 @@ T = TypeVar("T")
 class RequestShape(
     Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
 ):
-    """A field left out and a field of null are the same, unless a change has to tell them apart."""
+    """Null is the same as an omitted field, except in changes."""
 
 
 class NoFields(RequestShape, frozen=True):
-    """A request that takes nothing."""
+    """A request without fields."""
 
 
 class CsvText(Struct, frozen=True):
-    """A body that is CSV. It is read where it is used, for that may take a while."""
+    """A CSV body. It is parsed on a thread, because that may take a while."""
 
     content: bytes
 
@@ -39,7 +39,7 @@ class CreatedQuery(PageQuery, frozen=True):
 
 
 class AnswerShape(Struct, frozen=True, gc=False):
-    """A field that has no value is left out: no answer contains null."""
+    """Fields without a value are omitted: no answer contains null."""
 
 
 class PageAnswer(AnswerShape, Generic[T], frozen=True):
@@ -51,7 +51,7 @@ class PageAnswer(AnswerShape, Generic[T], frozen=True):
 
 
 def filters_of(query: PageQuery) -> dict[str, Any]:
-    """What is asked for, by name, without the page."""
+    """The filters that are set, by name."""
     asked = {name: getattr(query, name) for name in query.__struct_fields__}
     return {
         name: value
@@ -77,7 +77,7 @@ def metadata_or_unset(metadata: Metadata) -> dict[str, str] | UnsetType:
 
 
 def utc(moment: datetime) -> datetime:
-    """UTC is written with a Z, whatever time zone the store reads in."""
+    """In UTC, which is written as Z."""
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 

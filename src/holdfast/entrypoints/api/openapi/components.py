@@ -10,7 +10,7 @@ def referenced(kind: str, name: str) -> Json:
 
 
 class Components:
-    """What is shared, by kind and name. Two parts of one name that differ get two names."""
+    """Shared parts by kind and name. Different parts of one name get numbered names."""
 
     def __init__(self) -> None:
         self.shared: dict[str, dict[str, Json]] = {}

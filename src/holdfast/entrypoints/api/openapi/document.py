@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made of the table of routes."""
+"""Generates the OpenAPI 3.1 document from the routes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,34 +42,34 @@ _OF_UNSAFE_ROUTES: tuple[Code, ...] = (
     RefusalCode.REQUEST_IN_PROGRESS,
     RefusalCode.IDEMPOTENCY_KEY_REUSED,
 )
-# Where a response has others, too, these are named in it and shown among the components.
+# Beside other codes, a response only names these; their examples are among the components.
 _OF_ALL = frozenset({*_OF_ANY_ROUTE, *_OF_UNSAFE_ROUTES})
 _MEANINGS = {
-    400: "The request is wrong as it is",
-    401: "There is no valid key",
-    402: "The payment did not succeed",
-    403: "The key lacks the scope",
-    404: "There is no such thing, or it is not yours",
-    409: "The current state forbids it",
-    410: "It is no longer kept",
-    413: "The body is too large",
-    415: "The body is of an unknown type",
-    422: "The idempotency key was used for another request",
-    429: "Too many unknown keys at once: repeat the request",
-    500: "A fault of ours",
-    503: "Not now: repeat the request",
+    400: "Invalid request",
+    401: "Missing or invalid key",
+    402: "Payment failed",
+    403: "Missing scope",
+    404: "Not found, or not yours",
+    409: "Conflict with the current state",
+    410: "No longer available",
+    413: "Body too large",
+    415: "Unsupported media type",
+    422: "Idempotency key used for another request",
+    429: "Too many unknown keys: retry later",
+    500: "Internal error",
+    503: "Unavailable: retry later",
 }
 _HEADERS: dict[str, Json] = {
     "X-Request-ID": {
-        "description": "Yours, if you sent one, or ours. Name it when you ask for help.",
+        "description": "Your request id, or ours if you sent none. Quote it when you ask for help.",
         "schema": {"type": "string"},
     },
     "Idempotent-Replayed": {
-        "description": "`true` when this is the answer to an earlier, equal request.",
+        "description": "`true` if this is the answer to an earlier, equal request.",
         "schema": {"type": "string", "const": "true"},
     },
     "ETag": {
-        "description": "Names this very answer; send it back as If-None-Match.",
+        "description": "Identifies this answer; send it back as If-None-Match.",
         "schema": {"type": "string"},
     },
     "Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}},
@@ -78,8 +78,8 @@ _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Any text of your own. The same key with the same request has one effect and "
-    "one answer, for at least 24 hours; with another request it is refused.",
+    "description": "A text of your choice. For at least 24 hours, the same key and request "
+    "have one effect and one answer; another request with the key is refused.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 _CART_NAME: Json = {"type": "string", "minLength": 1, "maxLength": CART_TOKEN_LENGTH_MAX}
@@ -96,9 +96,9 @@ def openapi_document(routes: Sequence[Route[Any]]) -> Json:
         "info": {
             "title": "Holdfast",
             "version": version("holdfast"),
-            "description": "Holds tickets for a few minutes while their buyer pays. Amounts are "
-            "whole minor units; times are UTC; lists are newest first. A field that has no value "
-            "is left out.",
+            "description": "Reserves tickets and seats for a few minutes during checkout. "
+            "Amounts are in minor units, times in UTC, lists newest first. "
+            "Fields without a value are omitted.",
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -111,8 +111,8 @@ def openapi_document(routes: Sequence[Route[Any]]) -> Json:
                 "secretKey": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "A secret key: `hk_test_...` or `hk_live_...`. For servers "
-                    "only; it says which organization is calling.",
+                    "description": "A secret key: `hk_test_...` or `hk_live_...`. For "
+                    "servers only; it identifies the organization.",
                 }
             },
         },
@@ -195,7 +195,7 @@ def _responses(route: Route[Any], components: Components) -> dict[str, Json]:
         }
     if route.has_etag:
         responses["304"] = {
-            "description": "Still what your If-None-Match names.",
+            "description": "Unchanged since the answer named in If-None-Match.",
             "headers": _headers(components, "X-Request-ID", "ETag"),
         }
     by_status: dict[int, list[Code]] = {}
@@ -244,12 +244,12 @@ def _problem_response(status: int, codes: Sequence[Code], components: Components
             }
         },
     }
-    # What only one route answers stays with it: its name would say nothing.
+    # A response of several codes stays inline: no name would fit it.
     return components.share("responses", codes[0].value, response) if len(codes) == 1 else response
 
 
 def _rule_codes(info: Any) -> Iterator[Code]:
-    """The codes that rules on fields carry, however deep."""
+    """The codes of the rules on fields, at any depth."""
     match info:
         case inspect.Metadata():
             code = (info.extra or {}).get("code")

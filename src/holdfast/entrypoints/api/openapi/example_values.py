@@ -1,4 +1,4 @@
-"""The one small sale that all examples of the document are about."""
+"""The small sale in all examples of the document."""
 
 from datetime import UTC, datetime
 from uuid import UUID

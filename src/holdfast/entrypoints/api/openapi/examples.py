@@ -1,4 +1,4 @@
-"""What the document shows: one small sale, told by real values, so that it cannot be wrong."""
+"""Examples for the OpenAPI document, built from real values to stay correct."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -98,7 +98,7 @@ ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     **CART_ANSWERS,
 }
 
-# Of the routes that may put somebody on the waitlist: what their 202 says.
+# The 202 answers of routes that can lead to the waitlist.
 WAITLIST_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
     hold_answers.HoldAnswer: hold_answers.hold_answer(WAITING, NOW, position=3),
     cart_answers.CartHoldAnswer: CART_ON_WAITLIST,

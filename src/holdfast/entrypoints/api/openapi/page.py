@@ -1,5 +1,5 @@
-"""The schema, and a page to read it on. The page needs no other host: its script and its style
-come with a Python package and are served from here."""
+"""Serves the schema and a page that shows it. Script and style come from a Python package, so the
+page needs no other host."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -39,7 +39,7 @@ _PAGE = f"""<!doctype html>
 </html>
 """
 
-# A null validatorUrl keeps the page from showing the schema to an outside service.
+# A null validatorUrl keeps the page from sending the schema to an outside service.
 _START = """SwaggerUIBundle({
   url: "/api/schema",
   dom_id: "#docs",
@@ -66,7 +66,7 @@ _ASSET_HEADERS = ((b"cache-control", b"public, max-age=3600"), *_SAFE_HEADERS)
 
 
 def documents(routes: Sequence[Route[Any]]) -> dict[str, Reply]:
-    """What anybody may read, by path."""
+    """The public documents by path."""
     page = Reply(200, _PAGE.encode(), b"text/html; charset=utf-8", (), _PAGE_HEADERS)
     start = Reply(200, _START.encode(), b"text/javascript; charset=utf-8", (), _ASSET_HEADERS)
     return {

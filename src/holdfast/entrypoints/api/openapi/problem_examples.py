@@ -1,4 +1,4 @@
-"""One example of each problem, made of real refusals, so that it cannot be wrong."""
+"""One example of each problem, built from real refusals to stay correct."""
 
 from typing import Any
 

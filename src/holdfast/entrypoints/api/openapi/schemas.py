@@ -1,4 +1,4 @@
-"""The schemas of the document, made of structs. Every property says what it means."""
+"""Generates the schemas from the structs. Every property has a description."""
 
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
@@ -20,7 +20,7 @@ def schemas(routes: Sequence[Route[Any]]) -> Json:
     structs: set[type[msgspec.Struct]] = {FieldError}
     for route in routes:
         structs |= {each for each in (route.answer, route.empty_answer, route.body) if each}
-    # A query is told parameter by parameter, but an enumeration in it goes by its name.
+    # Queries are described by parameter, but their enumerations need a schema.
     queries = {route.query for route in routes if route.query}
     ordered = sorted(structs | queries, key=lambda struct: struct.__name__)
     described = _described(ordered)
@@ -66,7 +66,7 @@ def _structs_in(info: inspect.Type) -> Iterator[inspect.StructType]:
 
 
 def _description(info: inspect.Type) -> str | None:
-    """What a field says about itself, also where its schema is a reference, or may be null."""
+    """The field's own description, also if its schema is a reference or nullable."""
     match info:
         case inspect.Metadata():
             own = (info.extra_json_schema or {}).get("description")
@@ -77,7 +77,7 @@ def _description(info: inspect.Type) -> str | None:
 
 
 def _without_description(schema: Json) -> Json:
-    """It is told once, for all alternatives."""
+    """Drop the descriptions of alternatives: the property has one for all."""
     if "anyOf" in schema:
         schema = schema | {"anyOf": [_without_description(each) for each in schema["anyOf"]]}
     return {name: value for name, value in schema.items() if name != "description"}
@@ -96,19 +96,18 @@ def _problem_schema() -> Json:
             "title": text("The kind of problem, in words."),
             "status": {"type": "integer", "description": "The HTTP status."},
             "detail": text("The same as `message`."),
-            "error": text("The code of the problem, which stays the same.")
-            | {"enum": sorted(KINDS)},
-            "message": text("What was wrong, for people."),
+            "error": text("Stable code of the problem.") | {"enum": sorted(KINDS)},
+            "message": text("Explanation for people."),
             "request_id": text(GLOSSARY["request_id"]),
             "available_quantity": {
                 "type": "integer",
                 "minimum": 0,
-                "description": "How many could be had, where too few are left.",
+                "description": "Number still available, if too few are left.",
             },
             "errors": {
                 "type": "array",
                 "items": referenced("schemas", FieldError.__name__),
-                "description": "Every field that is wrong.",
+                "description": "All invalid fields.",
             },
         },
         "required": ["type", "title", "status", "detail", "error", "message", "request_id"],

@@ -1,4 +1,4 @@
-"""The shapes of answers about checkouts and orders. Nobody's e-mail address is in any of them."""
+"""Answers about checkouts and orders, without e-mail addresses."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ from holdfast.ports.orders import SeenCheckout
 
 class TicketAnswer(AnswerShape, frozen=True):
     ticket_id: UUID
-    code: Annotated[str, Meta(description="Lets its bearer in. It cannot be guessed.")]
+    code: Annotated[str, Meta(description="Unguessable code that admits its bearer.")]
     hold_id: UUID
     session_id: UUID
     ticket_type_id: UUID
@@ -41,15 +41,14 @@ class TicketAnswer(AnswerShape, frozen=True):
 
 
 class OrderAnswer(AnswerShape, frozen=True, kw_only=True):
-    """One ticket for each unit, in the order of the holds and their lines. `hold_ids` are the holds
-    that it was made of: for a late payment, those that stand for the lapsed ones."""
+    """One ticket per unit, in the order of holds and lines. After a late payment, `hold_ids` are
+    the holds that replace the expired ones."""
 
     order_id: UUID
     checkout_id: (
-        Annotated[UUID, Meta(description="The checkout that was completed, if there was one.")]
-        | UnsetType
+        Annotated[UUID, Meta(description="The completed checkout, if there was one.")] | UnsetType
     ) = UNSET
-    hold_ids: Annotated[list[UUID], Meta(description="The holds that it was made of.")]
+    hold_ids: Annotated[list[UUID], Meta(description="The holds it was made from.")]
     payment_reference: str | UnsetType = UNSET
     total: int
     currency: str
@@ -63,23 +62,23 @@ class OrderPage(PageAnswer[OrderAnswer], frozen=True):
 
 
 class ConfirmedHoldAnswer(HoldAnswer, frozen=True, kw_only=True):
-    """The hold, and the order with the tickets that it became."""
+    """The hold, and the order it became."""
 
-    order: Annotated[OrderAnswer, Meta(description="The order that it became.")]
+    order: Annotated[OrderAnswer, Meta(description="The order it became.")]
 
 
 class CheckoutAnswer(AnswerShape, frozen=True, kw_only=True):
-    """`expires_at` is when the first of the holds ends. Once it is paid, there is an `order_id`."""
+    """`expires_at` is when the first hold expires. A paid checkout has an `order_id`."""
 
     checkout_id: UUID
-    expires_at: Annotated[Moment, Meta(description="When the first of the holds ends.")]
+    expires_at: Annotated[Moment, Meta(description="When the first hold expires.")]
     expires_in_seconds: Annotated[
-        int, Meta(description="By our clock; count down from this rather than from yours.")
+        int, Meta(description="Seconds left by the server's clock; count down from it.")
     ]
-    total: Annotated[int, Meta(description="What is to be paid, in minor units of the currency.")]
+    total: Annotated[int, Meta(description="Amount due, in minor units of the currency.")]
     currency: str
     order_id: Annotated[UUID, Meta(description="The order, once it is paid.")] | UnsetType = UNSET
-    holds: Annotated[list[HoldAnswer], Meta(description="The holds that are to be paid.")]
+    holds: Annotated[list[HoldAnswer], Meta(description="The holds to pay for.")]
 
 
 class DemoPaymentAnswer(AnswerShape, frozen=True):

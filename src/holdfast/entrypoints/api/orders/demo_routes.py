@@ -1,4 +1,4 @@
-"""The routes that are served only where the demo provider takes the payments."""
+"""Routes that are served only with the demo payment provider."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ DEMO_ROUTES: tuple[Route[Any], ...] = (
         method="POST",
         path="/api/demo/payments",
         scope=Scope.HOLDS_WRITE,
-        summary="Pretend to pay",
-        returns="The payment that was made.",
+        summary="Make a demo payment",
+        returns="The payment.",
         handler=pay_at_demo_till,
         body=DemoPaymentRequest,
         answer=DemoPaymentAnswer,

@@ -1,4 +1,4 @@
-"""What the document shows of paying, and of the audit."""
+"""Examples of payments and the audit log for the OpenAPI document."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Handlers of checkouts, payments and orders: read what is asked, call one service, map the
+"""Handlers of checkouts, payments and orders: parse the request, call one service, map the
 answer."""
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ from holdfast.services.orders.checkout import Payment, Sale
 T = TypeVar("T")
 PayingRequest = ConfirmHoldRequest | CompleteCheckoutRequest
 
-# An order with more tickets is written on a thread: these take a few milliseconds.
+# Larger orders are serialized on a thread; these take a few milliseconds.
 TICKETS_WRITTEN_AT_ONCE_MAX = 500
 
 
@@ -66,7 +66,7 @@ async def start_checkout(context: Context, call: Call, body: StartCheckoutReques
         return refusal_reply(hold_ids, call.request_id)
     if len(hold_ids) > HOLDS_PER_CHECKOUT_MAX:
         field = "event_id" if body.cart_token is None else "cart_token"
-        message = f"These are more than {HOLDS_PER_CHECKOUT_MAX} holds: name some in hold_ids"
+        message = f"There are more than {HOLDS_PER_CHECKOUT_MAX} holds: choose some with hold_ids"
         raise invalid([FieldError(field, "too_many", message)])
     key = idempotency_of(call, call.idempotency_key, body)
     command = checkout.checkout_command(call.principal, hold_ids, holder, call.origin, key)
@@ -161,20 +161,20 @@ async def _convert(
 
 
 async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Show) -> Reply:
-    """What is kept for a key was written by the engine. Otherwise a large order is written on a
-    thread, so that the event loop can serve others."""
+    """A recorded answer was serialized by the engine. Otherwise a large order is serialized on a
+    thread, to keep the event loop free."""
     sold = answer.outcome if answer.body is None else None
     if isinstance(sold, Converted) and len(sold.order.tickets) > TICKETS_WRITTEN_AT_ONCE_MAX:
         organization_id = call.principal.organization_id
         try:
             return await context.large.run(organization_id, reply_to, call, answer, show)
         except Problem:
-            pass  # the threads are busy, but a sale that was made must not be answered with 503
+            pass  # the threads are busy, but a completed sale must not be answered with 503
     return reply_to(call, answer, show)
 
 
 def _reply_again(call: Call, read: Callable[[], T | Refusal], show: Callable[[T], object]) -> Reply:
-    """With the order that was made before. Runs on the thread that reads it."""
+    """The existing order. Runs on the reading thread."""
     found = read()
     reply = reply_to_reading(call, found, show)
     return reply if isinstance(found, Refusal) else as_replayed(reply)
@@ -185,7 +185,7 @@ async def get_order(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 def _order_reply(context: Context, call: Call) -> Reply:
-    """On the thread that reads it: an order may have thousands of tickets."""
+    """Runs on the reading thread: an order may have thousands of tickets."""
     organization_id, order_id = call.principal.organization_id, OrderId(call.path_id)
     found = checkout.order(context.orders, organization_id, order_id)
     return reply_to_reading(call, found, order_answer)
@@ -211,7 +211,7 @@ async def pay_at_demo_till(context: Context, call: Call, body: DemoPaymentReques
     assert context.demo_till is not None, "this route is served where there is a till"
     amount = Money(body.amount, body.currency)
     key = idempotency_of(call, call.idempotency_key, body)
-    # The same key is the same payment, though nothing is kept of it.
+    # The same key is the same payment, though nothing is stored.
     reference = context.demo_till.take(amount, body.card, key.digest if key else uuid4())
     if reference is None:
         refusal = refusals.payment_refused("the card was declined")
@@ -235,11 +235,11 @@ def _refuse_choice(body: StartCheckoutRequest) -> None:
     if len(given) != 1:
         code = "conflicting_fields" if given else "required"
         raise invalid(
-            [FieldError("hold_ids", code, "Give one of hold_ids, cart_token and event_id")]
+            [FieldError("hold_ids", code, "Give exactly one of hold_ids, cart_token and event_id")]
         )
     hold_ids = body.hold_ids or []
     doubled = [
-        FieldError(f"hold_ids[{position}]", "duplicate", "This hold is named twice")
+        FieldError(f"hold_ids[{position}]", "duplicate", "This hold is listed twice")
         for position, hold_id in enumerate(hold_ids)
         if hold_id in hold_ids[:position]
     ]

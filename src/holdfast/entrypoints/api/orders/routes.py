@@ -1,4 +1,4 @@
-"""The routes of paying: checkouts, confirmation and orders."""
+"""Routes of checkouts, payment confirmation and orders."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         method="POST",
         path="/api/holds/{hold_id}/confirm",
         scope=Scope.HOLDS_WRITE,
-        summary="Make an order of a hold that is paid",
+        summary="Confirm a paid hold and create its order",
         returns="The hold and its order.",
         handler=handlers.confirm_hold,
         body=structs.ConfirmHoldRequest,
@@ -49,8 +49,8 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         method="POST",
         path="/api/checkouts",
         scope=Scope.HOLDS_WRITE,
-        summary="Go to pay for holds: each is extended, once",
-        returns="The checkout that was started.",
+        summary="Start a checkout of holds; each is extended once",
+        returns="The new checkout.",
         handler=handlers.start_checkout,
         body=structs.StartCheckoutRequest,
         answer=CheckoutAnswer,
@@ -83,13 +83,13 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         method="POST",
         path="/api/checkouts/{checkout_id}/complete",
         scope=Scope.HOLDS_WRITE,
-        summary="Make one order of all holds of a checkout that is paid",
-        returns="The order that was made.",
+        summary="Complete a paid checkout and create one order",
+        returns="The new order.",
         handler=handlers.complete_checkout,
         body=structs.CompleteCheckoutRequest,
         answer=OrderAnswer,
         status=201,
-        also={200: "The order that this checkout became before."},
+        also={200: "The order that already exists for this checkout."},
         not_found=refusals.checkout_not_found(),
         refusals=(*_OF_PAYING, _C.DIFFERENT_HOLDERS, _C.DIFFERENT_CURRENCIES),
     ),
@@ -98,8 +98,8 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         path="/api/orders",
         scope=Scope.ORDERS_READ,
         summary="List orders, newest first",
-        description="A page has at most 10,000 tickets in all, so it may have fewer orders than "
-        "`limit`: go on while `has_more`.",
+        description="A page has at most 10,000 tickets, so it may have fewer orders than "
+        "`limit`: continue while `has_more`.",
         returns="A page of orders.",
         handler=handlers.list_orders,
         query=structs.OrdersQuery,

@@ -1,4 +1,4 @@
-"""The shapes of requests about checkouts, payments and orders."""
+"""Requests about checkouts, payments and orders."""
 
 from typing import Annotated, TypeAlias
 
@@ -34,12 +34,9 @@ PaymentReference: TypeAlias = Annotated[
         min_length=1,
         max_length=PAYMENT_REFERENCE_LENGTH_MAX,
         pattern=r"\S",
-        description="By what your payment provider knows the payment.",
+        description="Id of the payment at your payment provider.",
         examples=["pi_3MtwBwLkdIwHu7ix28a3tqPa"],
-        extra={
-            "message": f"Must be 1 to {PAYMENT_REFERENCE_LENGTH_MAX} characters, not all of them"
-            " blank"
-        },
+        extra={"message": f"Must be 1 to {PAYMENT_REFERENCE_LENGTH_MAX} characters and not blank"},
     ),
 ]
 AttendeeName: TypeAlias = Annotated[
@@ -49,9 +46,7 @@ AttendeeName: TypeAlias = Annotated[
         max_length=ATTENDEE_NAME_LENGTH_MAX,
         pattern=r"\S",
         examples=["Ada Lovelace"],
-        extra={
-            "message": f"Must be 1 to {ATTENDEE_NAME_LENGTH_MAX} characters, not all of them blank"
-        },
+        extra={"message": f"Must be 1 to {ATTENDEE_NAME_LENGTH_MAX} characters and not blank"},
     ),
 ]
 
@@ -61,7 +56,7 @@ AttendeeEmail: TypeAlias = Annotated[
     Meta(
         min_length=3,
         max_length=EMAIL_LENGTH_MAX,
-        description="Kept with the ticket. It appears in no answer.",
+        description="Stored with the ticket; never returned.",
         examples=["ada@example.com"],
         extra_json_schema={"format": "email"},
         extra=ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
@@ -70,7 +65,7 @@ AttendeeEmail: TypeAlias = Annotated[
 
 
 class AttendeeRequest(RequestShape, frozen=True):
-    """Who comes with a ticket: at least one of the two."""
+    """The attendee of a ticket: at least one of the two fields."""
 
     name: AttendeeName | None = None
     email: AttendeeEmail | None = None
@@ -80,7 +75,7 @@ Attendees: TypeAlias = Annotated[
     list[AttendeeRequest | None],
     Meta(
         max_length=ATTENDEES_MAX,
-        description="Of the tickets, in the order of the holds and their lines; null for nobody.",
+        description="Attendees of the tickets, in the order of holds and lines; null for none.",
     ),
 ]
 
@@ -88,9 +83,8 @@ Attendees: TypeAlias = Annotated[
 AmountPaid: TypeAlias = Annotated[
     Amount,
     Meta(
-        description="The sum that was taken, in minor units. Where another one is due by now, the "
-        "answer is 409 `amount_changed` and nothing is sold; without it the holds are sold as they "
-        "stand."
+        description="Amount paid, in minor units. If another amount is due, nothing is sold "
+        "(409 `amount_changed`); if omitted, it is not checked."
     ),
 ]
 
@@ -108,9 +102,9 @@ class ConfirmHoldRequest(RequestShape, frozen=True):
 
 
 class StartCheckoutRequest(RequestShape, frozen=True):
-    """One of three: `hold_ids`; `cart_token` for all that is held under that name; `event_id` for
-    all that a person holds of that event, then with `customer_email` or `user_id`. Beside the first
-    two these say whose the holds have to be."""
+    """One of `hold_ids`, `cart_token` (all holds with that token) and `event_id` (all holds of a
+    person for that event, with `customer_email` or `user_id`). With the first two, a given holder
+    must match."""
 
     hold_ids: (
         Annotated[
@@ -135,8 +129,8 @@ class CompleteCheckoutRequest(RequestShape, frozen=True):
 
 
 class OrdersQuery(CreatedQuery, frozen=True):
-    """`hold_id` and `reference` find what a hold became, `payment_reference` what a payment paid
-    for, `event_id` and `session_id` the orders with a ticket of it."""
+    """`hold_id` and `reference` find the order of a hold, `payment_reference` that of a payment,
+    `event_id` and `session_id` the orders with a ticket for it."""
 
     event_id: EventRef | UnsetType = UNSET
     session_id: SessionRef | UnsetType = UNSET

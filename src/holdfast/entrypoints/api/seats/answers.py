@@ -1,5 +1,4 @@
-"""The shapes of answers about seats, and how they are made of what was read or decided. Nobody's
-name is in any of them."""
+"""Answers about seats. They never name the holder."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,11 +19,9 @@ from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
 SECONDS_PER_MINUTE = 60
 ROWS_PER_SLICE = 10
 
-Indexes = Annotated[
-    list[int], Meta(description="Places of the row that are so; the first is number 0.")
-]
+Indexes = Annotated[list[int], Meta(description="Indexes of these seats in the row, from 0.")]
 Coordinates = Annotated[
-    list[float] | float, Meta(description="One number where all seats of the row have the same.")
+    list[float] | float, Meta(description="A single number if all seats of the row have the same.")
 ]
 
 
@@ -36,10 +33,10 @@ class Reserved(AnswerShape, frozen=True):
     row: str
     seat_number: str
     status: SeatStatus
-    held_until: Annotated[Moment, Meta(description="When the reservation ends.")]
+    held_until: Annotated[Moment, Meta(description="When the reservation expires.")]
     held_until_unix: int
     expires_in_seconds: int
-    message: Annotated[str, Meta(description="The same, for people.")]
+    message: Annotated[str, Meta(description="Confirmation for people.")]
 
 
 class ReservedAnswer(AnswerShape, frozen=True):
@@ -47,8 +44,8 @@ class ReservedAnswer(AnswerShape, frozen=True):
 
 
 class SeatAnswer(AnswerShape, frozen=True, kw_only=True):
-    """A seat at this moment. Only its holder, named in the query, gets `hold_id`. A seat
-    that is not held has neither `held_until` nor the fields that go with it."""
+    """The current state of a seat. `hold_id` is only for the holder named in the query.
+    `held_until` and the fields that go with it are only for held seats."""
 
     seat_id: UUID
     event_id: UUID
@@ -69,43 +66,39 @@ class SeatAnswer(AnswerShape, frozen=True, kw_only=True):
     x: float
     y: float
     blocked_reason: (
-        Annotated[str, Meta(description="Why an operator took it out of the sale.")] | UnsetType
+        Annotated[str, Meta(description="Why an operator took it off sale.")] | UnsetType
     ) = UNSET
-    hold_id: (
-        Annotated[UUID, Meta(description="The hold that has it; only for its holder.")] | UnsetType
-    ) = UNSET
+    hold_id: Annotated[UUID, Meta(description="Its hold; only for the holder.")] | UnsetType = UNSET
 
 
 class SeatsBlockedAnswer(AnswerShape, frozen=True):
-    """The seats that are blocked now, those that were before, and the holds that had one."""
+    """The newly blocked seats, those blocked before, and the holds that ended."""
 
     session_id: UUID
-    blocked_seat_ids: Annotated[list[UUID], Meta(description="Seats that are blocked now.")]
-    unchanged_seat_ids: Annotated[list[UUID], Meta(description="Seats that were blocked before.")]
+    blocked_seat_ids: Annotated[list[UUID], Meta(description="Newly blocked seats.")]
+    unchanged_seat_ids: Annotated[list[UUID], Meta(description="Seats that were already blocked.")]
     ended_hold_ids: Annotated[
-        list[UUID], Meta(description="Holds that had one of the seats and ended.")
+        list[UUID], Meta(description="Holds that ended because they had one of the seats.")
     ]
 
 
 class SeatsUnblockedAnswer(AnswerShape, frozen=True):
-    """The seats that are again what they were before, and those that were not blocked."""
+    """The unblocked seats, and those that were not blocked."""
 
     session_id: UUID
     unblocked_seat_ids: Annotated[
-        list[UUID], Meta(description="Seats that are what they were before.")
+        list[UUID], Meta(description="Unblocked seats; a sold seat is sold again.")
     ]
     unchanged_seat_ids: Annotated[list[UUID], Meta(description="Seats that were not blocked.")]
 
 
 class MapRowAnswer(AnswerShape, frozen=True):
-    """A row from left to right. The id of a seat is `seat_id_prefix` and its entry in
+    """A row from left to right. A seat's id is `seat_id_prefix` plus its entry in
     `seat_id_suffixes`."""
 
     row: str
-    seat_id_prefix: Annotated[
-        str, Meta(description="What the ids of all seats of the row begin with.")
-    ]
-    seat_id_suffixes: Annotated[list[str], Meta(description="How the id of each seat goes on.")]
+    seat_id_prefix: Annotated[str, Meta(description="Common prefix of the seat ids in the row.")]
+    seat_id_suffixes: Annotated[list[str], Meta(description="Rest of each seat id.")]
     seat_numbers: Annotated[list[str], Meta(description="Number of each seat.")]
     x: Coordinates
     y: Coordinates
@@ -119,8 +112,8 @@ class MapRowAnswer(AnswerShape, frozen=True):
     held_until_unix: Annotated[
         dict[str, int],
         Meta(
-            description="Of held seats, by place of the row: until when, in seconds since 1970. "
-            "From then on the seat is available without another word."
+            description="Expiry of held seats as Unix time, by index in the row. After it "
+            "the seat is available, without a new version."
         ),
     ]
     accessible: Indexes
@@ -134,7 +127,7 @@ class MapBlockAnswer(AnswerShape, frozen=True, kw_only=True):
     capacity: (
         Annotated[
             int,
-            Meta(description="The most that may be held and sold at once; without it, all seats."),
+            Meta(description="Maximum held and sold at once; absent: all seats."),
         ]
         | UnsetType
     ) = UNSET
@@ -149,12 +142,12 @@ class ChangedSeatAnswer(AnswerShape, frozen=True, kw_only=True):
 
 
 class SeatMapAnswer(AnswerShape, frozen=True):
-    """`blocks` is the whole map. With `since` there is `seats` instead: those that have changed
-    since that version. One that you know already may come again; none is missed. After more than
-    2,000 changes the whole map comes with `since` too: replace yours with it."""
+    """The whole map in `blocks`, or with `since` the seats changed since that version in `seats`. A
+    known change may be repeated; none is missed. After more than 2,000 changes, `since` returns the
+    whole map too: replace yours."""
 
     session_id: UUID
-    version: Annotated[int, Meta(description="Send it as `since` to get what changes from here.")]
+    version: Annotated[int, Meta(description="Send it as `since` to get later changes.")]
     complete: Annotated[
         bool, Meta(description="True with `blocks`, the whole map; false with `seats`, changes.")
     ]
@@ -163,13 +156,12 @@ class SeatMapAnswer(AnswerShape, frozen=True):
         | UnsetType
     ) = UNSET
     seats: (
-        Annotated[list[ChangedSeatAnswer], Meta(description="The seats that have changed.")]
-        | UnsetType
+        Annotated[list[ChangedSeatAnswer], Meta(description="The changed seats.")] | UnsetType
     ) = UNSET
 
 
 def reserved_answer(event_id: EventId, seat_id: SeatId, outcome: object) -> ReservedAnswer:
-    """Of a hold that has several seats, the one that was asked for."""
+    """If the hold has several seats, the requested one."""
     assert isinstance(outcome, Placed)
     hold = outcome.hold
     seat = next(each for each in hold.seats if each.id == seat_id)
@@ -191,14 +183,14 @@ def reserved_answer(event_id: EventId, seat_id: SeatId, outcome: object) -> Rese
 
 
 def _duration(placed: Placed) -> str:
-    """How long the hold lasts in all, by its policy; its end is rounded up to a whole second. Of
-    one that stood already, what is left of it."""
+    """How long a new hold lasts by its policy (its expiry is rounded up to a second), or the time
+    left of an existing one."""
     hold = placed.hold
     if placed.is_repeat:
         seconds = hold.remaining_seconds(placed.at)
         is_in_minutes = seconds >= 2 * SECONDS_PER_MINUTE
     else:
-        assert hold.held_at is not None, "what names its seats does not wait"
+        assert hold.held_at is not None, "a request for named seats never waits"
         seconds = int((hold.expires_at - hold.held_at).total_seconds())
         is_in_minutes = seconds % SECONDS_PER_MINUTE == 0
     unit = "minute" if is_in_minutes else "second"
@@ -278,7 +270,7 @@ def _map_rows(rows: Sequence[MapRow]) -> list[MapRowAnswer]:
 
 
 def _map_row(row: MapRow) -> MapRowAnswer:
-    # Ids that were made together begin alike; a map of a large hall is half as long without that.
+    # Ids created together share a prefix; leaving it out halves the map of a large hall.
     prefix = _common_prefix(row.seat_ids)
     return MapRowAnswer(
         row=row.name,
@@ -296,7 +288,7 @@ def _map_row(row: MapRow) -> MapRowAnswer:
 
 
 def _common_prefix(texts: Sequence[str]) -> str:
-    """Whatever the first and the last have in common, those between them have too."""
+    """The common prefix of the smallest and the largest text is common to all."""
     first, last = min(texts), max(texts)
     pairs = zip(first, last, strict=False)
     return first[: next((i for i, (one, other) in enumerate(pairs) if one != other), len(first))]
@@ -308,7 +300,7 @@ def _coordinates(values: Sequence[float]) -> list[float] | float:
 
 
 def _shortest(value: float) -> float:
-    """A whole number is written as one: it is shorter, and JSON knows only one kind of number."""
+    """Write a whole number without a fraction, which is shorter."""
     return int(value) if value.is_integer() else value
 
 

@@ -1,4 +1,4 @@
-"""What the document shows of seats, and of asking for them."""
+"""Examples of seats and holds for the OpenAPI document."""
 
 from collections.abc import Mapping
 from datetime import timedelta

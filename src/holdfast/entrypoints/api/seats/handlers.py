@@ -1,4 +1,4 @@
-"""Handlers of seats: read what is asked, call one service, map the answer."""
+"""Handlers of seats: parse the request, call one service, map the answer."""
 
 from functools import partial
 
@@ -41,7 +41,7 @@ from holdfast.services.seats.blocking import BlockingRequest
 from holdfast.services.seats.reservation import Reservation
 
 _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
-# A map may be kept by the one who asked for it, and is asked about again each time.
+# Callers may cache a map, but must revalidate it.
 _ASKED_AGAIN = ((b"cache-control", b"private, no-cache"), *API_HEADERS[1:])
 
 
@@ -116,12 +116,12 @@ def _tagged(call: Call, reply: Reply, tag: bytes) -> Reply:
 
 
 def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
-    """None where so much has changed that the whole map tells it better."""
+    """None if so much has changed that the whole map is better."""
     organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
     changes = reads.seat_changes(context.seats, organization_id, session_id, since)
     if not isinstance(changes, Refusal) and since > changes.version:
-        # Versions only rise: this one is not from here, and what came before it would be missed.
-        message = "Use version of an answer before, unchanged"
+        # Versions only rise, so this one is not ours, and changes before it would be missed.
+        message = "Use version of an earlier answer, unchanged"
         raise invalid([FieldError("since", ProblemCode.INVALID_CURSOR.value, message)])
     if not isinstance(changes, Refusal) and changes.too_many:
         return None
@@ -129,7 +129,7 @@ def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
 
 
 async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
-    """It counts every seat of the event, so those who ask at once share the answer."""
+    """Counts every seat of the event, so concurrent callers share the answer."""
     key = (call.principal.organization_id, EventId(call.path_id))
     written = await context.occupancies.get(key)
     if isinstance(written, Refusal):

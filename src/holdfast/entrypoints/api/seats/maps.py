@@ -1,4 +1,4 @@
-"""Maps written down once for all who ask: on sale day everybody opens the hall."""
+"""Serialized seat maps, shared by all callers: when a sale starts, everybody opens the map."""
 
 import threading
 from collections import OrderedDict
@@ -13,9 +13,9 @@ from holdfast.entrypoints.api.seats.answers import map_answer
 from holdfast.ports.seats import MapState, SeatReader
 from holdfast.services import reads
 
-# A map of 50,000 seats has a megabyte and a half.
+# A map of 50,000 seats takes 1.5 MB.
 MAPS_KEPT_MAX = 16
-# One organization with many small halls does not drive out the others' large ones.
+# One organization with many small halls must not evict the large ones of others.
 MAPS_OF_ORGANIZATION_MAX = 4
 
 _encode = msgspec.json.Encoder().encode
@@ -23,7 +23,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class WrittenMap:
-    """It is true in the state that it was read in, until the first of its holds lapses."""
+    """A serialized map. It is valid until its version changes or the first of its holds lapses."""
 
     body: bytes
     tag: bytes
@@ -37,7 +37,7 @@ class WrittenMap:
 
 
 class MapWriter:
-    """Writes a map when it has changed. May be called from several threads."""
+    """Serializes a map if it has changed. Thread-safe."""
 
     def __init__(self, seats: SeatReader) -> None:
         self._seats = seats
@@ -45,7 +45,7 @@ class MapWriter:
         self._kept: OrderedDict[SessionKey, WrittenMap] = OrderedDict()
 
     def write(self, key: SessionKey) -> WrittenMap | Refusal:
-        """It blocks, and a large map takes a while to read and to write down."""
+        """Blocks; a large map takes a while."""
         state = reads.map_state(self._seats, *key)
         if isinstance(state, Refusal):
             return state

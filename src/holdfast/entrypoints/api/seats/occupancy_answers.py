@@ -1,4 +1,4 @@
-"""How full an event is, as an answer. Percentages are of the total, with two decimals."""
+"""Answers about occupancy. Percentages are of the total, with two decimals."""
 
 from typing import Annotated
 from uuid import UUID
@@ -36,22 +36,22 @@ class SeatCountsAnswer(AnswerShape, frozen=True):
 
 
 class BlockOccupancyAnswer(AnswerShape, frozen=True, kw_only=True):
-    """`capacity` is the most that may be held and sold at once, where that is below the seats."""
+    """Occupancy of a block."""
 
     block_id: UUID
     name: str
     capacity: (
         Annotated[
             int,
-            Meta(description="The most that may be held and sold at once; without it, all seats."),
+            Meta(description="Maximum held and sold at once; absent: all seats."),
         ]
         | UnsetType
     ) = UNSET
-    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats, counted.")]
+    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats by status.")]
 
 
 class PoolOccupancyAnswer(AnswerShape, frozen=True):
-    """Places without a seat number, and quotas of ticket types."""
+    """General admission places, and quotas of ticket types."""
 
     pool_id: UUID
     name: str
@@ -67,22 +67,22 @@ class PoolOccupancyAnswer(AnswerShape, frozen=True):
 class SessionOccupancyAnswer(AnswerShape, frozen=True):
     session_id: UUID
     name: str
-    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats, counted.")]
+    seats: Annotated[SeatCountsAnswer, Meta(description="Its seats by status.")]
     blocks: list[BlockOccupancyAnswer]
     pools: Annotated[list[PoolOccupancyAnswer], Meta(description="Its pools.")]
 
 
 class OccupancyAnswer(AnswerShape, frozen=True):
-    """True at `at`, of the database's clock."""
+    """Occupancy at `at`, by the database's clock."""
 
     event_id: UUID
     at: Moment
-    seats: Annotated[SeatCountsAnswer, Meta(description="Seats of all sessions, counted.")]
+    seats: Annotated[SeatCountsAnswer, Meta(description="Seats of all sessions by status.")]
     sessions: Annotated[list[SessionOccupancyAnswer], Meta(description="The sessions.")]
 
 
 def written_occupancy(seats: SeatReader, key: EventKey) -> bytes | Refusal:
-    """It blocks, and a large event takes a while to count and to write down."""
+    """Blocks; a large event takes a while."""
     found = statistics.occupancy(seats, *key)
     return found if isinstance(found, Refusal) else written(occupancy_answer(found))
 
@@ -144,5 +144,4 @@ def _pool(pool: PoolState) -> PoolOccupancyAnswer:
 
 
 def _percent(count: int, total: int) -> float:
-    """Of nothing, nothing."""
     return round(100 * count / total, 2) if total else 0.0

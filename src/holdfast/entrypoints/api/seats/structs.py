@@ -1,4 +1,4 @@
-"""The shapes of requests about seats."""
+"""Requests about seats."""
 
 from typing import Annotated, TypeAlias
 
@@ -24,11 +24,9 @@ Reason: TypeAlias = Annotated[
         min_length=1,
         max_length=BLOCKED_REASON_LENGTH_MAX,
         pattern=r"\S",
-        description="Why. It is kept with the seat and in the audit log.",
+        description="Reason, stored with the seat and in the audit log.",
         examples=["Camera position"],
-        extra={
-            "message": f"Must be 1 to {BLOCKED_REASON_LENGTH_MAX} characters, not all of them blank"
-        },
+        extra={"message": f"Must be 1 to {BLOCKED_REASON_LENGTH_MAX} characters and not blank"},
     ),
 ]
 MapVersion: TypeAlias = Annotated[
@@ -36,14 +34,14 @@ MapVersion: TypeAlias = Annotated[
     Meta(
         ge=0,
         le=2**63 - 1,
-        description="`version` of an answer before: only what has changed since is answered.",
-        extra=ruled(ProblemCode.INVALID_CURSOR, "Use version of an answer before, unchanged"),
+        description="`version` of an earlier answer, to get only later changes.",
+        extra=ruled(ProblemCode.INVALID_CURSOR, "Use version of an earlier answer, unchanged"),
     ),
 ]
 
 
 class ReserveRequest(RequestShape, frozen=True):
-    """For whom: at least one of `customer_email` and `user_id`."""
+    """At least one of `customer_email` and `user_id` is required."""
 
     customer_email: Email | None = None
     user_id: UserId | None = None
@@ -58,7 +56,7 @@ class BlockSeatsRequest(RequestShape, frozen=True):
 
 
 class SeatQuery(RequestShape, frozen=True):
-    """Who is asking: the one who holds the seat is told by which hold."""
+    """The caller's customer, who gets `hold_id` if they hold the seat."""
 
     customer_email: Email | UnsetType = UNSET
     user_id: UserId | UnsetType = UNSET
