@@ -211,7 +211,8 @@ def test_changed_queues_and_waiting_places_are_written_by_key(large: Large) -> N
     now = large.owner.execute("SELECT now()").fetchone()
     assert now is not None
     emails = ["somebody@example.com"] * GROUP
-    contents = (organizations, ids, [1] * GROUP, [4500] * GROUP, [now[0]] * GROUP, emails)
+    sums, times = ([1] * GROUP, [4500] * GROUP), [now[0]] * GROUP
+    contents = (organizations, ids, *sums, times, emails, ["{}"] * GROUP)
     queues, sessions = [UUID(int=1)], [large.venue.session_id]
     writes = {
         write_statements.UPDATE_CONTENTS: contents,
