@@ -33,7 +33,7 @@ from holdfast.services.access.authentication import (
     stored_key,
 )
 from holdfast.services.catalog import changes
-from holdfast.services.catalog.changes import Cataloguing
+from holdfast.services.catalog.changes import CatalogEditor
 from holdfast.services.holds.placement import repeat_key_text
 from holdfast.services.idempotency.fingerprint import repeat_key, request_fingerprint
 from holdfast.services.idempotency.seal import seal_of
@@ -179,9 +179,9 @@ class StubEngine:
         return future
 
 
-def office(catalog: StubCatalog, engine: StubEngine | None = None) -> Cataloguing:
+def office(catalog: StubCatalog, engine: StubEngine | None = None) -> CatalogEditor:
     submit = engine or StubEngine()
-    return Cataloguing(catalog, submit, ORGANIZATION, ORIGIN, None, lambda _: b"")
+    return CatalogEditor(catalog, submit, ORGANIZATION, ORIGIN, None, lambda _: b"")
 
 
 class TestCatalogChanges:
@@ -210,9 +210,9 @@ class TestCatalogChanges:
 
     def test_a_policy_change_keeps_other_fields_and_null_clears_one(self) -> None:
         catalog = StubCatalog()
-        cataloguing = office(catalog)
-        cataloguing.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
-        cataloguing.change_event(EVENT, "New name", None, None)
+        editor = office(catalog)
+        editor.change_event(EVENT, None, PolicyChange(ttl_seconds=60), None)
+        editor.change_event(EVENT, "New name", None, None)
         assert catalog.changes == [
             ChangeEvent(ORGANIZATION, EVENT, None, PolicyChange(ttl_seconds=60)),
             ChangeEvent(ORGANIZATION, EVENT, "New name", None),

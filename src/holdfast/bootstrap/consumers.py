@@ -74,7 +74,7 @@ def consumer_threads(
     holds, orders = PostgresHolds(database), PostgresOrders(database)
     taker = OrderTaker(submit, holds, orders, PostgresAttempts(database))
     notifier = _notifier(settings)
-    tell: Handler = _tell_nobody
+    tell: Handler = _discard
     if notifier is not None:
         catalog = PostgresCatalog(database)
         tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalog).handle
@@ -125,7 +125,7 @@ def _consumer(settings: Settings, subscription: Subscription) -> Consumer:
     return ValkeyConsumer(settings.redis_url, subscription.queue, subscription.types, stream=stream)
 
 
-def _tell_nobody(_: Message) -> Handled:
+def _discard(_: Message) -> Handled:
     """Discard notices if none are wanted: the queue exists anyway and must be emptied."""
     return Handled.DONE
 

@@ -132,7 +132,7 @@ class HoldPolicy:
     )
 
     def overridden_by(self, override: "PolicyOverride") -> "HoldPolicy":
-        return replace(self, **override.said)
+        return replace(self, **override.values)
 
 
 POLICY_FIELDS: Mapping[str, PolicyField] = {
@@ -148,21 +148,21 @@ class PolicyOverride:
     """The fields set by one level (organization, event, ticket type); missing fields and None are
     inherited from the level above."""
 
-    said: Mapping[str, Any]
+    values: Mapping[str, Any]
 
     def __init__(self, *in_order: int | None, **by_name: int | None) -> None:
         given = dict(zip(POLICY_FIELDS, in_order, strict=False)) | by_name
-        said = {name: value for name, value in given.items() if value is not None}
-        for name, value in said.items():
+        values = {name: value for name, value in given.items() if value is not None}
+        for name, value in values.items():
             POLICY_FIELDS[name].check(name, value)
-        object.__setattr__(self, "said", said)
+        object.__setattr__(self, "values", values)
 
     def changed(self, change: PolicyChange) -> "PolicyOverride":
-        return PolicyOverride(**{**self.said, **change})
+        return PolicyOverride(**{**self.values, **change})
 
     def by_name(self) -> dict[str, Any]:
         """Every field; None if inherited."""
-        return {name: self.said.get(name) for name in POLICY_FIELDS}
+        return {name: self.values.get(name) for name in POLICY_FIELDS}
 
     def in_order(self) -> tuple[Any, ...]:
         return tuple(self.by_name().values())

@@ -68,7 +68,7 @@ def test_policies_are_bounded_and_their_defaults_and_examples_are_within(name: s
         assert default is False
         return
     for fits in (bounds.least, bounds.most, bounds.example, default):
-        assert PolicyOverride(**{name: fits}).said == {name: fits}
+        assert PolicyOverride(**{name: fits}).values == {name: fits}
     for beyond in (bounds.least - 1, bounds.most + 1):
         with pytest.raises(InvalidValue, match=name):
             PolicyOverride(**{name: beyond})

@@ -17,7 +17,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.waitlist.queues import PROMOTIONS_MAX
 from holdfast.engine import Admission
 from holdfast.ports.catalog import CatalogOutcome
-from holdfast.services.catalog.changes import Cataloguing
+from holdfast.services.catalog.changes import CatalogEditor
 from holdfast.services.waitlist import Promoter
 from tests.contract.asking import ask, placed
 from tests.contract.venues import ORIGIN, Hall, Plan, Venue
@@ -45,8 +45,8 @@ class SoldOut:
         return outcome.hold
 
     @property
-    def office(self) -> Cataloguing:
-        return Cataloguing(
+    def office(self) -> CatalogEditor:
+        return CatalogEditor(
             self.catalog, self.engine, self.venue.organization_id, ORIGIN, None, lambda _: b""
         )
 

@@ -41,7 +41,7 @@ class SaleChange:
 
 def refuse_policy(policy: PolicyOverride) -> Refusal | None:
     """Refuse contradictions within one level; `nearest_policy` resolves those between levels."""
-    ttl, lifetime = (policy.said.get(name) for name in ("ttl_seconds", "lifetime_max_seconds"))
+    ttl, lifetime = (policy.values.get(name) for name in ("ttl_seconds", "lifetime_max_seconds"))
     is_above = ttl is not None and lifetime is not None and ttl > lifetime
     return refusals.ttl_above_lifetime() if is_above else None
 

@@ -116,9 +116,9 @@ class SessionCatalog:
     # Derived once, because every command needs them.
     has_seats: bool = field(init=False)
     has_capped_blocks: bool = field(init=False)
-    minds_orphans: bool = field(init=False)
+    refuses_orphans: bool = field(init=False)
     has_waitlist: bool = field(init=False)
-    lets_pass: bool = field(init=False)
+    allows_overtaking: bool = field(init=False)
     # How often the first party for a pool or block may be overtaken, by the strictest policy of its
     # ticket types.
     passes_max: Mapping[UUID, int] = field(init=False)
@@ -131,10 +131,10 @@ class SessionCatalog:
         joinable = any(offer.policy.waitlist for offer in self.offers.values())
         object.__setattr__(self, "has_waitlist", joinable or self.has_waiting)
         passes = (offer.policy.waiting_passes_max for offer in self.offers.values())
-        object.__setattr__(self, "lets_pass", any(passes))
-        object.__setattr__(self, "passes_max", self._strictest() if self.lets_pass else {})
+        object.__setattr__(self, "allows_overtaking", any(passes))
+        object.__setattr__(self, "passes_max", self._strictest() if self.allows_overtaking else {})
         object.__setattr__(
-            self, "minds_orphans", any(offer.policy.refuse_orphans for offer in seated)
+            self, "refuses_orphans", any(offer.policy.refuse_orphans for offer in seated)
         )
 
     def _strictest(self) -> dict[UUID, int]:

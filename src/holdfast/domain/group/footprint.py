@@ -208,7 +208,7 @@ def seats_to_survey(needs: Needs, seen: Survey) -> SeatNeeds:
             continue
         if (
             wish.wants_alternative
-            or (wish.named_seats and session.minds_orphans)
+            or (wish.named_seats and session.refuses_orphans)
             or any(_is_to_be_found(ask, session) for ask in wish.asks)
         ):
             seatings.add(session.key)

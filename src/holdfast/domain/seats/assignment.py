@@ -47,7 +47,7 @@ class SeatPlanning:
     def neighbours(self, command: Placement, session: SessionCatalog) -> set[Resource]:
         """Two seats on each side of the named ones, if the policy refuses orphans."""
         seating = self.survey.seatings.get(session.key)
-        if seating is None or not session.minds_orphans:
+        if seating is None or not session.refuses_orphans:
             return set()
         neighbours: set[SeatId] = set()
         for seat_id in command.named_seats:

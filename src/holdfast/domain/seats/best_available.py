@@ -23,9 +23,9 @@ class Search:
 
 def best_available(plan: SeatPlan, free: FreeSeats, search: Search) -> tuple[Spot, ...] | None:
     """The best seats, or None if there are too few."""
-    for minds_orphans in (True, False):
+    for refuses_orphans in (True, False):
         for withheld in _withheld(plan, free, search):
-            found = _together(plan, free, search, withheld, minds_orphans)
+            found = _together(plan, free, search, withheld, refuses_orphans)
             if found:
                 return found
     if search.is_together or count_available(plan, free, search) < search.quantity:
@@ -75,7 +75,7 @@ def _withheld(plan: SeatPlan, free: FreeSeats, search: Search) -> Iterator[Withh
             yield lambda row: row.special | row.restricted
         yield _special
         if search.is_together:
-            is_enough = bool(_together(plan, free, search, _special, minds_orphans=False))
+            is_enough = bool(_together(plan, free, search, _special, refuses_orphans=False))
         else:
             is_enough = count_available(plan, free, search, _special) >= search.quantity
         if is_enough:
@@ -84,9 +84,9 @@ def _withheld(plan: SeatPlan, free: FreeSeats, search: Search) -> Iterator[Withh
 
 
 def _together(
-    plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld, minds_orphans: bool
+    plan: SeatPlan, free: FreeSeats, search: Search, withheld: Withheld, refuses_orphans: bool
 ) -> tuple[Spot, ...]:
-    """Seats side by side in the first row that has enough, without orphans if `minds_orphans`."""
+    """Seats side by side in the first row that has enough, without orphans if `refuses_orphans`."""
     wanted, longest = search.quantity, free.longest
     for number in plan.rows_in(search.blocks):
         if longest[number] < wanted:
@@ -95,7 +95,7 @@ def _together(
         starts = _starts(everything & ~withheld(row), wanted)
         if not starts or search.limits.get(row.block_id, wanted) < wanted:
             continue
-        if minds_orphans:
+        if refuses_orphans:
             leaves_left = (everything & ~(everything << 1)) << 1
             leaves_right = (everything & ~(everything >> 1)) >> wanted
             starts &= ~(leaves_left | leaves_right)

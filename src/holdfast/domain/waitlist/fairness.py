@@ -173,7 +173,7 @@ def _is_offered(session: SessionCatalog, party: Hold) -> bool:
 def may_be_passed(session: SessionCatalog, queue: WaitlistQueue, first: Hold) -> bool:
     """Whether the queue's first party may be overtaken once more, by the strictest policy among
     the queue's wants."""
-    if not session.lets_pass:
+    if not session.allows_overtaking:
         return False
     assert first.waiting is not None
     known = (session.passes_max[id_] for id_ in queue.wants if id_ in session.passes_max)

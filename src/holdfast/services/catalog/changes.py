@@ -52,7 +52,7 @@ _log = structlog.get_logger("holdfast.catalog")
 
 
 @dataclass(frozen=True, slots=True)
-class Cataloguing:
+class CatalogEditor:
     """Changes on behalf of one caller, with its idempotency key if it sent one."""
 
     catalog: CatalogStore

@@ -7,23 +7,23 @@ from holdfast.domain.catalog.seat_import import DraftBlock
 from holdfast.domain.ids import SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogAnswer
-from holdfast.services.catalog.changes import Cataloguing
+from holdfast.services.catalog.changes import CatalogEditor
 from holdfast.services.catalog.seat_csv import draft_csv
 
 
 def import_layouts(
-    cataloguing: Cataloguing, session_id: SessionId, layouts: Sequence[BlockLayout]
+    editor: CatalogEditor, session_id: SessionId, layouts: Sequence[BlockLayout]
 ) -> CatalogAnswer:
-    return _import(cataloguing, session_id, draft_layouts(layouts))
+    return _import(editor, session_id, draft_layouts(layouts))
 
 
-def import_csv(cataloguing: Cataloguing, session_id: SessionId, content: bytes) -> CatalogAnswer:
-    return _import(cataloguing, session_id, draft_csv(content))
+def import_csv(editor: CatalogEditor, session_id: SessionId, content: bytes) -> CatalogAnswer:
+    return _import(editor, session_id, draft_csv(content))
 
 
 def _import(
-    cataloguing: Cataloguing, session_id: SessionId, drafted: Iterable[DraftBlock] | Refusal
+    editor: CatalogEditor, session_id: SessionId, drafted: Iterable[DraftBlock] | Refusal
 ) -> CatalogAnswer:
     if isinstance(drafted, Refusal):
         return CatalogAnswer(drafted)
-    return cataloguing.import_seats(session_id, drafted)
+    return editor.import_seats(session_id, drafted)

@@ -18,7 +18,7 @@ from holdfast.entrypoints.api.catalog.hall_structs import (
     RowRangeRequest,
     SoldHereRequest,
 )
-from holdfast.entrypoints.api.catalog.handlers import cataloguing_for, refuse_empty
+from holdfast.entrypoints.api.catalog.handlers import editor_for, refuse_empty
 from holdfast.entrypoints.api.catalog.structs import OfSessionQuery
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
@@ -56,7 +56,7 @@ async def get_block(context: Context, call: Call, _: NoFields) -> Reply:
 
 async def create_block(context: Context, call: Call, body: CreateBlockRequest) -> Reply:
     create = partial(
-        cataloguing_for(context, call, body).create_block,
+        editor_for(context, call, body).create_block,
         session_id=body.session_id,
         name=body.name,
         rank=body.rank,
@@ -70,7 +70,7 @@ async def change_block(context: Context, call: Call, body: ChangeBlockRequest) -
     refuse_empty(body)
     given = body.ticket_types
     change = partial(
-        cataloguing_for(context, call, body).change_block,
+        editor_for(context, call, body).change_block,
         block_id=BlockId(call.path_id),
         name=given_or_none(body.name),
         rank=given_or_none(body.rank),
@@ -91,11 +91,11 @@ async def import_seats(context: Context, call: Call, body: ImportSeatsRequest | 
 
 def _import(context: Context, call: Call, body: ImportSeatsRequest | CsvText) -> CatalogAnswer:
     session_id = SessionId(call.path_id)
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     if isinstance(body, CsvText):
-        return seat_import.import_csv(cataloguing, session_id, body.content)
+        return seat_import.import_csv(editor, session_id, body.content)
     layouts = [_layout(position, block) for position, block in enumerate(body.blocks)]
-    return seat_import.import_layouts(cataloguing, session_id, layouts)
+    return seat_import.import_layouts(editor, session_id, layouts)
 
 
 def _layout(position: int, block: BlockLayoutRequest) -> BlockLayout:

@@ -50,7 +50,7 @@ from holdfast.entrypoints.api.http.shapes import (
 )
 from holdfast.ports.catalog import EventFilter, SessionFilter
 from holdfast.services import reads
-from holdfast.services.catalog.changes import Cataloguing
+from holdfast.services.catalog.changes import CatalogEditor
 
 
 async def list_events(context: Context, call: Call, query: EventsQuery) -> Reply:
@@ -80,10 +80,10 @@ async def create_event(context: Context, call: Call, body: CreateEventRequest) -
         _utc_or_none("sale_starts_at", body.sale_starts_at),
         _utc_or_none("sale_ends_at", body.sale_ends_at),
     )
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     answer = await context.blocking.run(
         call.principal.organization_id,
-        cataloguing.create_event,
+        editor.create_event,
         body.name,
         body.currency,
         _policy(body.hold_policy),
@@ -95,10 +95,10 @@ async def create_event(context: Context, call: Call, body: CreateEventRequest) -
 
 async def change_event(context: Context, call: Call, body: ChangeEventRequest) -> Reply:
     refuse_empty(body)
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     answer = await context.blocking.run(
         call.principal.organization_id,
-        cataloguing.change_event,
+        editor.change_event,
         EventId(call.path_id),
         given_or_none(body.name),
         _policy_change(body.hold_policy),
@@ -134,10 +134,10 @@ async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
 
 async def create_session(context: Context, call: Call, body: CreateSessionRequest) -> Reply:
     starts_at = _utc_or_none("starts_at", body.starts_at)
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     answer = await context.blocking.run(
         call.principal.organization_id,
-        cataloguing.create_session,
+        editor.create_session,
         body.event_id,
         body.name,
         starts_at,
@@ -149,10 +149,10 @@ async def create_session(context: Context, call: Call, body: CreateSessionReques
 async def change_session(context: Context, call: Call, body: ChangeSessionRequest) -> Reply:
     refuse_empty(body)
     starts_at = _utc_or_none("starts_at", given_or_none(body.starts_at))
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     answer = await context.blocking.run(
         call.principal.organization_id,
-        cataloguing.change_session,
+        editor.change_session,
         SessionId(call.path_id),
         given_or_none(body.name),
         starts_at,
@@ -193,10 +193,10 @@ async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
 
 
 async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> Reply:
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     answer = await context.blocking.run(
         call.principal.organization_id,
-        cataloguing.create_pool,
+        editor.create_pool,
         body.session_id,
         body.name,
         body.capacity,
@@ -206,10 +206,10 @@ async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> 
 
 async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> Reply:
     refuse_empty(body)
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     answer = await context.blocking.run(
         call.principal.organization_id,
-        cataloguing.change_pool,
+        editor.change_pool,
         PoolId(call.path_id),
         given_or_none(body.name),
         given_or_none(body.capacity),
@@ -244,9 +244,9 @@ async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
 async def create_ticket_type(context: Context, call: Call, body: CreateTicketTypeRequest) -> Reply:
     if not body.is_seated and body.capacity is None and body.pool_ids is None:
         raise invalid([FieldError("capacity", "required", "Give capacity, pool_ids, or both")])
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     create = partial(
-        cataloguing.create_ticket_type,
+        editor.create_ticket_type,
         session_id=body.session_id,
         name=body.name,
         price_minor=body.price,
@@ -261,9 +261,9 @@ async def create_ticket_type(context: Context, call: Call, body: CreateTicketTyp
 
 async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTypeRequest) -> Reply:
     refuse_empty(body)
-    cataloguing = cataloguing_for(context, call, body)
+    editor = editor_for(context, call, body)
     change = partial(
-        cataloguing.change_ticket_type,
+        editor.change_ticket_type,
         ticket_type_id=TicketTypeId(call.path_id),
         name=given_or_none(body.name),
         price_minor=given_or_none(body.price),
@@ -274,11 +274,11 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
     return reply_to(call, await context.blocking.run(call.principal.organization_id, change))
 
 
-def cataloguing_for(context: Context, call: Call, body: Struct) -> Cataloguing:
+def editor_for(context: Context, call: Call, body: Struct) -> CatalogEditor:
     key = idempotency_of(call, call.idempotency_key, body)
     organization_id = call.principal.organization_id
     render_reply = partial(render, call)
-    return Cataloguing(
+    return CatalogEditor(
         context.catalog, context.submit, organization_id, call.origin, key, render_reply
     )
 

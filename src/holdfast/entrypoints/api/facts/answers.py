@@ -45,5 +45,5 @@ def fact_page_answer(page: FactPage) -> FactPageAnswer:
 
 
 def fact_answer(fact: StoredFact) -> FactAnswer:
-    told = {**envelope_of(fact), "cursor": fact_cursor_text(fact.position)}
-    return msgspec.convert(told, FactAnswer)
+    fields = {**envelope_of(fact), "cursor": fact_cursor_text(fact.position)}
+    return msgspec.convert(fields, FactAnswer)

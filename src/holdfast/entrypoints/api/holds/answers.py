@@ -84,7 +84,7 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
         Annotated[bool, Meta(description="Whether the seats are side by side; only with seats.")]
         | UnsetType
     ) = UNSET
-    minutes_remaining: Annotated[int, Meta(description="Whole minutes, rounded down.")]
+    minutes_remaining: Annotated[int, Meta(description="Minutes left, rounded down.")]
     source: Source
     cart_token: Annotated[str, Meta(description="Its cart.")] | UnsetType = UNSET
     notes: str | UnsetType = UNSET
@@ -94,7 +94,9 @@ class HoldAnswer(AnswerShape, frozen=True, kw_only=True):
     )
     order_id: Annotated[UUID, Meta(description="The order it became.")] | UnsetType = UNSET
     replaces_hold_id: (
-        Annotated[UUID, Meta(description="The expired hold whose late payment this hold replaces.")]
+        Annotated[
+            UUID, Meta(description="The expired hold that this one replaces after a late payment.")
+        ]
         | UnsetType
     ) = UNSET
     position: (

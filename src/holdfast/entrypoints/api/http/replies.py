@@ -82,13 +82,13 @@ def answer_of(outcome: AnyOutcome) -> object:
         case AlreadyConverted():
             raise AssertionError("the order has to be read")
         case Expired() | Warned() | SeatsBlocked() | CartEmptied() | Promoted() | Refusal():
-            raise AssertionError("nobody is answered with this")
+            raise AssertionError("this outcome has no answer")
 
 
 def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
     """The sealed bytes that a replay returns. Runs on a thread of the engine or the store."""
     reply = _reply_to_outcome(call, outcome, show)
-    assert call.seal is not None, "what is kept for a key is sealed with it"
+    assert call.seal is not None, "a recorded answer is sealed"
     return call.seal.close(b"%d%b" % (reply.status, reply.body))
 
 

@@ -72,7 +72,7 @@ GLOSSARY: Mapping[str, str] = {
     "updated_at": "When it was last changed.",
     # Parts and pages.
     "blocks": "The blocks.",
-    "data": "The rows of this page.",
+    "data": "The items of this page.",
     "has_more": "Whether there is another page.",
     "hold_policy": "The hold policy set at this level.",
     "is_seated": "Whether its tickets are for assigned seats.",

@@ -208,7 +208,7 @@ def _orders_reply(context: Context, call: Call, query: OrdersQuery) -> Reply:
 
 
 async def pay_at_demo_till(context: Context, call: Call, body: DemoPaymentRequest) -> Reply:
-    assert context.demo_till is not None, "this route is served where there is a till"
+    assert context.demo_till is not None, "this route is served only with a demo till"
     amount = Money(body.amount, body.currency)
     key = idempotency_of(call, call.idempotency_key, body)
     # The same key is the same payment, though nothing is stored.
