@@ -111,7 +111,7 @@ def values_of(record: CatalogRecord) -> Values:
         case Block(rank=rank, capacity=capacity, prices=prices):
             values |= {"rank": rank, "capacity": capacity, "ticket_types": _prices(prices)}
     if isinstance(record, Event | TicketType):
-        values["hold_policy"] = dict(record.policy.said) or None
+        values["hold_policy"] = dict(record.policy.values) or None
     if isinstance(record, Event | Session | TicketType):
         values["metadata"] = dict(record.metadata.texts)
     return _without_nulls(values)
