@@ -19,7 +19,9 @@ class FactAnswer(AnswerShape, frozen=True):
     event_id: Annotated[UUID, Meta(description="Id of the fact, the same for every delivery.")]
     event_type: Annotated[str, Meta(description="Type of the fact, such as `hold.created`.")]
     occurred_at: Annotated[Moment, Meta(description="When it happened.")]
-    aggregate_id: Annotated[UUID, Meta(description="Id of the hold, seat or order it is about.")]
+    aggregate_id: Annotated[
+        UUID, Meta(description="Id of the hold, seat, order or part of the catalog it is about.")
+    ]
     payload: Annotated[dict[str, Any], Meta(description="Fields of this type of fact.")]
     cursor: Annotated[str, Meta(description="Send it as `cursor` to continue after this fact.")]
     idempotency_key: (
