@@ -1,5 +1,7 @@
 # Everything runs in the project's own virtual environment; nothing global is changed.
-PYTHON ?= python3
+# The first Python that is new enough.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
@@ -68,6 +70,7 @@ clean: ## remove the virtual environment and caches (the demo's data stays)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml requirements.lock
+	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer; set PYTHON to its path." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
 	@echo "Installing the locked dependencies into $(VENV) ..."
