@@ -83,7 +83,7 @@ def test_without_a_broker_it_exits_with_a_message(stage: Stage) -> None:
         COMMAND, env=environment(stage), capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("holdfast: AMQP_URL: must be set")
+    assert done.stderr.startswith("holdfast: AMQP_URL or REDIS_URL: one must be set")
 
 
 def test_log_entries_contain_no_host_name(
