@@ -106,7 +106,7 @@ def test_control_without_the_key_lock_one_key_has_two_effects(
 def test_two_engines_evicting_the_same_expired_holds_serve_everyone(
     two_engines: TwoEngines,
 ) -> None:
-    """300 expired holds of one ticket, 300 buyers: nobody is told to retry later."""
+    """300 expired holds of one ticket, 300 buyers: nobody gets a 503."""
     world, engines = two_engines
     venue = world.venue({"floor": 300}, {"standing": ("floor",)})
     for future in [engines[0].submit(venue.place(("standing", 1))) for _ in range(300)]:

@@ -1,4 +1,4 @@
-"""Whether the catalog may be changed as asked, what it is afterwards, and what is told of it."""
+"""Rules of catalog changes: what is refused, the result, and the facts of each change."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -27,8 +27,9 @@ def write_group(connection: Connection, writes: GroupWrites, position: str) -> N
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger, transitions)
         write_holds(connection, writes, position)
+        if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
+            write_places(connection, writes.waiting_places())
     if writes.ledger.waitlists:
-        write_places(connection, writes.waiting_places())
         write_queues(connection, writes.ledger.waitlists.values())
     seats = writes.changed_seats() if writes.ledger.seats else []
     if seats:
