@@ -210,7 +210,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
         case FactType.HOLD_CREATED:
             payload["customer_email"] = hold.holder.email.value if hold.holder.email else None
             payload["expires_at"] = iso(hold.expires_at)
-            if hold.remarks.metadata:
+            if hold.remarks.metadata.texts:
                 payload["metadata"] = dict(hold.remarks.metadata.texts)
         case FactType.HOLD_WAITING:
             payload["expires_at"] = iso(hold.expires_at)

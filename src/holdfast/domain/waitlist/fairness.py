@@ -75,8 +75,8 @@ def passes(ledger: Ledger, session: SessionCatalog, taking: Taking) -> tuple[UUI
 def passed_by(
     ledger: Ledger, session: SessionCatalog, taking: Taking, claims: Iterable[Claim]
 ) -> tuple[UUID, ...] | None:
-    """The queues it overtakes among those with these claims. Parties that must not be overtaken come
-    first for the rest; None if too little is left for them."""
+    """The queues it overtakes among those with these claims; None if too little is left for parties
+    that must not be overtaken."""
     left, passed = dict(taking.left), []
     loss = SeatLoss(ledger, session, taking.seats)
     own_queue = queue_id_of(taking.wants)

@@ -71,7 +71,7 @@ def ids_array(ids: Iterable[UUID]) -> str:
 
 
 def metadata_json(metadata: Metadata) -> str:
-    return _array_encoder.encode(metadata.texts).decode() if metadata else "{}"
+    return _array_encoder.encode(metadata.texts).decode()
 
 
 def _quoted(text: str) -> str:

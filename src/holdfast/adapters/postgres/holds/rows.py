@@ -202,7 +202,7 @@ def new_hold_row(hold: Hold) -> Row:
         hold.status.value,
         hold.is_cart,
         hold.held_at,
-        metadata_json(hold.remarks.metadata),
+        "{}" if hold.remarks is NO_REMARKS else metadata_json(hold.remarks.metadata),
     )
 
 

@@ -11,7 +11,6 @@ from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.shapes import (
     AnswerShape,
     PageAnswer,
-    metadata_or_unset,
     or_unset,
     utc,
     utc_or_unset,
@@ -149,7 +148,7 @@ def hold_answer(
         source=hold.remarks.source,
         cart_token=or_unset(hold.remarks.cart_token),
         notes=or_unset(hold.remarks.notes),
-        metadata=metadata_or_unset(hold.remarks.metadata),
+        metadata=hold.remarks.metadata.texts or UNSET,
         checkout_id=or_unset(hold.checkout_id),
         order_id=or_unset(hold.order_id),
         replaces_hold_id=or_unset(hold.revives),

@@ -88,10 +88,10 @@ def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:
 
 
 def _remarks(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) -> Remarks:
-    metadata = metadata_of(body.metadata)
-    if body.source is None and body.cart_token is None and notes is None and not metadata:
+    if body.source is None and body.cart_token is None and notes is None and not body.metadata:
         return NO_REMARKS
-    return Remarks(body.source or NO_REMARKS.source, body.cart_token, notes, metadata)
+    source = body.source or NO_REMARKS.source
+    return Remarks(source, body.cart_token, notes, metadata_of(body.metadata))
 
 
 def read_holder(
