@@ -7,7 +7,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.connections.pipeline import Pipeline
 from holdfast.adapters.postgres.engine import group as group_module
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.domain import refusals
@@ -101,10 +101,11 @@ def test_a_swallowed_error_is_detected_at_commit(
     """COMMIT of a failed transaction answers ROLLBACK without an error."""
     remaining = [True]
 
-    def fail_and_swallow(connection: Connection, writes: GroupWrites, position: str) -> None:
+    def fail_and_swallow(connection: Pipeline, writes: GroupWrites, position: str) -> None:
         if remaining and remaining.pop():
-            with contextlib.suppress(psycopg.Error), connection.pipeline():
-                connection.execute("SELECT 1 / 0")
+            connection.execute("SELECT 1 / 0")
+            with contextlib.suppress(psycopg.Error):
+                connection.send()
         write_group(connection, writes, position)
 
     monkeypatch.setattr(group_module, "write_group", fail_and_swallow)

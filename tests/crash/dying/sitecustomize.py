@@ -50,9 +50,9 @@ def _dying(step: Callable[..., Any], is_after: bool) -> Callable[..., Any]:
 def _dying_before_commit(write: Callable[..., None]) -> Callable[..., None]:
     @wraps(write)
     def dying(connection: Any, *arguments: Any) -> None:
-        with connection.pipeline():
-            write(connection, *arguments)
-        # The inner pipeline waited for the server: everything is written, nothing committed.
+        write(connection, *arguments)
+        connection.send()
+        # The server has answered: everything is written, nothing committed.
         if getattr(_at_hand, "is_wanted", False):
             _die()
 

@@ -145,9 +145,6 @@ class SlowConnection:
     asked: threading.Event = field(default_factory=threading.Event)
     let_through: threading.Event = field(default_factory=threading.Event)
 
-    def pipeline(self) -> Any:
-        return self.inner.pipeline()
-
     def execute(self, query: str, *parameters: Any) -> Any:
         result = self.inner.execute(query.encode(), *parameters)
         if query == statements.NOW:

@@ -9,7 +9,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.connections.pipeline import Statements
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.domain.catalog.model import (
@@ -45,7 +45,7 @@ class OfferCache:
         return {key: session for key in keys if (session := sessions.get(key)) is not None}
 
     def load(
-        self, connection: Connection, keys: Sequence[SessionKey]
+        self, connection: Statements, keys: Sequence[SessionKey]
     ) -> dict[SessionKey, SessionCatalog]:
         """Reload these sessions in the caller's transaction. Unknown ones are omitted."""
         if not keys:
@@ -76,14 +76,13 @@ class _Session(NamedTuple):
     event_policy: Sequence[Any]
 
 
-def _read(connection: Connection, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalog]:
+def _read(connection: Statements, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionCatalog]:
     wanted = columns(keys)
-    with connection.pipeline():
-        # The version first: if the catalog changes in between, the cached version is too old, and
-        # the next group notices.
-        session_rows = connection.execute(sql.SESSION_CATALOG, wanted)
-        offer_rows = connection.execute(sql.SESSION_OFFERS, wanted)
-        block_rows = connection.execute(sql.SESSION_BLOCKS, wanted)
+    # The version first: if the catalog changes in between, the cached version is too old, and the
+    # next group notices.
+    session_rows = connection.execute(sql.SESSION_CATALOG, wanted)
+    offer_rows = connection.execute(sql.SESSION_OFFERS, wanted)
+    block_rows = connection.execute(sql.SESSION_BLOCKS, wanted)
     sessions = {
         (row.organization_id, row.session_id): row for row in starmap(_Session, session_rows)
     }

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import errors
 from psycopg.types.json import set_json_loads
 
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Statements
 from holdfast.adapters.postgres.connections.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.domain.ids import OrganizationId
@@ -107,11 +108,14 @@ def _reason(error: psycopg.Error) -> str:
     return f"{type(error).__name__} {error.sqlstate or ''}".strip()
 
 
-def begin(connection: Connection, organizations: Iterable[OrganizationId]) -> None:
+def begin(statements: Statements, organizations: Iterable[OrganizationId]) -> None:
     """Begin a transaction that sees only these organizations."""
-    connection.execute(sql.BEGIN)
-    named = "{" + ",".join(sorted(map(str, organizations))) + "}"
-    connection.execute(sql.SET_ORGANIZATIONS, (named,))
+    statements.execute(sql.BEGIN)
+    statements.execute(sql.SET_ORGANIZATIONS, (_named(organizations),))
+
+
+def _named(organizations: Iterable[OrganizationId]) -> str:
+    return "{" + ",".join(sorted(map(str, organizations))) + "}"
 
 
 class Link:
@@ -121,21 +125,24 @@ class Link:
         self._url = url
         self._watchdog = watchdog
         self._connection: Connection | None = None
+        self._pipeline: Pipeline | None = None
         self._not_before = 0.0
         self._planned_at = 0.0
 
     @contextmanager
-    def exchange(self) -> Iterator[Connection]:
-        """A connection with a time limit. After an error it is rolled back or closed: an open
-        transaction or a broken pipeline would break the next group too."""
-        connection = self._open()
+    def exchange(self) -> Iterator[Pipeline]:
+        """The pipeline of the connection, with a time limit. At the end it is sent. After an error
+        the connection is rolled back or closed: an open transaction or a broken pipeline would
+        break the next group too."""
+        connection, pipeline = self._open()
         try:
             with self._watchdog.limit(connection):
                 now = time.monotonic()
                 if now - self._planned_at > PLANS_KEPT_SECONDS:
                     self._planned_at = now
-                    connection.execute(sql.DISCARD_PLANS)
-                yield connection
+                    pipeline.execute(sql.DISCARD_PLANS)
+                yield pipeline
+                pipeline.send()
         except psycopg.Error as error:
             self.clean()
             raise translated(error) from error
@@ -143,26 +150,41 @@ class Link:
             self.clean()
             raise
 
-    def _open(self) -> Connection:
-        if self._connection is None or self._connection.closed:
+    @contextmanager
+    def reading(self, organizations: Iterable[OrganizationId]) -> Iterator[Pipeline]:
+        """For reads of these organizations: every round trip is a transaction of its own."""
+        with (
+            self.exchange() as pipeline,
+            pipeline.beginning_with(sql.SET_ORGANIZATIONS, (_named(organizations),)),
+        ):
+            yield pipeline
+
+    def _open(self) -> tuple[Connection, Pipeline]:
+        connection, pipeline = self._connection, self._pipeline
+        if connection is None or pipeline is None or connection.closed:
             if time.monotonic() < self._not_before:
                 raise StoreUnavailable("no connection")
             try:
-                self._connection = connect(self._url, "holdfast engine", self._watchdog)
+                connection = connect(self._url, "holdfast engine", self._watchdog)
             except StoreError:
                 self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
                 raise
-        return self._connection
+            pipeline = Pipeline(connection)
+            self._connection, self._pipeline = connection, pipeline
+        return connection, pipeline
 
     def clean(self) -> None:
         """Roll back, and close the connection if that fails."""
-        connection = self._connection
-        if connection is None:
+        connection, pipeline = self._connection, self._pipeline
+        if connection is None or pipeline is None:
             return
+        pipeline.forget()
         try:
             if not connection.closed:
                 with self._watchdog.limit(connection, 1.0):
-                    connection.execute(sql.ROLLBACK)
+                    # Through the pipeline: psycopg would drop all prepared statements with it.
+                    pipeline.execute(sql.ROLLBACK)
+                    pipeline.send()
         except psycopg.Error:
             connection.close()
         if connection.closed:

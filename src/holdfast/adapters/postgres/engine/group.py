@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import psycopg
 
 from holdfast.adapters.postgres.catalog.cache import OfferCache
-from holdfast.adapters.postgres.connections.connection import Connection, Link, begin
+from holdfast.adapters.postgres.connections.connection import Link, begin
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Rows, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.locks import advisory_name
@@ -34,7 +35,6 @@ _WAITED_FOR = {
     ResourceKind.SEAT: sql.AWAIT_SEAT,
     ResourceKind.HOLD: sql.AWAIT_HOLD,
 }
-Cursor = psycopg.Cursor[tuple[Any, ...]]
 _A_SECOND = timedelta(seconds=1)
 REFERENCES_PER_BLOCK = 256
 
@@ -47,7 +47,7 @@ class ReferenceNumbers:
         self._next = 0
         self._end = 0
 
-    def take(self, connection: Connection) -> str:
+    def take(self, connection: Statements) -> str:
         if self._next == self._end:
             ((block,),) = connection.execute(sql.REFERENCE_BLOCK)
             self._next = block * REFERENCES_PER_BLOCK
@@ -78,11 +78,10 @@ class PostgresGroup:
         organizations = {resource.organization_id for resource in ordered}
         self.is_over = False
         with self._link.exchange() as connection:
-            with connection.pipeline():
-                begin(connection, organizations)
-                if wait_for is not None and wait_for.kind in _WAITED_FOR:
-                    connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
-                reading = Reading(connection, ordered, wanted)
+            begin(connection, organizations)
+            if wait_for is not None and wait_for.kind in _WAITED_FOR:
+                connection.execute(_WAITED_FOR[wait_for.kind], wait_for[1:])
+            reading = Reading(connection, ordered, wanted)
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self._position = reading.position
@@ -95,7 +94,7 @@ class PostgresGroup:
         return ledger
 
     def _seatings(
-        self, connection: Connection, ledger: Ledger, wanted: Wanted
+        self, connection: Pipeline, ledger: Ledger, wanted: Wanted
     ) -> dict[SessionKey, Seating]:
         """With a waitlist, only the owner of its lock changes seats, so this read is exact, unlike
         the survey. The transaction has an id, so its snapshot is not cached."""
@@ -109,7 +108,7 @@ class PostgresGroup:
         return seatings
 
     def _check_versions(
-        self, connection: Connection, ledger: Ledger, versions: dict[SessionKey, int]
+        self, connection: Pipeline, ledger: Ledger, versions: dict[SessionKey, int]
     ) -> None:
         """Use cached sessions if their version is current, and load the others."""
         known = self._offers.known(versions)
@@ -121,19 +120,18 @@ class PostgresGroup:
         ledger.sessions = known | self._offers.load(connection, stale) if stale else known
 
     def write_and_commit(self, writes: GroupWrites) -> None:
-        commit: Cursor | None = None
         with self._link.exchange() as connection:
             try:
-                with connection.pipeline():
-                    write_group(connection, writes, str(self._position))
-                    commit = connection.execute(sql.COMMIT)
+                write_group(connection, writes, str(self._position))
+                commit = connection.execute(sql.COMMIT)
+                connection.send()
             except psycopg.Error as error:
-                if connection.closed or not _is_certainly_rolled_back(error):
+                if connection.is_closed or not _is_certainly_rolled_back(error):
                     raise CommitUnknown(self._token(writes)) from None
                 raise
             # After a swallowed error, COMMIT rolls back without raising.
-            if commit.statusmessage != "COMMIT":
-                raise Rejected(f"COMMIT answered {commit.statusmessage}")
+            if commit.tag != b"COMMIT":
+                raise Rejected(f"COMMIT answered {commit.tag.decode()}")
             self.is_over = True
         if writes.ledger.waitlists:
             self._busy_waitlists.saw(writes.ledger.waitlists.values())
@@ -153,7 +151,7 @@ def _is_certainly_rolled_back(error: psycopg.Error) -> bool:
 class Reading:
     """The statements of the first round trip, sent together and read afterwards."""
 
-    def __init__(self, connection: Connection, ordered: Sequence[Resource], wanted: Wanted) -> None:
+    def __init__(self, connection: Pipeline, ordered: Sequence[Resource], wanted: Wanted) -> None:
         self._connection = connection
         of_kind: dict[ResourceKind, list[Resource]] = {}
         for resource in ordered:
@@ -177,7 +175,7 @@ class Reading:
         self._send_reads(of_kind)
         self._clock = connection.execute(sql.CLOCK)
 
-    def _send(self, statement: str, resources: Sequence[Resource]) -> Cursor | None:
+    def _send(self, statement: str, resources: Sequence[Resource]) -> Rows | None:
         """Skip empty queries."""
         return self._connection.execute(statement, _names(resources)) if resources else None
 
@@ -251,7 +249,7 @@ class Reading:
         ledger.waitlists = {key: waitlists[key] for key in is_settled}
         self.position = max(self.position, queues.position)
 
-    def _locked_holds(self, locked: Cursor) -> Iterator[Hold]:
+    def _locked_holds(self, locked: Rows) -> Iterator[Hold]:
         """As the survey saw them; those changed since are read again."""
         changed = []
         for organization_id, hold_id, version, xid in locked:
@@ -298,7 +296,7 @@ class Reading:
         }
 
 
-def _send_holdings(connection: Connection, holdings: Sequence[Holding]) -> list[Cursor]:
+def _send_holdings(connection: Pipeline, holdings: Sequence[Holding]) -> list[Rows]:
     """One query for holders with a user id, one for the others, without duplicates."""
     users: set[tuple[OrganizationId, SessionId, str]] = set()
     addresses: set[tuple[OrganizationId, SessionId, str]] = set()
@@ -315,7 +313,7 @@ def _send_holdings(connection: Connection, holdings: Sequence[Holding]) -> list[
     ]
 
 
-def _read_receipts(connection: Connection, wanted: Wanted) -> Cursor:
+def _read_receipts(connection: Pipeline, wanted: Wanted) -> Rows:
     return connection.execute(sql.RECEIPTS, rows.columns(map(_receipt_row, wanted.receipts)))
 
 

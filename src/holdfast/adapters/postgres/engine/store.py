@@ -7,7 +7,8 @@ from contextlib import contextmanager, suppress
 import psycopg
 
 from holdfast.adapters.postgres.catalog.cache import OfferCache
-from holdfast.adapters.postgres.connections.connection import Connection, Link, begin
+from holdfast.adapters.postgres.connections.connection import Link, begin
+from holdfast.adapters.postgres.connections.pipeline import Statements
 from holdfast.adapters.postgres.connections.watchdog import Watchdog
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup, ReferenceNumbers
@@ -51,16 +52,12 @@ class PostgresConnection:
         known = self._surveyor.known(needs)
         if known is not None:
             return known
-        with self._link.exchange() as connection:
-            begin(connection, organizations_of(needs))
-            survey = self._surveyor.look(connection, needs, is_patient=is_patient)
-            connection.execute(sql.COMMIT)
-        return survey
+        with self._link.reading(organizations_of(needs)) as connection:
+            return self._surveyor.look(connection, needs, is_patient=is_patient)
 
     @contextmanager
     def group(self) -> Iterator[PostgresGroup]:
-        """A group without writes ends with COMMIT too: after a ROLLBACK psycopg drops all prepared
-        statements."""
+        """A group without writes ends with COMMIT too."""
         group = PostgresGroup(self._link, self._memories, self._references)
         try:
             yield group
@@ -100,7 +97,7 @@ class PostgresConnection:
         self._link.close()
 
 
-def _witnessed(connection: Connection, token: CommitToken) -> CommitState:
+def _witnessed(connection: Statements, token: CommitToken) -> CommitState:
     """The number alone is no proof: a server assigns it again after a crash."""
     if token.witness is None:
         # Only refusals were recorded, which can be decided again.
@@ -109,6 +106,6 @@ def _witnessed(connection: Connection, token: CommitToken) -> CommitState:
     query = sql.WITNESS if witness.is_hold else sql.SEAT_WITNESS
     begin(connection, [witness.organization_id])
     names = (witness.version, witness.organization_id, witness.id)
-    found = connection.execute(query, names).fetchall()
+    found = list(connection.execute(query, names))
     connection.execute(sql.COMMIT)
     return CommitState.COMMITTED if (True,) in found else CommitState.NOT_COMMITTED

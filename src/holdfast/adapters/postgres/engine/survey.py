@@ -1,11 +1,12 @@
 """The survey: reads what a group may need, without locks."""
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from holdfast.adapters.postgres.catalog.cache import OfferCache
-from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.connections.pipeline import Row, Statements
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.rows import columns
 from holdfast.adapters.postgres.holds.rows import hold_from_row
@@ -21,11 +22,8 @@ from holdfast.domain.group.footprint import (
     waitlists_to_survey,
 )
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
-from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import (
     BlockId,
-    CartKey,
-    HoldKey,
     OrganizationId,
     PoolId,
     SeatId,
@@ -63,18 +61,26 @@ class Surveyor:
         seen = Survey(sessions=sessions, busy_waitlists=self._busy_waitlists.among(sessions))
         return None if _is_more_needed(needs, seen) else seen
 
-    def look(self, connection: Connection, needs: Needs, *, is_patient: bool) -> Survey:
-        """Read in the caller's transaction, step by step: holds lead to sessions, sessions to
-        waitlists, and waitlists to the seats that parties want."""
-        holds, carts = _holds(connection, needs), _carts(connection, needs)
+    def look(self, connection: Statements, needs: Needs, *, is_patient: bool) -> Survey:
+        """Read step by step: holds lead to sessions, sessions to waitlists, and waitlists to the
+        seats that parties want. Each step is one round trip."""
+        of_holds = _rows(connection, sql.SURVEY_HOLDS, needs.holds)
+        of_carts = _rows(connection, waiting_sql.SURVEY_CARTS, frozenset(needs.carts))
+        of_pools = {
+            pool_id: _lapsed(connection, session_key, pool_id)
+            for session_key, pool_id in needs.lapsed
+        }
+        holds = {hold.key: hold for hold in map(hold_from_row, of_holds)}
+        carts = {
+            (hold.organization_id, hold.cart): hold
+            for hold in map(hold_from_row, of_carts)
+            if hold.cart is not None
+        }
         keys = needs.sessions | needs.waitlists
         keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}
         sessions = self._offers.known(keys)
         sessions |= self._offers.load(connection, [key for key in keys if key not in sessions])
-        lapsed = {
-            pool_id: _lapsed(connection, session_key, pool_id)
-            for session_key, pool_id in needs.lapsed
-        }
+        lapsed = {pool_id: tuple(map(hold_from_row, rows)) for pool_id, rows in of_pools.items()}
         seen = Survey(
             sessions,
             holds,
@@ -94,7 +100,7 @@ class Surveyor:
 
     def _seatings(
         self,
-        connection: Connection,
+        connection: Statements,
         needs: SeatNeeds,
         sessions: dict[SessionKey, SessionCatalog],
         is_patient: bool,
@@ -115,41 +121,25 @@ def _is_more_needed(needs: Needs, seen: Survey) -> bool:
     return bool(seats.seatings or seats.blocks_of or waitlists_to_survey(needs, seen))
 
 
-def _waitlists(connection: Connection, keys: frozenset[SessionKey]) -> dict[SessionKey, Waitlist]:
+def _waitlists(connection: Statements, keys: frozenset[SessionKey]) -> dict[SessionKey, Waitlist]:
     if not keys:
         return {}
-    with connection.pipeline():
-        queues = QueueQueries(connection, sorted(keys), LOOK_AHEAD)
-    return queues.waitlists(_UNTOLD)
+    return QueueQueries(connection, sorted(keys), LOOK_AHEAD).waitlists(_UNTOLD)
 
 
-def _carts(connection: Connection, needs: Needs) -> dict[CartKey, Hold]:
-    if not needs.carts:
-        return {}
-    wanted = columns(set(needs.carts))
-    found = map(hold_from_row, connection.execute(waiting_sql.SURVEY_CARTS, wanted))
-    return {(hold.organization_id, hold.cart): hold for hold in found if hold.cart is not None}
+def _rows(connection: Statements, statement: str, keys: Collection[Sequence[Any]]) -> Iterable[Row]:
+    """Skip empty queries."""
+    return connection.execute(statement, columns(keys)) if keys else ()
 
 
-def _holds(connection: Connection, needs: Needs) -> dict[HoldKey, Hold]:
-    if not needs.holds:
-        return {}
-    found = map(hold_from_row, connection.execute(sql.SURVEY_HOLDS, columns(needs.holds)))
-    return {hold.key: hold for hold in found}
-
-
-def _blocks_of(connection: Connection, needs: SeatNeeds) -> dict[SeatId, BlockId]:
-    if not needs.blocks_of:
-        return {}
-    wanted = columns(
-        (organization_id, seat_id) for (organization_id, _), seat_id in needs.blocks_of
-    )
-    return dict(connection.execute(sql.BLOCKS_OF_SEATS, wanted).fetchall())
+def _blocks_of(connection: Statements, needs: SeatNeeds) -> dict[SeatId, BlockId]:
+    wanted = [(organization_id, seat_id) for (organization_id, _), seat_id in needs.blocks_of]
+    return dict(_rows(connection, sql.BLOCKS_OF_SEATS, wanted))
 
 
 def _lapsed(
-    connection: Connection, session_key: tuple[Any, UUID], pool_id: PoolId
-) -> tuple[Hold, ...]:
+    connection: Statements, session_key: tuple[Any, UUID], pool_id: PoolId
+) -> Iterable[Row]:
     organization_id, session_id = session_key
     parameters = {
         "organization_id": organization_id,
@@ -157,4 +147,4 @@ def _lapsed(
         "pool_id": pool_id,
         "limit": EVICTIONS_MAX,
     }
-    return tuple(map(hold_from_row, connection.execute(sql.SURVEY_LAPSED, parameters)))
+    return connection.execute(sql.SURVEY_LAPSED, parameters)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from holdfast.adapters.postgres.audit.rows import audit_row
-from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.connections.pipeline import Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
 from holdfast.adapters.postgres.facts.rows import fact_row
@@ -20,7 +20,7 @@ from holdfast.ports.store import GroupWrites
 TICKETS_PER_STATEMENT = 1_000
 
 
-def write_group(connection: Connection, writes: GroupWrites, position: str) -> None:
+def write_group(connection: Statements, writes: GroupWrites, position: str) -> None:
     """`position` is the position of the group's facts in the log."""
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
@@ -46,7 +46,7 @@ def write_group(connection: Connection, writes: GroupWrites, position: str) -> N
         _write_answers(connection, writes)
 
 
-def _write_orders(connection: Connection, writes: GroupWrites) -> None:
+def _write_orders(connection: Statements, writes: GroupWrites) -> None:
     now = writes.ledger.now
     if writes.checkouts:
         checkouts = rows.columns(map(checkout_row, writes.checkouts))
@@ -59,7 +59,7 @@ def _write_orders(connection: Connection, writes: GroupWrites) -> None:
             connection.execute(sql.INSERT_TICKETS, rows.columns(some))
 
 
-def _write_answers(connection: Connection, writes: GroupWrites) -> None:
+def _write_answers(connection: Statements, writes: GroupWrites) -> None:
     now = writes.ledger.now
     answers = [
         (key.organization_id, key.digest, answer.fingerprint, answer.body)
@@ -77,7 +77,7 @@ def _write_answers(connection: Connection, writes: GroupWrites) -> None:
         connection.execute(sql.INSERT_RECEIPTS, (now, *rows.columns(receipts)))
 
 
-def _write_pools(connection: Connection, writes: GroupWrites) -> None:
+def _write_pools(connection: Statements, writes: GroupWrites) -> None:
     moved = [writes.ledger.pools[pool_id] for pool_id in pool_moves(writes.transitions)]
     if moved:
         counters = rows.columns(
@@ -86,7 +86,7 @@ def _write_pools(connection: Connection, writes: GroupWrites) -> None:
         connection.execute(sql.UPDATE_POOLS, counters)
 
 
-def _write_lapse(connection: Connection, ledger: Ledger, transitions: Sequence[Transition]) -> None:
+def _write_lapse(connection: Statements, ledger: Ledger, transitions: Sequence[Transition]) -> None:
     added: list[rows.Row] = []
     subtracted: list[rows.Row] = []
     for (pool_id, second), units in lapse_moves(transitions).items():

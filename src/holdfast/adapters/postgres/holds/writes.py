@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.connections.pipeline import Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
 from holdfast.adapters.postgres.holds.rows import (
@@ -18,7 +18,7 @@ from holdfast.domain.ids import HoldKey
 from holdfast.ports.store import GroupWrites
 
 
-def write_holds(connection: Connection, writes: GroupWrites, position: str) -> None:
+def write_holds(connection: Statements, writes: GroupWrites, position: str) -> None:
     """Ends come first: a cart may release one hold and get another in the same group. For the same
     reason, a new hold is inserted in its final state."""
     now = writes.ledger.now
@@ -41,7 +41,7 @@ def write_holds(connection: Connection, writes: GroupWrites, position: str) -> N
 
 
 def _update(
-    connection: Connection, holds: Collection[Hold], writes: GroupWrites, position: str
+    connection: Statements, holds: Collection[Hold], writes: GroupWrites, position: str
 ) -> None:
     contents = _with_other_contents(writes.transitions)
     other = [contents_row(hold) for hold in holds if hold.key in contents]
@@ -59,7 +59,7 @@ def _with_other_contents(transitions: Sequence[Transition]) -> set[HoldKey]:
     }
 
 
-def _write_lines(connection: Connection, transitions: Sequence[Transition]) -> None:
+def _write_lines(connection: Statements, transitions: Sequence[Transition]) -> None:
     """A line may be added and removed again in the same group."""
     plain: list[rows.Row] = []
     with_more: list[rows.Row] = []

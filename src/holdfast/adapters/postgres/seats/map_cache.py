@@ -3,12 +3,12 @@ available: proposals are checked under lock."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.connections.pipeline import Row, Statements
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.domain.ids import BlockId, SessionKey
 from holdfast.domain.seats.seat import SeatPlace, SeatStatus
@@ -64,7 +64,7 @@ class SeatMaps:
         self._lock = threading.Lock()
         self._followed: OrderedDict[SessionKey, _Followed] = OrderedDict()
 
-    def follow(self, connection: Connection, key: SessionKey, ranks: Ranks) -> Seating | None:
+    def follow(self, connection: Statements, key: SessionKey, ranks: Ranks) -> Seating | None:
         """The current seats, or None if they have to be loaded: they are not cached, there are new
         ones, the server restarted, or the order of the blocks changed. No lock is held during the
         query, because other lanes follow the same session."""
@@ -79,12 +79,11 @@ class SeatMaps:
         self._forget(key, followed)
         return None
 
-    def load(self, connection: Connection, key: SessionKey, ranks: Ranks) -> Seating:
+    def load(self, connection: Statements, key: SessionKey, ranks: Ranks) -> Seating:
         """Read all seats in the caller's transaction. This is slow, but blocks nobody else."""
-        seen = connection.execute(sql.SNAPSHOT).fetchone()
-        assert seen is not None
-        snapshot, now, server_started_at = seen
-        seats = _load(connection, key, ranks)
+        clock = connection.execute(sql.SNAPSHOT)
+        seats = _load(connection.execute(sql.SEAT_PLACES, key), ranks)
+        ((snapshot, now, server_started_at),) = clock
         if snapshot is not None:
             self._keep(key, _Followed(seats, ranks, server_started_at, snapshot))
         return seats.seating(now)
@@ -104,10 +103,10 @@ class SeatMaps:
                 del self._followed[key]
 
 
-def _load(connection: Connection, key: SessionKey, ranks: Ranks) -> SeatMap:
+def _load(rows: Iterable[Row], ranks: Ranks) -> SeatMap:
     places: list[SeatPlace] = []
     seen: list[SeenSeat] = []
-    for status, held_until, *columns in connection.execute(sql.SEAT_PLACES, key):
+    for status, held_until, *columns in rows:
         place = SeatPlace(*columns)
         # A block newer than the cached catalog is not offered yet.
         if place.block_id in ranks:
@@ -119,14 +118,13 @@ def _load(connection: Connection, key: SessionKey, ranks: Ranks) -> SeatMap:
     return seats
 
 
-def _changes(connection: Connection, key: SessionKey, since: str) -> _Changes:
+def _changes(connection: Statements, key: SessionKey, since: str) -> _Changes:
     organization_id, session_id = key
     names = {"organization_id": organization_id, "session_id": session_id, "snapshot": since}
-    with connection.pipeline():
-        changed = connection.execute(sql.CHANGED_SEATS, names)
-        clock = connection.execute(sql.NOW)
+    changed = connection.execute(sql.CHANGED_SEATS, names)
+    clock = connection.execute(sql.NOW)
     (now,) = clock
-    rows = changed.fetchall()
+    rows = list(changed)
     snapshot = next((kept for *_, kept in rows), None)
     seats = [SeenSeat(id_, SeatStatus(status), until) for id_, status, until, _ in rows]
     return _Changes(since, snapshot, seats, *now)

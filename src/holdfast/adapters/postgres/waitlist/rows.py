@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import psycopg
-
-from holdfast.adapters.postgres.connections.connection import Connection
+from holdfast.adapters.postgres.connections.pipeline import Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.waitlist import statements as sql
@@ -13,7 +11,6 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, SessionKey
 from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, place_of
 
-Cursor = psycopg.Cursor[tuple[Any, ...]]
 # All are forgotten at this many, to drop sessions that are no longer sold.
 BUSY_WAITLISTS_MAX = 10_000
 
@@ -40,10 +37,9 @@ class BusyWaitlists:
 
 
 class QueueQueries:
-    """Queries for the queues of some sessions and their first parties, sent with others if a
-    pipeline is open."""
+    """Queries for the queues of some sessions and their first parties."""
 
-    def __init__(self, connection: Connection, keys: Sequence[SessionKey], look_ahead: int) -> None:
+    def __init__(self, connection: Statements, keys: Sequence[SessionKey], look_ahead: int) -> None:
         self._keys = keys
         self.position = 0  # in the fact log, of the last facts of these parties
         columns = rows.columns(keys)
@@ -69,7 +65,7 @@ class QueueQueries:
         return waitlists
 
 
-def write_places(connection: Connection, moved: Mapping[HoldKey, Hold]) -> None:
+def write_places(connection: Statements, moved: Mapping[HoldKey, Hold]) -> None:
     left = [hold.key for hold in moved.values() if hold.waiting is None]
     waiting = [
         (*hold.key, hold.session_id, place.queue_id, place.since, place.passes_seen)
@@ -82,7 +78,7 @@ def write_places(connection: Connection, moved: Mapping[HoldKey, Hold]) -> None:
         connection.execute(sql.PUT_PLACES, rows.columns(waiting))
 
 
-def write_queues(connection: Connection, waitlists: Iterable[Waitlist]) -> None:
+def write_queues(connection: Statements, waitlists: Iterable[Waitlist]) -> None:
     ended: list[rows.Row] = []
     put: list[rows.Row] = []
     settled: list[rows.Row] = []
