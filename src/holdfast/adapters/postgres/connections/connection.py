@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import psycopg
@@ -11,7 +11,11 @@ from psycopg import errors
 from psycopg.types.json import set_json_loads
 
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Statements
-from holdfast.adapters.postgres.connections.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
+from holdfast.adapters.postgres.connections.watchdog import (
+    EXCHANGE_TIMEOUT_SECONDS,
+    Watch,
+    Watchdog,
+)
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.store import Contended, Rejected, StoreError, StoreUnavailable
@@ -118,14 +122,19 @@ def _named(organizations: Iterable[OrganizationId]) -> str:
     return "{" + ",".join(sorted(map(str, organizations))) + "}"
 
 
+class _Opened(NamedTuple):
+    connection: Connection
+    pipeline: Pipeline
+    watch: Watch
+
+
 class Link:
     """One thread's connection, opened on first use and again after a loss."""
 
     def __init__(self, url: str, watchdog: Watchdog) -> None:
         self._url = url
         self._watchdog = watchdog
-        self._connection: Connection | None = None
-        self._pipeline: Pipeline | None = None
+        self._opened: _Opened | None = None
         self._not_before = 0.0
         self._planned_at = 0.0
 
@@ -134,9 +143,12 @@ class Link:
         """The pipeline of the connection, with a time limit. At the end it is sent. After an error
         the connection is rolled back or closed: an open transaction or a broken pipeline would
         break the next group too."""
-        connection, pipeline = self._open()
+        opened = self._opened
+        if opened is None or opened.connection.closed:
+            opened = self._open()
+        pipeline = opened.pipeline
         try:
-            with self._watchdog.limit(connection):
+            with opened.watch.limit():
                 now = time.monotonic()
                 if now - self._planned_at > PLANS_KEPT_SECONDS:
                     self._planned_at = now
@@ -159,38 +171,37 @@ class Link:
         ):
             yield pipeline
 
-    def _open(self) -> tuple[Connection, Pipeline]:
-        connection, pipeline = self._connection, self._pipeline
-        if connection is None or pipeline is None or connection.closed:
-            if time.monotonic() < self._not_before:
-                raise StoreUnavailable("no connection")
-            try:
-                connection = connect(self._url, "holdfast engine", self._watchdog)
-            except StoreError:
-                self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
-                raise
-            pipeline = Pipeline(connection)
-            self._connection, self._pipeline = connection, pipeline
-        return connection, pipeline
+    def _open(self) -> _Opened:
+        self.close()
+        if time.monotonic() < self._not_before:
+            raise StoreUnavailable("no connection")
+        try:
+            connection = connect(self._url, "holdfast engine", self._watchdog)
+        except StoreError:
+            self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
+            raise
+        self._opened = _Opened(connection, Pipeline(connection), self._watchdog.watch(connection))
+        return self._opened
 
     def clean(self) -> None:
         """Roll back, and close the connection if that fails."""
-        connection, pipeline = self._connection, self._pipeline
-        if connection is None or pipeline is None:
+        if self._opened is None:
             return
+        connection, pipeline, watch = self._opened
         pipeline.forget()
         try:
             if not connection.closed:
-                with self._watchdog.limit(connection, 1.0):
+                with watch.limit(1.0):
                     # Through the pipeline: psycopg would drop all prepared statements with it.
                     pipeline.execute(sql.ROLLBACK)
                     pipeline.send()
         except psycopg.Error:
             connection.close()
         if connection.closed:
-            self._connection = None
+            self.close()
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._opened is not None:
+            self._watchdog.release(self._opened.watch)
+            self._opened.connection.close()
+            self._opened = None

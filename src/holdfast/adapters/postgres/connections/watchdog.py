@@ -1,5 +1,6 @@
 """Closes connections whose server no longer responds."""
 
+import math
 import os
 import socket
 import threading
@@ -15,45 +16,77 @@ EXCHANGE_TIMEOUT_SECONDS = 4.0
 LOOK_EVERY_SECONDS = 0.25
 
 
+class Watch:
+    """The time limit of the exchanges of one connection. Setting it is a plain assignment: a system
+    call for each exchange would give up the interpreter, which a busy thread returns late."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        # A duplicate: libpq may close its descriptor, and another socket may get its number.
+        self._descriptor = os.dup(connection.fileno())
+        self._until = math.inf
+
+    @contextmanager
+    def limit(self, seconds: float = EXCHANGE_TIMEOUT_SECONDS) -> Iterator[None]:
+        """Cut the connection if this block takes longer."""
+        self._until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._until = math.inf
+
+    def check(self) -> None:
+        if self._until <= time.monotonic():
+            _cut(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
 class Watchdog:
     """A stopped server still acknowledges at the TCP level, so we would wait for it forever. One
     thread serves all connections of the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._limits: dict[int, float] = {}  # file descriptor -> when
+        self._watches: set[Watch] = set()
         self._thread: threading.Thread | None = None
+
+    def watch(self, connection: psycopg.Connection[Any]) -> Watch:
+        """Until `release`."""
+        watch = Watch(connection)
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._look, name="holdfast-watchdog", daemon=True
+                )
+                self._thread.start()
+            self._watches.add(watch)
+        return watch
+
+    def release(self, watch: Watch) -> None:
+        with self._lock:
+            self._watches.discard(watch)
+            watch.close()
 
     @contextmanager
     def limit(
         self, connection: psycopg.Connection[Any], seconds: float = EXCHANGE_TIMEOUT_SECONDS
     ) -> Iterator[None]:
-        """Close the connection if this block takes longer."""
-        # A duplicate: libpq may close its descriptor, and another socket may get its number.
-        descriptor = os.dup(connection.fileno())
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._watch, name="holdfast-watchdog", daemon=True
-                )
-                self._thread.start()
-            self._limits[descriptor] = time.monotonic() + seconds
+        """Cut a connection that is not watched otherwise if this block takes longer."""
+        watch = self.watch(connection)
         try:
-            yield
+            with watch.limit(seconds):
+                yield
         finally:
-            with self._lock:
-                del self._limits[descriptor]
-                os.close(descriptor)
+            self.release(watch)
 
-    def _watch(self) -> None:
+    def _look(self) -> None:
         """Polls, because a wake-up for each exchange would cost more than it saves."""
         while True:
             time.sleep(LOOK_EVERY_SECONDS)
             with self._lock:
-                now = time.monotonic()
-                for descriptor, when in self._limits.items():
-                    if when <= now:
-                        _cut(descriptor)
+                for watch in self._watches:
+                    watch.check()
 
 
 def _cut(descriptor: int) -> None:
