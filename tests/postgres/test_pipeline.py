@@ -120,6 +120,14 @@ def test_large_requests_and_large_answers_do_not_block_each_other(pipeline: Pipe
     assert [len(text) for answer in answers for (text,) in answer] == [LARGE] * 4
 
 
+def test_large_results_are_whole_and_may_be_read_in_any_order(pipeline: Pipeline) -> None:
+    rising = pipeline.execute("SELECT generate_series(1, %s::integer)", (2_001,))
+    falling = pipeline.execute("SELECT generate_series(%s::integer, 1, -1)::text", (2_001,))
+    pairs = list(zip(rising, falling, strict=True))
+    assert pairs == [((n,), (str(2_002 - n),)) for n in range(1, 2_002)]
+    assert len(list(rising)) == 2_001
+
+
 def test_a_killed_backend_is_an_error_and_closes_the_connection(
     pipeline: Pipeline, database_url: str
 ) -> None:

@@ -23,6 +23,9 @@ from psycopg.pq.abc import PGresult
 Parameters = Sequence[Any] | Mapping[str, Any]
 Row = tuple[Any, ...]
 
+# Converting more rows at once would keep the interpreter busy for too long.
+ROWS_AT_ONCE = 500
+
 _PLACEHOLDER = re.compile(r"%(?:s|\((\w+)\)s)")
 _DONE = frozenset({ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK})
 
@@ -36,21 +39,34 @@ class Statements(Protocol):
 class Rows:
     """The rows of a statement. Reading them sends whatever the pipeline has queued."""
 
-    __slots__ = ("_pipeline", "_rows", "tag")
+    __slots__ = ("_pipeline", "_result", "_rows")
 
     def __init__(self, pipeline: "Pipeline") -> None:
         self._pipeline = pipeline
-        self._rows: list[Row] | None = None
-        self.tag = b""  # of the command, such as COMMIT
+        self._result: PGresult | None = None
+        self._rows: list[Row] | None = None  # of a small result
 
     def __iter__(self) -> Iterator[Row]:
-        if self._rows is None:
+        if self._result is None:
             self._pipeline.send()
-        assert self._rows is not None, "the statement failed, or was never sent"
-        return iter(self._rows)
+        assert self._result is not None, "the statement failed, or was never sent"
+        return self._in_parts(self._result) if self._rows is None else iter(self._rows)
 
-    def fill(self, rows: list[Row], tag: bytes) -> None:
-        self._rows, self.tag = rows, tag
+    def _in_parts(self, result: PGresult) -> Iterator[Row]:
+        for start in range(0, result.ntuples, ROWS_AT_ONCE):
+            end = min(start + ROWS_AT_ONCE, result.ntuples)
+            yield from self._pipeline.loaded(result, start, end)
+
+    def fill(self, result: PGresult) -> None:
+        self._result = result
+        if result.ntuples <= ROWS_AT_ONCE:
+            self._rows = self._pipeline.loaded(result, 0, result.ntuples)
+
+    @property
+    def tag(self) -> bytes:
+        """The command's own answer, such as COMMIT."""
+        assert self._result is not None
+        return self._result.command_status or b""
 
 
 class _Queued(NamedTuple):
@@ -125,6 +141,10 @@ class Pipeline:
         if self._error is not None:
             raise self._error
 
+    def loaded(self, result: PGresult, start: int, end: int) -> list[Row]:
+        self._loader.set_pgresult(result)
+        return self._loader.load_rows(start, end, tuple)
+
     def _put(self, queue: Iterable[_Queued]) -> set[Rows]:
         """Hand the statements to libpq. Returns those that are new to the server."""
         new: set[Rows] = set()
@@ -152,10 +172,7 @@ class Pipeline:
                 del self._prepared[statement]
             result = self._next_result()
             if result is not None:
-                self._loader.set_pgresult(result)
-                rows.fill(
-                    self._loader.load_rows(0, result.ntuples, tuple), result.command_status or b""
-                )
+                rows.fill(result)
         self._wait()
         synced = self._wire.get_result()
         if synced is None or synced.status != ExecStatus.PIPELINE_SYNC:
