@@ -112,6 +112,11 @@ DAMAGES = {
         "UPDATE hold SET quantity = quantity + 1 WHERE status = 'cancelled'",
         "UPDATE hold SET total_minor = total_minor + 1",
     ),
+    "a hold or line whose session, hold or ticket type is missing": (
+        "UPDATE hold SET session_id = gen_random_uuid() WHERE status = 'cancelled'",
+        "UPDATE hold_line SET ticket_type_id = gen_random_uuid() WHERE removed_version IS NOT NULL",
+        "UPDATE hold_line SET hold_id = gen_random_uuid() WHERE removed_version IS NOT NULL",
+    ),
     "a hold with a wrong due_at, or with a warning due though it is not active": (
         "UPDATE hold SET warn_at = created_at, due_at = created_at WHERE status = 'converted'",
     ),

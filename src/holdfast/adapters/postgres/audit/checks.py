@@ -56,6 +56,18 @@ HAVING h.quantity <> coalesce(sum(l.quantity), 0)
     OR h.total_minor <> coalesce(sum(l.quantity * l.unit_price_minor), 0)
 """
 
+# Instead of foreign keys, which every hold would pay for.
+_DANGLING = """
+SELECT h.id AS hold_id, h.session_id, NULL::uuid AS ticket_type_id FROM hold h
+WHERE NOT EXISTS (
+    SELECT FROM session s WHERE s.organization_id = h.organization_id AND s.id = h.session_id)
+UNION ALL
+SELECT l.hold_id, h.session_id, l.ticket_type_id FROM hold_line l
+LEFT JOIN hold h ON h.organization_id = l.organization_id AND h.id = l.hold_id
+LEFT JOIN ticket_type t ON t.organization_id = l.organization_id AND t.id = l.ticket_type_id
+WHERE h.id IS NULL OR t.id IS NULL
+"""
+
 _AUDIT_PER_VERSION = """
 SELECT h.id AS hold_id, h.version, count(a.seq) AS audit_rows FROM hold h
 LEFT JOIN audit a ON a.organization_id = h.organization_id AND a.hold_id = h.id
@@ -293,6 +305,7 @@ BOOK_CHECKS = (
         "an oversold pool", "pool", "SELECT id AS pool_id FROM pool WHERE held + sold > total"
     ),
     BookCheck("a hold whose quantity or total differs from its lines", "hold", _SUMS),
+    BookCheck("a hold or line whose session, hold or ticket type is missing", "hold", _DANGLING),
     BookCheck(
         "a hold with a wrong due_at, or with a warning due though it is not active", "hold", _DUE
     ),

@@ -1,0 +1,22 @@
+"""Foreign keys that every hold pays for and that the server cannot violate: its role may not delete
+sessions, ticket types or holds. The integrity check looks for such rows instead (ADR 0033)."""
+
+from django.db import migrations
+
+_KEYS = (
+    ("hold", "hold_organization_id_session_id_fkey", "session_id", "session"),
+    ("hold_line", "hold_line_organization_id_hold_id_fkey", "hold_id", "hold"),
+    ("hold_line", "hold_line_organization_id_ticket_type_id_fkey", "ticket_type_id", "ticket_type"),
+)
+DROP = "".join(f"ALTER TABLE {table} DROP CONSTRAINT {name};" for table, name, _, _ in _KEYS)
+# NOT VALID and then VALIDATE: the check of existing rows does not block writers.
+ADD = "".join(
+    f"ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY (organization_id, {column})"
+    f" REFERENCES {other} NOT VALID;"
+    for table, name, column, other in _KEYS
+) + "".join(f"ALTER TABLE {table} VALIDATE CONSTRAINT {name};" for table, name, _, _ in _KEYS)
+
+
+class Migration(migrations.Migration):
+    dependencies = [("holdfast", "0011_metadata_and_scopes")]
+    operations = [migrations.RunSQL(DROP, ADD)]
