@@ -1,6 +1,6 @@
 """Writes a group's results in a few set-based statements."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 from holdfast.adapters.postgres.audit.rows import audit_row
@@ -8,12 +8,20 @@ from holdfast.adapters.postgres.connections.pipeline import Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
 from holdfast.adapters.postgres.facts.rows import fact_row
-from holdfast.adapters.postgres.holds.writes import write_holds
+from holdfast.adapters.postgres.holds.rows import (
+    changed_hold_row,
+    contents_row,
+    line_row,
+    line_row_with_more,
+    new_hold_row,
+)
 from holdfast.adapters.postgres.orders.rows import checkout_row, order_row, ticket_rows
 from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
+from holdfast.domain.group.transitions import FactType, Transition, lapse_moves, pool_moves
+from holdfast.domain.holds.hold import Hold
+from holdfast.domain.ids import HoldKey
 from holdfast.ports.store import GroupWrites
 
 # Converting more rows at once would keep the interpreter busy for too long.
@@ -26,7 +34,7 @@ def write_group(connection: Statements, writes: GroupWrites, position: str) -> N
     if transitions:
         _write_pools(connection, writes)
         _write_lapse(connection, writes.ledger, transitions)
-        write_holds(connection, writes, position)
+        _write_holds(connection, writes, position)
         if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
             write_places(connection, writes.waiting_places())
     if writes.ledger.waitlists:
@@ -99,3 +107,72 @@ def _write_lapse(connection: Statements, ledger: Ledger, transitions: Sequence[T
         *buckets, subtractions = rows.columns(subtracted)
         connection.execute(sql.SUBTRACT_LAPSE, (*buckets, subtractions))
         connection.execute(sql.DELETE_EMPTY_LAPSE, buckets)
+
+
+def _write_holds(connection: Statements, writes: GroupWrites, position: str) -> None:
+    """Ends come first: a cart may release one hold and get another in the same group. For the same
+    reason, a new hold is inserted in its final state."""
+    now = writes.ledger.now
+    changed = writes.changed_holds()
+    new = {
+        each.after.key: changed.get(each.after.key, each.after)
+        for each in writes.transitions
+        if each.before is None
+    }
+    before = [hold for key, hold in changed.items() if key not in new]
+    after = [hold for key, hold in changed.items() if key in new]
+    if before:
+        _update_holds(connection, before, writes, position)
+    if new:
+        columns = rows.columns(map(new_hold_row, new.values()))
+        connection.execute(sql.INSERT_HOLDS, (now, now, position, *columns))
+    if after:
+        _update_holds(connection, after, writes, position)
+    _write_lines(connection, writes.transitions)
+
+
+def _update_holds(
+    connection: Statements, holds: Collection[Hold], writes: GroupWrites, position: str
+) -> None:
+    contents = _with_other_contents(writes.transitions)
+    other = [contents_row(hold) for hold in holds if hold.key in contents]
+    if other:
+        connection.execute(sql.UPDATE_CONTENTS, rows.columns(other))
+    changed = rows.columns(map(changed_hold_row, holds))
+    connection.execute(sql.UPDATE_HOLDS, (position, *changed))
+
+
+def _with_other_contents(transitions: Sequence[Transition]) -> set[HoldKey]:
+    return {
+        each.after.key
+        for each in transitions
+        if each.changes_lines or each.fact_type is FactType.HOLD_PROMOTED
+    }
+
+
+def _write_lines(connection: Statements, transitions: Sequence[Transition]) -> None:
+    """A line may be added and removed again in the same group."""
+    plain: list[rows.Row] = []
+    with_more: list[rows.Row] = []
+    removed: list[rows.Row] = []
+    for transition in transitions:
+        hold = transition.after
+        if transition.before is not None and not transition.changes_lines:
+            continue
+        added = hold.lines if transition.before is None else transition.added_lines()
+        for line in added:
+            if hold.version == 1 and line.item is None and line.wish is None:
+                plain.append(line_row(hold, line))
+            else:
+                with_more.append(line_row_with_more(hold, line))
+        if transition.before is not None:
+            removed += (
+                (hold.organization_id, hold.id, line.number, hold.version)
+                for line in transition.removed_lines()
+            )
+    if plain:
+        connection.execute(sql.INSERT_LINES, rows.columns(plain))
+    if with_more:
+        connection.execute(sql.INSERT_LINES_WITH_MORE, rows.columns(with_more))
+    if removed:
+        connection.execute(sql.REMOVE_LINES, rows.columns(removed))
