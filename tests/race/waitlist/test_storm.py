@@ -13,6 +13,7 @@ from tests.support.auditing import assert_sound
 BURSTS = 60
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("bursts", [BURSTS, pytest.param(3_000, marks=pytest.mark.long)])
 def test_after_a_storm_the_data_is_sound_and_nobody_was_overtaken(
     two_engines: TwoEngines, bursts: int
