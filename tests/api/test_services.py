@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from holdfast.adapters.memory.store import MemoryStore
 from holdfast.domain.catalog.changes import ChangeEvent, CreateTicketType
 from holdfast.domain.catalog.model import ALWAYS_ON_SALE as SALE
 from holdfast.domain.group.command import Command
@@ -48,6 +47,7 @@ from tests.api.world import (
     StubCatalog,
     StubKeys,
 )
+from tests.support.memory.store import MemoryStore
 
 ORIGIN = Origin("test", "request-1")
 PRINCIPAL = Principal(ORGANIZATION, ApiKeyId(UUID(int=7)), frozenset(ALL_SCOPES))

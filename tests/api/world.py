@@ -9,7 +9,6 @@ from uuid import UUID
 
 import httpx
 
-from holdfast.adapters.memory.store import MemoryStore
 from holdfast.adapters.payments import TrustingPayments
 from holdfast.domain import refusals
 from holdfast.domain.catalog.changes import CatalogChange, CreateEvent
@@ -54,6 +53,7 @@ from holdfast.ports.statistics import SaleHistory
 from holdfast.ports.store import StoreError
 from holdfast.services.access.authentication import new_secret_key
 from holdfast.services.container import ApiContainer
+from tests.support.memory.store import MemoryStore
 from tests.support.patience import PATIENT
 
 ORGANIZATION = OrganizationId(UUID("0198f1c0-0000-7000-8000-000000000001"))

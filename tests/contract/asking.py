@@ -14,9 +14,9 @@ from holdfast.domain.group.outcomes import (
     Waiting,
     Warned,
 )
+from holdfast.domain.holds.due_holds import WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.holds.warn_holds import WarnHolds
 from holdfast.domain.ids import HoldId
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.start_checkout import StartCheckout

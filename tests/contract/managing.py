@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
 
-from holdfast.adapters.memory import MemoryStore
 from holdfast.domain.catalog.model import EventStatus, Offer, SaleTerms, SessionCatalog
 from holdfast.domain.policy import POLICY_FIELDS, HoldPolicy
 from holdfast.domain.values import Money
 from tests.contract.tables import Connection
 from tests.contract.venues import Venue
+from tests.support.memory import MemoryStore
 
 A_SECOND = timedelta(seconds=1)
 

@@ -13,13 +13,12 @@ from holdfast.domain.carts.items import CartAsk
 from holdfast.domain.carts.renew_cart import RenewCart
 from holdfast.domain.catalog.model import SaleTerms
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.holds.expire_holds import ExpireHolds
+from holdfast.domain.holds.due_holds import ExpireHolds, WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.holds.release_hold import ReleaseHold
-from holdfast.domain.holds.warn_holds import WarnHolds
 from holdfast.domain.ids import (
     BlockId,
     CheckoutId,

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import psycopg
 
-from holdfast.adapters.memory import MemoryStore
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS, hold_from_row
@@ -33,6 +32,7 @@ from tests.contract.managing import MemoryManager, PostgresManager
 from tests.contract.seen import AuditSeen, FactSeen, HoldSeen, SeatSeen, seen_hold, seen_seat
 from tests.contract.tables import Connection, insert_venue
 from tests.contract.venues import ORIGIN, Plan, Venue, empty_venue
+from tests.support.memory import MemoryStore
 
 
 class _World:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from holdfast.adapters.memory import MemoryStore
-from holdfast.adapters.memory.group import MemoryConnection, MemoryGroup
 from holdfast.domain.group.footprint import Needs, Resource, Survey
 from holdfast.domain.group.ledger import Ledger
 from holdfast.ports.store import (
@@ -15,6 +13,8 @@ from holdfast.ports.store import (
     GroupWrites,
     Wanted,
 )
+from tests.support.memory import MemoryStore
+from tests.support.memory.group import MemoryConnection, MemoryGroup
 
 Fault = Callable[[GroupWrites], None]
 

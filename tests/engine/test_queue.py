@@ -6,8 +6,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain import refusals
-from holdfast.domain.holds.due_holds import DUE_BATCH_MAX
-from holdfast.domain.holds.expire_holds import ExpireHolds
+from holdfast.domain.holds.due_holds import DUE_BATCH_MAX, ExpireHolds
 from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine.queue import BACKGROUND_AT_ONCE, PEOPLE_STAY_SECONDS, FairQueue, Pending

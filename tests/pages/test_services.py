@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -12,12 +11,11 @@ from uuid_utils.compat import uuid7
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Released
-from holdfast.domain.ids import ApiKeyId, HoldId, OrganizationId
+from holdfast.domain.holds.release_hold import ReleaseHold
+from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.entrypoints.admin.apps import AdminConfig
 from holdfast.entrypoints.asgi import app
-from holdfast.ports.access import Principal
 from holdfast.ports.engine import Answer
-from holdfast.services.holds.release import release_command
 from tests.pages.sales import Sale, page
 
 
@@ -31,9 +29,8 @@ def test_the_admin_can_release_a_hold_through_the_services(
 ) -> None:
     monkeypatch.setattr(app, "prepare_process", lambda: Settings(database_url=database_url))
     hold_id = sale.place()
-    principal = Principal(OrganizationId(sale.organization_id), ApiKeyId(UUID(int=0)), frozenset())
     origin = Origin("operator:ann", str(uuid7()))
-    command = release_command(principal, HoldId(hold_id), origin, None)
+    command = ReleaseHold(OrganizationId(sale.organization_id), HoldId(hold_id), origin)
 
     def release() -> Answer:
         return AdminConfig.services.submit.submit(command).result(timeout=10)

@@ -16,9 +16,7 @@ from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Expired, Warned
-from holdfast.domain.holds.due_holds import DUE_BATCH_MAX
-from holdfast.domain.holds.expire_holds import ExpireHolds
-from holdfast.domain.holds.warn_holds import WarnHolds
+from holdfast.domain.holds.due_holds import DUE_BATCH_MAX, ExpireHolds, WarnHolds
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
 from holdfast.domain.refusals import service_unavailable
 from holdfast.ports.audit.books import Checked

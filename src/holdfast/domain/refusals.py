@@ -28,223 +28,174 @@ Refusal
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from holdfast.domain.ids import SeatId
-from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.refusal_codes import RefusalCode as Code
 from holdfast.domain.values import JsonValue
 
+# Refusals without details; call them like the functions below.
+invalid_session = partial(Refusal, Code.INVALID_SESSION, "Session not found")
+invalid_ticket_type = partial(Refusal, Code.INVALID_TICKET_TYPE, "Ticket type not found")
+invalid_seat = partial(Refusal, Code.INVALID_SEAT, "Seat not found in this session")
+invalid_block = partial(Refusal, Code.INVALID_BLOCK, "Block not found in this session")
+not_sold_here = partial(
+    Refusal, Code.INVALID_TICKET_TYPE, "This ticket type is not sold for this seat"
+)
+not_seated_here = partial(
+    Refusal, Code.INVALID_TICKET_TYPE, "Name seated ticket types of the block's session"
+)
+has_no_seats = partial(Refusal, Code.INVALID_TICKET_TYPE, "This ticket type has no seats")
 
-def invalid_session() -> Refusal:
-    return Refusal(RefusalCode.INVALID_SESSION, "Session not found")
+event_not_available = partial(Refusal, Code.EVENT_NOT_AVAILABLE, "The event is not on sale")
+event_unavailable = partial(Refusal, Code.EVENT_UNAVAILABLE, "The event has been cancelled")
+event_sales_closed = partial(Refusal, Code.EVENT_SALES_CLOSED, "Sales for this event are not open")
+others_are_waiting = partial(
+    Refusal, Code.OTHERS_ARE_WAITING, "Others are waiting for these places"
+)
 
+invalid_sale_window = partial(
+    Refusal, Code.INVALID_SALE_WINDOW, "sale_ends_at must be later than sale_starts_at"
+)
+invalid_event = partial(Refusal, Code.INVALID_EVENT, "Event not found")
+invalid_pool = partial(Refusal, Code.INVALID_POOL, "Pool not found in this session")
+duplicate_block = partial(
+    Refusal, Code.DUPLICATE_BLOCK, "The session already has a block with this name"
+)
+event_not_found = partial(Refusal, Code.EVENT_NOT_FOUND, "Event not found")
+session_not_found = partial(Refusal, Code.SESSION_NOT_FOUND, "Session not found")
+ticket_type_not_found = partial(Refusal, Code.TICKET_TYPE_NOT_FOUND, "Ticket type not found")
+pool_not_found = partial(Refusal, Code.POOL_NOT_FOUND, "Pool not found")
+block_not_found = partial(Refusal, Code.BLOCK_NOT_FOUND, "Block not found")
+seat_not_found = partial(Refusal, Code.SEAT_NOT_FOUND, "Seat not found")
 
-def invalid_ticket_type() -> Refusal:
-    return Refusal(RefusalCode.INVALID_TICKET_TYPE, "Ticket type not found")
+hold_not_found = partial(Refusal, Code.HOLD_NOT_FOUND, "Hold not found")
+cart_of_another_holder = partial(
+    Refusal, Code.CART_OF_ANOTHER_HOLDER, "This cart belongs to another customer"
+)
+nothing_to_renew = partial(Refusal, Code.EMPTY_CART, "The cart is empty: there is nothing to renew")
+
+checkout_not_found = partial(Refusal, Code.CHECKOUT_NOT_FOUND, "Checkout not found")
+order_not_found = partial(Refusal, Code.ORDER_NOT_FOUND, "Order not found")
+empty_cart = partial(Refusal, Code.EMPTY_CART, "There are no active holds to pay for")
+different_holders = partial(
+    Refusal,
+    Code.DIFFERENT_HOLDERS,
+    "The holds belong to different customers. Check out separately for each customer.",
+)
+different_currencies = partial(
+    Refusal,
+    Code.DIFFERENT_CURRENCIES,
+    "The holds are in different currencies. Check out separately for each currency.",
+)
+
+idempotency_key_reused = partial(
+    Refusal,
+    Code.IDEMPOTENCY_KEY_REUSED,
+    "This key was used before with another request. Use a new key for a new request.",
+)
+request_in_progress = partial(
+    Refusal,
+    Code.REQUEST_IN_PROGRESS,
+    "A request with this key is still being processed. Repeat it in a moment.",
+)
+service_unavailable = partial(
+    Refusal, Code.SERVICE_UNAVAILABLE, "Unable to process hold request. Please try again."
+)
+internal_error = partial(
+    Refusal,
+    Code.INTERNAL_ERROR,
+    "Something went wrong on our side. Nothing was changed; the request may be repeated.",
+)
 
 
 def quantity_above_maximum(maximum: int) -> Refusal:
-    return Refusal(
-        RefusalCode.QUANTITY_ABOVE_MAXIMUM,
-        f"At most {maximum} ticket(s) of this type in one hold",
-        {"maximum": maximum},
-    )
+    message = f"At most {maximum} ticket(s) of this type in one hold"
+    return Refusal(Code.QUANTITY_ABOVE_MAXIMUM, message, {"maximum": maximum})
 
 
 def insufficient_inventory(available: int) -> Refusal:
-    return Refusal(
-        RefusalCode.INSUFFICIENT_INVENTORY,
-        f"Only {available} ticket(s) available",
-        {"available_quantity": available},
-    )
+    message = f"Only {available} ticket(s) available"
+    return Refusal(Code.INSUFFICIENT_INVENTORY, message, {"available_quantity": available})
 
 
 def insufficient_addition(more: int) -> Refusal:
     """For a cart that already has a hold."""
-    return Refusal(
-        RefusalCode.INSUFFICIENT_INVENTORY,
-        f"Only {more} more ticket(s) available",
-        {"available_quantity": more},
-    )
-
-
-def invalid_seat() -> Refusal:
-    return Refusal(RefusalCode.INVALID_SEAT, "Seat not found in this session")
-
-
-def invalid_block() -> Refusal:
-    return Refusal(RefusalCode.INVALID_BLOCK, "Block not found in this session")
-
-
-def not_sold_here() -> Refusal:
-    return Refusal(RefusalCode.INVALID_TICKET_TYPE, "This ticket type is not sold for this seat")
-
-
-def not_seated_here() -> Refusal:
-    return Refusal(
-        RefusalCode.INVALID_TICKET_TYPE, "Name seated ticket types of the block's session"
-    )
-
-
-def has_no_seats() -> Refusal:
-    return Refusal(RefusalCode.INVALID_TICKET_TYPE, "This ticket type has no seats")
-
-
-def event_not_available() -> Refusal:
-    return Refusal(RefusalCode.EVENT_NOT_AVAILABLE, "The event is not on sale")
-
-
-def event_unavailable() -> Refusal:
-    return Refusal(RefusalCode.EVENT_UNAVAILABLE, "The event has been cancelled")
-
-
-def event_sales_closed() -> Refusal:
-    return Refusal(RefusalCode.EVENT_SALES_CLOSED, "Sales for this event are not open")
+    message = f"Only {more} more ticket(s) available"
+    return Refusal(Code.INSUFFICIENT_INVENTORY, message, {"available_quantity": more})
 
 
 def invalid_event_state(status: str) -> Refusal:
-    return Refusal(
-        RefusalCode.INVALID_EVENT_STATE,
-        f"An event that is {status} cannot change to this status",
-        {"current_status": status},
-    )
-
-
-def invalid_sale_window() -> Refusal:
-    return Refusal(
-        RefusalCode.INVALID_SALE_WINDOW, "sale_ends_at must be later than sale_starts_at"
-    )
+    message = f"An event that is {status} cannot change to this status"
+    return Refusal(Code.INVALID_EVENT_STATE, message, {"current_status": status})
 
 
 def ttl_above_lifetime() -> Refusal:
-    field, message = "hold_policy.ttl_seconds", "ttl_seconds must not exceed lifetime_max_seconds"
-    code = RefusalCode.INVALID_POLICY
-    return Refusal(
-        code,
-        message,
-        {"errors": [{"field": field, "code": code.value, "message": message}]},
-    )
+    code, message = Code.INVALID_POLICY, "ttl_seconds must not exceed lifetime_max_seconds"
+    field = "hold_policy.ttl_seconds"
+    error: dict[str, JsonValue] = {"field": field, "code": code.value, "message": message}
+    return Refusal(code, message, {"errors": [error]})
 
 
 def seat_held_by_another_user(details: Mapping[str, JsonValue]) -> Refusal:
     """`details` say for how long, but never by whom."""
-    return Refusal(
-        RefusalCode.SEAT_HELD_BY_ANOTHER_USER,
-        "Seat is already held by another user. Please select a different seat.",
-        details,
-    )
+    message = "Seat is already held by another user. Please select a different seat."
+    return Refusal(Code.SEAT_HELD_BY_ANOTHER_USER, message, details)
 
 
 def seat_not_available(details: Mapping[str, JsonValue]) -> Refusal:
-    return Refusal(RefusalCode.SEAT_NOT_AVAILABLE, "Seat is not available", details)
+    return Refusal(Code.SEAT_NOT_AVAILABLE, "Seat is not available", details)
 
 
 def lock_not_available(seat_ids: Iterable[SeatId]) -> Refusal:
     """For seats that others are changing right now and may leave free."""
-    named: list[JsonValue] = [str(seat_id) for seat_id in seat_ids]
-    return Refusal(
-        RefusalCode.LOCK_NOT_AVAILABLE,
-        "Seat unavailable, please try another",
-        {"seat_ids": named},
-    )
+    message = "Seat unavailable, please try another"
+    return Refusal(Code.LOCK_NOT_AVAILABLE, message, {"seat_ids": [str(id_) for id_ in seat_ids]})
 
 
 def not_enough_seats(requested: int, available: int, kind: str = "seats") -> Refusal:
-    code = RefusalCode.INSUFFICIENT_INVENTORY if available else RefusalCode.NO_AVAILABLE_SEATS
-    return Refusal(
-        code,
-        f"Not enough {kind} available. Requested: {requested}, Available: {available}",
-        {"requested_quantity": requested, "available_quantity": available},
-    )
+    code = Code.INSUFFICIENT_INVENTORY if available else Code.NO_AVAILABLE_SEATS
+    message = f"Not enough {kind} available. Requested: {requested}, Available: {available}"
+    details = {"requested_quantity": requested, "available_quantity": available}
+    return Refusal(code, message, details)
 
 
 def block_at_capacity(block_name: str, available: int) -> Refusal:
-    return Refusal(
-        RefusalCode.BLOCK_AT_CAPACITY,
-        "The block does not have enough capacity left",
-        {"block_name": block_name, "available_quantity": available},
-    )
+    message = "The block does not have enough capacity left"
+    details: dict[str, JsonValue] = {"block_name": block_name, "available_quantity": available}
+    return Refusal(Code.BLOCK_AT_CAPACITY, message, details)
 
 
 def too_many_seats(seats: int) -> Refusal:
-    return Refusal(
-        RefusalCode.TOO_MANY_SEATS,
-        f"This would end holds with {seats} seats in total. Name fewer seats per call.",
-        {"seats": seats},
-    )
+    message = f"This would end holds with {seats} seats in total. Name fewer seats per call."
+    return Refusal(Code.TOO_MANY_SEATS, message, {"seats": seats})
 
 
 def orphan_seat(seats: list[JsonValue]) -> Refusal:
-    return Refusal(
-        RefusalCode.ORPHAN_SEAT,
-        "This selection would leave a single empty seat. Please move it by one seat.",
-        {"orphan_seats": seats},
-    )
+    message = "This selection would leave a single empty seat. Please move it by one seat."
+    return Refusal(Code.ORPHAN_SEAT, message, {"orphan_seats": seats})
 
 
 def active_hold_exists(hold_id: str, expires_in: int) -> Refusal:
-    return Refusal(
-        RefusalCode.ACTIVE_HOLD_EXISTS,
-        "You already have an active hold for this session",
-        {"hold_id": hold_id, "expires_in": expires_in},
-    )
+    message = "You already have an active hold for this session"
+    return Refusal(Code.ACTIVE_HOLD_EXISTS, message, {"hold_id": hold_id, "expires_in": expires_in})
 
 
 def already_waiting(hold_id: str, expires_in: int) -> Refusal:
-    return Refusal(
-        RefusalCode.ALREADY_WAITING,
-        "You are already on the waitlist for this session",
-        {"hold_id": hold_id, "expires_in": expires_in},
-    )
-
-
-def seat_not_found() -> Refusal:
-    return Refusal(RefusalCode.SEAT_NOT_FOUND, "Seat not found")
-
-
-def block_not_found() -> Refusal:
-    return Refusal(RefusalCode.BLOCK_NOT_FOUND, "Block not found")
-
-
-def duplicate_block() -> Refusal:
-    return Refusal(RefusalCode.DUPLICATE_BLOCK, "The session already has a block with this name")
-
-
-def event_not_found() -> Refusal:
-    return Refusal(RefusalCode.EVENT_NOT_FOUND, "Event not found")
-
-
-def session_not_found() -> Refusal:
-    return Refusal(RefusalCode.SESSION_NOT_FOUND, "Session not found")
-
-
-def ticket_type_not_found() -> Refusal:
-    return Refusal(RefusalCode.TICKET_TYPE_NOT_FOUND, "Ticket type not found")
-
-
-def pool_not_found() -> Refusal:
-    return Refusal(RefusalCode.POOL_NOT_FOUND, "Pool not found")
-
-
-def invalid_event() -> Refusal:
-    return Refusal(RefusalCode.INVALID_EVENT, "Event not found")
-
-
-def invalid_pool() -> Refusal:
-    return Refusal(RefusalCode.INVALID_POOL, "Pool not found in this session")
+    message = "You are already on the waitlist for this session"
+    return Refusal(Code.ALREADY_WAITING, message, {"hold_id": hold_id, "expires_in": expires_in})
 
 
 def capacity_in_use(in_use: int) -> Refusal:
-    return Refusal(
-        RefusalCode.CAPACITY_IN_USE,
-        f"{in_use} place(s) are held or sold; the total cannot be lower",
-        {"in_use": in_use},
-    )
+    message = f"{in_use} place(s) are held or sold; the total cannot be lower"
+    return Refusal(Code.CAPACITY_IN_USE, message, {"in_use": in_use})
 
 
 def seats_in_use(in_use: int) -> Refusal:
     """Existing holds would not count towards a new capacity."""
     return Refusal(
-        RefusalCode.CAPACITY_IN_USE,
+        Code.CAPACITY_IN_USE,
         f"{in_use} seat(s) of the block are held or sold; a capacity can be set only before that",
         {"in_use": in_use},
     )
@@ -253,113 +204,15 @@ def seats_in_use(in_use: int) -> Refusal:
 def invalid_seats(errors: Sequence[Mapping[str, JsonValue]], count: int) -> Refusal:
     """`errors` are the first errors, each with its field, code and message."""
     shown = f"; here are the first {len(errors)}" if count > len(errors) else ""
+    message = f"Nothing was imported: {count} error(s){shown}"
     listed: list[JsonValue] = [dict(error) for error in errors]
-    return Refusal(
-        RefusalCode.INVALID_SEATS,
-        f"Nothing was imported: {count} error(s){shown}",
-        {"error_count": count, "errors": listed},
-    )
-
-
-def hold_not_found() -> Refusal:
-    return Refusal(RefusalCode.HOLD_NOT_FOUND, "Hold not found")
+    return Refusal(Code.INVALID_SEATS, message, {"error_count": count, "errors": listed})
 
 
 def hold_expired(lapsed: Sequence[str] = ()) -> Refusal:
     """`lapsed` names the expired holds if the request was about several."""
     details: dict[str, JsonValue] = {"lapsed_hold_ids": list(lapsed)} if lapsed else {}
-    return Refusal(RefusalCode.HOLD_EXPIRED, "The hold has expired", details)
-
-
-def extension_limit_reached(expires_at: datetime) -> Refusal:
-    return Refusal(
-        RefusalCode.EXTENSION_LIMIT_REACHED,
-        "The hold cannot be extended any further",
-        {"expires_at": expires_at.isoformat().replace("+00:00", "Z")},
-    )
-
-
-def expired_before_checkout(lapsed: Sequence[str]) -> Refusal:
-    return Refusal(
-        RefusalCode.EXPIRED_BEFORE_CHECKOUT,
-        "The hold expired before checkout. Please select again from what is still available.",
-        {"lapsed_hold_ids": list(lapsed)},
-    )
-
-
-def empty_cart() -> Refusal:
-    return Refusal(RefusalCode.EMPTY_CART, "There are no active holds to pay for")
-
-
-def nothing_to_renew() -> Refusal:
-    return Refusal(RefusalCode.EMPTY_CART, "The cart is empty: there is nothing to renew")
-
-
-def different_holders() -> Refusal:
-    return Refusal(
-        RefusalCode.DIFFERENT_HOLDERS,
-        "The holds belong to different customers. Check out separately for each customer.",
-    )
-
-
-def different_currencies() -> Refusal:
-    return Refusal(
-        RefusalCode.DIFFERENT_CURRENCIES,
-        "The holds are in different currencies. Check out separately for each currency.",
-    )
-
-
-def too_many_tickets(maximum: int) -> Refusal:
-    return Refusal(
-        RefusalCode.TOO_MANY_TICKETS,
-        f"An order can have at most {maximum} tickets. Split them into several orders.",
-        {"maximum": maximum},
-    )
-
-
-def too_many_seats_in_order(maximum: int) -> Refusal:
-    return Refusal(
-        RefusalCode.TOO_MANY_TICKETS,
-        f"An order can have at most {maximum} seats. Split them into several orders.",
-        {"maximum": maximum},
-    )
-
-
-def too_many_attendees(tickets: int) -> Refusal:
-    return Refusal(
-        RefusalCode.TOO_MANY_ATTENDEES,
-        f"There are more attendees than tickets ({tickets})",
-        {"tickets": tickets},
-    )
-
-
-def checkout_not_found() -> Refusal:
-    return Refusal(RefusalCode.CHECKOUT_NOT_FOUND, "Checkout not found")
-
-
-def order_not_found() -> Refusal:
-    return Refusal(RefusalCode.ORDER_NOT_FOUND, "Order not found")
-
-
-def payment_refused(reason: str) -> Refusal:
-    return Refusal(RefusalCode.PAYMENT_REFUSED, f"The payment was refused: {reason}")
-
-
-def payment_already_used(order_id: str) -> Refusal:
-    """`order_id` is the order it paid for."""
-    return Refusal(
-        RefusalCode.PAYMENT_ALREADY_USED,
-        "This payment was already used for another order",
-        {"order_id": order_id},
-    )
-
-
-def already_paid(order_id: str) -> Refusal:
-    return Refusal(
-        RefusalCode.ALREADY_PAID,
-        "Already paid for with another payment reference",
-        {"order_id": order_id},
-    )
+    return Refusal(Code.HOLD_EXPIRED, "The hold has expired", details)
 
 
 def invalid_hold_state(status: str) -> Refusal:
@@ -367,75 +220,72 @@ def invalid_hold_state(status: str) -> Refusal:
     what = (
         "still waiting for its places" if is_waiting else f"{status} and cannot be changed any more"
     )
+    return Refusal(Code.INVALID_HOLD_STATE, f"The hold is {what}", {"current_status": status})
+
+
+def extension_limit_reached(expires_at: datetime) -> Refusal:
+    message = "The hold cannot be extended any further"
+    shown = expires_at.isoformat().replace("+00:00", "Z")
+    return Refusal(Code.EXTENSION_LIMIT_REACHED, message, {"expires_at": shown})
+
+
+def expired_before_checkout(lapsed: Sequence[str]) -> Refusal:
     return Refusal(
-        RefusalCode.INVALID_HOLD_STATE, f"The hold is {what}", {"current_status": status}
+        Code.EXPIRED_BEFORE_CHECKOUT,
+        "The hold expired before checkout. Please select again from what is still available.",
+        {"lapsed_hold_ids": list(lapsed)},
     )
 
 
-def idempotency_key_reused() -> Refusal:
-    return Refusal(
-        RefusalCode.IDEMPOTENCY_KEY_REUSED,
-        "This key was used before with another request. Use a new key for a new request.",
-    )
+def too_many_tickets(maximum: int) -> Refusal:
+    message = f"An order can have at most {maximum} tickets. Split them into several orders."
+    return Refusal(Code.TOO_MANY_TICKETS, message, {"maximum": maximum})
 
 
-def request_in_progress() -> Refusal:
-    return Refusal(
-        RefusalCode.REQUEST_IN_PROGRESS,
-        "A request with this key is still being processed. Repeat it in a moment.",
-    )
+def too_many_seats_in_order(maximum: int) -> Refusal:
+    message = f"An order can have at most {maximum} seats. Split them into several orders."
+    return Refusal(Code.TOO_MANY_TICKETS, message, {"maximum": maximum})
 
 
-def service_unavailable() -> Refusal:
-    return Refusal(
-        RefusalCode.SERVICE_UNAVAILABLE, "Unable to process hold request. Please try again."
-    )
+def too_many_attendees(tickets: int) -> Refusal:
+    message = f"There are more attendees than tickets ({tickets})"
+    return Refusal(Code.TOO_MANY_ATTENDEES, message, {"tickets": tickets})
 
 
-def internal_error() -> Refusal:
-    return Refusal(
-        RefusalCode.INTERNAL_ERROR,
-        "Something went wrong on our side. Nothing was changed; the request may be repeated.",
-    )
+def payment_refused(reason: str) -> Refusal:
+    return Refusal(Code.PAYMENT_REFUSED, f"The payment was refused: {reason}")
+
+
+def payment_already_used(order_id: str) -> Refusal:
+    """`order_id` is the order it paid for."""
+    message = "This payment was already used for another order"
+    return Refusal(Code.PAYMENT_ALREADY_USED, message, {"order_id": order_id})
+
+
+def already_paid(order_id: str) -> Refusal:
+    message = "Already paid for with another payment reference"
+    return Refusal(Code.ALREADY_PAID, message, {"order_id": order_id})
 
 
 def amount_changed(total_minor: int, currency: str) -> Refusal:
     """The cart was changed while its payment was being checked."""
-    return Refusal(
-        RefusalCode.AMOUNT_CHANGED,
-        "The amount due has changed",
-        {"total": total_minor, "currency": currency},
-    )
-
-
-def cart_of_another_holder() -> Refusal:
-    return Refusal(RefusalCode.CART_OF_ANOTHER_HOLDER, "This cart belongs to another customer")
+    details: dict[str, JsonValue] = {"total": total_minor, "currency": currency}
+    return Refusal(Code.AMOUNT_CHANGED, "The amount due has changed", details)
 
 
 def cart_of_another_session(session_id: str) -> Refusal:
-    return Refusal(
-        RefusalCode.CART_OF_ANOTHER_SESSION,
-        "This cart holds tickets for another session; empty it first",
-        {"session_id": session_id},
-    )
+    message = "This cart holds tickets for another session; empty it first"
+    return Refusal(Code.CART_OF_ANOTHER_SESSION, message, {"session_id": session_id})
 
 
 def waiting_places_exceeded(maximum: int) -> Refusal:
-    return Refusal(
-        RefusalCode.WAITING_PLACES_EXCEEDED,
-        f"At most {maximum} place(s) on the waitlist per customer",
-        {"maximum": maximum},
-    )
+    message = f"At most {maximum} place(s) on the waitlist per customer"
+    return Refusal(Code.WAITING_PLACES_EXCEEDED, message, {"maximum": maximum})
 
 
 def too_many_queues(maximum: int) -> Refusal:
-    return Refusal(
-        RefusalCode.TOO_MANY_QUEUES,
+    message = (
         f"The waitlist for this session already has {maximum} queues, the most it can have."
-        " Ask for a single ticket type, or try again later",
-        {"maximum": maximum},
+        " Ask for a single ticket type, or try again later"
     )
-
-
-def others_are_waiting() -> Refusal:
-    return Refusal(RefusalCode.OTHERS_ARE_WAITING, "Others are waiting for these places")
+    return Refusal(Code.TOO_MANY_QUEUES, message, {"maximum": maximum})

@@ -1,41 +1,52 @@
 """Sales statistics: the results of the last hours' holds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from holdfast.domain.ids import OrganizationId, SessionId
 
 
-@dataclass(frozen=True, slots=True)
-class SaleStatistics:
-    """Statistics of the holds created from `since` to `at`; the first got its places at `first_at`.
-    Lapsed holds count as expired. A place on the waitlist counts as a hold once it is promoted.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleHour:
+    """The numbers of holds created in one hour; the first got its places at `first_at`. Lapsed
+    holds count as expired. A place on the waitlist counts as a hold once it is promoted. Holders
+    count in the hour of their newest hold.
 
-    renewed       carts renewed after their hold had expired
-    changed       carts whose hold was changed at least once
-    promoted      holds promoted from the waitlist
-    left_waitlist parties that left the waitlist or expired before their turn
-    at_checkout   holds whose holder started a checkout or has paid
-    abandoned     of those, the holds that ended without an order
+    renewed         carts renewed after their hold had expired
+    changed         carts whose hold was changed at least once
+    promoted        holds promoted from the waitlist
+    left_waitlist   parties that left the waitlist or expired before their turn
+    waited_seconds  the total wait of the promoted holds
+    checkouts       holds whose holder started a checkout or has paid
+    abandoned       of those, the holds that ended without an order
     """
+
+    first_at: datetime | None = None
+    holds: int = 0
+    holders: int = 0
+    expired: int = 0
+    converted: int = 0
+    cancelled: int = 0
+    renewed: int = 0
+    changed: int = 0
+    promoted: int = 0
+    left_waitlist: int = 0
+    waited_seconds: float = 0.0
+    checkouts: int = 0
+    abandoned: int = 0
+
+
+_COUNTED = tuple(each.name for each in fields(SaleHour) if each.name != "first_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaleStatistics(SaleHour):
+    """The sums of the hours from `since` to `at`, and what follows from them."""
 
     since: datetime
     at: datetime
-    first_at: datetime | None
-    holds: int
-    holders: int
-    expired: int
-    converted: int
-    cancelled: int
-    renewed: int
-    changed: int
-    promoted: int
-    left_waitlist: int
-    average_waiting_seconds: float | None
-    at_checkout: int
-    abandoned: int
 
     @property
     def ended(self) -> int:
@@ -69,25 +80,10 @@ class SaleStatistics:
     def abandonment_rate(self) -> float | None:
         return _ratio(self.abandoned, self.converted + self.abandoned)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaleHour:
-    """Statistics of the holds created in one hour. Holders count in the hour of their newest hold.
-    `waited_seconds` is the total of all promoted holds."""
-
-    first_at: datetime | None
-    holds: int
-    holders: int
-    expired: int
-    converted: int
-    cancelled: int
-    renewed: int
-    changed: int
-    promoted: int
-    left_waitlist: int
-    waited_seconds: float
-    at_checkout: int
-    abandoned: int
+    @property
+    def average_wait_seconds(self) -> float | None:
+        """The average of the promoted holds."""
+        return _ratio(self.waited_seconds, self.promoted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,25 +100,10 @@ class SaleHistory:
     def last(self, hours: int) -> SaleStatistics:
         """The statistics of the last hours, as far as this history goes."""
         counted = [hour for ago, hour in self.hours.items() if ago < hours]
-        firsts = [hour.first_at for hour in counted if hour.first_at is not None]
-        promoted = sum(hour.promoted for hour in counted)
-        return SaleStatistics(
-            since=self.at - timedelta(hours=hours),
-            at=self.at,
-            first_at=min(firsts, default=None),
-            holds=sum(hour.holds for hour in counted),
-            holders=sum(hour.holders for hour in counted),
-            expired=sum(hour.expired for hour in counted),
-            converted=sum(hour.converted for hour in counted),
-            cancelled=sum(hour.cancelled for hour in counted),
-            renewed=sum(hour.renewed for hour in counted),
-            changed=sum(hour.changed for hour in counted),
-            promoted=promoted,
-            left_waitlist=sum(hour.left_waitlist for hour in counted),
-            average_waiting_seconds=_ratio(sum(hour.waited_seconds for hour in counted), promoted),
-            at_checkout=sum(hour.at_checkout for hour in counted),
-            abandoned=sum(hour.abandoned for hour in counted),
-        )
+        sums = {name: sum(getattr(hour, name) for hour in counted) for name in _COUNTED}
+        firsts = (hour.first_at for hour in counted if hour.first_at is not None)
+        first_at, since = min(firsts, default=None), self.at - timedelta(hours=hours)
+        return SaleStatistics(since=since, at=self.at, first_at=first_at, **sums)
 
 
 class SaleStatisticsReader(Protocol):

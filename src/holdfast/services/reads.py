@@ -2,39 +2,83 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import structlog
 
 from holdfast.domain import refusals
-from holdfast.domain.catalog.model import (
-    Block,
-    Event,
-    PoolState,
-    Session,
-    SessionAvailability,
-    TicketType,
-)
-from holdfast.domain.ids import (
-    BlockId,
-    EventId,
-    HoldId,
-    OrganizationId,
-    PoolId,
-    SeatId,
-    SessionId,
-    TicketTypeId,
-)
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.catalog import CatalogStore, EventFilter, SessionFilter
-from holdfast.ports.holds import HoldFilter, HoldOrder, HoldReader, SeenHold, SeenPlace
-from holdfast.ports.paging import Page, PageRequest
-from holdfast.ports.seats import MapState, SeatChanges, SeatReader, SeenSeat, SessionMap
+from holdfast.ports.catalog import CatalogStore
+from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
+from holdfast.ports.seats import SeatReader, SeenSeat
 from holdfast.ports.store import StoreError
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Reader = TypeVar("Reader")
 
 _log = structlog.get_logger("holdfast.reading")
+
+
+def read(look_up: Callable[[], T]) -> T | Refusal:
+    try:
+        return look_up()
+    except StoreError as error:
+        _log.warning("read.failed", problem=type(error).__name__)
+        return refusals.service_unavailable()
+
+
+def found(look_up: Callable[[], T | None], missing: Callable[[], Refusal]) -> T | Refusal:
+    what = read(look_up)
+    return missing() if what is None else what
+
+
+def query_of(
+    method: Callable[Concatenate[Reader, P], T],
+) -> Callable[Concatenate[Reader, P], T | Refusal]:
+    """A method of a port as a read operation, with the reader as its first argument."""
+
+    @wraps(method)
+    def run(reader: Reader, /, *args: P.args, **kwargs: P.kwargs) -> T | Refusal:
+        # By name, because a Protocol's own method has no body.
+        return read(lambda: getattr(reader, method.__name__)(*args, **kwargs))
+
+    return run
+
+
+def lookup_of(
+    method: Callable[Concatenate[Reader, P], T | None], missing: Callable[[], Refusal]
+) -> Callable[Concatenate[Reader, P], T | Refusal]:
+    """The same for a method that may find nothing."""
+    query = query_of(method)
+
+    @wraps(method)
+    def run(reader: Reader, /, *args: P.args, **kwargs: P.kwargs) -> T | Refusal:
+        what = query(reader, *args, **kwargs)
+        return missing() if what is None else what
+
+    return run
+
+
+hold = lookup_of(HoldReader.hold, refusals.hold_not_found)
+holds = query_of(HoldReader.holds)
+session_map = lookup_of(SeatReader.session_map, refusals.session_not_found)
+map_state = lookup_of(SeatReader.map_state, refusals.session_not_found)
+seat_changes = lookup_of(SeatReader.seat_changes, refusals.session_not_found)
+occupancy = lookup_of(SeatReader.occupancy, refusals.event_not_found)
+availability = lookup_of(CatalogStore.availability, refusals.session_not_found)
+event = lookup_of(CatalogStore.event, refusals.event_not_found)
+events = query_of(CatalogStore.events)
+session = lookup_of(CatalogStore.session, refusals.session_not_found)
+sessions = query_of(CatalogStore.sessions)
+pool = lookup_of(CatalogStore.pool, refusals.pool_not_found)
+pools = query_of(CatalogStore.pools)
+ticket_type = lookup_of(CatalogStore.ticket_type, refusals.ticket_type_not_found)
+ticket_types = query_of(CatalogStore.ticket_types)
+block = lookup_of(CatalogStore.block, refusals.block_not_found)
+blocks = query_of(CatalogStore.blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +87,6 @@ class HoldWithPosition:
 
     seen: SeenHold
     place: SeenPlace | None = None
-
-
-def hold(
-    reader: HoldReader, organization_id: OrganizationId, hold_id: HoldId
-) -> SeenHold | Refusal:
-    return found(lambda: reader.hold(organization_id, hold_id), refusals.hold_not_found)
 
 
 def hold_with_position(
@@ -75,16 +113,6 @@ def with_position(reader: HoldReader, seen: SeenHold) -> HoldWithPosition | Refu
     return place if isinstance(place, Refusal) else HoldWithPosition(seen, place)
 
 
-def holds(
-    reader: HoldReader,
-    organization_id: OrganizationId,
-    only: HoldFilter,
-    page: PageRequest,
-    order: HoldOrder,
-) -> Page[SeenHold] | Refusal:
-    return read(lambda: reader.holds(organization_id, only, page, order))
-
-
 def seat(
     reader: SeatReader, organization_id: OrganizationId, event_id: EventId, seat_id: SeatId
 ) -> SeenSeat | Refusal:
@@ -97,124 +125,3 @@ def seat(
         return refusals.seat_not_found() if known else refusals.event_not_found()
 
     return found(lambda: reader.seat(organization_id, event_id, seat_id), missing)
-
-
-def session_map(
-    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId
-) -> SessionMap | Refusal:
-    return found(
-        lambda: reader.session_map(organization_id, session_id), refusals.session_not_found
-    )
-
-
-def map_state(
-    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId
-) -> MapState | Refusal:
-    return found(lambda: reader.map_state(organization_id, session_id), refusals.session_not_found)
-
-
-def seat_changes(
-    reader: SeatReader, organization_id: OrganizationId, session_id: SessionId, since: int
-) -> SeatChanges | Refusal:
-    return found(
-        lambda: reader.seat_changes(organization_id, session_id, since), refusals.session_not_found
-    )
-
-
-def availability(
-    catalog: CatalogStore, organization_id: OrganizationId, session_id: SessionId
-) -> SessionAvailability | Refusal:
-    return found(
-        lambda: catalog.availability(organization_id, session_id), refusals.session_not_found
-    )
-
-
-def event(
-    catalog: CatalogStore, organization_id: OrganizationId, event_id: EventId
-) -> Event | Refusal:
-    return found(lambda: catalog.event(organization_id, event_id), refusals.event_not_found)
-
-
-def events(
-    catalog: CatalogStore,
-    organization_id: OrganizationId,
-    only: EventFilter,
-    page: PageRequest,
-) -> Page[Event] | Refusal:
-    return read(lambda: catalog.events(organization_id, only, page))
-
-
-def session(
-    catalog: CatalogStore, organization_id: OrganizationId, session_id: SessionId
-) -> Session | Refusal:
-    return found(lambda: catalog.session(organization_id, session_id), refusals.session_not_found)
-
-
-def sessions(
-    catalog: CatalogStore,
-    organization_id: OrganizationId,
-    only: SessionFilter,
-    page: PageRequest,
-) -> Page[Session] | Refusal:
-    return read(lambda: catalog.sessions(organization_id, only, page))
-
-
-def pool(
-    catalog: CatalogStore, organization_id: OrganizationId, pool_id: PoolId
-) -> PoolState | Refusal:
-    return found(lambda: catalog.pool(organization_id, pool_id), refusals.pool_not_found)
-
-
-def pools(
-    catalog: CatalogStore,
-    organization_id: OrganizationId,
-    session_id: SessionId | None,
-    page: PageRequest,
-) -> Page[PoolState] | Refusal:
-    return read(lambda: catalog.pools(organization_id, session_id, page))
-
-
-def ticket_type(
-    catalog: CatalogStore, organization_id: OrganizationId, ticket_type_id: TicketTypeId
-) -> TicketType | Refusal:
-    return found(
-        lambda: catalog.ticket_type(organization_id, ticket_type_id),
-        refusals.ticket_type_not_found,
-    )
-
-
-def ticket_types(
-    catalog: CatalogStore,
-    organization_id: OrganizationId,
-    session_id: SessionId | None,
-    page: PageRequest,
-) -> Page[TicketType] | Refusal:
-    return read(lambda: catalog.ticket_types(organization_id, session_id, page))
-
-
-def block(
-    catalog: CatalogStore, organization_id: OrganizationId, block_id: BlockId
-) -> Block | Refusal:
-    return found(lambda: catalog.block(organization_id, block_id), refusals.block_not_found)
-
-
-def blocks(
-    catalog: CatalogStore,
-    organization_id: OrganizationId,
-    session_id: SessionId | None,
-    page: PageRequest,
-) -> Page[Block] | Refusal:
-    return read(lambda: catalog.blocks(organization_id, session_id, page))
-
-
-def found(look_up: Callable[[], T | None], missing: Callable[[], Refusal]) -> T | Refusal:
-    what = read(look_up)
-    return missing() if what is None else what
-
-
-def read(look_up: Callable[[], T]) -> T | Refusal:
-    try:
-        return look_up()
-    except StoreError as error:
-        _log.warning("read.failed", problem=type(error).__name__)
-        return refusals.service_unavailable()

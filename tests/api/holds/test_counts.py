@@ -25,7 +25,7 @@ def an_hour(holds: int, first_hour_ago: float) -> SaleHour:
         promoted=1,
         left_waitlist=0,
         waited_seconds=60.0 * holds,
-        at_checkout=2,
+        checkouts=2,
         abandoned=0,
     )
 
@@ -92,5 +92,5 @@ def test_hourly_counts_add_up() -> None:
     assert (sale.holds, sale.holders, sale.converted) == (6, 4, 4)
     assert sale.first_at == NOW - timedelta(hours=5.9)
     assert sale.since == NOW - timedelta(hours=6)
-    assert sale.average_waiting_seconds == (120.0 + 240.0) / 2
-    assert SaleHistory(NOW, {}).last(24).average_waiting_seconds is None
+    assert sale.average_wait_seconds == (120.0 + 240.0) / 2
+    assert SaleHistory(NOW, {}).last(24).average_wait_seconds is None

@@ -14,8 +14,8 @@ from holdfast.domain.seats.seat import Seat, SeatPlace
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.seats import SeenSeat
 from holdfast.ports.store import StoreUnavailable
-from holdfast.services.seats import reservation
-from holdfast.services.seats.reservation import SeatFinder, SeatPath
+from holdfast.services import seats
+from holdfast.services.seats import SeatFinder, SeatPath
 from tests.api.world import EVENT, ORGANIZATION, SESSION, StubSeats, World
 
 SEAT = SeatId(UUID("0198f1c0-0000-7000-8000-000000000010"))
@@ -70,7 +70,7 @@ def test_a_missing_seat_is_not_cached() -> None:
 def test_the_cache_is_bounded_and_evicts_the_least_recently_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reservation, "REMEMBERED_MAX", 2)
+    monkeypatch.setattr(seats, "REMEMBERED_MAX", 2)
     finder = SeatFinder(Seats())
     first, second, third = (path_of(SeatId(uuid4())) for _ in range(3))
     finder.find(first)

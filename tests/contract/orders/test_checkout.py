@@ -6,10 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.holds import extension
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId
-from holdfast.domain.orders import convert_holds, start_checkout
+from holdfast.domain.orders import convert_holds, order, start_checkout
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
@@ -226,7 +225,7 @@ def test_a_checkout_has_a_maximum_of_distinct_holds() -> None:
 PLANNING = (start_checkout, convert_holds)
 
 
-@pytest.mark.parametrize("modules", [(extension,), PLANNING], ids=["decided", "planned"])
+@pytest.mark.parametrize("modules", [(order,), PLANNING], ids=["decided", "planned"])
 def test_a_checkout_too_large_for_an_order_is_refused(
     world: World,
     engine: Admission,
@@ -252,7 +251,7 @@ def test_an_order_can_have_as_many_seats_as_the_limit(
     venue = theatre(world)
     holds = [placed(engine, venue.seats(seat)) for seat in ("Stalls A 1", "Stalls A 3")]
     ids = [hold.id for hold in holds]
-    for module in (extension, *PLANNING):
+    for module in (order, *PLANNING):
         monkeypatch.setattr(module, "SEATS_PER_ORDER_MAX", 2)
     checkout_id = started(engine, venue.check_out(*ids)).checkout_id
     done = converted(engine, venue.convert(*ids, checkout_id=checkout_id))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from holdfast.domain.group.command import Command
-from holdfast.domain.group.footprint import Footprint, cart_resource
+from holdfast.domain.group.footprint import Footprint, Needs, cart_resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import CartChanged, Decision, NeedsMore, Waiting
 from holdfast.domain.group.plan import GroupPlan, key_of, resources_of, without_places
@@ -15,22 +15,33 @@ from holdfast.domain.ids import CartKey
 from holdfast.domain.values import InvalidValue
 
 
-def check_cart(cart: str) -> None:
-    if not (1 <= len(cart) <= CART_TOKEN_LENGTH_MAX and cart.isprintable()):
-        raise InvalidValue(
-            "invalid_cart",
-            f"A cart's name must have 1 to {CART_TOKEN_LENGTH_MAX} printable characters",
-        )
+class CartCommand(Command):
+    """A command about the cart with this name."""
+
+    __slots__ = ()
+
+    cart: str
+
+    def __post_init__(self) -> None:
+        if not (1 <= len(self.cart) <= CART_TOKEN_LENGTH_MAX and self.cart.isprintable()):
+            raise InvalidValue(
+                "invalid_cart",
+                f"A cart's name must have 1 to {CART_TOKEN_LENGTH_MAX} printable characters",
+            )
+
+    @property
+    def cart_key(self) -> CartKey:
+        return (self.organization_id, self.cart)
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        return Needs(holds=learnt.holds, lapsed=learnt.lapsed, carts=(self.cart_key,))
 
 
 def footprint_of_cart(
-    plan: GroupPlan,
-    command: Command,
-    cart: CartKey,
-    placement: Placement | None,
-    learnt: NeedsMore,
+    plan: GroupPlan, command: CartCommand, placement: Placement | None, learnt: NeedsMore
 ) -> Footprint:
     """The footprint of a cart command; `placement` is the new hold or the addition to place."""
+    cart = command.cart_key
     hold = plan.survey.carts.get(cart)
     required = key_of(command) | {cart_resource(cart)}
     if hold is not None:

@@ -4,24 +4,22 @@ from dataclasses import dataclass
 
 from holdfast.domain import refusals
 from holdfast.domain.carts.cart import (
-    check_cart,
+    CartCommand,
     footprint_of_cart,
     newest_hold,
 )
-from holdfast.domain.group.command import Command
-from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CartEmptied, Decision, NeedsMore
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.holds.extension import belongs_to
-from holdfast.domain.ids import CartKey, OrganizationId
+from holdfast.domain.ids import OrganizationId
 from holdfast.domain.values import Holder
 
 
 @dataclass(frozen=True, slots=True)
-class EmptyCart(Command):
+class EmptyCart(CartCommand):
     """Release the cart's live hold, if any. With `holder`, it must be theirs."""
 
     organization_id: OrganizationId
@@ -30,18 +28,8 @@ class EmptyCart(Command):
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
 
-    def __post_init__(self) -> None:
-        check_cart(self.cart)
-
-    @property
-    def cart_key(self) -> CartKey:
-        return (self.organization_id, self.cart)
-
-    def needs(self, learnt: NeedsMore) -> Needs:
-        return Needs(holds=learnt.holds, lapsed=learnt.lapsed, carts=(self.cart_key,))
-
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        return footprint_of_cart(plan, self, self.cart_key, None, learnt)
+        return footprint_of_cart(plan, self, None, learnt)
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = newest_hold(ledger, self.cart_key)
@@ -49,7 +37,7 @@ class EmptyCart(Command):
             return Decision(hold)
         if hold is None or not hold.is_live(ledger.now):
             return Decision(CartEmptied(None, ledger.now))
-        if not belongs_to(hold, self.holder):
+        if not hold.belongs_to(self.holder):
             return Decision(refusals.cart_of_another_holder())
         released = hold.released(ledger.now)
         return Decision(

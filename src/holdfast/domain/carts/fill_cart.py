@@ -7,7 +7,7 @@ from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.carts.cart import (
-    check_cart,
+    CartCommand,
     footprint_of_cart,
     newest_hold,
     place_new_hold,
@@ -15,7 +15,7 @@ from holdfast.domain.carts.cart import (
 )
 from holdfast.domain.carts.items import CartAsk, Difference, difference, joined_lines
 from holdfast.domain.catalog.model import SessionCatalog
-from holdfast.domain.group.command import Command, FailedAction
+from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
@@ -29,7 +29,6 @@ from holdfast.domain.group.outcomes import (
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.capacity import Addition, Fit, fit
-from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
 from holdfast.domain.holds.new_hold import make_lines, parts_of, waiting_line
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
@@ -50,7 +49,6 @@ from holdfast.domain.holds.preconditions import (
     refuse_status,
 )
 from holdfast.domain.ids import (
-    CartKey,
     HoldId,
     HoldKey,
     OrganizationId,
@@ -67,7 +65,7 @@ from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
 
 
 @dataclass(frozen=True, slots=True)
-class FillCart(Command):
+class FillCart(CartCommand):
     """Make the cart's hold match its items, or change nothing. `hold_id` and `group_id` are used
     for new holds and lines. Without `metadata`, a live hold keeps its own."""
 
@@ -86,17 +84,13 @@ class FillCart(Command):
     metadata: Metadata | None = None
 
     def __post_init__(self) -> None:
-        check_cart(self.cart)
+        CartCommand.__post_init__(self)  # super() fails in a dataclass with slots
         if not 1 <= len(self.asks) <= LINES_MAX:
             raise InvalidValue("invalid_items", f"A cart must have 1 to {LINES_MAX} items")
         item_ids = [each.item_id for each in self.asks]
         if len(set(item_ids)) != len(item_ids):
             raise InvalidValue("duplicate_item", "Name each item only once")
         named_seats(each.ask for each in self.asks)
-
-    @property
-    def cart_key(self) -> CartKey:
-        return (self.organization_id, self.cart)
 
     @property
     def session_key(self) -> SessionKey:
@@ -123,7 +117,7 @@ class FillCart(Command):
         else:
             found = difference(hold.lines, self.asks, self.group_id)
             placement = addition_of(self, found) if found.parts else None
-        return footprint_of_cart(plan, self, self.cart_key, placement, learnt)
+        return footprint_of_cart(plan, self, placement, learnt)
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = newest_hold(ledger, self.cart_key)
@@ -131,7 +125,7 @@ class FillCart(Command):
             return Decision(hold)
         if hold is None or not hold.is_live(ledger.now):
             return place_new_hold(ledger, hold, placement_of(self))
-        if not belongs_to(hold, self.holder):
+        if not hold.belongs_to(self.holder):
             return Decision(refusals.cart_of_another_holder())
         if hold.session_id != self.session_id:
             return Decision(refusals.cart_of_another_session(str(hold.session_id)))

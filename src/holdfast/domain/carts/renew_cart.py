@@ -5,30 +5,29 @@ from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.carts.cart import (
-    check_cart,
+    CartCommand,
     footprint_of_cart,
     newest_hold,
     place_new_hold,
     unchanged_cart,
 )
 from holdfast.domain.carts.items import asks_again
-from holdfast.domain.group.command import Command, FailedAction
-from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.group.command import FailedAction
+from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
 from holdfast.domain.group.plan import GroupPlan
-from holdfast.domain.holds.extension import belongs_to
 from holdfast.domain.holds.hold import CartItem, Hold
 from holdfast.domain.holds.place_hold import contested_seat
 from holdfast.domain.holds.placement import Placement
-from holdfast.domain.ids import CartKey, HoldId, HoldKey, OrganizationId
+from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 
 
 @dataclass(frozen=True, slots=True)
-class RenewCart(Command):
+class RenewCart(CartCommand):
     """Place a new hold with the contents of the cart's expired one. A live hold is left alone."""
 
     can_choose_seats = True
@@ -41,31 +40,21 @@ class RenewCart(Command):
     holder: Holder | None = None
     idempotency: IdempotencyKey | None = None
 
-    def __post_init__(self) -> None:
-        check_cart(self.cart)
-
-    @property
-    def cart_key(self) -> CartKey:
-        return (self.organization_id, self.cart)
-
     @property
     def hold_key(self) -> HoldKey:
         return (self.organization_id, self.hold_id)
-
-    def needs(self, learnt: NeedsMore) -> Needs:
-        return Needs(holds=learnt.holds, lapsed=learnt.lapsed, carts=(self.cart_key,))
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
         hold = plan.survey.carts.get(self.cart_key)
         is_renewed = hold is not None and hold.is_over()
         placement = _renewal_of(self, hold) if is_renewed and hold is not None else None
-        return footprint_of_cart(plan, self, self.cart_key, placement, learnt)
+        return footprint_of_cart(plan, self, placement, learnt)
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = newest_hold(ledger, self.cart_key)
         if isinstance(hold, NeedsMore):
             return Decision(hold)
-        if hold is not None and not belongs_to(hold, self.holder):
+        if hold is not None and not hold.belongs_to(self.holder):
             return Decision(refusals.cart_of_another_holder())
         if hold is None or not (hold.is_live(ledger.now) or hold.is_expired(ledger.now)):
             return Decision(refusals.nothing_to_renew())

@@ -8,8 +8,8 @@ from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore
-from holdfast.domain.group.plan import GroupPlan
-from holdfast.domain.ids import HoldId, OrganizationId, SeatId, SessionKey
+from holdfast.domain.group.plan import GroupPlan, key_of, resources_of, seats_of
+from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, SeatId, SessionKey
 from holdfast.domain.refusal_codes import Refusal
 
 
@@ -53,10 +53,29 @@ class Command(ABC):
 
     def failed_action(self, refusal: Refusal) -> FailedAction | None:
         """The audit's entry for this refusal; None if it is not a failed attempt."""
-        del refusal
         return None
 
     @property
     def promotes(self) -> SessionKey | None:
         """The session whose waitlist it always serves, even if it frees no places."""
         return None
+
+
+class HoldCommand(Command):
+    """A command about one hold and its places."""
+
+    __slots__ = ()
+
+    hold_id: HoldId
+
+    @property
+    def hold_key(self) -> HoldKey:
+        return (self.organization_id, self.hold_id)
+
+    def needs(self, learnt: NeedsMore) -> Needs:
+        return Needs(holds=frozenset({self.hold_key}))
+
+    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
+        holds = plan.known((self.hold_key,))
+        required = resources_of(holds) | key_of(self)
+        return Footprint(frozenset(required), weight=max(1, seats_of(holds)))

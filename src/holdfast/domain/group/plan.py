@@ -114,10 +114,3 @@ def key_of(command: Command | Placement) -> set[Resource]:
     if key is None:
         return set()
     return {Resource(ResourceKind.IDEMPOTENCY_KEY, command.organization_id, key.digest)}
-
-
-def footprint_of_hold(plan: GroupPlan, command: Command, key: HoldKey) -> Footprint:
-    """The footprint of a command about one hold and its places."""
-    holds = plan.known((key,))
-    required = resources_of(holds) | key_of(command)
-    return Footprint(frozenset(required), weight=max(1, seats_of(holds)))

@@ -4,11 +4,10 @@ from holdfast.domain.carts.empty_cart import EmptyCart
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.renew_cart import RenewCart
 from holdfast.domain.group.command import Command
-from holdfast.domain.holds.expire_holds import ExpireHolds
+from holdfast.domain.holds.due_holds import ExpireHolds, WarnHolds
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
-from holdfast.domain.holds.warn_holds import WarnHolds
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.seats.block_seats import BlockSeats

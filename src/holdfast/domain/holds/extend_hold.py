@@ -1,25 +1,25 @@
-"""Extends a hold for its holder or an operator."""
+"""Extends a hold for its holder or an operator, and the rules of its lifetime."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
-from holdfast.domain.group.command import Command, FailedAction
-from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.catalog.model import SessionCatalog
+from holdfast.domain.group.command import FailedAction, HoldCommand
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, Extended, NeedsMore
-from holdfast.domain.group.plan import GroupPlan, footprint_of_hold
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.holds.extension import belongs_to, end_of_life, later_expiry, warning_seconds
+from holdfast.domain.holds.hold import Hold, rounded_up
 from holdfast.domain.holds.preconditions import refuse_status
-from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
-from holdfast.domain.policy import TTL_SECONDS_MAX
+from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.domain.policy import TTL_SECONDS_MAX, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, InvalidValue
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendHold(Command):
+class ExtendHold(HoldCommand):
     """Extend an active hold by `seconds`. Only operators may exceed the policy. With `holder`, the
     hold must be theirs."""
 
@@ -40,21 +40,9 @@ class ExtendHold(Command):
                 "invalid_seconds", f"seconds must be between 1 and {TTL_SECONDS_MAX}"
             )
 
-    @property
-    def hold_key(self) -> HoldKey:
-        return (self.organization_id, self.hold_id)
-
-    def needs(self, learnt: NeedsMore) -> Needs:
-        del learnt
-        return Needs(holds=frozenset({self.hold_key}))
-
-    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        del learnt
-        return footprint_of_hold(plan, self, self.hold_key)
-
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)
-        if hold is None or not belongs_to(hold, self.holder):
+        if hold is None or not hold.belongs_to(self.holder):
             return Decision(refusals.hold_not_found())
         if hold.is_expired(ledger.now):
             return Decision(refusals.hold_expired())
@@ -76,5 +64,21 @@ class ExtendHold(Command):
         return Decision(Extended(extended, ledger.now), (transition,))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        del refusal
         return FailedAction("hold.extend_failed", self.hold_id)
+
+
+def warning_seconds(session: SessionCatalog, hold: Hold) -> int:
+    return max(policy.warning_seconds for policy in policies_of(session, hold))
+
+
+def later_expiry(now: datetime, hold: Hold, seconds: int) -> datetime:
+    return max(hold.expires_at, rounded_up(now)) + timedelta(seconds=seconds)
+
+
+def end_of_life(session: SessionCatalog, hold: Hold) -> datetime:
+    seconds = min(policy.lifetime_max_seconds for policy in policies_of(session, hold))
+    return rounded_up(hold.held_at or hold.created_at) + timedelta(seconds=seconds)
+
+
+def policies_of(session: SessionCatalog, hold: Hold) -> list[HoldPolicy]:
+    return [session.offers[line.ticket_type_id].policy for line in hold.lines]

@@ -226,6 +226,11 @@ class Hold:
     def is_cancelled(self) -> bool:
         return self.status is HoldStatus.CANCELLED
 
+    def belongs_to(self, holder: Holder | None) -> bool:
+        """Whether it is theirs, or nobody is named. To strangers, commands answer as if it did not
+        exist."""
+        return holder is None or self.holder.is_person(holder)
+
     def can_expire(self, now: datetime) -> bool:
         return self.is_lapsed(now)
 

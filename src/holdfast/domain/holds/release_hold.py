@@ -3,37 +3,23 @@
 from dataclasses import dataclass
 
 from holdfast.domain import refusals
-from holdfast.domain.group.command import Command, FailedAction
-from holdfast.domain.group.footprint import Footprint, Needs
+from holdfast.domain.group.command import FailedAction, HoldCommand
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Released
-from holdfast.domain.group.plan import GroupPlan, footprint_of_hold
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
+from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.domain.refusal_codes import Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseHold(Command):
+class ReleaseHold(HoldCommand):
     """Release a live hold."""
 
     organization_id: OrganizationId
     hold_id: HoldId
     origin: Origin
     idempotency: IdempotencyKey | None = None
-
-    @property
-    def hold_key(self) -> HoldKey:
-        return (self.organization_id, self.hold_id)
-
-    def needs(self, learnt: NeedsMore) -> Needs:
-        del learnt
-        return Needs(holds=frozenset({self.hold_key}))
-
-    def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        del learnt
-        return footprint_of_hold(plan, self, self.hold_key)
 
     def decide(self, ledger: Ledger) -> Decision:
         hold = ledger.holds.get(self.hold_key)
@@ -49,5 +35,4 @@ class ReleaseHold(Command):
         return Decision(Released(released, ledger.now), (Transition(hold, released, self.origin),))
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        del refusal
         return FailedAction("hold.release_failed", self.hold_id)

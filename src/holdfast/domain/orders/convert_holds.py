@@ -32,7 +32,6 @@ from holdfast.domain.group.plan import (
 )
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
 from holdfast.domain.holds.eviction import make_room
-from holdfast.domain.holds.extension import belongs_to, refuse_mixture
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import (
@@ -50,6 +49,7 @@ from holdfast.domain.orders.order import (
     Purchase,
     check_hold_ids,
     make_order,
+    refuse_mixture,
     revival_id,
 )
 from holdfast.domain.refusal_codes import Refusal
@@ -125,7 +125,7 @@ class ConvertHolds(Command):
     def decide(self, ledger: Ledger) -> Decision:
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            belongs_to(hold, self.holder) for hold in holds
+            hold.belongs_to(self.holder) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         orders = {_order_of(ledger, hold) for hold in holds}
@@ -142,7 +142,6 @@ class ConvertHolds(Command):
         return _convert(ledger, self, holds, revived)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        del refusal
         return FailedAction("hold.convert_failed", self.hold_ids[0])
 
 

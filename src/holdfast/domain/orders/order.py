@@ -6,6 +6,7 @@ from datetime import datetime
 from hashlib import sha1, sha256
 from uuid import UUID, uuid5
 
+from holdfast.domain import refusals
 from holdfast.domain.holds.hold import Hold, LineSeat
 from holdfast.domain.ids import (
     CheckoutId,
@@ -17,6 +18,7 @@ from holdfast.domain.ids import (
     TicketId,
     TicketTypeId,
 )
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import (
     NO_METADATA,
@@ -183,6 +185,20 @@ def revival_id(hold_id: HoldId) -> HoldId:
     """The id of the hold that replaces an expired one for a late payment. It is derived, so that a
     payment reported twice finds the first replacement."""
     return HoldId(uuid5(_REVIVAL, str(hold_id)))
+
+
+def refuse_mixture(holds: Sequence[Hold]) -> Refusal | None:
+    """Check that the holds fit into one order: one holder, one currency, not too many tickets."""
+    first, *others = holds
+    if any(not hold.holder.is_person(first.holder) for hold in others):
+        return refusals.different_holders()
+    if any(hold.currency != first.currency for hold in others):
+        return refusals.different_currencies()
+    if sum(hold.quantity for hold in holds) > TICKETS_PER_ORDER_MAX:
+        return refusals.too_many_tickets(TICKETS_PER_ORDER_MAX)
+    if sum(len(hold.seats) for hold in holds) > SEATS_PER_ORDER_MAX:
+        return refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
+    return None
 
 
 def check_hold_ids(hold_ids: tuple[HoldId, ...]) -> None:

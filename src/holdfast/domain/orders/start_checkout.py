@@ -11,12 +11,10 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import CheckoutStarted, Decision, NeedsMore
 from holdfast.domain.group.plan import GroupPlan, key_of, resources_of, seats_of
 from holdfast.domain.group.transitions import Transition
-from holdfast.domain.holds.extension import (
-    belongs_to,
+from holdfast.domain.holds.extend_hold import (
     end_of_life,
     later_expiry,
     policies_of,
-    refuse_mixture,
     warning_seconds,
 )
 from holdfast.domain.holds.hold import Hold
@@ -27,6 +25,7 @@ from holdfast.domain.orders.order import (
     Checkout,
     check_hold_ids,
     checkout_id_of,
+    refuse_mixture,
 )
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
@@ -59,11 +58,9 @@ class StartCheckout(Command):
         return tuple((self.organization_id, hold_id) for hold_id in self.hold_ids)
 
     def needs(self, learnt: NeedsMore) -> Needs:
-        del learnt
         return Needs(holds=frozenset(self.hold_keys))
 
     def footprint(self, plan: GroupPlan, learnt: NeedsMore) -> Footprint:
-        del learnt
         holds = plan.known(self.hold_keys)
         if seats_of(holds) > SEATS_PER_ORDER_MAX:
             refusal = refusals.too_many_seats_in_order(SEATS_PER_ORDER_MAX)
@@ -76,7 +73,7 @@ class StartCheckout(Command):
             return Decision(refusals.empty_cart())
         holds = [ledger.holds[key] for key in self.hold_keys if key in ledger.holds]
         if len(holds) < len(self.hold_ids) or not all(
-            belongs_to(hold, self.holder) for hold in holds
+            hold.belongs_to(self.holder) for hold in holds
         ):
             return Decision(refusals.hold_not_found())
         refusal = _refuse_checkout(ledger, holds)
@@ -100,7 +97,6 @@ class StartCheckout(Command):
         return Decision(started, transitions, checkout=checkout)
 
     def failed_action(self, refusal: Refusal) -> FailedAction | None:
-        del refusal
         return FailedAction("checkout.start_failed", self.hold_ids[0]) if self.hold_ids else None
 
 

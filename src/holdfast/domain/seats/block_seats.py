@@ -98,7 +98,6 @@ class BlockSeats(Command):
         return Decision(blocked, transitions, seat_transitions)
 
     def failed_action(self, refusal: Refusal) -> FailedAction:
-        del refusal
         action = "seat.unblock_failed" if self.is_lifted else "seat.block_failed"
         return FailedAction(action, seat_id=self.seat_ids[0])
 

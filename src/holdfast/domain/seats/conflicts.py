@@ -20,10 +20,8 @@ def free_now(ledger: Ledger, seating: Seating) -> FreeSeats:
     free = seating.free.copy()
     for seat in ledger.seats.values():
         spot = seating.plan.spots.get(seat.id)
-        if spot is not None and seat.is_free(ledger.now):
-            free.give_back(spot)
-        elif spot is not None:
-            free.take(spot)
+        if spot is not None:
+            free.put(spot, seat.is_free(ledger.now))
     return free
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Proposal
@@ -33,6 +33,29 @@ def seated_asks(command: Placement, session: SessionCatalog) -> list[tuple[int, 
 
 
 @dataclass(frozen=True, slots=True)
+class SeatScope:
+    """Where to look for seats. `free` seats only seem free. `limits` are capacities of blocks.
+    `locked` seats are avoided at first, and `closed` blocks, where the waitlist comes first,
+    always."""
+
+    seating: Seating
+    free: FreeSeats
+    session: SessionCatalog
+    limits: Mapping[BlockId, int]
+    locked: frozenset[SeatId] = frozenset()
+    closed: frozenset[BlockId] = frozenset()
+
+    def without(self, seat_ids: Iterable[SeatId]) -> Self:
+        """A copy with these seats taken."""
+        free, limits = self.free.copy(), dict(self.limits)
+        spots = self.seating.plan.spots
+        for seat_id in seat_ids:
+            if seat_id in spots:  # a new block may be missing from the cached plan
+                claim(self.seating, free, limits, spots[seat_id])
+        return replace(self, free=free, limits=limits)
+
+
+@dataclass(frozen=True, slots=True)
 class _Part:
     """Asks for the same blocks, met together so that two adults and two children sit side by side.
     `positions` are their indexes among the best-available asks."""
@@ -47,24 +70,14 @@ class _Part:
         return Search(self.quantity, self.blocks, self.accessible, limits, self.is_together)
 
 
-def propose(
-    seating: Seating,
-    free: FreeSeats,
-    asks: Sequence[Ask],
-    session: SessionCatalog,
-    *,
-    limits: Mapping[BlockId, int],
-    locked: frozenset[SeatId] = frozenset(),
-    closed: frozenset[BlockId] = frozenset(),
-) -> tuple[Proposal, FreeSeats]:
-    """Seats for these asks, and the seats free after them. Avoids `closed` blocks, where the
-    waitlist comes first."""
-    parts = _parts(asks, session, closed)
+def propose(scope: SeatScope, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
+    """Seats for these asks, and the seats free after them."""
+    seating, parts = scope.seating, _parts(scope, asks)
     for order in _orders(asks, parts):
-        left, room = free.copy(), dict(limits)
+        left, room = scope.free.copy(), dict(scope.limits)
         found: dict[int, tuple[SeatId, ...]] = {}
         for part in order:
-            spots = _find(seating, left, part.search(room), locked)
+            spots = _find(seating, left, part.search(room), scope.locked)
             if spots is None:
                 break
             for spot in spots:
@@ -72,7 +85,7 @@ def propose(
             found |= _shares(seating, part, asks, spots)
         else:
             return Proposal(tuple(found[position] for position in range(len(asks)))), left
-    return _refused(seating, free, asks, parts, limits), free
+    return _refused(scope, asks, parts), scope.free
 
 
 def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: Spot) -> None:
@@ -83,11 +96,11 @@ def claim(seating: Seating, free: FreeSeats, limits: dict[BlockId, int], spot: S
         limits[block_id] = max(0, limits[block_id] - 1)
 
 
-def _parts(asks: Sequence[Ask], session: SessionCatalog, closed: frozenset[BlockId]) -> list[_Part]:
+def _parts(scope: SeatScope, asks: Sequence[Ask]) -> list[_Part]:
     """Group the asks by their blocks, fewest blocks first: the others can go elsewhere."""
     together: dict[frozenset[BlockId], list[int]] = {}
     for position, ask in enumerate(asks):
-        blocks = blocks_for(ask.ticket_type_id, ask.block_id, session) - closed
+        blocks = blocks_for(ask.ticket_type_id, ask.block_id, scope.session) - scope.closed
         together.setdefault(blocks, []).append(position)
     return [
         _part(asks, blocks, positions)
@@ -182,45 +195,26 @@ class Shortage(NamedTuple):
     kind: str = SEATS
 
 
-def nearest_shortage(
-    seating: Seating,
-    free: FreeSeats,
-    asks: Sequence[Ask],
-    session: SessionCatalog,
-    *,
-    limits: Mapping[BlockId, int],
-    closed: frozenset[BlockId] = frozenset(),
-) -> Shortage | None:
+def nearest_shortage(scope: SeatScope, asks: Sequence[Ask]) -> Shortage | None:
     """The shortage that affects the fewest asks, so that others need not give way. None if the
     numbers suffice."""
-    parts = _parts(asks, session, closed)
-    shortages = _shortages(seating, free, asks, parts, limits)
+    shortages = _shortages(scope, asks, _parts(scope, asks))
     return min((each for _, each in shortages), key=lambda each: len(each.positions), default=None)
 
 
-def _refused(
-    seating: Seating,
-    free: FreeSeats,
-    asks: Sequence[Ask],
-    parts: Sequence[_Part],
-    limits: Mapping[BlockId, int],
-) -> Proposal:
+def _refused(scope: SeatScope, asks: Sequence[Ask], parts: Sequence[_Part]) -> Proposal:
     """Report requested and available seats: in total, or of the first part that is short if the
     total suffices."""
-    for part, (_, requested, available, kind) in _shortages(seating, free, asks, parts, limits):
-        full = _full_block(seating, free, part.search(limits)) if kind == SEATS else None
+    for part, (_, requested, available, kind) in _shortages(scope, asks, parts):
+        full = _full_block(scope, part.search(scope.limits)) if kind == SEATS else None
         return Proposal((), requested, available, full_block=full, kind=kind)
     return Proposal((), sum(ask.quantity for ask in asks), 0)
 
 
 def _shortages(
-    seating: Seating,
-    free: FreeSeats,
-    asks: Sequence[Ask],
-    parts: Sequence[_Part],
-    limits: Mapping[BlockId, int],
+    scope: SeatScope, asks: Sequence[Ask], parts: Sequence[_Part]
 ) -> Iterator[tuple[_Part, Shortage]]:
-    plan = seating.plan
+    plan, free, limits = scope.seating.plan, scope.free, scope.limits
     blocks = frozenset[BlockId]().union(*(part.blocks for part in parts))
     everything = _part(asks, blocks, range(len(asks)))
     for part in (everything, *parts):
@@ -232,24 +226,24 @@ def _shortages(
         if accessible < part.accessible:
             yield part, Shortage(part.positions, part.accessible, accessible, ACCESSIBLE_SEATS)
     for part in _apart(asks, parts):
-        longest = _longest_run(seating, free, part.search(limits)) if part.is_together else 0
+        longest = _longest_run(scope, part.search(limits)) if part.is_together else 0
         if part.is_together and longest < part.quantity:
             yield part, Shortage(part.positions, part.quantity, longest, "seats side by side")
 
 
-def _longest_run(seating: Seating, free: FreeSeats, search: Search) -> int:
-    rows = seating.plan.rows
+def _longest_run(scope: SeatScope, search: Search) -> int:
+    plan, longest = scope.seating.plan, scope.free.longest
     return max(
         (
-            min(free.longest[number], search.limits.get(rows[number].block_id, search.quantity))
-            for number in seating.plan.rows_in(search.blocks)
+            min(longest[number], search.limits.get(plan.rows[number].block_id, search.quantity))
+            for number in plan.rows_in(search.blocks)
         ),
         default=0,
     )
 
 
-def _full_block(seating: Seating, free: FreeSeats, search: Search) -> BlockId | None:
+def _full_block(scope: SeatScope, search: Search) -> BlockId | None:
     """The only block searched, if it has the seats but not the capacity."""
-    unlimited = count_available(seating.plan, free, replace(search, limits={}))
+    unlimited = count_available(scope.seating.plan, scope.free, replace(search, limits={}))
     is_full = len(search.blocks) == 1 and unlimited >= search.quantity
     return next(iter(search.blocks)) if is_full else None

@@ -63,6 +63,14 @@ class SeatPlan:
             self._rows_in[blocks] = known
         return known
 
+    def has_fewer(self, free: "FreeSeats", count: int, blocks: frozenset[BlockId]) -> bool:
+        """Whether fewer places than `count` are free in these blocks."""
+        for number in self.rows_in(blocks):
+            count -= free.masks[number].bit_count()
+            if count <= 0:
+                return False
+        return True
+
 
 class FreeSeats:
     """The free places of each row, and its longest run, so that too short rows are skipped."""
@@ -101,14 +109,6 @@ class Seating:
     plan: SeatPlan
     free: FreeSeats
     unsold: FreeSeats
-
-    def has_fewer(self, count: int, blocks: frozenset[BlockId]) -> bool:
-        """Whether these blocks have fewer free places than `count`."""
-        for number in self.plan.rows_in(blocks):
-            count -= self.free.masks[number].bit_count()
-            if count <= 0:
-                return False
-        return True
 
 
 def make_plan(places: Iterable[SeatPlace], block_ranks: Mapping[BlockId, int]) -> SeatPlan:

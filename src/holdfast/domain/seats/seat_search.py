@@ -1,8 +1,8 @@
 """Finds seats for the asks of one command: seats its cart gives up come first, and asks with
 `at_least` may get fewer."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from holdfast.domain.carts.items import rest_of
@@ -10,16 +10,16 @@ from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.holds.new_hold import with_quantity
 from holdfast.domain.holds.placement import Ask, Placement
-from holdfast.domain.ids import BlockId, SeatId
+from holdfast.domain.ids import SeatId
 from holdfast.domain.seats.proposals import (
     ACCESSIBLE_SEATS,
-    claim,
+    SeatScope,
     nearest_shortage,
     propose,
     seated_asks,
 )
 from holdfast.domain.seats.seat import SeatPlace
-from holdfast.domain.seats.seat_plan import FreeSeats, Seating, SeatPlan
+from holdfast.domain.seats.seat_plan import FreeSeats, SeatPlan
 from holdfast.domain.waitlist.queues import blocks_for
 
 # Limits the searches for asks with `at_least`.
@@ -41,22 +41,14 @@ def own_seats_of(command: Placement, session: SessionCatalog, plan: SeatPlan) ->
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class SeatSearch:
-    """The scope of a search. `free` seats only seem free."""
-
-    seating: Seating
-    free: FreeSeats
-    session: SessionCatalog
-    limits: Mapping[BlockId, int]
-    locked: frozenset[SeatId]
-    closed: frozenset[BlockId]
+class SeatSearch(SeatScope):
+    __slots__ = ()
 
     def find(self, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
         """Seats for these asks, and the seats free after them. If seats are short and `at_least`
         allows it, reduce the short asks by the shortage until seats are found; finally try the
         minimum."""
-        found, free = self._search(asks)
+        found, free = propose(self, asks)
         if not found.is_short or all(ask.at_least is None for ask in asks):
             return found, free
         counts = [int(ask.quantity) for ask in asks]
@@ -66,35 +58,17 @@ class SeatSearch:
             counts = _at_least(asks) if is_last else self._reduced(asks, counts)
             if counts == before:
                 break  # the short asks cannot be reduced further
-            fewer, left = self._search(_wanted(asks, counts))
+            fewer, left = propose(self, _wanted(asks, counts))
             if not fewer.is_short or not any(counts):
                 seats = iter(fewer.seats)
                 shares = tuple(next(seats) if count else () for count in counts)
                 return replace(fewer, seats=shares), left
         return found, free
 
-    def _search(self, asks: Sequence[Ask]) -> tuple[Proposal, FreeSeats]:
-        return propose(
-            self.seating,
-            self.free,
-            asks,
-            self.session,
-            limits=self.limits,
-            locked=self.locked,
-            closed=self.closed,
-        )
-
     def _reduced(self, asks: Sequence[Ask], counts: Sequence[int]) -> list[int]:
         """Reduce the counts by the shortage, starting with the last asks."""
         positions = [position for position, count in enumerate(counts) if count]
-        shortage = nearest_shortage(
-            self.seating,
-            self.free,
-            _wanted(asks, counts),
-            self.session,
-            limits=self.limits,
-            closed=self.closed,
-        )
+        shortage = nearest_shortage(self, _wanted(asks, counts))
         missing, is_accessible = 1, False
         if shortage is not None:
             positions = [positions[number] for number in shortage.positions]
@@ -123,13 +97,6 @@ class SeatSearch:
             block_id = self.place(seat_id).block_id
             if block_id in limits:
                 limits[block_id] += 1
-        return replace(self, free=free, limits=limits)
-
-    def without(self, seat_ids: Iterable[SeatId]) -> "SeatSearch":
-        """A copy with these seats taken."""
-        free, limits = self.free.copy(), dict(self.limits)
-        for seat_id in seat_ids:
-            claim(self.seating, free, limits, self.seating.plan.spots[seat_id])
         return replace(self, free=free, limits=limits)
 
 

@@ -14,10 +14,10 @@ from holdfast.domain.holds.new_hold import plain_line, waiting_hold, waiting_lin
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.holds.preconditions import refuse_lines
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.domain.seats.proposals import propose
+from holdfast.domain.seats.proposals import SeatScope, propose
 from holdfast.domain.waitlist.fairness import closed_blocks, first_of, may_be_passed
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, queue_id_of, wants_of
-from holdfast.domain.waitlist.seating import can_seat, capacity_limits, free_for_waitlist, seat_asks
+from holdfast.domain.waitlist.seating import can_seat, seat_asks, waitlist_scope
 
 # Refusals that waiting may overcome.
 _WORTH_WAITING = {
@@ -72,10 +72,9 @@ def _is_outdated(ledger: Ledger, session: SessionCatalog, asks: Sequence[Ask]) -
     seating = ledger.seatings.get(session.key)
     if not seated or seating is None:
         return False
-    free = free_for_waitlist(ledger, seating)
-    closed = closed_blocks(session, ledger.waitlists[session.key], seating, free)
-    limits = capacity_limits(ledger, session)
-    proposal, _ = propose(seating, free, seated, session, limits=limits, closed=closed)
+    scope = waitlist_scope(ledger, session, seating)
+    closed = closed_blocks(session, ledger.waitlists[session.key], seating, scope.free)
+    proposal, _ = propose(replace(scope, closed=closed), seated)
     return not proposal.is_short and _has_pools(ledger, session, asks)
 
 
@@ -132,13 +131,13 @@ def refuse_impossible(
     seating = ledger.seatings.get(session.key)
     if seating is None:
         return NeedsMore()
-    empty_hall = replace(seating, free=seating.plan.all_free())
     capacities = {
         block_id: ledger.pools[block.capacity_pool_id].total
         for block_id, block in session.blocks.items()
         if block.capacity_pool_id in ledger.pools
     }
-    return None if can_seat(session, empty_hall, asks, capacities) else refusal
+    empty_hall = SeatScope(seating, seating.plan.all_free(), session, capacities)
+    return None if can_seat(empty_hall, asks) else refusal
 
 
 def _refuse_places(

@@ -5,7 +5,7 @@ overtake that party if it may still be overtaken.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import BlockId, PoolId, SeatId
+from holdfast.domain.seats.proposals import SeatScope
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
 from holdfast.domain.waitlist.queues import (
     Waitlist,
@@ -194,8 +195,8 @@ def closed_blocks(
         asks = seat_asks(first)
         if (
             asks
-            and not can_seat(session, replace(seating, free=free), asks, {})
-            and can_seat(session, replace(seating, free=seating.unsold), asks, {})
+            and not can_seat(SeatScope(seating, free, session, {}), asks)
+            and can_seat(SeatScope(seating, seating.unsold, session, {}), asks)
         ):
             closed |= wished_blocks(first, session)
     return frozenset(closed)

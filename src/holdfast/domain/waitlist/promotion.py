@@ -18,12 +18,7 @@ from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.claims import Claims
 from holdfast.domain.waitlist.fairness import Taking, can_be_served
 from holdfast.domain.waitlist.queues import Waitlist, WaitlistQueue, blocks_for
-from holdfast.domain.waitlist.seating import (
-    capacity_limits,
-    free_for_waitlist,
-    seat_asks,
-    wished_blocks,
-)
+from holdfast.domain.waitlist.seating import seat_asks, waitlist_scope, wished_blocks
 
 ACTOR = "waitlist"
 
@@ -196,9 +191,7 @@ def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | No
     if seating is None or missing:
         waitlist.lacks(pools=missing, is_blind=seating is None)
         return None
-    free = free_for_waitlist(ledger, seating)
-    limits = capacity_limits(ledger, session)
-    proposal, _ = propose(seating, free, asks, session, limits=limits)
+    proposal, _ = propose(waitlist_scope(ledger, session, seating), asks)
     if proposal.is_short:
         claims.unseated(hold)
         return None

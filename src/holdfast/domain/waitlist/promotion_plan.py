@@ -9,7 +9,7 @@ from holdfast.domain.group.footprint import Resource, ResourceKind, Survey
 from holdfast.domain.holds.hold import Line
 from holdfast.domain.ids import HoldKey, PoolId, SeatId, SessionKey
 from holdfast.domain.seats.assignment import seat_resources
-from holdfast.domain.seats.proposals import propose
+from holdfast.domain.seats.proposals import SeatScope, propose
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
 from holdfast.domain.waitlist.fairness import may_be_passed
 from holdfast.domain.waitlist.queues import PROMOTIONS_MAX, Waitlist
@@ -80,7 +80,7 @@ class WaitlistPlanning:
             assert hold.waiting is not None
             if not asks or hold.key in self._seated or hold.waiting.queue_id in stuck:
                 continue
-            proposal, left = propose(seating, free, asks, session, limits={})
+            proposal, left = propose(SeatScope(seating, free, session, {}), asks)
             if not proposal.is_short:
                 free = left
                 self._seated.add(hold.key)

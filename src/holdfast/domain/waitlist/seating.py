@@ -1,7 +1,7 @@
 """Seats for the waitlist: whether parties can be seated now or ever, and what takers leave them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.ledger import Ledger
@@ -9,9 +9,9 @@ from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.seats.best_available import Search, count_available
-from holdfast.domain.seats.proposals import claim, propose
+from holdfast.domain.seats.proposals import SeatScope, propose
 from holdfast.domain.seats.seat import SeatStatus
-from holdfast.domain.seats.seat_plan import FreeSeats, Seating
+from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.values import Quantity
 from holdfast.domain.waitlist.queues import blocks_for
 
@@ -42,29 +42,19 @@ def wished_blocks(hold: Hold, session: SessionCatalog) -> frozenset[BlockId]:
     )
 
 
-def seats_for(
-    session: SessionCatalog,
-    seating: Seating,
-    asks: Sequence[Ask],
-    limits: Mapping[BlockId, int],
-) -> tuple[SeatId, ...] | None:
+def seats_for(scope: SeatScope, asks: Sequence[Ask]) -> tuple[SeatId, ...] | None:
     blocks = frozenset[BlockId]().union(
-        *(blocks_for(ask.ticket_type_id, ask.block_id, session) for ask in asks)
+        *(blocks_for(ask.ticket_type_id, ask.block_id, scope.session) for ask in asks)
     )
     # Seats are nearly always short where people wait: skip the search then.
-    if seating.has_fewer(sum(ask.quantity for ask in asks), blocks):
+    if scope.seating.plan.has_fewer(scope.free, sum(ask.quantity for ask in asks), blocks):
         return None
-    proposal, _ = propose(seating, seating.free, asks, session, limits=limits)
+    proposal, _ = propose(scope, asks)
     return None if proposal.is_short else tuple(id_ for seats in proposal.seats for id_ in seats)
 
 
-def can_seat(
-    session: SessionCatalog,
-    seating: Seating,
-    asks: Sequence[Ask],
-    limits: Mapping[BlockId, int],
-) -> bool:
-    return seats_for(session, seating, asks, limits) is not None
+def can_seat(scope: SeatScope, asks: Sequence[Ask]) -> bool:
+    return seats_for(scope, asks) is not None
 
 
 def has_seats_for(ledger: Ledger, session: SessionCatalog, seating: Seating, party: Hold) -> bool:
@@ -85,7 +75,7 @@ def has_seats_for(ledger: Ledger, session: SessionCatalog, seating: Seating, par
         if (pool_id := block.capacity_pool_id) in ledger.pools and pool_id is not None
     }
     if any(ask.is_together or ask.accessible for ask in asks):
-        return can_seat(session, replace(seating, free=unsold), asks, limits)
+        return can_seat(SeatScope(seating, unsold, session, limits), asks)
     return all(
         count_available(seating.plan, unsold, Search(ask.quantity, blocks, limits=limits))
         >= ask.quantity
@@ -94,47 +84,27 @@ def has_seats_for(ledger: Ledger, session: SessionCatalog, seating: Seating, par
     )
 
 
-def free_for_waitlist(ledger: Ledger, seating: Seating) -> FreeSeats:
-    """The free seats from the survey, corrected by the locked rows. Seats of lapsed holds count
-    only once these are expired."""
+def waitlist_scope(ledger: Ledger, session: SessionCatalog, seating: Seating) -> SeatScope:
+    """The free seats from the survey, corrected by the locked rows: seats of lapsed holds count
+    only once these are expired. Blocks with a capacity have what is left of it, or nothing if its
+    pool is not locked."""
     free = seating.free.copy()
     for seat in ledger.seats.values():
         spot = seating.plan.spots.get(seat.id)
-        if spot is not None and seat.status is SeatStatus.AVAILABLE:
-            free.give_back(spot)
-        elif spot is not None:
-            free.take(spot)
-    return free
-
-
-def capacity_limits(ledger: Ledger, session: SessionCatalog) -> dict[BlockId, int]:
-    """The remaining capacity of blocks that have one; 0 if the pool is not locked."""
-    return {
+        if spot is not None:
+            free.put(spot, seat.status is SeatStatus.AVAILABLE)
+    limits = {
         block_id: ledger.pools[pool_id].free if pool_id in ledger.pools else 0
         for block_id, block in session.blocks.items()
         if (pool_id := block.capacity_pool_id) is not None
     }
+    return SeatScope(seating, free, session, limits)
 
 
-@dataclass(frozen=True, slots=True)
-class FreePlaces:
-    """Free seats, and the remaining capacity of blocks that have one."""
-
-    seating: Seating
-    limits: Mapping[BlockId, int]
-
-    def claimed(self, session: SessionCatalog, asks: Sequence[Ask]) -> "FreePlaces | None":
-        """The places left after these asks are seated; None if they cannot be."""
-        seats = seats_for(session, self.seating, asks, self.limits)
-        return None if seats is None else self.without(seats)
-
-    def without(self, seats: Iterable[SeatId]) -> "FreePlaces":
-        free, limits = self.seating.free.copy(), dict(self.limits)
-        spots = self.seating.plan.spots
-        for seat_id in seats:
-            if seat_id in spots:  # a new block may be missing from the cached plan
-                claim(self.seating, free, limits, spots[seat_id])
-        return FreePlaces(replace(self.seating, free=free), limits)
+def _claimed(scope: SeatScope, asks: Sequence[Ask]) -> SeatScope | None:
+    """The scope after these asks are seated; None if they cannot be."""
+    seats = seats_for(scope, asks)
+    return None if seats is None else scope.without(seats)
 
 
 @dataclass(slots=True)
@@ -145,8 +115,8 @@ class SeatLoss:
     ledger: Ledger
     session: SessionCatalog
     taken: frozenset[SeatId]
-    _before: FreePlaces | None = None
-    _after: FreePlaces | None = None
+    _before: SeatScope | None = None
+    _after: SeatScope | None = None
 
     def affects(self, first: Hold) -> bool:
         """Whether the taken seats were this party's. A party that cannot be seated now keeps all
@@ -160,10 +130,10 @@ class SeatLoss:
             self._look()
         if self._before is None or self._after is None:
             return is_in_scope  # the seating was not read
-        before = self._before.claimed(self.session, asks)
+        before = _claimed(self._before, asks)
         if before is None:
             return is_in_scope
-        after = self._after.claimed(self.session, asks)
+        after = _claimed(self._after, asks)
         if after is None:
             return True
         self._before, self._after = before, after
@@ -174,9 +144,6 @@ class SeatLoss:
 
     def _look(self) -> None:
         seating = self.ledger.seatings.get(self.session.key)
-        if seating is None:
-            return
-        free = free_for_waitlist(self.ledger, seating)
-        limits = capacity_limits(self.ledger, self.session)
-        self._before = FreePlaces(replace(seating, free=free), limits)
-        self._after = self._before.without(self.taken)
+        if seating is not None:
+            self._before = waitlist_scope(self.ledger, self.session, seating)
+            self._after = self._before.without(self.taken)

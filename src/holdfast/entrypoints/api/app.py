@@ -25,7 +25,7 @@ from holdfast.services.access.authentication import Authenticator
 from holdfast.services.container import ApiContainer
 from holdfast.services.holds.statistics import SaleCounter
 from holdfast.services.orders.checkout import Cashier
-from holdfast.services.seats.reservation import SeatFinder
+from holdfast.services.seats import SeatFinder
 
 
 class Api(Edge):

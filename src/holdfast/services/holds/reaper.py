@@ -18,9 +18,7 @@ from uuid_utils.compat import uuid7
 
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Expired, Warned
-from holdfast.domain.holds.due_holds import DUE_BATCH_MAX
-from holdfast.domain.holds.expire_holds import ExpireHolds
-from holdfast.domain.holds.warn_holds import WarnHolds
+from holdfast.domain.holds.due_holds import DUE_BATCH_MAX, ExpireHolds, WarnHolds
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.engine import Answer, Submit

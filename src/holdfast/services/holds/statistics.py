@@ -1,4 +1,4 @@
-"""Statistics of holds and the occupancy of events. Every call blocks."""
+"""Statistics of holds. Every call blocks."""
 
 import threading
 import time
@@ -9,11 +9,10 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.domain import refusals
-from holdfast.domain.ids import EventId, OrganizationId, SessionId
+from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, HoldStatistics
-from holdfast.ports.seats import EventOccupancy, SeatReader
 from holdfast.ports.statistics import SaleHistory, SaleStatistics, SaleStatisticsReader
 from holdfast.services.reads import found, read
 
@@ -118,9 +117,3 @@ class SaleCounter:
             self._kept.move_to_end(key)
             while len(self._kept) > COUNTS_KEPT_MAX:
                 self._kept.popitem(last=False)
-
-
-def occupancy(
-    reader: SeatReader, organization_id: OrganizationId, event_id: EventId
-) -> EventOccupancy | Refusal:
-    return found(lambda: reader.occupancy(organization_id, event_id), refusals.event_not_found)

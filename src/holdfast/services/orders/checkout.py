@@ -22,15 +22,12 @@ from holdfast.domain.orders.order import (
     revival_id,
 )
 from holdfast.domain.orders.selection import lost_of_selection
-from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, Metadata, Money
-from holdfast.ports.access import Principal
 from holdfast.ports.audit.attempts import AttemptJournal, FailedAttempt
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold
-from holdfast.ports.orders import OrderFilter, OrderReader, SeenCheckout
-from holdfast.ports.paging import Page, PageRequest
+from holdfast.ports.orders import OrderReader
 from holdfast.ports.payments import PaymentProvider, PaymentUnavailable
 from holdfast.services import reads
 
@@ -65,16 +62,6 @@ class Payment:
     reference: str | None
     origin: Origin
     amount_minor: int | None = None
-
-
-def checkout_command(
-    principal: Principal,
-    hold_ids: tuple[HoldId, ...],
-    holder: Holder | None,
-    origin: Origin,
-    idempotency: IdempotencyKey | None,
-) -> StartCheckout:
-    return StartCheckout(principal.organization_id, hold_ids, origin, holder, idempotency)
 
 
 def held_for_event(
@@ -121,27 +108,9 @@ def held_in_cart(
     return (newest.hold.id,)
 
 
-def checkout(
-    orders: OrderReader, organization_id: OrganizationId, checkout_id: CheckoutId
-) -> SeenCheckout | Refusal:
-    return reads.found(
-        lambda: orders.checkout(organization_id, checkout_id), refusals.checkout_not_found
-    )
-
-
-def order(
-    orders: OrderReader, organization_id: OrganizationId, order_id: OrderId
-) -> Order | Refusal:
-    return reads.found(lambda: orders.order(organization_id, order_id), refusals.order_not_found)
-
-
-def orders(
-    reader: OrderReader,
-    organization_id: OrganizationId,
-    only: OrderFilter,
-    page: PageRequest,
-) -> Page[Order] | Refusal:
-    return reads.read(lambda: reader.orders(organization_id, only, page))
+checkout = reads.lookup_of(OrderReader.checkout, refusals.checkout_not_found)
+order = reads.lookup_of(OrderReader.order, refusals.order_not_found)
+orders = reads.query_of(OrderReader.orders)
 
 
 class Cashier:

@@ -4,24 +4,13 @@ decided on terms that are being changed. An event may have too many sessions for
 waits for older groups instead (decision_barrier)."""
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import Any, assert_never
 
 import psycopg
 
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.catalog.hall_changes import change_block, create_block, import_seats
-from holdfast.adapters.postgres.catalog.history import record_change
-from holdfast.adapters.postgres.catalog.records import (
-    event_record,
-    found,
-    insert_pool,
-    lock,
-    lock_sessions,
-    pool_in_use,
-    pool_record,
-    session_record,
-    ticket_type_record,
-)
+from holdfast.adapters.postgres.catalog.transaction import CatalogTransaction, lock
 from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.rows import metadata_json
 from holdfast.domain import refusals
@@ -39,8 +28,7 @@ from holdfast.domain.catalog.changes import (
     CreateTicketType,
     ImportSeats,
 )
-from holdfast.domain.catalog.facts import fact_of
-from holdfast.domain.catalog.model import Event, TicketType
+from holdfast.domain.catalog.model import SaleTerms, TicketType
 from holdfast.domain.catalog.rules import (
     changed_event,
     changed_pool,
@@ -50,7 +38,8 @@ from holdfast.domain.catalog.rules import (
 )
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.ids import OrganizationId, PoolId, SessionId
+from holdfast.domain.ids import PoolId, SessionId
+from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogOutcome
 
@@ -59,29 +48,30 @@ def change_catalog(connection: Connection, change: CatalogChange, origin: Origin
     """Apply a change. It writes nothing if nothing differs."""
     connection.execute(sql.PATIENCE)
     connection.execute(sql.BESIDE_REBASE)
+    transaction = CatalogTransaction(connection, change.organization_id, origin)
     match change:
         case CreateEvent():
-            return _create_event(connection, change, origin)
+            return _create_event(transaction, change)
         case ChangeEvent():
-            return _change_event(connection, change, origin)
+            return _change_event(transaction, change)
         case CreateSession():
-            return _create_session(connection, change, origin)
+            return _create_session(transaction, change)
         case ChangeSession():
-            return _change_session(connection, change, origin)
+            return _change_session(transaction, change)
         case CreatePool():
-            return _create_pool(connection, change, origin)
+            return _create_pool(transaction, change)
         case ChangePool():
-            return _change_pool(connection, change, origin)
+            return _change_pool(transaction, change)
         case CreateTicketType():
-            return _create_ticket_type(connection, change, origin)
+            return _create_ticket_type(transaction, change)
         case ChangeTicketType():
-            return _change_ticket_type(connection, change, origin)
+            return _change_ticket_type(transaction, change)
         case CreateBlock():
-            return create_block(connection, change, origin)
+            return create_block(transaction, change)
         case ChangeBlock():
-            return change_block(connection, change, origin)
+            return change_block(transaction, change)
         case ImportSeats():
-            return import_seats(connection, change, origin)
+            return import_seats(transaction, change)
         case _:
             assert_never(change)
 
@@ -100,201 +90,156 @@ def lock_key(connection: Connection, key: IdempotencyKey) -> bool:
     return True
 
 
-def _create_event(connection: Connection, change: CreateEvent, origin: Origin) -> CatalogOutcome:
-    organization_id, event_id = change.organization_id, change.event_id
-    connection.execute(
-        sql.INSERT_EVENT,
-        (
-            organization_id,
-            event_id,
-            change.name,
-            change.currency,
-            *change.policy.in_order(),
-            change.sale.status.value,
-            change.sale.starts_at,
-            change.sale.ends_at,
-            metadata_json(change.metadata),
-        ),
-    )
-    event = found(event_record(connection, organization_id, event_id))
-    record_change(connection, fact_of(organization_id, event_id, None, event), origin)
+def _create_event(transaction: CatalogTransaction, change: CreateEvent) -> CatalogOutcome:
+    event_id, metadata = change.event_id, metadata_json(change.metadata)
+    terms = _terms(change.policy, change.sale)
+    values = (event_id, change.name, change.currency, *terms, metadata)
+    transaction.execute(sql.INSERT_EVENT, *values)
+    event = transaction.get(sql.EVENTS, event_id)
+    transaction.record(event_id, None, event)
     return event
 
 
-def _change_event(connection: Connection, change: ChangeEvent, origin: Origin) -> CatalogOutcome:
-    organization_id, event_id = change.organization_id, change.event_id
+def _terms(policy: PolicyOverride, sale: SaleTerms) -> tuple[Any, ...]:
+    return (*policy.in_order(), sale.status.value, sale.starts_at, sale.ends_at)
+
+
+def _change_event(transaction: CatalogTransaction, change: ChangeEvent) -> CatalogOutcome:
+    event_id = change.event_id
     # Lock before the row: a transaction that waits for a row already has its id, and facts are
     # ordered by these ids.
-    lock(connection, Resource(ResourceKind.EVENT, organization_id, event_id))
-    connection.execute(sql.LOCK_EVENT, (organization_id, event_id))
-    event = event_record(connection, organization_id, event_id)
+    transaction.lock(ResourceKind.EVENT, event_id)
+    transaction.execute(sql.LOCK_EVENT, event_id)
+    event = transaction.find(sql.EVENTS, event_id)
     if event is None:
         return refusals.event_not_found()
     changed = changed_event(event, change)
     if isinstance(changed, Refusal) or changed == event:
         return changed
-    _write_event(connection, organization_id, changed)
-    record_change(connection, fact_of(organization_id, event_id, event, changed), origin)
+    terms, metadata = _terms(changed.policy, changed.sale), metadata_json(changed.metadata)
+    transaction.update(sql.CHANGE_EVENT, event_id, (changed.name, *terms, metadata))
+    transaction.record(event_id, event, changed)
     if (changed.policy, changed.sale) != (event.policy, event.sale):
-        connection.execute(sql.RAISE_VERSIONS_OF_EVENT, (organization_id, event_id))
-    return found(event_record(connection, organization_id, event_id))
+        transaction.execute(sql.RAISE_VERSIONS_OF_EVENT, event_id)
+    return transaction.get(sql.EVENTS, event_id)
 
 
-def _write_event(connection: Connection, organization_id: OrganizationId, event: Event) -> None:
-    sale = event.sale
-    terms = (*event.policy.in_order(), sale.status.value, sale.starts_at, sale.ends_at)
-    values = (event.name, *terms, metadata_json(event.metadata))
-    connection.execute(sql.CHANGE_EVENT, (*values, organization_id, event.id))
-
-
-def _create_session(
-    connection: Connection, change: CreateSession, origin: Origin
-) -> CatalogOutcome:
-    organization_id, session_id, event_id = (
-        change.organization_id,
-        change.session_id,
-        change.event_id,
-    )
-    if event_record(connection, organization_id, event_id) is None:
+def _create_session(transaction: CatalogTransaction, change: CreateSession) -> CatalogOutcome:
+    event_id, session_id = change.event_id, change.session_id
+    if transaction.find(sql.EVENTS, event_id) is None:
         return refusals.invalid_event()
     values = (event_id, change.name, change.starts_at, metadata_json(change.metadata))
-    connection.execute(sql.INSERT_SESSION, (organization_id, session_id, *values))
-    session = found(session_record(connection, organization_id, session_id))
-    record_change(connection, fact_of(organization_id, event_id, None, session), origin)
+    transaction.execute(sql.INSERT_SESSION, session_id, *values)
+    session = transaction.get(sql.SESSIONS, session_id)
+    transaction.record(event_id, None, session)
     return session
 
 
-def _change_session(
-    connection: Connection, change: ChangeSession, origin: Origin
-) -> CatalogOutcome:
-    organization_id, session_id = change.organization_id, change.session_id
-    lock_sessions(connection, organization_id, [session_id])
-    session = session_record(connection, organization_id, session_id)
+def _change_session(transaction: CatalogTransaction, change: ChangeSession) -> CatalogOutcome:
+    session_id = change.session_id
+    transaction.lock(ResourceKind.SESSION, session_id)
+    session = transaction.find(sql.SESSIONS, session_id)
     if session is None:
         return refusals.session_not_found()
     changed = changed_session(session, change)
     if changed == session:
         return session
     values = (changed.name, changed.starts_at, metadata_json(changed.metadata))
-    connection.execute(sql.CHANGE_SESSION, (*values, organization_id, session_id))
-    fact = fact_of(organization_id, session.event_id, session, changed)
-    record_change(connection, fact, origin)
-    return found(session_record(connection, organization_id, session_id))
+    transaction.update(sql.CHANGE_SESSION, session_id, values)
+    transaction.record(session.event_id, session, changed)
+    return transaction.get(sql.SESSIONS, session_id)
 
 
-def _create_pool(connection: Connection, change: CreatePool, origin: Origin) -> CatalogOutcome:
-    organization_id = change.organization_id
-    session = session_record(connection, organization_id, change.session_id)
+def _create_pool(transaction: CatalogTransaction, change: CreatePool) -> CatalogOutcome:
+    session = transaction.find(sql.SESSIONS, change.session_id)
     if session is None:
         return refusals.invalid_session()
-    insert_pool(connection, change)
-    pool = found(pool_record(connection, organization_id, change.pool_id))
-    record_change(connection, fact_of(organization_id, session.event_id, None, pool), origin)
+    transaction.insert_pool(change)
+    pool = transaction.get(sql.POOLS, change.pool_id)
+    transaction.record(session.event_id, None, pool)
     return pool
 
 
-def _change_pool(connection: Connection, change: ChangePool, origin: Origin) -> CatalogOutcome:
-    organization_id, pool_id = change.organization_id, change.pool_id
-    pool = pool_record(connection, organization_id, pool_id)
+def _change_pool(transaction: CatalogTransaction, change: ChangePool) -> CatalogOutcome:
+    pool_id = change.pool_id
+    pool = transaction.find(sql.POOLS, pool_id)
     if pool is None:
         return refusals.pool_not_found()
-    session_id = pool.session_id
-    lock_sessions(connection, organization_id, [session_id])
-    in_use = pool_in_use(connection, organization_id, pool_id)
-    pool = found(pool_record(connection, organization_id, pool_id))
+    transaction.lock(ResourceKind.SESSION, pool.session_id)
+    in_use = transaction.pool_in_use(pool_id)
+    pool = transaction.get(sql.POOLS, pool_id)
     changed = changed_pool(pool, change, in_use)
     if isinstance(changed, Refusal) or changed == pool:
         return changed
-    connection.execute(sql.CHANGE_POOL, (changed.name, changed.total, organization_id, pool_id))
-    event_id = found(session_record(connection, organization_id, session_id)).event_id
-    record_change(connection, fact_of(organization_id, event_id, pool, changed), origin)
-    return found(pool_record(connection, organization_id, pool_id))
+    transaction.update(sql.CHANGE_POOL, pool_id, (changed.name, changed.total))
+    transaction.record(transaction.event_of(pool.session_id), pool, changed)
+    return transaction.get(sql.POOLS, pool_id)
 
 
 def _pools_of_session(
-    connection: Connection,
-    organization_id: OrganizationId,
-    session_id: SessionId,
-    wanted: Sequence[PoolId],
+    transaction: CatalogTransaction, session_id: SessionId, wanted: Sequence[PoolId]
 ) -> set[PoolId]:
     """The wanted pools that belong to the session."""
-    rows = connection.execute(sql.POOLS_IN_SESSION, (organization_id, session_id, list(wanted)))
+    rows = transaction.execute(sql.POOLS_IN_SESSION, session_id, list(wanted))
     return {PoolId(pool_id) for (pool_id,) in rows}
 
 
 def _create_ticket_type(
-    connection: Connection, change: CreateTicketType, origin: Origin
+    transaction: CatalogTransaction, change: CreateTicketType
 ) -> CatalogOutcome:
-    organization_id, session_id = change.organization_id, change.session_id
-    session = session_record(connection, organization_id, session_id)
+    session_id = change.session_id
+    session = transaction.find(sql.SESSIONS, session_id)
     if session is None:
         return refusals.invalid_session()
-    pools = _pools_of_session(connection, organization_id, session_id, change.pool_ids)
+    pools = _pools_of_session(transaction, session_id, change.pool_ids)
     refusal = refuse_pools(change.pool_ids, pools)
     if refusal is not None:
         return refusal
-    lock_sessions(connection, organization_id, [session_id])
-    _insert_ticket_type(connection, change)
-    connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    made = found(ticket_type_record(connection, organization_id, change.ticket_type_id))
+    transaction.lock(ResourceKind.SESSION, session_id)
+    _insert_ticket_type(transaction, change)
+    transaction.execute(sql.RAISE_VERSIONS, [session_id])
+    made = transaction.get(sql.TICKET_TYPES, change.ticket_type_id)
     capacity = {} if change.own_pool is None else {"capacity": change.own_pool.total}
-    fact = fact_of(organization_id, session.event_id, None, made, **capacity)
-    record_change(connection, fact, origin)
+    transaction.record(session.event_id, None, made, **capacity)
     return made
 
 
-def _insert_ticket_type(connection: Connection, change: CreateTicketType) -> None:
-    organization_id, id_ = change.organization_id, change.ticket_type_id
-    pool_ids = list(dict.fromkeys(change.pool_ids))
+def _insert_ticket_type(transaction: CatalogTransaction, change: CreateTicketType) -> None:
+    id_, pool_ids = change.ticket_type_id, list(dict.fromkeys(change.pool_ids))
     if change.own_pool is not None:
-        insert_pool(connection, change.own_pool)
+        transaction.insert_pool(change.own_pool)
         pool_ids.append(change.own_pool.pool_id)
-    connection.execute(
-        sql.INSERT_TICKET_TYPE,
-        (
-            organization_id,
-            id_,
-            change.session_id,
-            change.name,
-            change.price_minor,
-            change.is_seated,
-            *change.policy.in_order(),
-            metadata_json(change.metadata),
-        ),
-    )
-    connection.execute(sql.DRAW_FROM_POOLS, (organization_id, id_, pool_ids))
+    values = (change.session_id, change.name, change.price_minor, change.is_seated)
+    terms = (*change.policy.in_order(), metadata_json(change.metadata))
+    transaction.execute(sql.INSERT_TICKET_TYPE, id_, *values, *terms)
+    transaction.execute(sql.DRAW_FROM_POOLS, id_, pool_ids)
 
 
 def _change_ticket_type(
-    connection: Connection, change: ChangeTicketType, origin: Origin
+    transaction: CatalogTransaction, change: ChangeTicketType
 ) -> CatalogOutcome:
-    organization_id, id_ = change.organization_id, change.ticket_type_id
-    ticket_type = ticket_type_record(connection, organization_id, id_)
+    id_ = change.ticket_type_id
+    ticket_type = transaction.find(sql.TICKET_TYPES, id_)
     if ticket_type is None:
         return refusals.ticket_type_not_found()
     session_id = ticket_type.session_id
-    lock_sessions(connection, organization_id, [session_id])
+    transaction.lock(ResourceKind.SESSION, session_id)
     # Read again: it may have changed while we waited for the lock.
-    ticket_type = found(ticket_type_record(connection, organization_id, id_))
-    pools = _pools_of_session(connection, organization_id, session_id, change.pool_ids or ())
-    wanted = (organization_id, session_id, id_)
-    ((is_waited_for,),) = connection.execute(sql.IS_WAITED_FOR, wanted)
+    ticket_type = transaction.get(sql.TICKET_TYPES, id_)
+    pools = _pools_of_session(transaction, session_id, change.pool_ids or ())
+    ((is_waited_for,),) = transaction.execute(sql.IS_WAITED_FOR, session_id, id_)
     changed = changed_ticket_type(ticket_type, change, pools, is_waited_for=is_waited_for)
     if isinstance(changed, Refusal) or changed == ticket_type:
         return changed
-    _write_ticket_type(connection, organization_id, changed)
-    event_id = found(session_record(connection, organization_id, session_id)).event_id
-    record_change(connection, fact_of(organization_id, event_id, ticket_type, changed), origin)
-    connection.execute(sql.RAISE_VERSIONS, (organization_id, [session_id]))
-    return found(ticket_type_record(connection, organization_id, id_))
+    _write_ticket_type(transaction, changed)
+    transaction.record(transaction.event_of(session_id), ticket_type, changed)
+    transaction.execute(sql.RAISE_VERSIONS, [session_id])
+    return transaction.get(sql.TICKET_TYPES, id_)
 
 
-def _write_ticket_type(
-    connection: Connection, organization_id: OrganizationId, ticket_type: TicketType
-) -> None:
-    key = (organization_id, ticket_type.id)
-    terms = (ticket_type.name, ticket_type.price.minor, *ticket_type.policy.in_order())
-    values = (*terms, metadata_json(ticket_type.metadata), *key)
-    connection.execute(sql.CHANGE_TICKET_TYPE, values)
-    connection.execute(sql.CLEAR_POOLS, key)
-    connection.execute(sql.DRAW_FROM_POOLS, (*key, list(ticket_type.pool_ids)))
+def _write_ticket_type(transaction: CatalogTransaction, ticket_type: TicketType) -> None:
+    id_, metadata = ticket_type.id, metadata_json(ticket_type.metadata)
+    terms = (ticket_type.name, ticket_type.price.minor, *ticket_type.policy.in_order(), metadata)
+    transaction.update(sql.CHANGE_TICKET_TYPE, id_, terms)
+    transaction.execute(sql.CLEAR_POOLS, id_)
+    transaction.execute(sql.DRAW_FROM_POOLS, id_, list(ticket_type.pool_ids))

@@ -1,23 +1,43 @@
 """The SQL of blocks and seat imports, and the values of its rows."""
 
-from typing import Any
 from uuid import UUID
 
-from holdfast.adapters.postgres.catalog.statements import Table, live_units
+from holdfast.adapters.postgres.catalog.statements import Row, Table, live_units
 from holdfast.adapters.postgres.seats.rows import SEAT_PLACE
 from holdfast.domain.catalog.model import Block, BlockPrice
 from holdfast.domain.ids import BlockId, SessionId, TicketTypeId
 
-Row = tuple[Any, ...]
+
+def block_from_row(row: Row) -> Block:
+    """The number of seats is read separately."""
+    id_, created_at, updated_at, session_id, name, rank, capacity, pool_id, prices = row
+    return Block(
+        id=BlockId(id_),
+        session_id=SessionId(session_id),
+        name=name,
+        rank=rank,
+        capacity=capacity,
+        seats=0,
+        prices=tuple(
+            BlockPrice(TicketTypeId(UUID(type_id)), price) for type_id, price in prices or ()
+        ),
+        created_at=created_at,
+        updated_at=updated_at,
+        capacity_pool_id=pool_id,
+    )
+
 
 # Seats are counted by a separate query, once for all blocks shown.
-BLOCKS = Table("""
+BLOCKS = Table(
+    """
 SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.rank, p.total,
     x.capacity_pool_id,
     (SELECT json_agg(json_build_array(c.ticket_type_id, c.price_minor) ORDER BY c.rank)
      FROM block_price c WHERE c.organization_id = x.organization_id AND c.block_id = x.id)
 FROM block x
-LEFT JOIN pool p ON p.organization_id = x.organization_id AND p.id = x.capacity_pool_id""")
+LEFT JOIN pool p ON p.organization_id = x.organization_id AND p.id = x.capacity_pool_id""",
+    block_from_row,
+)
 
 # Seats are found by session: an index by block would cost a write with every hold.
 SEATS_OF_BLOCKS = """
@@ -89,22 +109,3 @@ INSERT_SEATS = f"""
 INSERT INTO seat (organization_id, session_id, {SEAT_PLACE})
 SELECT %s, %s, {SEAT_PLACE} FROM {SEAT_PLACE.unnested("place")}
 """  # noqa: S608
-
-
-def block_from_row(row: Row) -> Block:
-    """The number of seats is read separately."""
-    id_, created_at, updated_at, session_id, name, rank, capacity, pool_id, prices = row
-    return Block(
-        id=BlockId(id_),
-        session_id=SessionId(session_id),
-        name=name,
-        rank=rank,
-        capacity=capacity,
-        seats=0,
-        prices=tuple(
-            BlockPrice(TicketTypeId(UUID(type_id)), price) for type_id, price in prices or ()
-        ),
-        created_at=created_at,
-        updated_at=updated_at,
-        capacity_pool_id=pool_id,
-    )

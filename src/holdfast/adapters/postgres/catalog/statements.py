@@ -1,9 +1,11 @@
 """The SQL of the catalog, and the values of its rows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
+from uuid import UUID
 
+from holdfast.adapters.postgres.connections.connection import Connection
 from holdfast.adapters.postgres.engine.statements import policy_of
 from holdfast.domain.catalog.model import (
     Event,
@@ -18,19 +20,23 @@ from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
 from holdfast.domain.values import Money, metadata_of
 from holdfast.ports.paging import PageRequest
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A query whose first two columns, id and created_at, order the pages."""
+class Table(Generic[T]):
+    """A query whose first two columns, id and created_at, order the pages; `build` makes a record
+    from its row."""
 
     select: str
+    build: Callable[[Row], T]
     conditions: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def one(self) -> str:
-        return f"{self.select} WHERE x.organization_id = %s AND x.id = %s"
+    def find(self, connection: Connection, organization_id: UUID, id_: UUID) -> T | None:
+        one = f"{self.select} WHERE x.organization_id = %s AND x.id = %s"
+        row = connection.execute(one, (organization_id, id_)).fetchone()
+        return self.build(row) if row else None
 
     def listed(
         self, organization_id: OrganizationId, only: Mapping[str, object], page: PageRequest
@@ -56,6 +62,49 @@ class Table:
         return query, parameters
 
 
+def event_from_row(row: Row) -> Event:
+    id_, created_at, updated_at, name, currency, status, starts_at, ends_at, *more = row
+    metadata, *policy = more
+    return Event(
+        id=EventId(id_),
+        created_at=created_at,
+        updated_at=updated_at,
+        name=name,
+        currency=currency,
+        sale=SaleTerms(EventStatus(status), starts_at, ends_at),
+        metadata=metadata_of(metadata),
+        policy=PolicyOverride(*policy),
+    )
+
+
+def session_from_row(row: Row) -> Session:
+    id_, created_at, updated_at, event_id, name, starts_at, metadata = row
+    times = (starts_at, created_at, updated_at)
+    return Session(SessionId(id_), EventId(event_id), name, *times, metadata_of(metadata))
+
+
+def pool_from_row(row: Row) -> PoolState:
+    id_, _, session_id, name, total, held, sold = row
+    return PoolState(PoolId(id_), SessionId(session_id), name, total, held, sold)
+
+
+def ticket_type_from_row(row: Row) -> TicketType:
+    id_, created_at, updated_at, session_id, name, *sold = row
+    price_minor, currency, is_seated, metadata, pool_ids, *policy = sold
+    return TicketType(
+        id=TicketTypeId(id_),
+        created_at=created_at,
+        updated_at=updated_at,
+        session_id=SessionId(session_id),
+        name=name,
+        price=Money(price_minor, currency),
+        is_seated=is_seated,
+        metadata=metadata_of(metadata),
+        pool_ids=tuple(map(PoolId, pool_ids or ())),
+        policy=PolicyOverride(*policy),
+    )
+
+
 _CREATED = {
     "created_from": "x.created_at >= %(created_from)s",
     "created_before": "x.created_at < %(created_before)s",
@@ -72,6 +121,7 @@ EVENTS = Table(
 SELECT x.id, x.created_at, x.updated_at, x.name, x.currency, x.status, x.sale_starts_at,
     x.sale_ends_at, x.metadata, {policy_of("x")}
 FROM event x""",  # noqa: S608
+    event_from_row,
     {**_CREATED, "starts_from": _HAS_START, "starts_before": _HAS_START},
 )
 
@@ -79,6 +129,7 @@ SESSIONS = Table(
     """
 SELECT x.id, x.created_at, x.updated_at, x.event_id, x.name, x.starts_at, x.metadata
 FROM session x""",
+    session_from_row,
     {
         **_CREATED,
         "starts_from": "x.starts_at >= %(starts_from)s",
@@ -98,11 +149,15 @@ def live_units(pool: str) -> str:
         AND b.lapses_at <= statement_timestamp()), 0)::integer"""  # noqa: S608
 
 
-POOLS = Table(f"""
+POOLS = Table(
+    f"""
 SELECT x.id, x.created_at, x.session_id, x.name, x.total, {live_units("x")}, x.sold
-FROM pool x""")  # noqa: S608
+FROM pool x""",  # noqa: S608
+    pool_from_row,
+)
 
-TICKET_TYPES = Table(f"""
+TICKET_TYPES = Table(
+    f"""
 SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.price_minor, e.currency,
     x.is_seated, x.metadata,
     (SELECT array_agg(d.pool_id ORDER BY d.pool_id) FROM ticket_type_pool d
@@ -110,7 +165,9 @@ SELECT x.id, x.created_at, x.updated_at, x.session_id, x.name, x.price_minor, e.
     {policy_of("x")}
 FROM ticket_type x
 JOIN session s ON s.organization_id = x.organization_id AND s.id = x.session_id
-JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""")  # noqa: S608
+JOIN event e ON e.organization_id = s.organization_id AND e.id = s.event_id""",  # noqa: S608
+    ticket_type_from_row,
+)
 
 SESSION_EVENT = """
 SELECT e.id, statement_timestamp(), e.status, e.sale_starts_at, e.sale_ends_at
@@ -250,46 +307,3 @@ DRAW_FROM_POOLS = """
 INSERT INTO ticket_type_pool (organization_id, ticket_type_id, pool_id)
 SELECT %s, %s, unnest(%s::uuid[])
 """
-
-
-def event_from_row(row: Row) -> Event:
-    id_, created_at, updated_at, name, currency, status, starts_at, ends_at, *more = row
-    metadata, *policy = more
-    return Event(
-        id=EventId(id_),
-        created_at=created_at,
-        updated_at=updated_at,
-        name=name,
-        currency=currency,
-        sale=SaleTerms(EventStatus(status), starts_at, ends_at),
-        metadata=metadata_of(metadata),
-        policy=PolicyOverride(*policy),
-    )
-
-
-def session_from_row(row: Row) -> Session:
-    id_, created_at, updated_at, event_id, name, starts_at, metadata = row
-    times = (starts_at, created_at, updated_at)
-    return Session(SessionId(id_), EventId(event_id), name, *times, metadata_of(metadata))
-
-
-def pool_from_row(row: Row) -> PoolState:
-    id_, _, session_id, name, total, held, sold = row
-    return PoolState(PoolId(id_), SessionId(session_id), name, total, held, sold)
-
-
-def ticket_type_from_row(row: Row) -> TicketType:
-    id_, created_at, updated_at, session_id, name, *sold = row
-    price_minor, currency, is_seated, metadata, pool_ids, *policy = sold
-    return TicketType(
-        id=TicketTypeId(id_),
-        created_at=created_at,
-        updated_at=updated_at,
-        session_id=SessionId(session_id),
-        name=name,
-        price=Money(price_minor, currency),
-        is_seated=is_seated,
-        metadata=metadata_of(metadata),
-        pool_ids=tuple(map(PoolId, pool_ids or ())),
-        policy=PolicyOverride(*policy),
-    )

@@ -11,8 +11,8 @@ from holdfast.adapters.postgres.catalog.changes import change_catalog, lock_key
 from holdfast.adapters.postgres.catalog.decision_barrier import await_decisions
 from holdfast.adapters.postgres.catalog.hall_changes import (
     IMPORT_SECONDS_MAX,
-    block_record,
-    blocks_from_rows,
+    find_block,
+    with_seats,
 )
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.waitlist.unsettled import unsettle
@@ -91,58 +91,48 @@ class PostgresCatalog:
                 return CatalogAnswer(outcome, unsettled=unsettled)
             body = render(outcome)
             if not (isinstance(outcome, Refusal) and outcome.code.is_retryable):
-                connection.execute(
-                    sql.RECORD_ANSWER,
-                    (
-                        idempotency.organization_id,
-                        idempotency.digest,
-                        idempotency.fingerprint,
-                        body,
-                    ),
-                )
+                connection.execute(sql.RECORD_ANSWER, (*names, idempotency.fingerprint, body))
             return CatalogAnswer(outcome, body, unsettled=unsettled)
 
     def event(self, organization_id: OrganizationId, event_id: EventId) -> Event | None:
-        return self._one(organization_id, sql.EVENTS, event_id, sql.event_from_row)
+        return self._one(organization_id, sql.EVENTS, event_id)
 
     def events(
         self, organization_id: OrganizationId, only: EventFilter, page: PageRequest
     ) -> Page[Event]:
-        return self._page(organization_id, sql.EVENTS, asdict(only), page, sql.event_from_row)
+        return self._page(organization_id, sql.EVENTS, asdict(only), page)
 
     def session(self, organization_id: OrganizationId, session_id: SessionId) -> Session | None:
-        return self._one(organization_id, sql.SESSIONS, session_id, sql.session_from_row)
+        return self._one(organization_id, sql.SESSIONS, session_id)
 
     def sessions(
         self, organization_id: OrganizationId, only: SessionFilter, page: PageRequest
     ) -> Page[Session]:
-        return self._page(organization_id, sql.SESSIONS, asdict(only), page, sql.session_from_row)
+        return self._page(organization_id, sql.SESSIONS, asdict(only), page)
 
     def pool(self, organization_id: OrganizationId, pool_id: PoolId) -> PoolState | None:
-        return self._one(organization_id, sql.POOLS, pool_id, sql.pool_from_row)
+        return self._one(organization_id, sql.POOLS, pool_id)
 
     def pools(
         self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
     ) -> Page[PoolState]:
         only = {"session_id": session_id}
-        return self._page(organization_id, sql.POOLS, only, page, sql.pool_from_row)
+        return self._page(organization_id, sql.POOLS, only, page)
 
     def ticket_type(
         self, organization_id: OrganizationId, ticket_type_id: TicketTypeId
     ) -> TicketType | None:
-        return self._one(
-            organization_id, sql.TICKET_TYPES, ticket_type_id, sql.ticket_type_from_row
-        )
+        return self._one(organization_id, sql.TICKET_TYPES, ticket_type_id)
 
     def ticket_types(
         self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
     ) -> Page[TicketType]:
         only = {"session_id": session_id}
-        return self._page(organization_id, sql.TICKET_TYPES, only, page, sql.ticket_type_from_row)
+        return self._page(organization_id, sql.TICKET_TYPES, only, page)
 
     def block(self, organization_id: OrganizationId, block_id: BlockId) -> Block | None:
         with self._database.transaction(organization_id) as connection:
-            return block_record(connection, organization_id, block_id)
+            return find_block(connection, organization_id, block_id)
 
     def blocks(
         self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
@@ -151,7 +141,8 @@ class PostgresCatalog:
         query, parameters = hall_sql.BLOCKS.listed(organization_id, only, page)
         with self._database.transaction(organization_id) as connection:
             rows = connection.execute(query, parameters).fetchall()
-            shown = blocks_from_rows(connection, organization_id, rows[: page.size])
+            blocks = [hall_sql.block_from_row(row) for row in rows[: page.size]]
+            shown = with_seats(connection, organization_id, blocks)
         last = shown[-1] if len(rows) > page.size else None
         return Page(tuple(shown), Cursor(last.created_at, last.id) if last else None)
 
@@ -177,24 +168,16 @@ class PostgresCatalog:
         available = tuple(_availability(pools, blocks) for pools in by_type.values())
         return SessionAvailability(session_id, event_id, at, available, sale)
 
-    def _one(
-        self,
-        organization_id: OrganizationId,
-        table: sql.Table,
-        id_: UUID,
-        build: Callable[[tuple[Any, ...]], T],
-    ) -> T | None:
+    def _one(self, organization_id: OrganizationId, table: sql.Table[T], id_: UUID) -> T | None:
         with self._database.transaction(organization_id) as connection:
-            row = connection.execute(table.one, (organization_id, id_)).fetchone()
-        return build(row) if row else None
+            return table.find(connection, organization_id, id_)
 
     def _page(
         self,
         organization_id: OrganizationId,
-        table: sql.Table,
+        table: sql.Table[T],
         only: Mapping[str, object],
         page: PageRequest,
-        build: Callable[[tuple[Any, ...]], T],
     ) -> Page[T]:
         query, parameters = table.listed(organization_id, only, page)
         with self._database.transaction(organization_id) as connection:
@@ -202,7 +185,7 @@ class PostgresCatalog:
         shown = rows[: page.size]
         id_, created_at, *_ = shown[-1] if len(rows) > page.size else (None, None)
         next_page = None if id_ is None else Cursor(created_at, id_)
-        return Page(tuple(map(build, shown)), next_page)
+        return Page(tuple(map(table.build, shown)), next_page)
 
 
 class _OfferedType(NamedTuple):

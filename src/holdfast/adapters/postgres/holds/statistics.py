@@ -28,25 +28,32 @@ _OF_SESSION = "AND h.session_id = %(session_id)s"
 # Age in whole hours.
 _HOUR = "floor(extract(epoch FROM statement_timestamp() - h.created_at) / 3600)::integer"
 
-# A lapsed hold has expired, recorded or not. A paid hold counts as checked out, even without a
-# checkout.
-_COUNTS = """
-SELECT hour, extract(epoch FROM min(held_at))::float8, count(held_at),
-    count(held_at) FILTER (WHERE is_expired),
-    count(*) FILTER (WHERE status = 'converted'),
-    count(held_at) FILTER (WHERE status = 'cancelled'),
-    count(*) FILTER (WHERE held_at > created_at),
-    count(*) FILTER (WHERE held_at IS NULL AND (is_expired OR status = 'cancelled')),
-    coalesce(extract(epoch FROM sum(held_at - created_at) FILTER (WHERE held_at > created_at)),
-        0)::float8,
-    count(*) FILTER (WHERE status = 'converted' OR checkout_id IS NOT NULL),
-    count(*) FILTER (WHERE checkout_id IS NOT NULL AND (is_expired OR status = 'cancelled'))
+# The numbers of SaleHour that one pass counts. A lapsed hold has expired, recorded or not. A paid
+# hold counts as checked out, even without a checkout.
+_COUNTED = {
+    "first_at": "extract(epoch FROM min(held_at))::float8",
+    "holds": "count(held_at)",
+    "expired": "count(held_at) FILTER (WHERE is_expired)",
+    "converted": "count(*) FILTER (WHERE status = 'converted')",
+    "cancelled": "count(held_at) FILTER (WHERE status = 'cancelled')",
+    "promoted": "count(*) FILTER (WHERE held_at > created_at)",
+    "left_waitlist": """count(*) FILTER (
+        WHERE held_at IS NULL AND (is_expired OR status = 'cancelled'))""",
+    "waited_seconds": """coalesce(extract(epoch FROM
+        sum(held_at - created_at) FILTER (WHERE held_at > created_at)), 0)::float8""",
+    "checkouts": "count(*) FILTER (WHERE status = 'converted' OR checkout_id IS NOT NULL)",
+    "abandoned": """count(*) FILTER (
+        WHERE checkout_id IS NOT NULL AND (is_expired OR status = 'cancelled'))""",
+}
+_COUNTS = f"""
+SELECT hour, {", ".join(f"{sql} AS {name}" for name, sql in _COUNTED.items())}
 FROM (
-    SELECT {hour} AS hour, h.status, h.created_at, h.held_at, h.checkout_id, h.status = 'expired' OR
-        (h.status IN ('waiting', 'active') AND h.expires_at <= statement_timestamp()) AS is_expired
-    FROM hold h WHERE {of_window}
+    SELECT {{hour}} AS hour, h.status, h.created_at, h.held_at, h.checkout_id,
+        h.status = 'expired' OR (h.status IN ('waiting', 'active')
+            AND h.expires_at <= statement_timestamp()) AS is_expired
+    FROM hold h WHERE {{of_window}}
 ) made
-GROUP BY hour"""
+GROUP BY hour"""  # noqa: S608
 
 # Each holder counts in the hour of the newest hold, so once in any window up to now.
 _HOLDERS = """
@@ -79,14 +86,8 @@ WHERE {held_of_window} AND h.is_cart AND h.version > 1 AND EXISTS (
 GROUP BY hour"""
 
 
-# One statement, so that all numbers have the same time.
-_HISTORY = """
-SELECT statement_timestamp(),
-    (SELECT json_agg(to_json(made)) FROM ({counts}) made (hour, first_at, holds, expired, converted,
-        cancelled, promoted, left_waitlist, waited_seconds, at_checkout, abandoned)),
-    (SELECT json_object_agg(hour, count) FROM ({holders}) who),
-    (SELECT json_object_agg(hour, count) FROM ({renewed}) again),
-    (SELECT json_object_agg(hour, count) FROM ({changed}) other)"""
+# Numbers that need a query of their own.
+_COUNTED_APART = {"holders": _HOLDERS, "renewed": _RENEWED, "changed": _CHANGED}
 
 
 class PostgresStatistics:
@@ -120,26 +121,24 @@ def history_query(*, of_session: bool) -> str:
         "of_session": narrowed,
         "hour": _HOUR,
     }
-    return _HISTORY.format(
-        counts=_COUNTS.format(**names),
-        holders=_HOLDERS.format(**names),
-        renewed=_RENEWED.format(**names),
-        changed=_CHANGED.format(**names),
+    apart = ", ".join(
+        f"(SELECT json_object_agg(hour, count) FROM ({query.format(**names)}) found)"  # noqa: S608
+        for query in _COUNTED_APART.values()
     )
+    # One statement, so that all numbers have the same time.
+    return f"""
+SELECT statement_timestamp(), (SELECT json_agg(made) FROM ({_COUNTS.format(**names)}) made), {apart}
+"""  # noqa: S608
 
 
 def _history(
-    at: datetime, counts: list[dict[str, Any]] | None, *by_hour: dict[str, int] | None
+    at: datetime, counts: list[dict[str, Any]] | None, *apart: dict[str, int] | None
 ) -> SaleHistory:
-    holders, renewed, changed = (each or {} for each in by_hour)
     hours = {}
     for counted in counts or ():
         hour, first = counted.pop("hour"), counted.pop("first_at")
-        hours[hour] = SaleHour(
-            first_at=None if first is None else datetime.fromtimestamp(first, UTC),
-            holders=holders.get(str(hour), 0),
-            renewed=renewed.get(str(hour), 0),
-            changed=changed.get(str(hour), 0),
-            **counted,
-        )
+        for name, by_hour in zip(_COUNTED_APART, apart, strict=True):
+            counted[name] = (by_hour or {}).get(str(hour), 0)
+        first_at = None if first is None else datetime.fromtimestamp(first, UTC)
+        hours[hour] = SaleHour(first_at=first_at, **counted)
     return SaleHistory(at, hours)

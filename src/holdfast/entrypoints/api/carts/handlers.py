@@ -2,13 +2,18 @@
 
 from functools import partial
 
+from uuid_utils.compat import uuid7
+
+from holdfast.domain.carts.empty_cart import EmptyCart
+from holdfast.domain.carts.renew_cart import RenewCart
+from holdfast.domain.ids import HoldId
 from holdfast.domain.values import Holder
 from holdfast.entrypoints.api.carts.answers import (
     cart_hold_answer,
     emptied_answer,
     filled_answer,
 )
-from holdfast.entrypoints.api.carts.requests import cart_request, named_holder
+from holdfast.entrypoints.api.carts.requests import fill_command, named_holder
 from holdfast.entrypoints.api.carts.structs import FillCartRequest, RenewCartRequest
 from holdfast.entrypoints.api.holds.handlers import reply_with_position
 from holdfast.entrypoints.api.http.context import Context
@@ -16,15 +21,14 @@ from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.replies import render, reply_to, reply_to_reading
 from holdfast.entrypoints.api.http.shapes import NoFields, RequestShape
-from holdfast.services import carts, reads
+from holdfast.services import reads
 
 
 async def fill_cart(context: Context, call: Call, body: FillCartRequest) -> Reply:
     if not body.items:
         return await _empty(context, call, body, named_holder(body))
-    request = cart_request(call.cart, body)
     key = idempotency_of(call, call.idempotency_key, body)
-    command = carts.fill_command(call.principal, request, call.origin, key)
+    command = fill_command(call, body, key)
     rendering = partial(render, call, show=filled_answer) if key else None
     answer = await context.engine.answer(command, rendering)
     return await reply_with_position(context, call, answer, filled_answer, cart_hold_answer)
@@ -48,7 +52,8 @@ async def empty_cart(context: Context, call: Call, body: NoFields) -> Reply:
 async def renew_cart(context: Context, call: Call, body: RenewCartRequest) -> Reply:
     holder = named_holder(body)
     key = idempotency_of(call, call.idempotency_key, body)
-    command = carts.renew_command(call.principal, call.cart, holder, call.origin, key)
+    organization_id, new_ids = call.principal.organization_id, (HoldId(uuid7()), uuid7())
+    command = RenewCart(organization_id, call.cart, *new_ids, call.origin, holder, key)
     rendering = partial(render, call, show=filled_answer) if key else None
     answer = await context.engine.answer(command, rendering)
     return await reply_with_position(context, call, answer, filled_answer, cart_hold_answer)
@@ -56,7 +61,7 @@ async def renew_cart(context: Context, call: Call, body: RenewCartRequest) -> Re
 
 async def _empty(context: Context, call: Call, body: RequestShape, holder: Holder | None) -> Reply:
     key = idempotency_of(call, call.idempotency_key, body)
-    command = carts.empty_command(call.principal, call.cart, holder, call.origin, key)
+    command = EmptyCart(call.principal.organization_id, call.cart, call.origin, holder, key)
     show = partial(emptied_answer, call.cart)
     answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
     return reply_to(call, answer, show)

@@ -2,8 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from uuid_utils.compat import uuid7
+
+from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.items import CartAsk
+from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
+from holdfast.domain.ids import HoldId
 from holdfast.domain.values import Holder, InvalidValue
 from holdfast.entrypoints.api.carts.structs import (
     CartItemRequest,
@@ -11,12 +16,12 @@ from holdfast.entrypoints.api.carts.structs import (
     RenewCartRequest,
 )
 from holdfast.entrypoints.api.holds.requests import ask_of, errors_of_seats, holder_of, read_holder
+from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.shapes import given_metadata
-from holdfast.services.carts import CartRequest
 
 
-def cart_request(cart: str, body: FillCartRequest) -> CartRequest:
+def fill_command(call: Call, body: FillCartRequest, key: IdempotencyKey | None) -> FillCart:
     errors: list[FieldError] = []
     if body.session_id is None:
         errors.append(FieldError("session_id", "required", "This field is required"))
@@ -24,9 +29,19 @@ def cart_request(cart: str, body: FillCartRequest) -> CartRequest:
     asks = _asks(body.items, errors)
     if body.session_id is None or holder is None or errors:
         raise invalid(errors)
-    remarks = Remarks(body.source or NO_REMARKS.source, cart, body.notes)
-    metadata = given_metadata(body.metadata)
-    return CartRequest(body.session_id, cart, holder, asks, remarks, metadata)
+    return FillCart(
+        organization_id=call.principal.organization_id,
+        session_id=body.session_id,
+        cart=call.cart,
+        hold_id=HoldId(uuid7()),
+        group_id=uuid7(),
+        holder=holder,
+        asks=asks,
+        origin=call.origin,
+        idempotency=key,
+        remarks=Remarks(body.source or NO_REMARKS.source, call.cart, body.notes),
+        metadata=given_metadata(body.metadata),
+    )
 
 
 def named_holder(body: FillCartRequest | RenewCartRequest) -> Holder | None:

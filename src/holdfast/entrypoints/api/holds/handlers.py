@@ -4,13 +4,15 @@ from collections.abc import Callable
 from functools import partial
 
 from holdfast.domain.group.outcomes import Waiting
+from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.access.authentication import missing_scope
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold_answer
 from holdfast.entrypoints.api.holds.requests import (
-    extension_request,
+    extension_of,
     hold_request,
     holder_filters,
 )
@@ -40,7 +42,7 @@ from holdfast.ports.access import Scope
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import HoldFilter, HoldOrder, SeenHold
 from holdfast.services import reads
-from holdfast.services.holds import extension, placement, release, statistics
+from holdfast.services.holds import placement, statistics
 from holdfast.services.reads import HoldWithPosition
 
 
@@ -85,8 +87,7 @@ async def reply_with_position(
 
 async def release_hold(context: Context, call: Call, body: NoFields) -> Reply:
     key = idempotency_of(call, call.idempotency_key, body)
-    hold_id = HoldId(call.path_id)
-    command = release.release_command(call.principal, hold_id, call.origin, key)
+    command = ReleaseHold(call.principal.organization_id, HoldId(call.path_id), call.origin, key)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 
@@ -97,11 +98,20 @@ async def delete_hold(context: Context, call: Call, body: NoFields) -> Reply:
 
 
 async def extend_hold(context: Context, call: Call, body: ExtendHoldRequest) -> Reply:
-    request = extension_request(HoldId(call.path_id), body)
-    if request.is_operator and Scope.HOLDS_OPERATE not in call.principal.scopes:
+    seconds, holder = extension_of(body)
+    is_operator = bool(body.as_operator)
+    if is_operator and Scope.HOLDS_OPERATE not in call.principal.scopes:
         raise missing_scope(Scope.HOLDS_OPERATE)
     key = idempotency_of(call, call.idempotency_key, body)
-    command = extension.extend_command(call.principal, request, call.origin, key)
+    command = ExtendHold(
+        organization_id=call.principal.organization_id,
+        hold_id=HoldId(call.path_id),
+        seconds=seconds,
+        origin=call.origin,
+        holder=holder,
+        is_operator=is_operator,
+        idempotency=key,
+    )
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
-from holdfast.domain.ids import HoldId, SeatId
+from holdfast.domain.ids import SeatId
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Quantity, metadata_of
 from holdfast.entrypoints.api.holds.structs import (
     SECONDS_PER_MINUTE,
@@ -17,7 +17,6 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.shapes import PageQuery, filters_of
 from holdfast.entrypoints.api.seats.structs import ReserveRequest
-from holdfast.services.holds.extension import ExtensionRequest
 from holdfast.services.holds.placement import HoldRequest
 
 Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has the line's fields itself
@@ -45,7 +44,8 @@ def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
     return holder_of(body.customer_email, body.user_id), _remarks(body)
 
 
-def extension_request(hold_id: HoldId, body: ExtendHoldRequest) -> ExtensionRequest:
+def extension_of(body: ExtendHoldRequest) -> tuple[int, Holder | None]:
+    """The seconds, and the holder whose hold it must be, if the request names one."""
     if body.minutes is not None and body.seconds is not None:
         message = "Give minutes or seconds, not both"
         raise invalid([FieldError("seconds", "conflicting_fields", message)])
@@ -56,7 +56,7 @@ def extension_request(hold_id: HoldId, body: ExtendHoldRequest) -> ExtensionRequ
         raise invalid([FieldError("minutes", "required", "Give minutes or seconds")])
     is_anybody = body.customer_email is None and body.user_id is None
     holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
-    return ExtensionRequest(hold_id, seconds, holder, bool(body.as_operator))
+    return seconds, holder
 
 
 def holder_of(customer_email: str | None, user_id: str | None) -> Holder:

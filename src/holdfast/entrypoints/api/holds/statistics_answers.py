@@ -1,6 +1,6 @@
 """Answers about hold statistics."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -90,27 +90,11 @@ def stats_answer(statistics: Statistics) -> StatsAnswer:
 
 
 def _window(sale: SaleStatistics) -> WindowAnswer:
-    return WindowAnswer(
-        since=utc(sale.since),
-        holds=sale.holds,
-        holders=sale.holders,
-        holds_per_holder=_rounded(sale.holds_per_holder),
-        reservations_per_minute=round(sale.reservations_per_minute, _DECIMALS),
-        expired=sale.expired,
-        expiration_rate=_rounded(sale.expiration_rate),
-        converted=sale.converted,
-        conversion_rate=_rounded(sale.conversion_rate),
-        cancelled=sale.cancelled,
-        renewed=sale.renewed,
-        changed=sale.changed,
-        promoted=sale.promoted,
-        left_waitlist=sale.left_waitlist,
-        average_wait_seconds=_rounded(sale.average_waiting_seconds),
-        checkouts=sale.at_checkout,
-        hold_to_checkout_rate=_rounded(sale.hold_to_checkout_rate),
-        abandonment_rate=_rounded(sale.abandonment_rate),
-    )
+    shown = {name: _shown(getattr(sale, name)) for name in WindowAnswer.__struct_fields__}
+    return WindowAnswer(**shown | {"since": utc(sale.since)})
 
 
-def _rounded(value: float | None) -> float | UnsetType:
-    return UNSET if value is None else round(value, _DECIMALS)
+def _shown(value: Any) -> Any:
+    if value is None:
+        return UNSET
+    return round(value, _DECIMALS) if isinstance(value, float) else value

@@ -18,7 +18,7 @@ from holdfast.ports.payments import DemoTill
 from holdfast.ports.seats import SeatReader
 from holdfast.services.holds.statistics import CountedSale, StatisticsKey
 from holdfast.services.orders.checkout import Cashier
-from holdfast.services.seats.reservation import SeatFinder, SeatPath
+from holdfast.services.seats import SeatFinder, SeatPath
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from holdfast.domain import refusals
 from holdfast.domain.group.outcomes import AlreadyConverted, Converted
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId
 from holdfast.domain.orders.order import HOLDS_PER_CHECKOUT_MAX, Attendee, Order
+from holdfast.domain.orders.start_checkout import StartCheckout
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import EmailAddress, Holder, InvalidValue, Money, metadata_of
 from holdfast.entrypoints.api.holds.requests import holder_filters, holder_of
@@ -69,7 +70,8 @@ async def start_checkout(context: Context, call: Call, body: StartCheckoutReques
         message = f"There are more than {HOLDS_PER_CHECKOUT_MAX} holds: choose some with hold_ids"
         raise invalid([FieldError(field, "too_many", message)])
     key = idempotency_of(call, call.idempotency_key, body)
-    command = checkout.checkout_command(call.principal, hold_ids, holder, call.origin, key)
+    organization_id = call.principal.organization_id
+    command = StartCheckout(organization_id, hold_ids, call.origin, holder, key)
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return reply_to(call, answer)
 

@@ -101,8 +101,8 @@ _SALE = SaleStatistics(
     changed=31,
     promoted=9,
     left_waitlist=4,
-    average_waiting_seconds=340.5,
-    at_checkout=230,
+    waited_seconds=9 * 340.5,
+    checkouts=230,
     abandoned=25,
 )
 

@@ -3,9 +3,13 @@
 from functools import partial
 
 from msgspec import UnsetType
+from uuid_utils.compat import uuid7
 
-from holdfast.domain.ids import EventId, SeatId, SessionId
+from holdfast.domain.holds.place_hold import PlaceHold
+from holdfast.domain.holds.placement import SeatAsk
+from holdfast.domain.ids import EventId, HoldId, SeatId, SessionId
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.seats.block_seats import BlockSeats
 from holdfast.entrypoints.api.holds.requests import holder_of, refuse_doubled, reservation_of
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -35,10 +39,6 @@ from holdfast.entrypoints.api.seats.structs import (
     SeatQuery,
 )
 from holdfast.services import reads
-from holdfast.services.seats import blocked_seats
-from holdfast.services.seats import reservation as reserving
-from holdfast.services.seats.blocked_seats import BlockingRequest
-from holdfast.services.seats.reservation import Reservation
 
 _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
 # Callers may cache a map, but must revalidate it.
@@ -53,8 +53,18 @@ async def reserve_seat(context: Context, call: Call, body: ReserveRequest) -> Re
     if isinstance(session_id, Refusal):
         return refusal_reply(session_id, call.request_id)
     key = idempotency_of(call, call.idempotency_key, body)
-    reservation = Reservation(session_id, seat_id, holder, remarks)
-    command = reserving.reserve_command(call.principal, reservation, call.origin, key)
+    # The engine decides under lock whether this buyer may have the seat now.
+    command = PlaceHold(
+        organization_id=call.principal.organization_id,
+        session_id=session_id,
+        hold_id=HoldId(uuid7()),
+        holder=holder,
+        asks=(SeatAsk((seat_id,)),),
+        origin=call.origin,
+        idempotency=key,
+        remarks=remarks,
+        is_reservation=True,
+    )
     show = partial(reserved_answer, event_id, seat_id)
     answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
     return reply_to(call, answer, show)._replace(standing_headers=_NEVER_KEPT)
@@ -89,9 +99,16 @@ async def _change_blocking(
     context: Context, call: Call, body: BlockSeatsRequest, show: Show, *, is_lifted: bool
 ) -> Reply:
     refuse_doubled(body.seat_ids)
-    request = BlockingRequest(SessionId(call.path_id), tuple(body.seat_ids), body.reason, is_lifted)
     key = idempotency_of(call, call.idempotency_key, body)
-    command = blocked_seats.block_command(call.principal, request, call.origin, key)
+    command = BlockSeats(
+        organization_id=call.principal.organization_id,
+        session_id=SessionId(call.path_id),
+        seat_ids=tuple(body.seat_ids),
+        reason=body.reason,
+        origin=call.origin,
+        idempotency=key,
+        is_lifted=is_lifted,
+    )
     answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
     return reply_to(call, answer, show)
 

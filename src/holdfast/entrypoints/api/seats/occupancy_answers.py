@@ -18,7 +18,7 @@ from holdfast.ports.seats import (
     SeatReader,
     SessionOccupancy,
 )
-from holdfast.services.holds import statistics
+from holdfast.services import reads
 
 
 class SeatCountsAnswer(AnswerShape, frozen=True):
@@ -83,7 +83,7 @@ class OccupancyAnswer(AnswerShape, frozen=True):
 
 def written_occupancy(seats: SeatReader, key: EventKey) -> bytes | Refusal:
     """Blocks; a large event takes a while."""
-    found = statistics.occupancy(seats, *key)
+    found = reads.occupancy(seats, *key)
     return found if isinstance(found, Refusal) else written(occupancy_answer(found))
 
 

@@ -1,19 +1,10 @@
-"""Reserving one specific seat of an event."""
+"""Finds the session of a seat, to reserve it."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from threading import Lock
 
-from uuid_utils.compat import uuid7
-
-from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.holds.hold import Remarks
-from holdfast.domain.holds.place_hold import PlaceHold
-from holdfast.domain.holds.placement import SeatAsk
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId, SessionId
+from holdfast.domain.ids import EventId, OrganizationId, SeatId, SessionId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.values import Holder
-from holdfast.ports.access import Principal
 from holdfast.ports.seats import SeatReader
 from holdfast.services import reads
 
@@ -50,31 +41,3 @@ class SeatFinder:
             if len(self._remembered) > REMEMBERED_MAX:
                 self._remembered.popitem(last=False)
         return session_id
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    session_id: SessionId
-    seat_id: SeatId
-    holder: Holder
-    remarks: Remarks
-
-
-def reserve_command(
-    principal: Principal,
-    reservation: Reservation,
-    origin: Origin,
-    idempotency: IdempotencyKey | None,
-) -> PlaceHold:
-    """A hold of this seat. The engine decides under lock whether this buyer may have it now."""
-    return PlaceHold(
-        organization_id=principal.organization_id,
-        session_id=reservation.session_id,
-        hold_id=HoldId(uuid7()),
-        holder=reservation.holder,
-        asks=(SeatAsk((reservation.seat_id,)),),
-        origin=origin,
-        idempotency=idempotency,
-        remarks=reservation.remarks,
-        is_reservation=True,
-    )

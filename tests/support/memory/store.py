@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from holdfast.adapters.memory.books import MemoryBooks
-from holdfast.adapters.memory.group import MemoryConnection
+from tests.support.memory.books import MemoryBooks
+from tests.support.memory.group import MemoryConnection
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from holdfast.adapters.memory.books import MemoryBooks
 from holdfast.domain.group.footprint import (
     Needs,
     Resource,
@@ -23,6 +22,7 @@ from holdfast.domain.reference import reference_of
 from holdfast.domain.seats.seat_plan import Seating, SeatMap, SeenSeat, make_plan
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Wanted
+from tests.support.memory.books import MemoryBooks
 
 LOCK_TIMEOUT_SECONDS = 0.25
 

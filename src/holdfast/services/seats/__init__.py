@@ -1,1 +1,0 @@
-"""Reserving and blocking seats."""
