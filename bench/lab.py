@@ -95,6 +95,9 @@ class Lab:
         )
 
     def _environment(self, **settings: str) -> dict[str, str]:
+        if self._sources != SOURCES:
+            # What is compiled from another version goes with it.
+            settings["PYTHONPYCACHEPREFIX"] = str(self.directory / "pycache")
         return {
             **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
             "PYTHONPATH": f"{self._sources}{os.pathsep}{ROOT}",

@@ -255,10 +255,9 @@ def with_counts(
     if measured.cost is None:
         return measured
     meter = meter_of(lab, server)
-    with meter.running(), meter.counting():
-        seen = run_wrk(lab, server, script, clients, COUNTED_SECONDS)
-    counts = meter.counts(seen.answers)
-    return replace(measured, cost=replace(measured.cost, **asdict(counts)))
+    with meter.counting(COUNTED_SECONDS):
+        run_wrk(lab, server, script, clients, 2 * COUNTED_SECONDS)
+    return replace(measured, cost=replace(measured.cost, **asdict(meter.counts())))
 
 
 def meter_of(lab: Lab, server: RunningServer) -> Meter:

@@ -12,18 +12,12 @@ T = TypeVar("T")
 
 @dataclass
 class Plan:
-    """The duration and number of rounds. A quick plan is for a first impression."""
+    """The number of rounds, and the seconds of each measurement. A quick plan measures less."""
 
     is_quick: bool = False
+    rounds: int = 3
+    seconds: int = 4
     started: float = field(default_factory=time.monotonic)
-
-    @property
-    def rounds(self) -> int:
-        return 2 if self.is_quick else 3
-
-    @property
-    def seconds(self) -> int:
-        return 5 if self.is_quick else 4
 
     def log(self, text: str) -> None:
         elapsed = time.monotonic() - self.started

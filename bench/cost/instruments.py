@@ -24,7 +24,7 @@ from bench.cost.calls import is_call, is_ours
 from bench.cost.traffic import Trace
 
 # The numbers of a thread, in this order.
-NUMBERS = GROUPS, LOCKED_SECONDS, CALLS = range(3)
+NUMBERS = GROUPS, LOCKED_SECONDS, CALLS, COUNTED_GROUPS, COUNTED_COMMANDS = range(5)
 NUMBERS_SUFFIX, TRACE_SUFFIX = ".numbers", ".trace"
 SWITCH = "switch"
 ENGINE = "holdfast engine"
@@ -46,22 +46,22 @@ class Gauge:
         self.numbers = mapped(directory / f"{name}{NUMBERS_SUFFIX}", len(NUMBERS))
         self._trace_path = directory / f"{name}{TRACE_SUFFIX}"
         self._switch = switch
-        self._is_counting = False
+        self.is_counting = False
         self._trace: Trace | None = None
 
     def obey(self) -> None:
         """Start or stop counting, as the switch tells."""
         is_wanted = bool(self._switch[0])
-        if is_wanted is self._is_counting:
+        if is_wanted is self.is_counting:
             return
-        self._is_counting = is_wanted
+        self.is_counting = is_wanted
         if self._trace is not None:
             (self._trace.start if is_wanted else self._trace.stop)()
         sys.setprofile(self._count if is_wanted else None)
 
     def follow(self, connection: psycopg.Connection[Any]) -> None:
         self._trace = Trace(connection, self._trace_path)
-        if self._is_counting:
+        if self.is_counting:
             self._trace.start()
 
     def _count(self, frame: FrameType, event: str, _: object) -> None:
@@ -105,6 +105,7 @@ class MeasuredConnection:
                 yield group
         finally:
             gauge.numbers[GROUPS] += 1
+            gauge.numbers[COUNTED_GROUPS] += gauge.is_counting
             gauge.numbers[LOCKED_SECONDS] += time.perf_counter() - started
 
 
@@ -122,7 +123,9 @@ def install(directory: Path) -> None:
         return MeasuredConnection(original(*args), gauges)
 
     def submit(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        gauges.mine().obey()
+        gauge = gauges.mine()
+        gauge.obey()
+        gauge.numbers[COUNTED_COMMANDS] += gauge.is_counting
         return original(*args, **kwargs)
 
     wrap("psycopg", "connect", connect)

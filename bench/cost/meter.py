@@ -2,6 +2,7 @@
 
 import statistics
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from bench.cost.cpu import Cpu, cpu_of, is_readable
 from bench.cost.figures import Cost, Counts
 from bench.cost.instruments import (
     CALLS,
+    COUNTED_COMMANDS,
+    COUNTED_GROUPS,
     GROUPS,
     LOCKED_SECONDS,
     NUMBERS,
@@ -45,12 +48,15 @@ class Meter:
         self._loop_seconds = statistics.median(samples)
 
     @contextmanager
-    def counting(self) -> Iterator[None]:
-        """Calls and messages are counted meanwhile, and the server is slow."""
+    def counting(self, seconds: float) -> Iterator[None]:
+        """Count for so long, under a load that lasts longer: each lane starts and stops between two
+        groups."""
         switch = mapped(self._instruments / SWITCH, 1)
         switch[0] = 1
+        timer = threading.Timer(seconds, switch.__setitem__, (0, 0))
+        timer.start()
         yield
-        switch[0] = 0
+        timer.join()
 
     def cost(self, answers: int) -> Cost | None:
         if self._cpu is None or not answers:
@@ -67,15 +73,17 @@ class Meter:
             group_size=answers / groups if groups else None,
         )
 
-    def counts(self, answers: int) -> Counts:
-        groups = self._numbers[GROUPS]
-        if not groups or not answers:
+    def counts(self) -> Counts:
+        """All that was counted since the server started."""
+        numbers = self._numbers_now()
+        groups, commands = numbers[COUNTED_GROUPS], numbers[COUNTED_COMMANDS]
+        if not groups or not commands:
             return Counts()
         sent = traffic_in(*self._instruments.glob(f"*{TRACE_SUFFIX}"))
         return Counts(
             statements=sent.statements / groups,
             round_trips=sent.round_trips / groups,
-            calls=self._numbers[CALLS] / answers,
+            calls=numbers[CALLS] / commands,
         )
 
     def _cpu_now(self) -> Cpu | None:
