@@ -41,7 +41,7 @@ check: $(READY) ## check format, lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## benchmark against pgbench on this machine (QUICK=1: the two main scenarios; AGAINST=ref: against another version)
+bench: $(READY) ## benchmark against pgbench on this machine (QUICK=1: the main scenarios; AGAINST=ref: two versions)
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(AGAINST),--against $(AGAINST)) $(ARGS)
 
 path: $(READY) ## list the functions and files that a hold passes through

@@ -22,8 +22,7 @@ def main() -> int:
     settings = load_settings()
     configure_logs(settings)
     wrk_program()
-    rounds, seconds = (2, 5) if options.quick else (3, 4)
-    plan = Plan(options.quick, options.rounds or rounds, options.seconds or seconds)
+    plan = _plan(options)
     if options.against:
         print(compare(options.against, plan, options.only))  # noqa: T201
         return 0
@@ -55,6 +54,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="measurements of each side")
     parser.add_argument("--seconds", type=int, help="duration of each measurement")
     return parser.parse_args()
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    rounds, seconds = 3, 4
+    if options.against:
+        rounds, seconds = 5, 3
+    elif options.quick:
+        rounds, seconds = 2, 5
+    return Plan(options.quick, options.rounds or rounds, options.seconds or seconds)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 Never change the work: figures from before and after would not be comparable.
 """
 
+import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 STEPS = 1_000
-# About one per cent of a core.
-PAUSE_SECONDS = 0.1
+# The loop then takes one or two per cent of a core.
+PAUSE_SECONDS = 0.05
 
 
 def loop() -> int:
@@ -52,3 +53,10 @@ def sampled() -> Iterator[list[float]]:
     finally:
         stopped.set()
         thread.join()
+
+
+def typical(samples: Sequence[float]) -> float:
+    """The mean of the middle half: a sample during which the machine did something else is many
+    times as long."""
+    quarter = len(samples) // 4
+    return statistics.fmean(sorted(samples)[quarter : len(samples) - quarter])

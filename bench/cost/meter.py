@@ -1,13 +1,12 @@
 """Measures a load from outside: CPU time from the kernel, the rest from the instruments."""
 
-import statistics
 import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.cost.calibration import sampled
+from bench.cost.calibration import sampled, typical
 from bench.cost.cpu import Cpu, cpu_of, is_readable
 from bench.cost.figures import Cost, Counts
 from bench.cost.instruments import (
@@ -45,7 +44,7 @@ class Meter:
         after = self._cpu_now()
         self._cpu = after.since(cpu) if after and cpu else None
         self._numbers = [now - then for now, then in zip(self._numbers_now(), numbers, strict=True)]
-        self._loop_seconds = statistics.median(samples)
+        self._loop_seconds = typical(samples)
 
     @contextmanager
     def counting(self, seconds: float) -> Iterator[None]:
