@@ -36,7 +36,9 @@ class Measured(Generic[T]):
 def alternate(plan: Plan, title: str, contenders: Mapping[str, Callable[[], T]]) -> Measured[T]:
     runs: dict[str, list[T]] = {name: [] for name in contenders}
     for number in range(plan.rounds):
-        for name, measure in contenders.items():
+        # Every other round backwards, so that nobody always follows the same one.
+        order = list(contenders.items())[:: -1 if number % 2 else 1]
+        for name, measure in order:
             plan.log(f"{title}: {name}, round {number + 1} of {plan.rounds}")
             runs[name].append(measure())
     return Measured(runs)
