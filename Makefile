@@ -41,8 +41,8 @@ check: $(READY) ## check format, lint, types and import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(READY) ## benchmark against pgbench on this machine (QUICK=1: the two main scenarios)
-	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(ARGS)
+bench: $(READY) ## benchmark against pgbench on this machine (QUICK=1: the main scenarios; AGAINST=ref: two versions)
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(AGAINST),--against $(AGAINST)) $(ARGS)
 
 path: $(READY) ## list the functions and files that a hold passes through
 	@$(BIN)/python -m bench.hold_path

@@ -2,20 +2,21 @@
 through, from the request to the answer, on all threads of a warm server."""
 
 import asyncio
+import json
 import os
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
-
-import httpx
+from typing import Any, NamedTuple
 
 import holdfast
+from bench.cost.calls import is_call
 from bench.lab import SESSION_ID, Lab, ticket_type_id
 
 SOURCES = f"{Path(holdfast.__file__).parent}/"
@@ -24,6 +25,8 @@ WARM_UP_HOLDS = 5
 # Periodic work falls into some of them, the work of a hold into all.
 RECORDED_HOLDS = 5
 QUIET_SECONDS = 0.05
+
+App = Callable[[Any, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Any]
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,7 @@ class Recorder:
         if event != "call" or not code.co_filename.startswith(SOURCES):
             return
         self.last_at = time.monotonic()
-        # A comprehension is part of its function; a resumed coroutine is no new call.
-        is_part = code.co_name.endswith(("comp>", "genexpr>"))
-        is_resumed = code.co_code[frame.f_lasti + 1] != 0
-        if not self.is_on or is_part or is_resumed:
+        if not self.is_on or not is_call(frame, event):
             return
         self.calls[code] += 1
         self.threads.setdefault(code, threading.current_thread().name)
@@ -71,49 +71,85 @@ class Recorder:
 
 async def record(secret_key: str) -> list[Step]:
     """Serves some holds inside this process, on the database that the environment names."""
-    from holdfast.entrypoints.asgi.app import create_api_only  # noqa: PLC0415
-
     recorder = Recorder()
     threading.setprofile(recorder)
     sys.setprofile(recorder)
-    app = create_api_only()
-    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-    started = asyncio.Event()
-
-    async def lifespan_sent(message: Any) -> None:
-        assert message["type"].endswith(".complete"), message
-        started.set()
-
-    life = asyncio.ensure_future(app({"type": "lifespan"}, messages.get, lifespan_sent))
-    await messages.put({"type": "lifespan.startup"})
-    await started.wait()
     recordings = []
-    for number in range(WARM_UP_HOLDS + RECORDED_HOLDS):
-        recorder.calls, recorder.threads = Counter(), {}
-        recorder.is_on = number >= WARM_UP_HOLDS
-        await place_hold(app, secret_key, number)
-        while time.monotonic() - recorder.last_at < QUIET_SECONDS:
-            await asyncio.sleep(QUIET_SECONDS)
-        recorder.is_on = False
-        recordings.append(recorder.steps())
-    await messages.put({"type": "lifespan.shutdown"})
-    await life
+    async with serving() as app:
+        for number in range(WARM_UP_HOLDS + RECORDED_HOLDS):
+            recorder.calls, recorder.threads = Counter(), {}
+            recorder.is_on = number >= WARM_UP_HOLDS
+            await send_request(app, hold_request(secret_key, number))
+            while time.monotonic() - recorder.last_at < QUIET_SECONDS:
+                await asyncio.sleep(QUIET_SECONDS)
+            recorder.is_on = False
+            recordings.append(recorder.steps())
     sys.setprofile(None)
     return common(recordings[WARM_UP_HOLDS:])
 
 
-async def place_hold(app: Any, secret_key: str, number: int) -> None:
+@asynccontextmanager
+async def serving() -> AsyncIterator[App]:
+    """The API inside this process, on the database that the environment names."""
+    from holdfast.entrypoints.asgi.app import create_api_only  # noqa: PLC0415
+
+    app = create_api_only()
+    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+    started = asyncio.Event()
+
+    async def sent(message: Any) -> None:
+        assert message["type"].endswith(".complete"), message
+        started.set()
+
+    life = asyncio.ensure_future(app({"type": "lifespan"}, messages.get, sent))
+    await messages.put({"type": "lifespan.startup"})
+    await started.wait()
+    yield app
+    await messages.put({"type": "lifespan.shutdown"})
+    await life
+
+
+class Request(NamedTuple):
+    """As the HTTP server passes it to the application."""
+
+    scope: dict[str, Any]
+    body: bytes
+
+
+def hold_request(secret_key: str, number: int) -> Request:
     wanted = {
         "session_id": str(SESSION_ID),
         "ticket_type_id": str(ticket_type_id(1)),
         "quantity": 2,
         "customer_email": f"buyer{number}@example.com",
     }
-    headers = {"Authorization": f"Bearer {secret_key}"}
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://holdfast") as client:
-        answer = await client.post("/api/holds", json=wanted, headers=headers)
-    assert answer.status_code == 201, answer.text
+    headers = {"authorization": f"Bearer {secret_key}", "content-type": "application/json"}
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/api/holds",
+        "raw_path": b"/api/holds",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    return Request(scope, json.dumps(wanted).encode())
+
+
+async def send_request(app: App, request: Request) -> None:
+    answer: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": request.body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        answer.append(message)
+
+    await app(request.scope, receive, send)
+    assert answer[0]["status"] == 201, answer
 
 
 def common(recordings: Sequence[Sequence[Step]]) -> list[Step]:
@@ -146,9 +182,15 @@ def table(steps: Sequence[Step]) -> str:
 
 
 def recorded() -> list[Step]:
+    with lab_for_this_process() as lab:
+        return asyncio.run(record(lab.secret_key))
+
+
+@contextmanager
+def lab_for_this_process() -> Iterator[Lab]:
     with Lab() as lab:
         os.environ.update(DATABASE_URL=lab.postgres.server_url, HOLDFAST_DUTIES="none")
-        return asyncio.run(record(lab.secret_key))
+        yield lab
 
 
 if __name__ == "__main__":

@@ -19,15 +19,17 @@ from uuid import UUID
 
 import psycopg
 
+import holdfast
 from holdfast.adapters.embedded import EmbeddedPostgres
 from holdfast.adapters.embedded.installation import find_postgres
 from holdfast.adapters.embedded.tcp_ports import free_port
 from holdfast.adapters.postgres.access.keys import PostgresOrganizations
 from holdfast.adapters.postgres.connections.connection import OWNER_AT_WORK
-from holdfast.bootstrap.database import migrate
-from holdfast.bootstrap.settings import Settings
 from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
+
+ROOT = Path(__file__).parents[1]
+SOURCES = Path(holdfast.__file__).parents[1]
 
 # Ids are made from numbers, as pgbench and wrk can do too.
 ORGANIZATION_ID = UUID("b0000000-0000-4000-8000-000000000001")
@@ -57,19 +59,22 @@ def ticket_type_id(number: int) -> UUID:
 class RunningServer:
     base_url: str
     process: "subprocess.Popen[bytes]"
+    instruments: Path  # the directory of what they measure
 
 
 class Lab:
-    """One session with `POOLS` pools and a ticket type on each. fsync is on."""
+    """One session with `POOLS` pools and a ticket type on each. fsync is on. `sources` is the
+    version of Holdfast that is measured; the bench itself is always this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Path = SOURCES) -> None:
+        self._sources = sources
         self.directory = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
         self.postgres = EmbeddedPostgres(self.directory / "pg", settings=POSTGRES_SETTINGS)
         self.secret_key = ""
 
     def __enter__(self) -> Self:
         self.postgres.start()
-        migrate(Settings(database_url=self.postgres.url), report=lambda _: None)
+        self._migrate()
         self.secret_key = self.add_organization(ORGANIZATION_ID, POOLS)
         return self
 
@@ -80,6 +85,24 @@ class Lab:
     @property
     def url(self) -> str:
         return self.postgres.url
+
+    def _migrate(self) -> None:
+        subprocess.run(
+            [sys.executable, "-m", "holdfast.entrypoints.cli.main", "migrate"],
+            env=self._environment(DATABASE_URL=self.url),
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
+    def _environment(self, **settings: str) -> dict[str, str]:
+        if self._sources != SOURCES:
+            # What is compiled from another version goes with it.
+            settings["PYTHONPYCACHEPREFIX"] = str(self.directory / "pycache")
+        return {
+            **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
+            "PYTHONPATH": f"{self._sources}{os.pathsep}{ROOT}",
+            **settings,
+        }
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Any]]:
@@ -154,17 +177,18 @@ class Lab:
     ) -> Iterator[RunningServer]:
         """`holdfast serve` with everything enabled: validation, keys, audit, outbox, logs."""
         port = free_port("127.0.0.1")
-        environment = {
-            **{name: value for name, value in os.environ.items() if "HOLDFAST" not in name},
-            "DATABASE_URL": self.postgres.server_url,
-            "HOLDFAST_PORT": str(port),
-            "HOLDFAST_PROCESSES": str(processes),
-            "HOLDFAST_GROUP_MAX": str(group_max),
-            "HOLDFAST_DUTIES": duties,
-        }
+        environment = self._environment(
+            DATABASE_URL=self.postgres.server_url,
+            HOLDFAST_PORT=str(port),
+            HOLDFAST_PROCESSES=str(processes),
+            HOLDFAST_GROUP_MAX=str(group_max),
+            HOLDFAST_DUTIES=duties,
+        )
+        instruments = Path(tempfile.mkdtemp(prefix="instruments-", dir=self.directory))
+        program = [sys.executable, "-m", "bench.cost.instruments", str(instruments)]
         with (self.directory / "server.log").open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "holdfast.entrypoints.cli.main", "serve", "--api"],
+                [*program, "serve", "--api"],
                 env=environment,
                 stdout=output,
                 stderr=output,
@@ -173,7 +197,7 @@ class Lab:
         try:
             base_url = f"http://127.0.0.1:{port}"
             self._wait_until_ready(base_url, process)
-            yield RunningServer(base_url, process)
+            yield RunningServer(base_url, process, instruments)
         finally:
             process.send_signal(signal.SIGTERM)
             try:

@@ -5,12 +5,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from bench.cost.figures import Cost
+from bench.cost.meter import Meter
 from bench.hall import ARENA_SESSION_ID, HOUSE_SESSION_ID, SEATED_TYPE_IDS, SEATS
 from bench.lab import POOLS, SESSION_ID, Lab, RunningServer
+
+COUNTED_SECONDS = 1
 
 PLACE = """
 local key, session, pools, pause = "%(key)s", "%(session)s", %(pools)d, %(pause)f
@@ -162,6 +166,8 @@ class LoadRun:
     refused: int
     broken: int
     counted: Mapping[str, int] = field(default_factory=dict)
+    answers: int = 0
+    cost: Cost | None = None
 
 
 def place_script(
@@ -215,30 +221,47 @@ def run_wrk(lab: Lab, server: RunningServer, script: str, clients: int, seconds:
     # A separate file, because two loads may run at once.
     with NamedTemporaryFile("w", dir=lab.directory, suffix=".lua", delete=False) as file:
         file.write(script + DONE)
-    ended = subprocess.run(
-        [
-            str(wrk_program()),
-            *("-t", "1", "-c", str(clients), "-d", f"{round(seconds)}s", "--timeout", "20s"),
-            *("-s", file.name, server.base_url),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [
+        str(wrk_program()),
+        *("-t", "1", "-c", str(clients), "-d", f"{round(seconds)}s", "--timeout", "20s"),
+        *("-s", file.name, server.base_url),
+    ]
+    meter = meter_of(lab, server)
+    with meter.running():
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
     result = next((x for x in ended.stdout.splitlines() if x.startswith("RESULT ")), None)
     if ended.returncode or result is None:
         raise RuntimeError(f"wrk failed:\n{ended.stdout[-500:]}\n{ended.stderr[-500:]}")
     seen = json.loads(result.removeprefix("RESULT "))
     counted = next((x for x in ended.stdout.splitlines() if x.startswith("COUNTED ")), "COUNTED {}")
+    answers = seen["requests"] - seen["refused"]
     return LoadRun(
-        rate=(seen["requests"] - seen["refused"]) / seen["seconds"],
+        rate=answers / seen["seconds"],
         p50_ms=seen["p50_ms"],
         p95_ms=seen["p95_ms"],
         p99_ms=seen["p99_ms"],
         refused=seen["refused"],
         broken=seen["broken"],
         counted=json.loads(counted.removeprefix("COUNTED ")),
+        answers=answers,
+        cost=meter.cost(answers),
     )
+
+
+def with_counts(
+    measured: LoadRun, lab: Lab, server: RunningServer, script: str, clients: int
+) -> LoadRun:
+    """Add what the same load calls and sends. This slows the server down, so measure first."""
+    if measured.cost is None:
+        return measured
+    meter = meter_of(lab, server)
+    with meter.counting(COUNTED_SECONDS):
+        run_wrk(lab, server, script, clients, 2 * COUNTED_SECONDS)
+    return replace(measured, cost=replace(measured.cost, **asdict(meter.counts())))
+
+
+def meter_of(lab: Lab, server: RunningServer) -> Meter:
+    return Meter(server.instruments, server.process.pid, lab.postgres.pid)
 
 
 def wrk_program() -> Path:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from bench.cost.figures import median_cost
 from bench.hall import empty_halls
-from bench.lab import Lab
-from bench.load import LoadRun, place_script, run_wrk
+from bench.lab import Lab, RunningServer
+from bench.load import LoadRun, place_script, run_wrk, with_counts
 from bench.results import Figure, median, relative_spread
 from bench.rounds import Plan
 from bench.yardstick import PgbenchRun, hold_script, run_pgbench, seats_script
@@ -38,11 +39,23 @@ def by_server(
     def measure() -> LoadRun:
         (prepare or lab.clear)()
         with lab.server(processes, group_max) as server:
-            run = partial(run_wrk, lab, server)
-            run(place_script(lab, is_hot=is_hot, seed=1), clients, WARM_UP_SECONDS)
-            return run(place_script(lab, is_hot=is_hot, seed=2), clients, plan.seconds)
+            script = partial(_place_script, lab, is_hot)
+            return load_server(lab, server, script, clients, plan.seconds)
 
     return measure
+
+
+def _place_script(lab: Lab, is_hot: bool, seed: int) -> str:
+    return place_script(lab, is_hot=is_hot, seed=seed)
+
+
+def load_server(
+    lab: Lab, server: RunningServer, script: Callable[[int], str], clients: int, seconds: float
+) -> LoadRun:
+    """Warm up, measure, count. `script` makes the load from a seed."""
+    run_wrk(lab, server, script(1), clients, WARM_UP_SECONDS)
+    measured = run_wrk(lab, server, script(2), clients, seconds)
+    return with_counts(measured, lab, server, script(3), clients)
 
 
 def seats_by_pgbench(lab: Lab, plan: Plan, count: int) -> Callable[[], PgbenchRun | LoadRun]:
@@ -62,8 +75,7 @@ def seats_by_server(
     def measure() -> LoadRun:
         empty_halls(lab)
         with lab.server() as server:
-            run_wrk(lab, server, script(1), SEAT_CLIENTS, WARM_UP_SECONDS)
-            return run_wrk(lab, server, script(2), SEAT_CLIENTS, plan.seconds)
+            return load_server(lab, server, script, SEAT_CLIENTS, plan.seconds)
 
     return measure
 
@@ -93,4 +105,5 @@ def figure_of(
         p95_ms=median([run.p95_ms for run in loads]) if loads else None,
         p99_ms=median([run.p99_ms for run in loads]) if loads else None,
         note=f" {refused} refused or broken" if refused else "",
+        cost=median_cost([run.cost for run in loads if run.cost is not None]),
     )

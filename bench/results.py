@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.cost.figures import Cost, cost_table
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -26,6 +28,7 @@ class Figure:
     note: str = ""
     base_p99_ms: float | None = None
     at_most: float | None = None
+    cost: Cost | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -66,7 +69,8 @@ def table(figures: Sequence[Figure]) -> str:
             f"{_ms(figure.p50_ms):>7}{_ms(figure.p95_ms):>7}{_ms(figure.p99_ms):>7}"
             f"  {'' if figure.holds else 'FAILS'}{figure.note}"
         )
-    return "\n".join(lines)
+    rows = [(each.name, each.clients, each.cost) for each in figures if each.cost is not None]
+    return "\n".join([*lines, "", cost_table(rows)] if rows else lines)
 
 
 def _ms(value: float | None) -> str:

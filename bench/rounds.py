@@ -12,18 +12,12 @@ T = TypeVar("T")
 
 @dataclass
 class Plan:
-    """The duration and number of rounds. A quick plan is for a first impression."""
+    """The number of rounds, and the seconds of each measurement. A quick plan measures less."""
 
     is_quick: bool = False
+    rounds: int = 3
+    seconds: int = 4
     started: float = field(default_factory=time.monotonic)
-
-    @property
-    def rounds(self) -> int:
-        return 2 if self.is_quick else 3
-
-    @property
-    def seconds(self) -> int:
-        return 5 if self.is_quick else 4
 
     def log(self, text: str) -> None:
         elapsed = time.monotonic() - self.started
@@ -42,7 +36,9 @@ class Measured(Generic[T]):
 def alternate(plan: Plan, title: str, contenders: Mapping[str, Callable[[], T]]) -> Measured[T]:
     runs: dict[str, list[T]] = {name: [] for name in contenders}
     for number in range(plan.rounds):
-        for name, measure in contenders.items():
+        # Every other round backwards, so that nobody always follows the same one.
+        order = list(contenders.items())[:: -1 if number % 2 else 1]
+        for name, measure in order:
             plan.log(f"{title}: {name}, round {number + 1} of {plan.rounds}")
             runs[name].append(measure())
     return Measured(runs)

@@ -1,10 +1,11 @@
 """Changing carts against placing holds, in the same pool."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from bench.lab import Lab
-from bench.load import LoadRun, change_script, run_wrk
-from bench.placing import WARM_UP_SECONDS, by_server, figure_of
+from bench.load import LoadRun, change_script
+from bench.placing import by_server, figure_of, load_server
 from bench.results import Figure
 from bench.rounds import Plan, alternate
 
@@ -29,7 +30,6 @@ def _changing(lab: Lab, plan: Plan) -> Callable[[], LoadRun]:
     def measure() -> LoadRun:
         lab.clear()
         with lab.server() as server:
-            run_wrk(lab, server, change_script(lab, 1), CLIENTS, WARM_UP_SECONDS)
-            return run_wrk(lab, server, change_script(lab, 2), CLIENTS, plan.seconds)
+            return load_server(lab, server, partial(change_script, lab), CLIENTS, plan.seconds)
 
     return measure

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bench.lab import Lab
-from bench.load import place_script, run_wrk
+from bench.load import place_script, run_wrk, with_counts
 from bench.placing import WARM_UP_SECONDS, figure_of
 from bench.results import Figure
 from bench.rounds import Plan
@@ -25,5 +25,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
             answer_ms = run_wrk(lab, server, trial, CLIENTS, WARM_UP_SECONDS).p50_ms
             pause_ms = max(1.0, round_ms - answer_ms)
             script = place_script(lab, is_hot=True, pause_ms=pause_ms, seed=4)
-            runs.append(run_wrk(lab, server, script, CLIENTS, plan.seconds))
+            measured = run_wrk(lab, server, script, CLIENTS, plan.seconds)
+            counted = place_script(lab, is_hot=True, pause_ms=pause_ms, seed=5)
+            runs.append(with_counts(measured, lab, server, counted, CLIENTS))
     return [figure_of("latency at half of the peak", CLIENTS, runs)]

@@ -15,6 +15,7 @@ from itertools import count
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
+from bench.cost.figures import median_cost
 from bench.lab import EVENT_ID, SESSION_ID, Lab, RunningServer, ticket_type_id
 from bench.load import LoadRun, place_script, read_script, run_wrk, unknown_keys_script
 from bench.loading import load_holds
@@ -204,4 +205,6 @@ def _figure(name: str, runs: Sequence[LoadRun], alone: Sequence[LoadRun] | None)
         p95_ms=median([run.p95_ms for run in runs]),
         p99_ms=median([run.p99_ms for run in runs]),
         note=f" {refused} refused or broken" if refused else "",
+        # Beside a neighbour, its requests cost too.
+        cost=median_cost([run.cost for run in runs if run.cost]) if alone is None else None,
     )

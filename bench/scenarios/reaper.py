@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from bench.lab import POOLS, Lab
-from bench.load import LoadRun, place_script, run_wrk
+from bench.load import LoadRun, place_script, run_wrk, with_counts
 from bench.loading import HOUR_SECONDS, load_holds
 from bench.placing import WARM_UP_SECONDS, figure_of
 from bench.results import Figure, median, relative_spread
@@ -118,6 +118,8 @@ def _placing(
             script = place_script(lab, is_hot=False, seed=2)
             placed = run_wrk(lab, server, script, CLIENTS, plan.seconds)
             expired = _expired(lab)
+            counted = place_script(lab, is_hot=False, seed=3)
+            placed = with_counts(placed, lab, server, counted, CLIENTS)
         if reaped is not None:
             assert expired < lapsed, "the reaper finished before the measurement ended"
             reaped.append((expired - before) / plan.seconds)

@@ -28,7 +28,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
     started = time.perf_counter()
     with lab.server() as server:
         script = place_script(lab, is_hot=False, seed=1, pause_ms=20)
-        run_wrk(lab, server, script, CLIENTS, plan.seconds + TTL_SECONDS)
+        placed = run_wrk(lab, server, script, CLIENTS, plan.seconds + TTL_SECONDS)
         _await_all(lab)
     seconds = time.perf_counter() - started
     _set_ttl(lab, None)
@@ -44,6 +44,7 @@ def run(lab: Lab, plan: Plan) -> Sequence[Figure]:
             p50_ms=float(p50),
             p95_ms=float(p95),
             p99_ms=float(p99),
+            cost=placed.cost,
         )
     ]
 
