@@ -18,13 +18,18 @@ from holdfast.entrypoints.api.catalog.hall_structs import (
     RowRangeRequest,
     SoldHereRequest,
 )
-from holdfast.entrypoints.api.catalog.handlers import editor_for, refuse_empty
+from holdfast.entrypoints.api.catalog.handlers import (
+    edit,
+    editor_for,
+    list_part,
+    read_part,
+    refuse_empty,
+)
 from holdfast.entrypoints.api.catalog.structs import OfSessionQuery
 from holdfast.entrypoints.api.http.context import Context
-from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
-from holdfast.entrypoints.api.http.replies import reply_to, reply_to_listing, reply_to_reading
+from holdfast.entrypoints.api.http.replies import reply_to
 from holdfast.entrypoints.api.http.shapes import CsvText, NoFields, given_or_none
 from holdfast.ports.catalog import CatalogAnswer
 from holdfast.services import reads
@@ -35,27 +40,18 @@ IMPORT_SECONDS_MAX = 30.0
 
 
 async def list_blocks(context: Context, call: Call, query: OfSessionQuery) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.blocks,
-        context.catalog,
-        call.principal.organization_id,
-        given_or_none(query.session_id),
-        page_request(query),
-    )
-    return reply_to_listing(call, found, block_answer)
+    session_id = given_or_none(query.session_id)
+    return await list_part(context, call, query, reads.blocks, block_answer, only=session_id)
 
 
 async def get_block(context: Context, call: Call, _: NoFields) -> Reply:
-    organization_id, block_id = call.principal.organization_id, BlockId(call.path_id)
-    found = await context.blocking.run(
-        call.principal.organization_id, reads.block, context.catalog, organization_id, block_id
-    )
-    return reply_to_reading(call, found, block_answer)
+    return await read_part(context, call, reads.block, BlockId(call.path_id), block_answer)
 
 
 async def create_block(context: Context, call: Call, body: CreateBlockRequest) -> Reply:
-    create = partial(
+    return await edit(
+        context,
+        call,
         editor_for(context, call, body).create_block,
         session_id=body.session_id,
         name=body.name,
@@ -63,13 +59,14 @@ async def create_block(context: Context, call: Call, body: CreateBlockRequest) -
         capacity=body.capacity,
         prices=_prices("ticket_types", body.ticket_types),
     )
-    return reply_to(call, await context.blocking.run(call.principal.organization_id, create))
 
 
 async def change_block(context: Context, call: Call, body: ChangeBlockRequest) -> Reply:
     refuse_empty(body)
     given = body.ticket_types
-    change = partial(
+    return await edit(
+        context,
+        call,
         editor_for(context, call, body).change_block,
         block_id=BlockId(call.path_id),
         name=given_or_none(body.name),
@@ -77,7 +74,6 @@ async def change_block(context: Context, call: Call, body: ChangeBlockRequest) -
         capacity=UNCHANGED if isinstance(body.capacity, UnsetType) else body.capacity,
         prices=None if isinstance(given, UnsetType) else _prices("ticket_types", given),
     )
-    return reply_to(call, await context.blocking.run(call.principal.organization_id, change))
 
 
 async def import_seats(context: Context, call: Call, body: ImportSeatsRequest | CsvText) -> Reply:
