@@ -18,7 +18,6 @@ from holdfast.domain.catalog.seat_import import ImportedBlock, ImportedSeats
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api.catalog import answers, hall_answers, policy
-from holdfast.entrypoints.api.catalog import hall_structs as hall
 from holdfast.entrypoints.api.catalog import structs as asked
 from holdfast.entrypoints.api.openapi.example_values import (
     BLOCK,
@@ -62,10 +61,10 @@ CATALOG_ANSWERS: Answers = (
     hall_answers.import_answer(ImportedSeats(SESSION, (ImportedBlock(BLOCK, "Stalls", 258),))),
 )
 
-_sold_here = [hall.SoldHereRequest(TYPE, 4500)]
-_stalls = hall.BlockLayoutRequest(
+_sold_here = [asked.SoldHereRequest(TYPE, 4500)]
+_stalls = asked.BlockLayoutRequest(
     "Stalls",
-    rows=hall.RowRangeRequest("A", "M"),
+    rows=asked.RowRangeRequest("A", "M"),
     seats_per_row=20,
     aisles_after=[5, 15],
     gaps=["A1", "A20"],
@@ -73,14 +72,14 @@ _stalls = hall.BlockLayoutRequest(
     companion=["M2"],
     ticket_types=_sold_here,
 )
-_balcony = hall.BlockLayoutRequest(
+_balcony = asked.BlockLayoutRequest(
     "Balcony",
     rows=["AA", "BB"],
     seats_per_row=16,
     numbering=Numbering.ODD_EVEN,
     restricted_view=["AA15", "AA16"],
-    origin=hall.PointRequest(2, 16),
-    spacing=hall.PointRequest(1, 1.2),
+    origin=asked.PointRequest(2, 16),
+    spacing=asked.PointRequest(1, 1.2),
 )
 
 CATALOG_REQUESTS: Requests = (
@@ -101,10 +100,10 @@ CATALOG_REQUESTS: Requests = (
     ),
     ("seated", asked.CreateTicketTypeRequest(SESSION, "Stalls", 4500, is_seated=True)),
     ("cheaper", asked.ChangeTicketTypeRequest(price=3900)),
-    ("block", hall.CreateBlockRequest(SESSION, "Stalls", capacity=250, ticket_types=_sold_here)),
-    ("fewer", hall.ChangeBlockRequest(capacity=200)),
-    ("all of them", hall.ChangeBlockRequest(capacity=None)),
-    ("a small hall", hall.ImportSeatsRequest([_stalls, _balcony])),
+    ("block", asked.CreateBlockRequest(SESSION, "Stalls", capacity=250, ticket_types=_sold_here)),
+    ("fewer", asked.ChangeBlockRequest(capacity=200)),
+    ("all of them", asked.ChangeBlockRequest(capacity=None)),
+    ("a small hall", asked.ImportSeatsRequest([_stalls, _balcony])),
 )
 
 SEAT_LIST = """block,row,number,position,accessible

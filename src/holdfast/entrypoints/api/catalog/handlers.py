@@ -9,11 +9,13 @@ from uuid import UUID
 from msgspec import Struct, UnsetType, structs
 
 from holdfast.domain.catalog.changes import SaleChange
-from holdfast.domain.catalog.model import EventStatus, SaleTerms
-from holdfast.domain.ids import EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.catalog.layout import BlockLayout, Point, RowRange
+from holdfast.domain.catalog.model import BlockPrice, EventStatus, SaleTerms
+from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import metadata_of
+from holdfast.entrypoints.api.catalog import structs as asked
 from holdfast.entrypoints.api.catalog.answers import (
     availability_answer,
     event_answer,
@@ -21,20 +23,8 @@ from holdfast.entrypoints.api.catalog.answers import (
     session_answer,
     ticket_type_answer,
 )
+from holdfast.entrypoints.api.catalog.hall_answers import block_answer
 from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
-from holdfast.entrypoints.api.catalog.structs import (
-    ChangeEventRequest,
-    ChangePoolRequest,
-    ChangeSessionRequest,
-    ChangeTicketTypeRequest,
-    CreateEventRequest,
-    CreatePoolRequest,
-    CreateSessionRequest,
-    CreateTicketTypeRequest,
-    EventsQuery,
-    OfSessionQuery,
-    SessionsQuery,
-)
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -47,6 +37,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_reading,
 )
 from holdfast.entrypoints.api.http.shapes import (
+    CsvText,
     NoFields,
     PageQuery,
     filters_of,
@@ -57,7 +48,11 @@ from holdfast.entrypoints.api.lookups import look_up
 from holdfast.ports.catalog import CatalogAnswer, CatalogStore, EventFilter, SessionFilter
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.services import reads
+from holdfast.services.catalog import seat_import
 from holdfast.services.catalog.changes import CatalogEditor
+
+# Longer than the store's own limit.
+IMPORT_SECONDS_MAX = 30.0
 
 F = TypeVar("F")
 ID = TypeVar("ID", bound=UUID)
@@ -65,7 +60,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def list_events(context: Context, call: Call, query: EventsQuery) -> Reply:
+async def list_events(context: Context, call: Call, query: asked.EventsQuery) -> Reply:
     only = EventFilter(**filters_of(query))
     return await list_part(context, call, query, reads.events, event_answer, only=only)
 
@@ -74,7 +69,7 @@ async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
     return await read_part(context, call, reads.event, EventId(call.path_id), event_answer)
 
 
-async def create_event(context: Context, call: Call, body: CreateEventRequest) -> Reply:
+async def create_event(context: Context, call: Call, body: asked.CreateEventRequest) -> Reply:
     sale = SaleTerms(
         EventStatus(body.status),
         _utc_or_none("sale_starts_at", body.sale_starts_at),
@@ -85,7 +80,7 @@ async def create_event(context: Context, call: Call, body: CreateEventRequest) -
     return await edit(context, call, create, body.name, body.currency, policy, sale, metadata)
 
 
-async def change_event(context: Context, call: Call, body: ChangeEventRequest) -> Reply:
+async def change_event(context: Context, call: Call, body: asked.ChangeEventRequest) -> Reply:
     refuse_empty(body)
     return await edit(
         context,
@@ -99,7 +94,7 @@ async def change_event(context: Context, call: Call, body: ChangeEventRequest) -
     )
 
 
-async def list_sessions(context: Context, call: Call, query: SessionsQuery) -> Reply:
+async def list_sessions(context: Context, call: Call, query: asked.SessionsQuery) -> Reply:
     only = SessionFilter(**filters_of(query))
     return await list_part(context, call, query, reads.sessions, session_answer, only=only)
 
@@ -108,14 +103,14 @@ async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
     return await read_part(context, call, reads.session, SessionId(call.path_id), session_answer)
 
 
-async def create_session(context: Context, call: Call, body: CreateSessionRequest) -> Reply:
+async def create_session(context: Context, call: Call, body: asked.CreateSessionRequest) -> Reply:
     starts_at = _utc_or_none("starts_at", body.starts_at)
     create = editor_for(context, call, body).create_session
     metadata = metadata_of(body.metadata)
     return await edit(context, call, create, body.event_id, body.name, starts_at, metadata)
 
 
-async def change_session(context: Context, call: Call, body: ChangeSessionRequest) -> Reply:
+async def change_session(context: Context, call: Call, body: asked.ChangeSessionRequest) -> Reply:
     refuse_empty(body)
     starts_at = _utc_or_none("starts_at", given_or_none(body.starts_at))
     change = editor_for(context, call, body).change_session
@@ -128,7 +123,7 @@ async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
     return await read_part(context, call, reads.availability, session_id, availability_answer)
 
 
-async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Reply:
+async def list_pools(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
     session_id = given_or_none(query.session_id)
     return await list_part(context, call, query, reads.pools, pool_answer, only=session_id)
 
@@ -137,19 +132,19 @@ async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
     return await read_part(context, call, reads.pool, PoolId(call.path_id), pool_answer)
 
 
-async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> Reply:
+async def create_pool(context: Context, call: Call, body: asked.CreatePoolRequest) -> Reply:
     create = editor_for(context, call, body).create_pool
     return await edit(context, call, create, body.session_id, body.name, body.capacity)
 
 
-async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> Reply:
+async def change_pool(context: Context, call: Call, body: asked.ChangePoolRequest) -> Reply:
     refuse_empty(body)
     change = editor_for(context, call, body).change_pool
     name, capacity = given_or_none(body.name), given_or_none(body.capacity)
     return await edit(context, call, change, PoolId(call.path_id), name, capacity)
 
 
-async def list_ticket_types(context: Context, call: Call, query: OfSessionQuery) -> Reply:
+async def list_ticket_types(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
     session_id = given_or_none(query.session_id)
     return await list_part(
         context, call, query, reads.ticket_types, ticket_type_answer, only=session_id
@@ -161,7 +156,9 @@ async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
     return await read_part(context, call, reads.ticket_type, ticket_type_id, ticket_type_answer)
 
 
-async def create_ticket_type(context: Context, call: Call, body: CreateTicketTypeRequest) -> Reply:
+async def create_ticket_type(
+    context: Context, call: Call, body: asked.CreateTicketTypeRequest
+) -> Reply:
     if not body.is_seated and body.capacity is None and body.pool_ids is None:
         raise invalid([FieldError("capacity", "required", "Give capacity, pool_ids, or both")])
     return await edit(
@@ -179,7 +176,9 @@ async def create_ticket_type(context: Context, call: Call, body: CreateTicketTyp
     )
 
 
-async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTypeRequest) -> Reply:
+async def change_ticket_type(
+    context: Context, call: Call, body: asked.ChangeTicketTypeRequest
+) -> Reply:
     refuse_empty(body)
     return await edit(
         context,
@@ -192,6 +191,65 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
         policy=_policy_change(body.hold_policy),
         metadata=given_metadata(body.metadata),
     )
+
+
+async def list_blocks(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
+    session_id = given_or_none(query.session_id)
+    return await list_part(context, call, query, reads.blocks, block_answer, only=session_id)
+
+
+async def get_block(context: Context, call: Call, _: NoFields) -> Reply:
+    return await read_part(context, call, reads.block, BlockId(call.path_id), block_answer)
+
+
+async def create_block(context: Context, call: Call, body: asked.CreateBlockRequest) -> Reply:
+    return await edit(
+        context,
+        call,
+        editor_for(context, call, body).create_block,
+        session_id=body.session_id,
+        name=body.name,
+        rank=body.rank,
+        capacity=body.capacity,
+        prices=_prices("ticket_types", body.ticket_types),
+    )
+
+
+async def change_block(context: Context, call: Call, body: asked.ChangeBlockRequest) -> Reply:
+    refuse_empty(body)
+    given = body.ticket_types
+    return await edit(
+        context,
+        call,
+        editor_for(context, call, body).change_block,
+        block_id=BlockId(call.path_id),
+        name=given_or_none(body.name),
+        rank=given_or_none(body.rank),
+        capacity=UNCHANGED if isinstance(body.capacity, UnsetType) else body.capacity,
+        prices=None if isinstance(given, UnsetType) else _prices("ticket_types", given),
+    )
+
+
+async def import_seats(
+    context: Context, call: Call, body: asked.ImportSeatsRequest | CsvText
+) -> Reply:
+    """Runs on a thread, because many seats take seconds."""
+    organization_id = call.principal.organization_id
+    answer = await context.imports.run_for(
+        IMPORT_SECONDS_MAX, organization_id, partial(_import, context, call, body)
+    )
+    return reply_to(call, answer)
+
+
+def _import(
+    context: Context, call: Call, body: asked.ImportSeatsRequest | CsvText
+) -> CatalogAnswer:
+    session_id = SessionId(call.path_id)
+    editor = editor_for(context, call, body)
+    if isinstance(body, CsvText):
+        return seat_import.import_csv(editor, session_id, body.content)
+    layouts = [_layout(position, block) for position, block in enumerate(body.blocks)]
+    return seat_import.import_layouts(editor, session_id, layouts)
 
 
 async def list_part(
@@ -263,7 +321,7 @@ def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | No
     )
 
 
-def _sale_change(change: ChangeEventRequest) -> SaleChange | None:
+def _sale_change(change: asked.ChangeEventRequest) -> SaleChange | None:
     sale = SaleChange(
         given_or_none(change.status),
         _utc_or_unchanged("sale_starts_at", change.sale_starts_at),
@@ -292,3 +350,40 @@ def _utc_or_none(field: str, moment: datetime | None) -> datetime | None:
     except OverflowError:
         message = "Must be a time in the years 1 to 9999, in UTC"
         raise invalid([FieldError(field, "invalid_value", message)]) from None
+
+
+def _layout(position: int, block: asked.BlockLayoutRequest) -> BlockLayout:
+    rows = block.rows
+    return BlockLayout(
+        name=block.name,
+        rows=RowRange(rows.first, rows.last)
+        if isinstance(rows, asked.RowRangeRequest)
+        else tuple(rows),
+        seats_per_row=block.seats_per_row,
+        numbering=block.numbering,
+        aisles_after=tuple(block.aisles_after),
+        gaps=tuple(block.gaps),
+        accessible=tuple(block.accessible),
+        companion=tuple(block.companion),
+        restricted_view=tuple(block.restricted_view),
+        origin=_point(block.origin),
+        spacing=_point(block.spacing),
+        rank=block.rank,
+        capacity=block.capacity,
+        prices=_prices(f"blocks[{position}].ticket_types", block.ticket_types),
+    )
+
+
+def _point(point: asked.PointRequest | None) -> Point | None:
+    return None if point is None else Point(point.x, point.y)
+
+
+def _prices(field: str, sold: list[asked.SoldHereRequest] | None) -> tuple[BlockPrice, ...]:
+    prices: dict[object, BlockPrice] = {}
+    for position, each in enumerate(sold or ()):
+        if each.ticket_type_id in prices:
+            message = "This ticket type is listed twice"
+            path = f"{field}[{position}].ticket_type_id"
+            raise invalid([FieldError(path, "duplicate", message)])
+        prices[each.ticket_type_id] = BlockPrice(each.ticket_type_id, each.price)
+    return tuple(prices.values())

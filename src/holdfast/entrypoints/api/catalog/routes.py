@@ -8,14 +8,7 @@ from msgspec import Struct
 
 from holdfast.domain import refusals
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
-from holdfast.entrypoints.api.catalog import (
-    answers,
-    hall_answers,
-    hall_handlers,
-    hall_structs,
-    handlers,
-    structs,
-)
+from holdfast.entrypoints.api.catalog import answers, hall_answers, handlers, structs
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.route import Route
@@ -168,17 +161,17 @@ _PARTS = (
     _Part(
         path="/api/blocks",
         name="block",
-        list=hall_handlers.list_blocks,
+        list=handlers.list_blocks,
         page=hall_answers.BlockPage,
-        create=hall_handlers.create_block,
-        creation=hall_structs.CreateBlockRequest,
+        create=handlers.create_block,
+        creation=structs.CreateBlockRequest,
         creation_details=" of a session",
         creation_refusals=(_C.INVALID_SESSION, _C.INVALID_TICKET_TYPE, _C.DUPLICATE_BLOCK),
-        get=hall_handlers.get_block,
+        get=handlers.get_block,
         answer=hall_answers.BlockAnswer,
         not_found=refusals.block_not_found(),
-        change=hall_handlers.change_block,
-        changes=hall_structs.ChangeBlockRequest,
+        change=handlers.change_block,
+        changes=structs.ChangeBlockRequest,
         change_refusals=(_C.INVALID_TICKET_TYPE, _C.DUPLICATE_BLOCK, _C.CAPACITY_IN_USE),
     ),
 )
@@ -200,8 +193,8 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
         scope=Scope.CATALOG_WRITE,
         summary="Import the seats of a session from JSON or CSV",
         returns="The blocks that seats were added to.",
-        handler=hall_handlers.import_seats,
-        body=hall_structs.ImportSeatsRequest,
+        handler=handlers.import_seats,
+        body=structs.ImportSeatsRequest,
         takes_csv=True,
         body_bytes_max=IMPORT_BYTES_MAX,
         answer=hall_answers.ImportAnswer,

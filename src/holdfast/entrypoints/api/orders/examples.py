@@ -117,8 +117,5 @@ ORDER_REQUESTS: Requests = (
         ),
     ),
     ("paid", structs.DemoPaymentRequest(amount=9000, currency="EUR")),
-    (
-        "declined",
-        structs.DemoPaymentRequest(amount=9000, currency="EUR", card="4000000000000002"),
-    ),
+    ("declined", structs.DemoPaymentRequest(amount=9000, currency="EUR", card="4000000000000002")),
 )
