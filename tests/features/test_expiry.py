@@ -9,7 +9,7 @@ import pytest
 from pytest_bdd import given, parsers, scenarios, then, when
 
 from holdfast.bootstrap.settings import Settings
-from holdfast.bootstrap.worker import Worker, started_worker
+from holdfast.bootstrap.worker import Worker
 from tests.features.conftest import TTL_SECONDS
 from tests.features.scene import Scene, scene_on
 from tests.support.databases import DatabaseFactory
@@ -52,7 +52,7 @@ def operator(server_without_duties: RunningServer) -> Operator:
 @given("no expiry worker is running", target_fixture="scene")
 def no_worker(server_without_duties: RunningServer) -> Scene:
     """Also expire what earlier scenarios left behind."""
-    with started_worker(Settings(database_url=server_without_duties.database_url)) as worker:
+    with Worker(Settings(database_url=server_without_duties.database_url)).running() as worker:
         worker.release_expired()
     return scene_on(server_without_duties)
 

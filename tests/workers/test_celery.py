@@ -143,7 +143,7 @@ def test_a_worker_can_do_every_duty(
 def test_messages_expire_before_the_next_is_sent() -> None:
     settings = Settings(amqp_url="amqp://localhost", holdfast_reaper_beat_seconds=60)
     schedule = create_app(settings).conf.beat_schedule
-    assert schedule["release expired holds"]["schedule"] == 60
+    assert schedule["holdfast.release_expired"]["schedule"] == 60
     assert all(each["options"]["expires"] == each["schedule"] for each in schedule.values())
     silent = Settings(amqp_url="amqp://localhost", holdfast_audit_minutes=0)
-    assert "audit the books" not in create_app(silent).conf.beat_schedule
+    assert "holdfast.audit_books" not in create_app(silent).conf.beat_schedule

@@ -5,13 +5,14 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from threading import Event
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from structlog.testing import capture_logs
 
-from holdfast.bootstrap.duties import planned_duties
+from holdfast.bootstrap.duties import Duty, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.group.command import Command
@@ -336,13 +337,31 @@ class TestPlan:
         self, settings: dict[str, Any], names: set[str]
     ) -> None:
         configured = Settings(database_url=self.DATABASE, **settings)
-        planned = planned_duties(EngineRoom(configured), configured)
+        planned = planned_duties(EngineRoom(configured))
         assert {duty.name for duty in planned} == names
 
     def test_the_first_audit_runs_after_its_interval(self) -> None:
         configured = Settings(database_url=self.DATABASE, holdfast_audit_minutes=2)
-        planned = planned_duties(EngineRoom(configured), configured)
+        planned = planned_duties(EngineRoom(configured))
         (books,) = (duty for duty in planned if duty.name == "books")
-        assert (books.run_once(), books.after_error_seconds) == (120.0, 120.0)
+        assert (books.first_after_seconds, books.after_error_seconds) == (120.0, 120.0)
         with pytest.raises(StoreUnavailable):
             books.run_once()
+
+    @pytest.mark.parametrize(("first_after_seconds", "runs"), [(60.0, 0), (0.0, 1)])
+    def test_the_first_run_waits_if_the_duty_says_so(
+        self, first_after_seconds: float, runs: int
+    ) -> None:
+        done = Event()
+        counted = []
+
+        def run_once() -> float:
+            counted.append(1)
+            done.set()
+            return 60.0
+
+        thread = DutyThread(Duty("test", run_once, first_after_seconds=first_after_seconds))
+        thread.start()
+        done.wait(10.0 if runs else 0.2)
+        thread.stop(timeout_seconds=10.0)
+        assert len(counted) == runs

@@ -1,33 +1,36 @@
-"""Background duties, on threads of a server. Each can also run elsewhere, in several places at
-once."""
+"""Background duties. Each can run in several places at once: on threads of servers, and most in
+workers."""
 
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.relay import configured_relay
 from holdfast.bootstrap.settings import Settings
-from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
+from holdfast.services.holds.sweep import sweep
 
 PRUNER_SECONDS = 60.0
+PRUNER_BEAT_SECONDS = 300
 JOURNAL_SECONDS = 1.0
-SECONDS_PER_MINUTE = 60.0
+SECONDS_PER_MINUTE = 60
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """A recurring task. Each run returns the seconds to wait before the next."""
+    """A recurring task of a thread. Each run returns the seconds to wait before the next."""
 
     name: str
     run_once: Callable[[], float]
     after_error_seconds: float = 1.0
+    first_after_seconds: float = 0.0
 
 
 class BackgroundThread:
@@ -54,7 +57,7 @@ class DutyThread(BackgroundThread):
         self._duty = duty
 
     def _run(self, stopped: threading.Event) -> None:
-        wait_seconds = 0.0
+        wait_seconds = self._duty.first_after_seconds
         while not stopped.wait(wait_seconds):
             try:
                 wait_seconds = self._duty.run_once()
@@ -64,35 +67,89 @@ class DutyThread(BackgroundThread):
                     log.exception("duty_failed", duty=self._duty.name)
 
 
-def planned_duties(room: EngineRoom, settings: Settings) -> Iterator[Duty]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedDuty:
+    """A duty of all processes together. A server tends it on a thread: a little at a time, with
+    the seconds to wait as the result. A worker completes it whenever beat sends its task."""
+
+    name: str
+    tend: Callable[[EngineRoom], float]
+    task: str
+    complete: Callable[[EngineRoom], object]
+    # How often beat sends the task; 0 if the duty is switched off, also on threads.
+    beat_seconds: Callable[[Settings], int]
+    is_urgent: bool = False  # has a queue of its own
+    is_costly: bool = False  # reads whole tables, so neither at the start nor right after an error
+
+    def on_thread(self, room: EngineRoom) -> Duty:
+        run_once = partial(self.tend, room)
+        if not self.is_costly:
+            return Duty(self.name, run_once)
+        pause_seconds = float(self.beat_seconds(room.settings))
+        return Duty(self.name, run_once, pause_seconds, first_after_seconds=pause_seconds)
+
+
+def _prune_all(room: EngineRoom) -> None:
+    while room.pruner.run_once().may_be_more:
+        pass
+
+
+def _audit(room: EngineRoom) -> float:
+    room.book_audit.run_once()
+    return _audit_seconds(room.settings)
+
+
+def _audit_seconds(settings: Settings) -> int:
+    return settings.holdfast_audit_minutes * SECONDS_PER_MINUTE
+
+
+SHARED_DUTIES = (
+    SharedDuty(
+        name="reaper",
+        tend=lambda room: room.reaper.tend(room.settings.holdfast_reaper_seconds),
+        task="holdfast.release_expired",
+        complete=lambda room: sweep(room.reaper),
+        beat_seconds=lambda settings: settings.holdfast_reaper_beat_seconds,
+        is_urgent=True,
+    ),
+    SharedDuty(
+        name="promoter",
+        tend=lambda room: room.promoter.tend(room.settings.holdfast_promoter_seconds),
+        task="holdfast.promote_waiting",
+        complete=lambda room: room.promoter.sweep(),
+        beat_seconds=lambda settings: settings.holdfast_reaper_beat_seconds,
+    ),
+    SharedDuty(
+        name="pruner",
+        tend=lambda room: room.pruner.tend(PRUNER_SECONDS),
+        task="holdfast.prune",
+        complete=_prune_all,
+        beat_seconds=lambda _: PRUNER_BEAT_SECONDS,
+    ),
+    SharedDuty(
+        name="books",
+        tend=_audit,
+        task="holdfast.audit_books",
+        complete=lambda room: room.book_audit.run_once(),
+        beat_seconds=_audit_seconds,
+        is_costly=True,
+    ),
+)
+
+
+def planned_duties(room: EngineRoom) -> Iterator[Duty]:
     """The journal runs in every process, because it holds that process's attempts; workers may do
     the other duties instead."""
     yield journal_duty(room.journal)
-    if settings.holdfast_duties == "none":
+    if room.settings.holdfast_duties == "none":
         return
-    yield Duty("reaper", lambda: room.reaper.tend(settings.holdfast_reaper_seconds))
-    yield Duty("promoter", lambda: room.promoter.tend(settings.holdfast_promoter_seconds))
-    yield Duty("pruner", lambda: room.pruner.tend(PRUNER_SECONDS))
-    if settings.holdfast_audit_minutes:
-        yield _audit_duty(room.book_audit, settings.holdfast_audit_minutes * SECONDS_PER_MINUTE)
-    relay = configured_relay(settings)
+    for duty in SHARED_DUTIES:
+        if duty.beat_seconds(room.settings):
+            yield duty.on_thread(room)
+    relay = configured_relay(room.settings)
     if relay is not None:
         yield Duty("relay", relay.tend)
 
 
 def journal_duty(journal: Journal) -> Duty:
     return Duty("journal", lambda: 0.0 if journal.run_once() else JOURNAL_SECONDS)
-
-
-def _audit_duty(audit: BookAudit, interval_seconds: float) -> Duty:
-    """Wait one interval first: a server that has just started should not read whole tables."""
-    has_waited = False
-
-    def run_once() -> float:
-        nonlocal has_waited
-        if has_waited:
-            audit.run_once()
-        has_waited = True
-        return interval_seconds
-
-    return Duty("books", run_once, after_error_seconds=interval_seconds)

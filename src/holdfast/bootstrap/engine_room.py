@@ -1,6 +1,10 @@
 """The engine with its store, readers and duties, for every process that changes holds: servers and
 workers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
 from holdfast.adapters.postgres.audit.attempts import PostgresAttempts
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks
 from holdfast.adapters.postgres.engine.store import PostgresStore
@@ -26,6 +30,7 @@ class EngineRoom:
         url = settings.database_url
         if url is None:
             raise SettingsError("DATABASE_URL: must be set")
+        self.settings = settings
         self.url = url
         self.database = Database(url)
         self.journal = Journal(PostgresAttempts(self.database), written_at_once)
@@ -46,6 +51,14 @@ class EngineRoom:
         while self.journal.run_once():
             pass
         self.database.close()
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        self.start()
+        try:
+            yield self
+        finally:
+            self.stop()
 
 
 def _limits(settings: Settings) -> Limits:

@@ -47,7 +47,7 @@ class Server:
         self._key_database = Database(self._room.url, connections_max=1)
         self.container = _container(settings, self._room, PostgresKeys(self._key_database))
         self._threads: list[BackgroundThread] = [
-            *(DutyThread(duty) for duty in planned_duties(self._room, settings)),
+            *(DutyThread(duty) for duty in planned_duties(self._room)),
             *_consumers(settings, self._room),
         ]
 

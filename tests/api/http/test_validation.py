@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from holdfast.domain.catalog.changes import ImportSeats
-from holdfast.entrypoints.api.catalog.hall_routes import IMPORT_BYTES_MAX
+from holdfast.entrypoints.api.catalog.routes import IMPORT_BYTES_MAX
 from holdfast.entrypoints.api.http.parsing import BODY_BYTES_MAX
 from tests.api.world import FLOOR, SESSION, World, hold_body
 

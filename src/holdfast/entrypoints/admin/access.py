@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from holdfast.adapters.postgres.models import ApiKey, Organization
 from holdfast.entrypoints.admin.catalog import POLICY
 from holdfast.entrypoints.admin.display import badge, in_a_row, link
-from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ReadOnlyAdmin
+from holdfast.entrypoints.admin.lists import ReadOnlyAdmin
 
 if TYPE_CHECKING:  # django-unfold has no types; its classes are Django's with another look
     from django.contrib.auth.forms import (
@@ -59,6 +59,7 @@ class PeopleGroupAdmin(GroupAdmin, UnfoldAdmin):
 @admin.register(Organization)
 class OrganizationAdmin(ReadOnlyAdmin):
     related = ()
+    list_filter = ()
     list_display = ("name", "id", "ttl_seconds", "quantity_max", "created_at")
     search_fields = ("name",)
     search_help_text = "Part of the name, or an id"
@@ -81,7 +82,6 @@ class OrganizationAdmin(ReadOnlyAdmin):
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReadOnlyAdmin):
     list_display = ("name", "beginning", "scope_list", "state", "organization", "created_at")
-    list_filter = BY_ORGANIZATION
     search_fields = ("name", "prefix")
     search_help_text = "Part of the name, start of the key, or an id"
     fields = (

@@ -14,7 +14,7 @@ from holdfast.adapters.postgres.models import ApiKey, AuditEntry
 from holdfast.domain.group.transitions import FactType
 from holdfast.entrypoints.admin.display import pretty_json, redacted, row_link
 from holdfast.entrypoints.admin.history import HistoryAdmin
-from holdfast.entrypoints.admin.lists import BY_ORGANIZATION
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ChoiceFilter, text_column
 from holdfast.entrypoints.admin.lookups import uuid_or_none
 
 if TYPE_CHECKING:  # django-unfold has no types; what we use of it is what Django declares
@@ -48,18 +48,9 @@ def acting_key(column: str) -> Subquery:
     return Subquery(keys.annotate(actor=actor).filter(actor=OuterRef("actor")).values(column))
 
 
-class ActionFilter(DropdownFilter):
-    title = "action"
-    parameter_name = "action"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in ACTIONS]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
-    ) -> QuerySet[AuditEntry]:
-        wanted = self.value()
-        return queryset.filter(action=wanted) if wanted else queryset
+class ActionFilter(ChoiceFilter, DropdownFilter):
+    title = parameter_name = column = "action"
+    choices_offered = ACTIONS
 
 
 class ActorFilter(TextFilter):
@@ -68,9 +59,7 @@ class ActorFilter(TextFilter):
     title = "actor (whole)"
     parameter_name = "actor"
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
-    ) -> QuerySet[AuditEntry]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         wanted = (self.value() or "").strip()
         return queryset.filter(actor=wanted) if wanted else queryset
 
@@ -79,9 +68,7 @@ class SeatFilter(TextFilter):
     title = "seat id"
     parameter_name = "seat_id"
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[AuditEntry]
-    ) -> QuerySet[AuditEntry]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         wanted = (self.value() or "").strip()
         return queryset.filter(seat_id=uuid_or_none(wanted)) if wanted else queryset
 
@@ -106,27 +93,10 @@ class TimeFilter(RangeDateTimeFilter):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(HistoryAdmin):
-    list_display = (
-        "seq",
-        "action",
-        "hold",
-        "of_seat",
-        "who",
-        "ip",
-        "organization",
-        "at",
-    )
-    list_filter = (
-        *BY_ORGANIZATION,
-        ActionFilter,
-        ActorFilter,
-        SeatFilter,
-        ("at", TimeFilter),
-    )
+    list_display = ("seq", "action", "hold", "of_seat", "who", "ip", "organization", "at")
+    list_filter = (*BY_ORGANIZATION, ActionFilter, ActorFilter, SeatFilter, ("at", TimeFilter))
     ordering = ("-organization_id", "-seq")
-    own_filters = frozenset(
-        {"action", "actor", "at_from_0", "at_from_1", "at_to_0", "at_to_1"},
-    )
+    own_filters = frozenset({"action", "actor", "at_from_0", "at_from_1", "at_to_0", "at_to_1"})
     fields = (
         ("action", "at"),
         ("hold", "of_seat"),
@@ -140,28 +110,22 @@ class AuditEntryAdmin(HistoryAdmin):
         "after",
     )
 
+    # The value that the actor filter takes.
+    recorded_actor = text_column("Recorded as", "actor")
+    agent = text_column("User agent", "user_agent")
+
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup in self.own_filters or super().lookup_allowed(lookup, value, request)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def annotations(self) -> dict[str, Any]:
         key = {"key_id": acting_key("id"), "key_name": acting_key("name")}
-        entries: QuerySet[Any] = super().get_queryset(request).annotate(**key)
-        return entries
+        return {**super().annotations(), **key}
 
     @admin.display(description="Actor")
     def who(self, entry: Any) -> SafeString | str:
         if entry.key_id is None:
             return redacted(entry.actor)
         return row_link(ApiKey, entry.key_id, entry.key_name)
-
-    @admin.display(description="Recorded as")
-    def recorded_actor(self, entry: AuditEntry) -> str:
-        """The value that the actor filter takes."""
-        return redacted(entry.actor)
-
-    @admin.display(description="User agent")
-    def agent(self, entry: AuditEntry) -> str:
-        return redacted(entry.user_agent) if entry.user_agent else "-"
 
     @admin.display(description="Before")
     def before(self, entry: AuditEntry) -> str | SafeString:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce, Now
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -23,7 +23,13 @@ from holdfast.adapters.postgres.models import (
 from holdfast.domain.catalog.model import EventStatus
 from holdfast.domain.policy import POLICY_FIELDS
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link
-from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ReadOnlyAdmin, SessionRowAdmin
+from holdfast.entrypoints.admin.lists import (
+    BY_ORGANIZATION,
+    ChoiceFilter,
+    ReadOnlyAdmin,
+    SessionRowAdmin,
+    link_column,
+)
 from holdfast.entrypoints.admin.seats.hall import hall_of
 
 _NAMES = tuple(POLICY_FIELDS)
@@ -38,16 +44,9 @@ _COLOUR_OF_STATUS = {
 }
 
 
-class EventStatusFilter(admin.SimpleListFilter):
-    title = "status"
-    parameter_name = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(status.value, status.value) for status in EventStatus]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
-        wanted = self.value()
-        return queryset.filter(status=wanted) if wanted else queryset
+class EventStatusFilter(ChoiceFilter):
+    title = parameter_name = column = "status"
+    choices_offered = tuple(status.value for status in EventStatus)
 
 
 @admin.register(Event)
@@ -88,10 +87,10 @@ class EventAdmin(ReadOnlyAdmin):
 class SessionAdmin(ReadOnlyAdmin):
     """With a picture of its hall, if it has seats."""
 
+    of_event = link_column("Event", Event, "event_id", "event")
     change_form_outer_after_template = "holdfast/hall.html"
     related = ("organization", "event")
     list_display = ("name", "of_event", "starts_at", "version", "organization", "created_at")
-    list_filter = BY_ORGANIZATION
     search_fields = ("name", "event__name")
     search_help_text = "Part of the name or the event's name, or an id"
     fields = (
@@ -113,10 +112,6 @@ class SessionAdmin(ReadOnlyAdmin):
         context["hall"] = hall_of(kwargs["obj"])
         return super().render_change_form(request, context, *args, **kwargs)
 
-    @admin.display(description="Event")
-    def of_event(self, session: Session) -> SafeString:
-        return row_link(Event, session.event_id, session.event)
-
     @admin.display(description="See also")
     def more(self, session: Session) -> SafeString:
         lists = [
@@ -135,17 +130,7 @@ class SessionAdmin(ReadOnlyAdmin):
 @admin.register(TicketType)
 class TicketTypeAdmin(SessionRowAdmin):
     related = ("organization", "session__event")
-    list_display = (
-        "name",
-        "price",
-        "is_seated",
-        "of_session",
-        "organization",
-        "created_at",
-    )
-    list_filter = BY_ORGANIZATION
-    search_fields = ("name", "session__name")
-    search_help_text = "Part of the name or the session's name, or an id"
+    list_display = ("name", "price", "is_seated", "of_session", "organization", "created_at")
     fields = (
         ("name", "price"),
         "is_seated",
@@ -173,19 +158,7 @@ class TicketTypeAdmin(SessionRowAdmin):
 class PoolAdmin(SessionRowAdmin):
     """Lapsed units are free, even before a command records that."""
 
-    list_display = (
-        "name",
-        "of_session",
-        "total",
-        "held",
-        "lapsed",
-        "sold",
-        "free",
-        "organization",
-    )
-    list_filter = BY_ORGANIZATION
-    search_fields = ("name", "session__name")
-    search_help_text = "Part of the name or the session's name, or an id"
+    list_display = ("name", "of_session", "total", "held", "lapsed", "sold", "free", "organization")
     fields = (
         "name",
         "of_session",
@@ -197,7 +170,7 @@ class PoolAdmin(SessionRowAdmin):
         "created_at",
     )
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def annotations(self) -> dict[str, Any]:
         units = PoolLapse.objects.filter(
             organization_id=OuterRef("organization_id"),
             pool_id=OuterRef("id"),
@@ -205,9 +178,7 @@ class PoolAdmin(SessionRowAdmin):
         )
         # Grouped, so the subquery returns one row.
         summed = units.values("pool_id").annotate(sum=Sum("units")).values("sum")
-        lapsed_units = Coalesce(Subquery(summed), 0)
-        pools: QuerySet[Any] = super().get_queryset(request).annotate(lapsed_units=lapsed_units)
-        return pools
+        return {"lapsed_units": Coalesce(Subquery(summed), 0)}
 
     @admin.display(description="Lapsed")
     def lapsed(self, pool: Any) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db import connection
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
@@ -13,7 +13,7 @@ from holdfast.adapters.postgres.models import Fact, RelayCursor
 from holdfast.domain.group.transitions import FactType
 from holdfast.entrypoints.admin.display import badge, pretty_json
 from holdfast.entrypoints.admin.history import HistoryAdmin
-from holdfast.entrypoints.admin.lists import BY_ORGANIZATION
+from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, ChoiceFilter
 from holdfast.entrypoints.admin.lookups import uuid_or_none
 from holdfast.ports.facts.log import PARTITIONS
 
@@ -40,16 +40,9 @@ def relay_state() -> dict[str, Any]:
     }
 
 
-class FactTypeFilter(admin.SimpleListFilter):
-    title = "type"
-    parameter_name = "type"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(kind.value, kind.value) for kind in FactType]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Fact]) -> QuerySet[Fact]:
-        wanted = self.value()
-        return queryset.filter(type=wanted) if wanted else queryset
+class FactTypeFilter(ChoiceFilter):
+    title = parameter_name = column = "type"
+    choices_offered = tuple(kind.value for kind in FactType)
 
 
 class FactList(ChangeList):
@@ -62,6 +55,7 @@ class FactList(ChangeList):
 
 @admin.register(Fact)
 class FactAdmin(HistoryAdmin):
+    changelist = FactList
     list_before_template = "holdfast/relay.html"
     list_display = (
         "seq",
@@ -87,13 +81,8 @@ class FactAdmin(HistoryAdmin):
         "content",
     )
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        facts = super().get_queryset(request)
-        marked: QuerySet[Any] = facts.annotate(is_relayed=is_relayed())
-        return marked
-
-    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
-        return FactList
+    def annotations(self) -> dict[str, Any]:
+        return {**super().annotations(), "is_relayed": is_relayed()}
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

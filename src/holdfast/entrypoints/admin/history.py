@@ -4,12 +4,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.models import Hold
-from holdfast.entrypoints.admin.display import row_link, seat_link
-from holdfast.entrypoints.admin.lists import GrowingTableAdmin
+from holdfast.adapters.postgres.models import Hold, Seat
+from holdfast.entrypoints.admin.display import row_link
+from holdfast.entrypoints.admin.lists import GrowingTableAdmin, link_column
 from holdfast.entrypoints.admin.lookups import hold_reference, of_hold_named, seat_name
 
 
@@ -18,18 +17,13 @@ class HistoryAdmin(GrowingTableAdmin):
 
     search_fields = ("hold_id",)
     search_help_text = "A complete hold reference or id"
+    of_seat = link_column("Seat", Seat, "seat_id", "seat_name")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        names = {"seat_name": seat_name(), "hold_reference": hold_reference()}
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(**names)
-        return rows
+    def annotations(self) -> dict[str, Any]:
+        return {"seat_name": seat_name(), "hold_reference": hold_reference()}
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        if not search_term.strip():
-            return queryset, False
-        return queryset.filter(of_hold_named(search_term, id_column="hold_id")), False
+    def found(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
+        return rows.filter(of_hold_named(term, id_column="hold_id"))
 
     @admin.display(description="Hold")
     def hold(self, row: Any) -> SafeString | str:
@@ -38,7 +32,3 @@ class HistoryAdmin(GrowingTableAdmin):
         if row.hold_id is None:
             return "-"
         return row_link(Hold, row.hold_id, row.hold_reference or row.hold_id, row.organization_id)
-
-    @admin.display(description="Seat")
-    def of_seat(self, row: Any) -> SafeString | str:
-        return seat_link(row)

@@ -1,12 +1,13 @@
 """The base of all lists and pages."""
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html_join
@@ -31,6 +32,46 @@ ROWS_COUNTED_MAX = 10_000
 BY_ORGANIZATION: tuple[Any, ...] = (("organization", AutocompleteSelectFilter),)
 
 
+def link_column(
+    title: str, model: type[Model], id_column: str, text: str = "", *, has_shared_id: bool = False
+) -> Callable[[Any, Any], SafeString | str]:
+    """A link to the row that a column names, shown as another attribute or as its id."""
+
+    @admin.display(description=title)
+    def linked(_admin: Any, row: Any) -> SafeString | str:
+        row_id = getattr(row, id_column)
+        if row_id is None:
+            return "-"
+        organization_id = row.organization_id if has_shared_id else None
+        return row_link(model, row_id, getattr(row, text or id_column), organization_id)
+
+    return linked
+
+
+def text_column(title: str, column: str) -> Callable[[Any, Any], str]:
+    """User text, without e-mail addresses."""
+
+    @admin.display(description=title)
+    def shown(_admin: Any, row: Any) -> str:
+        return redacted(getattr(row, column) or "-")
+
+    return shown
+
+
+class ChoiceFilter(admin.SimpleListFilter):
+    """Rows with one of these values in a column."""
+
+    choices_offered: ClassVar[Iterable[str]]
+    column: ClassVar[str]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(choice, choice) for choice in self.choices_offered]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        wanted = self.value()
+        return queryset.filter(**{self.column: wanted}) if wanted else queryset
+
+
 class BoundedPaginator(AnyPaginator):
     """Stops counting at a limit: an exact count of a million rows is slow and not worth it."""
 
@@ -50,6 +91,8 @@ class ReadOnlyAdmin(UnfoldAdmin):
     """Read-only lists and pages."""
 
     related: ClassVar[tuple[str, ...]] = ("organization",)
+    changelist: ClassVar[type[ChangeList]] = ChangeList
+    list_filter: ClassVar[tuple[Any, ...]] = BY_ORGANIZATION
     paginator = BoundedPaginator
     actions = None
     list_per_page = 25
@@ -88,7 +131,16 @@ class ReadOnlyAdmin(UnfoldAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Joins the organization, so an id is found through the index that leads with it: one probe
         per organization instead of a scan."""
-        return super().get_queryset(request).select_related(*self.related)
+        rows: QuerySet[Any] = super().get_queryset(request).select_related(*self.related)
+        annotated: QuerySet[Any] = rows.annotate(**self.annotations())
+        return annotated
+
+    def annotations(self) -> dict[str, Any]:
+        """Further columns, computed by the database."""
+        return {}
+
+    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
+        return self.changelist
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Mark an unfiltered list as complete; without a count, the admin would offer to show
@@ -107,9 +159,19 @@ class ReadOnlyAdmin(UnfoldAdmin):
 
 
 class GrowingTableAdmin(ReadOnlyAdmin):
-    """A table too large to sort: it is listed in the order of its index only."""
+    """A table too large to sort or to search for parts: it is listed in the order of its index, and
+    searched by whole values."""
 
     sortable_by = ()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        return self.found(queryset, term) if term else queryset, False
+
+    def found(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
+        raise NotImplementedError
 
 
 class AddressedList(ChangeList):
@@ -123,8 +185,7 @@ class SharedIdAdmin(GrowingTableAdmin):
     """Clients choose hold ids, and other ids derive from them, so two organizations may share an
     id."""
 
-    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
-        return AddressedList
+    changelist = AddressedList
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -139,6 +200,9 @@ class SharedIdAdmin(GrowingTableAdmin):
 class HolderRowAdmin(ReadOnlyAdmin):
     """A row with a holder and an amount."""
 
+    email = text_column("Customer e-mail", "customer_email")
+    user = text_column("User id", "user_id")
+
     @admin.display(description="Total")
     def total(self, row: Any) -> str:
         return amount(row.total_minor, row.currency)
@@ -148,20 +212,11 @@ class HolderRowAdmin(ReadOnlyAdmin):
         names = (redacted(name) for name in (row.customer_email, row.user_id) if name)
         return format_html_join(mark_safe("<br>"), "{}", ((name,) for name in names))
 
-    @admin.display(description="Customer e-mail")
-    def email(self, row: Any) -> str:
-        return redacted(row.customer_email) if row.customer_email else "-"
-
-    @admin.display(description="User id")
-    def user(self, row: Any) -> str:
-        return redacted(row.user_id) if row.user_id else "-"
-
 
 class SessionRowAdmin(ReadOnlyAdmin):
     """A row that belongs to a session."""
 
     related: ClassVar[tuple[str, ...]] = ("organization", "session")
-
-    @admin.display(description="Session")
-    def of_session(self, row: Any) -> SafeString:
-        return row_link(Session, row.session_id, row.session)
+    search_fields: ClassVar[tuple[str, ...]] = ("name", "session__name")
+    search_help_text = "Part of the name or the session's name, or an id"
+    of_session = link_column("Session", Session, "session_id", "session")

@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -32,10 +31,10 @@ from holdfast.entrypoints.admin.display import (
 )
 from holdfast.entrypoints.admin.holds.pages import hold_status_now, status_badge
 from holdfast.entrypoints.admin.lists import (
-    BY_ORGANIZATION,
     AddressedList,
     HolderRowAdmin,
     SharedIdAdmin,
+    link_column,
 )
 from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_none
 
@@ -84,6 +83,8 @@ class OrderList(AddressedList):
 class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
     """Ticket codes admit people, so no page shows them."""
 
+    changelist = OrderList
+    checkout = link_column("Checkout", Checkout, "checkout_id", has_shared_id=True)
     list_display = (
         "id",
         "bookings",
@@ -93,7 +94,6 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         "organization",
         "created_at",
     )
-    list_filter = BY_ORGANIZATION
     ordering = ("-organization_id", "-created_at", "-id")
     search_fields = ("payment_reference",)
     search_help_text = "A complete order id, payment reference, hold reference or hold id"
@@ -108,20 +108,12 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         "more",
     )
 
-    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
-        return OrderList
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
+    def found(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
         order_id = uuid_or_none(term)
-        rows = Q(pk=order_id) if order_id else Q(payment_reference=term)
+        named = Q(pk=order_id) if order_id else Q(payment_reference=term)
         for hold in holds_named(term):
-            rows |= Q(organization_id=hold.organization_id, id=hold.order_id)
-        return queryset.filter(rows), False
+            named |= Q(organization_id=hold.organization_id, id=hold.order_id)
+        return rows.filter(named)
 
     @admin.display(description="Booking references")
     def bookings(self, order: Any) -> str:
@@ -139,12 +131,6 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         whole = redacted(order.payment_reference or "-")
         cut = f"{whole[:PAYMENT_LENGTH_MAX]}\N{HORIZONTAL ELLIPSIS}"
         return cut if len(whole) > PAYMENT_LENGTH_MAX else whole
-
-    @admin.display(description="Checkout")
-    def checkout(self, order: Order) -> SafeString | str:
-        if order.checkout_id is None:
-            return "-"
-        return row_link(Checkout, order.checkout_id, order.checkout_id, order.organization_id)
 
     @admin.display(description="Holds")
     def holds(self, order: Order) -> SafeString:
@@ -183,23 +169,17 @@ class CheckoutAdmin(SharedIdAdmin):
     means nothing; users search."""
 
     list_display = ("id", "organization", "created_at")
-    list_filter = BY_ORGANIZATION
     ordering = ("organization_id", "id")
     search_fields = ("id",)
     search_help_text = "A complete checkout id, hold reference or hold id"
     fields = (("id", "created_at"), "organization", "holds", "order")
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
+    def found(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
         checkout_id = uuid_or_none(term)
-        rows = Q(pk__in=[checkout_id] if checkout_id else [])
+        named = Q(pk__in=[checkout_id] if checkout_id else [])
         for hold in holds_named(term):
-            rows |= Q(organization_id=hold.organization_id, id=hold.checkout_id)
-        return queryset.filter(rows), False
+            named |= Q(organization_id=hold.organization_id, id=hold.checkout_id)
+        return rows.filter(named)
 
     @admin.display(description="Holds")
     def holds(self, checkout: Checkout) -> SafeString:

@@ -23,7 +23,7 @@ from holdfast.entrypoints.admin.display import (
     shown_time,
     table,
 )
-from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, GrowingTableAdmin, SessionRowAdmin
+from holdfast.entrypoints.admin.lists import SessionRowAdmin
 
 QUEUES_SHOWN_MAX = 20
 PARTIES_SHOWN_MAX = 50
@@ -91,21 +91,17 @@ def _summed(name: str) -> Coalesce:
 
 
 @admin.register(Waitlist)
-class WaitlistAdmin(SessionRowAdmin, GrowingTableAdmin):
+class WaitlistAdmin(SessionRowAdmin):
+    changelist = WaitingSessions
+    sortable_by = ()
     list_display = ("name", "waiting", "served", "state", "organization")
-    list_filter = BY_ORGANIZATION
     ordering = ("organization_id", "session_id")
     search_fields = ("session__name",)
     search_help_text = "Part of the session's name, or its id"
     fields = (("of_session", "organization"), ("waiting", "state"), "queues", "more")
 
-    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
-        return WaitingSessions
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        sums = {"all_waiting": _summed("waiting"), "all_served": _summed("served")}
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(**sums)
-        return rows
+    def annotations(self) -> dict[str, Any]:
+        return {"all_waiting": _summed("waiting"), "all_served": _summed("served")}
 
     @admin.display(description="Session")
     def name(self, waitlist: Waitlist) -> str:

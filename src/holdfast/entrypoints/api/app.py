@@ -17,7 +17,7 @@ from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.middleware import Edge
 from holdfast.entrypoints.api.http.routing import Router
 from holdfast.entrypoints.api.openapi.page import documents
-from holdfast.entrypoints.api.orders.demo_routes import DEMO_ROUTES
+from holdfast.entrypoints.api.orders.routes import DEMO_ROUTES
 from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.entrypoints.api.seats.maps import MapWriter, size_of_map
 from holdfast.entrypoints.api.seats.occupancy_answers import written_occupancy

@@ -5,7 +5,6 @@ from typing import Any
 
 from holdfast.entrypoints.api.audit.routes import AUDIT_ROUTES
 from holdfast.entrypoints.api.carts.routes import CART_ROUTES
-from holdfast.entrypoints.api.catalog.hall_routes import HALL_ROUTES
 from holdfast.entrypoints.api.catalog.routes import CATALOG_ROUTES
 from holdfast.entrypoints.api.facts.routes import FACT_ROUTES
 from holdfast.entrypoints.api.holds.routes import HOLD_ROUTES
@@ -16,7 +15,6 @@ from holdfast.entrypoints.api.seats.routes import SEAT_ROUTES
 ROUTES: tuple[Route[Any], ...] = (
     *HOLD_ROUTES,
     *CATALOG_ROUTES,
-    *HALL_ROUTES,
     *SEAT_ROUTES,
     *CART_ROUTES,
     *ORDER_ROUTES,

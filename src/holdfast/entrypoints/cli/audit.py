@@ -2,8 +2,8 @@
 
 import argparse
 
+from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.bootstrap.worker import checked_books
 from holdfast.entrypoints.cli.terminal import CommandFailed, say
 from holdfast.ports.audit.books import Checked
 from holdfast.ports.store import StoreError
@@ -24,7 +24,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def run(settings: Settings, _options: argparse.Namespace) -> int:
     checks = []
     try:
-        for check in checked_books(settings):
+        # Needs neither engine nor readers, so nothing is started.
+        for check in EngineRoom(settings).book_audit.checked():
             checks.append(check)
             _show(check)
     except StoreError as error:

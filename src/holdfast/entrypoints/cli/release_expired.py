@@ -3,7 +3,7 @@
 import argparse
 
 from holdfast.bootstrap.settings import Settings
-from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker, started_worker
+from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker
 from holdfast.entrypoints.cli.terminal import CommandFailed, say, stop_signal
 from holdfast.ports.store import StoreError
 from holdfast.services.holds.sweep import Swept
@@ -33,7 +33,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
     try:
-        with started_worker(settings) as worker:
+        with Worker(settings).running() as worker:
             if options.watch:
                 return _watch(worker)
             if options.verbose or options.dry_run:

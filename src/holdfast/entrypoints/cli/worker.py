@@ -35,11 +35,7 @@ def run_worker(settings: Settings, options: argparse.Namespace) -> int:
         raise SettingsError("DATABASE_URL: must be set")
     queues = list(_QUEUES.values()) if options.queue is None else [_QUEUES[options.queue]]
     worker = create_app(settings).Worker(
-        pool="prefork",
-        queues=queues,
-        without_gossip=True,
-        without_mingle=True,
-        quiet=True,
+        pool="prefork", queues=queues, without_gossip=True, without_mingle=True, quiet=True
     )
     worker.start()
     return int(worker.exitcode or 0)

@@ -10,6 +10,7 @@ from celery import Celery
 from celery.signals import setup_logging
 from kombu.entity import Exchange, Queue
 
+from holdfast.bootstrap.duties import SHARED_DUTIES
 from holdfast.bootstrap.logs import configure_logs
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.entrypoints.workers.tasks import ATTEMPTS_MAX, register_tasks
@@ -18,7 +19,6 @@ CLEANUP = "holdfast.cleanup"
 DEFAULT = "holdfast.default"
 QUEUES = (CLEANUP, DEFAULT)
 
-PRUNE_SECONDS = 300
 # Below RabbitMQ's limit of half an hour for unacknowledged tasks.
 SOFT_LIMIT_SECONDS = 1_500
 HARD_LIMIT_SECONDS = 1_560
@@ -32,7 +32,7 @@ def create_app(settings: Settings) -> Celery:
         task_queues=[_queue(name) for name in QUEUES],
         task_default_queue=DEFAULT,
         task_create_missing_queues=False,
-        task_routes={"holdfast.release_expired": {"queue": CLEANUP}},
+        task_routes={duty.task: {"queue": CLEANUP} for duty in SHARED_DUTIES if duty.is_urgent},
         beat_schedule=_schedule(settings),
         # The database shows what is due: beat keeps no state across restarts.
         beat_scheduler="celery.beat:Scheduler",
@@ -70,22 +70,10 @@ def _queue(name: str) -> Queue:
 
 
 def _schedule(settings: Settings) -> dict[str, dict[str, Any]]:
-    schedule = {
-        "release expired holds": _every(
-            "holdfast.release_expired", settings.holdfast_reaper_beat_seconds
-        ),
-        "promote those who wait": _every(
-            "holdfast.promote_waiting", settings.holdfast_reaper_beat_seconds
-        ),
-        "prune": _every("holdfast.prune", PRUNE_SECONDS),
-    }
-    if settings.holdfast_audit_minutes:
-        schedule["audit the books"] = _every(
-            "holdfast.audit_books", settings.holdfast_audit_minutes * 60
-        )
-    return schedule
-
-
-def _every(task: str, seconds: int) -> dict[str, Any]:
     """A message expires when the next one is sent, so no backlog builds up."""
-    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+    intervals = {duty.task: duty.beat_seconds(settings) for duty in SHARED_DUTIES}
+    return {
+        task: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+        for task, seconds in intervals.items()
+        if seconds
+    }

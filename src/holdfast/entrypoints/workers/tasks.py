@@ -8,13 +8,14 @@ from celery import Celery, Task
 from celery.exceptions import Reject
 from celery.signals import worker_process_init, worker_process_shutdown
 
+from holdfast.bootstrap.duties import SHARED_DUTIES, SharedDuty
+from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.bootstrap.worker import Worker
 
 ATTEMPTS_MAX = 3
 PAUSE_SECONDS = 1.0
-# The longest wait for the next reaper, which continues where this one stopped.
-REAPER_LIMITS = {"soft_time_limit": 240, "time_limit": 270}
+# The longest wait for the next run, which continues where this one stopped.
+URGENT_LIMITS = {"soft_time_limit": 240, "time_limit": 270}
 
 log = structlog.get_logger("holdfast.tasks")
 
@@ -46,32 +47,24 @@ class DutyTask(Task):  # type: ignore[misc]
 def register_tasks(app: Celery, settings: Settings) -> None:
     """Register the tasks, and an engine for each worker process. It is created after the fork,
     which threads and connections do not survive."""
-    workers: list[Worker] = []
+    rooms: list[EngineRoom] = []
 
     def start(**_: object) -> None:
-        workers.append(Worker(settings))
-        workers[0].start()
+        rooms.append(EngineRoom(settings))
+        rooms[0].start()
 
     def stop(**_: object) -> None:
-        workers.pop().stop()
+        rooms.pop().stop()
 
     worker_process_init.connect(start, weak=False)
     worker_process_shutdown.connect(stop, weak=False)
 
-    @app.task(  # type: ignore[untyped-decorator]
-        base=DutyTask, name="holdfast.release_expired", **REAPER_LIMITS
-    )
-    def release_expired() -> None:
-        workers[0].release_expired()
+    def register(duty: SharedDuty) -> None:
+        limits = URGENT_LIMITS if duty.is_urgent else {}
 
-    @app.task(base=DutyTask, name="holdfast.promote_waiting")  # type: ignore[untyped-decorator]
-    def promote_waiting() -> None:
-        workers[0].promote_waiting()
+        @app.task(base=DutyTask, name=duty.task, **limits)  # type: ignore[untyped-decorator]
+        def run() -> None:
+            duty.complete(rooms[0])
 
-    @app.task(base=DutyTask, name="holdfast.prune")  # type: ignore[untyped-decorator]
-    def prune() -> None:
-        workers[0].prune()
-
-    @app.task(base=DutyTask, name="holdfast.audit_books")  # type: ignore[untyped-decorator]
-    def audit_books() -> None:
-        workers[0].audit_books()
+    for duty in SHARED_DUTIES:
+        register(duty)

@@ -3,30 +3,14 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
-from django.db.models import (
-    Case,
-    F,
-    Q,
-    QuerySet,
-    TextField,
-    Value,
-    When,
-)
+from django.db.models import Case, F, Q, QuerySet, TextField, Value, When
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from holdfast.adapters.postgres.models import (
-    AuditEntry,
-    Checkout,
-    Fact,
-    Hold,
-    Order,
-    Waitlist,
-)
+from holdfast.adapters.postgres.models import AuditEntry, Checkout, Fact, Hold, Order, Waitlist
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.ids import HoldId
 from holdfast.domain.orders.order import revival_id
@@ -34,7 +18,6 @@ from holdfast.entrypoints.admin.display import (
     badge,
     in_a_row,
     list_link,
-    redacted,
     row_link,
     shown_time,
     wrapped,
@@ -43,9 +26,12 @@ from holdfast.entrypoints.admin.holds.lines import former_lines_table, lines_tab
 from holdfast.entrypoints.admin.lists import (
     BY_ORGANIZATION,
     AddressedList,
+    ChoiceFilter,
     HolderRowAdmin,
     SessionRowAdmin,
     SharedIdAdmin,
+    link_column,
+    text_column,
 )
 from holdfast.entrypoints.admin.lookups import of_hold_named
 from holdfast.entrypoints.admin.waitlist import shown_positions
@@ -64,23 +50,20 @@ _ON_WAITLIST = ("queue_position", "waitlist")
 _EXPIRED = Value(HoldStatus.EXPIRED.value, output_field=TextField())
 
 
-class HoldStatusFilter(admin.SimpleListFilter):
+class HoldStatusFilter(ChoiceFilter):
     """A lapsed hold counts as expired, whatever its row says."""
 
-    title = "status"
-    parameter_name = "status"
+    title = parameter_name = column = "status"
+    choices_offered = tuple(status.value for status in HoldStatus)
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(status.value, status.value) for status in HoldStatus]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Hold]) -> QuerySet[Hold]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         wanted = self.value()
         if wanted in _WITH_AN_END:
             return queryset.filter(status=wanted, expires_at__gt=Now())
         if wanted == HoldStatus.EXPIRED:
             lapsed = Q(status__in=_WITH_AN_END, expires_at__lte=Now())
             return queryset.filter(Q(status=wanted) | lapsed)
-        return queryset.filter(status=wanted) if wanted else queryset
+        return super().queryset(request, queryset)
 
 
 def hold_status_now() -> Case:
@@ -111,6 +94,12 @@ class HoldList(AddressedList):
 
 @admin.register(Hold)
 class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
+    changelist = HoldList
+    waitlist = link_column("Waitlist", Waitlist, "session_id", "session")
+    checkout = link_column("Checkout", Checkout, "checkout_id", has_shared_id=True)
+    order = link_column("Order", Order, "order_id", has_shared_id=True)
+    revived = link_column("Replaces expired hold", Hold, "revives", has_shared_id=True)
+    remarks = text_column("Notes", "notes")
     list_display = (
         "reference",
         "state",
@@ -174,20 +163,11 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
         shown = tuple(field for field in first["fields"] if field not in left_out)
         return [(title, {**first, "fields": shown}), *rest]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows = super().get_queryset(request)
-        holds: QuerySet[Any] = rows.annotate(status_now=hold_status_now())
-        return holds
+    def annotations(self) -> dict[str, Any]:
+        return {"status_now": hold_status_now()}
 
-    def get_changelist(self, request: HttpRequest, **_: Any) -> type[ChangeList]:
-        return HoldList
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        if not search_term.strip():
-            return queryset, False
-        return queryset.filter(of_hold_named(search_term, id_column="id")), False
+    def found(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
+        return rows.filter(of_hold_named(term, id_column="id"))
 
     @admin.display(description="Status")
     def shown_status(self, hold: Any) -> SafeString:
@@ -203,10 +183,6 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     def queue_position(self, hold: Any) -> str:
         return shown_positions([hold]).get((hold.organization_id, hold.id), "-")
 
-    @admin.display(description="Waitlist")
-    def waitlist(self, hold: Any) -> SafeString:
-        return row_link(Waitlist, hold.session_id, hold.session)
-
     @admin.display(description="Lines")
     def lines(self, hold: Hold) -> SafeString | str:
         return lines_table(hold)
@@ -215,24 +191,6 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
     def former_lines(self, hold: Hold) -> SafeString | str:
         """The lines that the cart has removed or replaced."""
         return former_lines_table(hold)
-
-    @admin.display(description="Checkout")
-    def checkout(self, hold: Hold) -> SafeString | str:
-        if hold.checkout_id is None:
-            return "-"
-        return row_link(Checkout, hold.checkout_id, hold.checkout_id, hold.organization_id)
-
-    @admin.display(description="Order")
-    def order(self, hold: Hold) -> SafeString | str:
-        if hold.order_id is None:
-            return "-"
-        return row_link(Order, hold.order_id, hold.order_id, hold.organization_id)
-
-    @admin.display(description="Replaces expired hold")
-    def revived(self, hold: Hold) -> SafeString | str:
-        if hold.revives is None:
-            return "-"
-        return row_link(Hold, hold.revives, hold.revives, hold.organization_id)
 
     @admin.display(description="Replaced by hold")
     def revived_by(self, hold: Hold) -> SafeString | str:
@@ -262,10 +220,6 @@ class HoldAdmin(SessionRowAdmin, HolderRowAdmin, SharedIdAdmin):
             return "-"
         said = hold.cart_token if hold.is_cart else f"{hold.cart_token} (not a cart)"
         return wrapped(said)
-
-    @admin.display(description="Notes")
-    def remarks(self, hold: Hold) -> str:
-        return redacted(hold.notes) if hold.notes else "-"
 
     @admin.display(description="See also")
     def more(self, hold: Hold) -> SafeString:

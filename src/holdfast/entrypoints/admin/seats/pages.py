@@ -22,7 +22,13 @@ from holdfast.adapters.postgres.models import (
 )
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link, table
-from holdfast.entrypoints.admin.lists import BY_ORGANIZATION, GrowingTableAdmin, SessionRowAdmin
+from holdfast.entrypoints.admin.lists import (
+    BY_ORGANIZATION,
+    ChoiceFilter,
+    GrowingTableAdmin,
+    SessionRowAdmin,
+    link_column,
+)
 from holdfast.entrypoints.admin.lookups import name_of, uuid_or_none
 from holdfast.entrypoints.admin.seats.hall import counted, seat_status_now
 
@@ -43,9 +49,6 @@ class BlockAdmin(SessionRowAdmin):
 
     related = ("organization", "session__event", "capacity_pool")
     list_display = ("name", "of_session", "rank", "capacity", "organization", "created_at")
-    list_filter = BY_ORGANIZATION
-    search_fields = ("name", "session__name")
-    search_help_text = "Part of the name or the session's name, or an id"
     fields = (
         ("name", "rank"),
         "of_session",
@@ -97,18 +100,12 @@ def _seats_of(block: Block) -> QuerySet[Seat]:
     )
 
 
-class SeatStatusFilter(admin.SimpleListFilter):
+class SeatStatusFilter(ChoiceFilter):
     """A lapsed seat counts as available, whatever its row says."""
 
-    title = "status"
-    parameter_name = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(status.value, status.value) for status in SeatStatus]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        wanted = self.value()
-        return queryset.filter(status_now=wanted) if wanted else queryset
+    title = parameter_name = "status"
+    choices_offered = tuple(status.value for status in SeatStatus)
+    column = "status_now"
 
 
 class BlockFilter(admin.SimpleListFilter):
@@ -138,6 +135,9 @@ class SeatAdmin(GrowingTableAdmin):
     """The holder is on the page of the hold. Seats of one import have consecutive ids, so the order
     of the index is that of the rows."""
 
+    in_block = link_column("Block", Block, "block_id", "block_name")
+    of_session = link_column("Session", Session, "session_id", "session_name")
+    hold = link_column("Hold", Hold, "hold_id", has_shared_id=True)
     list_display = (
         "row_name",
         "number",
@@ -171,37 +171,25 @@ class SeatAdmin(GrowingTableAdmin):
         ("Place", {"fields": (("position", "row_rank"), ("x", "y"), ("version", "changed_xid"))}),
     )
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        names = {
+    def annotations(self) -> dict[str, Any]:
+        return {
             "block_name": name_of(Block.objects.all(), "block_id"),
             "session_name": name_of(Session.objects.all(), "session_id"),
+            "status_now": seat_status_now(),
         }
-        seats = super().get_queryset(request)
-        named: QuerySet[Any] = seats.annotate(status_now=seat_status_now(), **names)
-        return named
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        if seat_id := uuid_or_none(search_term):
-            return queryset.filter(pk=seat_id), False
-        words = re.sub(r"[\s,-]+", " ", search_term).strip().upper()
+    def found(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
+        if seat_id := uuid_or_none(term):
+            return rows.filter(pk=seat_id)
+        words = re.sub(r"[\s,-]+", " ", term).strip().upper()
         if not words:
-            return queryset, False
-        named = queryset.annotate(
+            return rows
+        named: QuerySet[Any] = rows.annotate(
             spaced=Upper(Concat("row_name", Value(" "), "number", output_field=TextField())),
             printed=Upper(Concat("row_name", "number")),
         )
         row_or_number = Q(row_name__iexact=words) | Q(number__iexact=words)
-        return named.filter(row_or_number | Q(spaced=words) | Q(printed=words)), False
-
-    @admin.display(description="Block")
-    def in_block(self, seat: Any) -> SafeString:
-        return row_link(Block, seat.block_id, seat.block_name)
-
-    @admin.display(description="Session")
-    def of_session(self, seat: Any) -> SafeString:
-        return row_link(Session, seat.session_id, seat.session_name)
+        return named.filter(row_or_number | Q(spaced=words) | Q(printed=words))
 
     @admin.display(description="Status")
     def shown_status(self, seat: Any) -> SafeString:
@@ -215,12 +203,6 @@ class SeatAdmin(GrowingTableAdmin):
             "restricted view": seat.is_restricted_view,
         }
         return ", ".join(mark for mark, is_so in marks.items() if is_so) or "-"
-
-    @admin.display(description="Hold")
-    def hold(self, seat: Seat) -> SafeString | str:
-        if seat.hold_id is None:
-            return "-"
-        return row_link(Hold, seat.hold_id, seat.hold_id, seat.organization_id)
 
     @admin.display(description="See also")
     def more(self, seat: Seat) -> SafeString:

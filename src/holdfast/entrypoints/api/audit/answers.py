@@ -31,10 +31,7 @@ class AuditEntryAnswer(AnswerShape, frozen=True, kw_only=True):
     ip: Annotated[str, Meta(description="IP address of the caller.")] | UnsetType = UNSET
     user_agent: Annotated[str, Meta(description="User agent of the caller.")] | UnsetType = UNSET
     old: (
-        Annotated[
-            dict[str, Any],
-            Meta(description="Values before; absent if it did not exist."),
-        ]
+        Annotated[dict[str, Any], Meta(description="Values before; absent if it did not exist.")]
         | UnsetType
     ) = UNSET
     new: Annotated[dict[str, Any], Meta(description="Values after.")]

@@ -8,11 +8,7 @@ from holdfast.domain.carts.empty_cart import EmptyCart
 from holdfast.domain.carts.renew_cart import RenewCart
 from holdfast.domain.ids import HoldId
 from holdfast.domain.values import Holder
-from holdfast.entrypoints.api.carts.answers import (
-    cart_hold_answer,
-    emptied_answer,
-    filled_answer,
-)
+from holdfast.entrypoints.api.carts.answers import cart_hold_answer, emptied_answer, filled_answer
 from holdfast.entrypoints.api.carts.requests import fill_command, named_holder
 from holdfast.entrypoints.api.carts.structs import FillCartRequest, RenewCartRequest
 from holdfast.entrypoints.api.holds.handlers import reply_with_position
@@ -21,6 +17,7 @@ from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.replies import render, reply_to, reply_to_reading
 from holdfast.entrypoints.api.http.shapes import NoFields, RequestShape
+from holdfast.entrypoints.api.lookups import look_up
 from holdfast.services import reads
 
 
@@ -35,13 +32,7 @@ async def fill_cart(context: Context, call: Call, body: FillCartRequest) -> Repl
 
 
 async def get_cart(context: Context, call: Call, _: NoFields) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.cart_hold,
-        context.holds,
-        call.principal.organization_id,
-        call.cart,
-    )
+    found = await look_up(context, call, reads.cart_hold, context.holds, call.cart)
     return reply_to_reading(call, found, cart_hold_answer)
 
 

@@ -8,13 +8,7 @@ from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, Source
 from holdfast.domain.holds.placement import LINES_MAX
 from holdfast.entrypoints.api.holds.structs import AskedLine, Notes
 from holdfast.entrypoints.api.http.codes import ProblemCode
-from holdfast.entrypoints.api.http.fields import (
-    Email,
-    MetadataTexts,
-    SessionRef,
-    UserId,
-    ruled,
-)
+from holdfast.entrypoints.api.http.fields import Email, MetadataTexts, SessionRef, UserId, ruled
 from holdfast.entrypoints.api.http.shapes import RequestShape
 
 CartItemId: TypeAlias = Annotated[

@@ -1,6 +1,6 @@
 """Answers about blocks and seat imports."""
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
@@ -9,6 +9,11 @@ from holdfast.domain.catalog import model
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.shapes import AnswerShape, PageAnswer, or_unset, utc
+
+BlockCapacity: TypeAlias = (
+    Annotated[int, Meta(description="Maximum held and sold at once; absent: all seats.")]
+    | UnsetType
+)
 
 
 class SoldHereAnswer(AnswerShape, frozen=True):
@@ -24,17 +29,10 @@ class BlockAnswer(AnswerShape, frozen=True, kw_only=True):
     session_id: UUID
     name: str
     rank: int
-    capacity: (
-        Annotated[
-            int,
-            Meta(description="Maximum held and sold at once; absent: all seats."),
-        ]
-        | UnsetType
-    ) = UNSET
+    capacity: BlockCapacity = UNSET
     seat_count: int
     ticket_types: Annotated[
-        list[SoldHereAnswer],
-        Meta(description="Ticket types sold here; empty: every seated one."),
+        list[SoldHereAnswer], Meta(description="Ticket types sold here; empty: every seated one.")
     ]
     created_at: Moment
     updated_at: Moment

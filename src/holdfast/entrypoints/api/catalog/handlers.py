@@ -1,15 +1,21 @@
 """Handlers of the catalog: parse the request, call one service, map the answer."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from typing import ParamSpec, TypeVar
+from uuid import UUID
 
 from msgspec import Struct, UnsetType, structs
 
 from holdfast.domain.catalog.changes import SaleChange
-from holdfast.domain.catalog.model import EventStatus, SaleTerms
-from holdfast.domain.ids import EventId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.catalog.layout import BlockLayout, Point, RowRange
+from holdfast.domain.catalog.model import BlockPrice, EventStatus, SaleTerms
+from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import metadata_of
+from holdfast.entrypoints.api.catalog import structs as asked
 from holdfast.entrypoints.api.catalog.answers import (
     availability_answer,
     event_answer,
@@ -17,20 +23,8 @@ from holdfast.entrypoints.api.catalog.answers import (
     session_answer,
     ticket_type_answer,
 )
+from holdfast.entrypoints.api.catalog.hall_answers import block_answer
 from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
-from holdfast.entrypoints.api.catalog.structs import (
-    ChangeEventRequest,
-    ChangePoolRequest,
-    ChangeSessionRequest,
-    ChangeTicketTypeRequest,
-    CreateEventRequest,
-    CreatePoolRequest,
-    CreateSessionRequest,
-    CreateTicketTypeRequest,
-    EventsQuery,
-    OfSessionQuery,
-    SessionsQuery,
-)
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
@@ -43,210 +37,134 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_reading,
 )
 from holdfast.entrypoints.api.http.shapes import (
+    CsvText,
     NoFields,
+    PageQuery,
     filters_of,
     given_metadata,
     given_or_none,
 )
-from holdfast.ports.catalog import EventFilter, SessionFilter
+from holdfast.entrypoints.api.lookups import look_up
+from holdfast.ports.catalog import CatalogAnswer, CatalogStore, EventFilter, SessionFilter
+from holdfast.ports.paging import Page, PageRequest
 from holdfast.services import reads
+from holdfast.services.catalog import seat_import
 from holdfast.services.catalog.changes import CatalogEditor
 
+# Longer than the store's own limit.
+IMPORT_SECONDS_MAX = 30.0
 
-async def list_events(context: Context, call: Call, query: EventsQuery) -> Reply:
-    organization_id = call.principal.organization_id
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.events,
-        context.catalog,
-        organization_id,
-        EventFilter(**filters_of(query)),
-        page_request(query),
-    )
-    return reply_to_listing(call, found, event_answer)
+F = TypeVar("F")
+ID = TypeVar("ID", bound=UUID)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def list_events(context: Context, call: Call, query: asked.EventsQuery) -> Reply:
+    only = EventFilter(**filters_of(query))
+    return await list_part(context, call, query, reads.events, event_answer, only=only)
 
 
 async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
-    organization_id, event_id = call.principal.organization_id, EventId(call.path_id)
-    found = await context.blocking.run(
-        call.principal.organization_id, reads.event, context.catalog, organization_id, event_id
-    )
-    return reply_to_reading(call, found, event_answer)
+    return await read_part(context, call, reads.event, EventId(call.path_id), event_answer)
 
 
-async def create_event(context: Context, call: Call, body: CreateEventRequest) -> Reply:
+async def create_event(context: Context, call: Call, body: asked.CreateEventRequest) -> Reply:
     sale = SaleTerms(
         EventStatus(body.status),
         _utc_or_none("sale_starts_at", body.sale_starts_at),
         _utc_or_none("sale_ends_at", body.sale_ends_at),
     )
-    editor = editor_for(context, call, body)
-    answer = await context.blocking.run(
-        call.principal.organization_id,
-        editor.create_event,
-        body.name,
-        body.currency,
-        _policy(body.hold_policy),
-        sale,
-        metadata_of(body.metadata),
-    )
-    return reply_to(call, answer)
+    policy, metadata = _policy(body.hold_policy), metadata_of(body.metadata)
+    create = editor_for(context, call, body).create_event
+    return await edit(context, call, create, body.name, body.currency, policy, sale, metadata)
 
 
-async def change_event(context: Context, call: Call, body: ChangeEventRequest) -> Reply:
+async def change_event(context: Context, call: Call, body: asked.ChangeEventRequest) -> Reply:
     refuse_empty(body)
-    editor = editor_for(context, call, body)
-    answer = await context.blocking.run(
-        call.principal.organization_id,
-        editor.change_event,
+    return await edit(
+        context,
+        call,
+        editor_for(context, call, body).change_event,
         EventId(call.path_id),
         given_or_none(body.name),
         _policy_change(body.hold_policy),
         _sale_change(body),
         given_metadata(body.metadata),
     )
-    return reply_to(call, answer)
 
 
-async def list_sessions(context: Context, call: Call, query: SessionsQuery) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.sessions,
-        context.catalog,
-        call.principal.organization_id,
-        SessionFilter(**filters_of(query)),
-        page_request(query),
-    )
-    return reply_to_listing(call, found, session_answer)
+async def list_sessions(context: Context, call: Call, query: asked.SessionsQuery) -> Reply:
+    only = SessionFilter(**filters_of(query))
+    return await list_part(context, call, query, reads.sessions, session_answer, only=only)
 
 
 async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
-    organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.session,
-        context.catalog,
-        organization_id,
-        session_id,
-    )
-    return reply_to_reading(call, found, session_answer)
+    return await read_part(context, call, reads.session, SessionId(call.path_id), session_answer)
 
 
-async def create_session(context: Context, call: Call, body: CreateSessionRequest) -> Reply:
+async def create_session(context: Context, call: Call, body: asked.CreateSessionRequest) -> Reply:
     starts_at = _utc_or_none("starts_at", body.starts_at)
-    editor = editor_for(context, call, body)
-    answer = await context.blocking.run(
-        call.principal.organization_id,
-        editor.create_session,
-        body.event_id,
-        body.name,
-        starts_at,
-        metadata_of(body.metadata),
-    )
-    return reply_to(call, answer)
+    create = editor_for(context, call, body).create_session
+    metadata = metadata_of(body.metadata)
+    return await edit(context, call, create, body.event_id, body.name, starts_at, metadata)
 
 
-async def change_session(context: Context, call: Call, body: ChangeSessionRequest) -> Reply:
+async def change_session(context: Context, call: Call, body: asked.ChangeSessionRequest) -> Reply:
     refuse_empty(body)
     starts_at = _utc_or_none("starts_at", given_or_none(body.starts_at))
-    editor = editor_for(context, call, body)
-    answer = await context.blocking.run(
-        call.principal.organization_id,
-        editor.change_session,
-        SessionId(call.path_id),
-        given_or_none(body.name),
-        starts_at,
-        given_metadata(body.metadata),
-    )
-    return reply_to(call, answer)
+    change = editor_for(context, call, body).change_session
+    name, metadata = given_or_none(body.name), given_metadata(body.metadata)
+    return await edit(context, call, change, SessionId(call.path_id), name, starts_at, metadata)
 
 
 async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.availability,
-        context.catalog,
-        call.principal.organization_id,
-        SessionId(call.path_id),
-    )
-    return reply_to_reading(call, found, availability_answer)
+    session_id = SessionId(call.path_id)
+    return await read_part(context, call, reads.availability, session_id, availability_answer)
 
 
-async def list_pools(context: Context, call: Call, query: OfSessionQuery) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.pools,
-        context.catalog,
-        call.principal.organization_id,
-        given_or_none(query.session_id),
-        page_request(query),
-    )
-    return reply_to_listing(call, found, pool_answer)
+async def list_pools(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
+    session_id = given_or_none(query.session_id)
+    return await list_part(context, call, query, reads.pools, pool_answer, only=session_id)
 
 
 async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
-    organization_id, pool_id = call.principal.organization_id, PoolId(call.path_id)
-    found = await context.blocking.run(
-        call.principal.organization_id, reads.pool, context.catalog, organization_id, pool_id
-    )
-    return reply_to_reading(call, found, pool_answer)
+    return await read_part(context, call, reads.pool, PoolId(call.path_id), pool_answer)
 
 
-async def create_pool(context: Context, call: Call, body: CreatePoolRequest) -> Reply:
-    editor = editor_for(context, call, body)
-    answer = await context.blocking.run(
-        call.principal.organization_id,
-        editor.create_pool,
-        body.session_id,
-        body.name,
-        body.capacity,
-    )
-    return reply_to(call, answer)
+async def create_pool(context: Context, call: Call, body: asked.CreatePoolRequest) -> Reply:
+    create = editor_for(context, call, body).create_pool
+    return await edit(context, call, create, body.session_id, body.name, body.capacity)
 
 
-async def change_pool(context: Context, call: Call, body: ChangePoolRequest) -> Reply:
+async def change_pool(context: Context, call: Call, body: asked.ChangePoolRequest) -> Reply:
     refuse_empty(body)
-    editor = editor_for(context, call, body)
-    answer = await context.blocking.run(
-        call.principal.organization_id,
-        editor.change_pool,
-        PoolId(call.path_id),
-        given_or_none(body.name),
-        given_or_none(body.capacity),
-    )
-    return reply_to(call, answer)
+    change = editor_for(context, call, body).change_pool
+    name, capacity = given_or_none(body.name), given_or_none(body.capacity)
+    return await edit(context, call, change, PoolId(call.path_id), name, capacity)
 
 
-async def list_ticket_types(context: Context, call: Call, query: OfSessionQuery) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.ticket_types,
-        context.catalog,
-        call.principal.organization_id,
-        given_or_none(query.session_id),
-        page_request(query),
+async def list_ticket_types(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
+    session_id = given_or_none(query.session_id)
+    return await list_part(
+        context, call, query, reads.ticket_types, ticket_type_answer, only=session_id
     )
-    return reply_to_listing(call, found, ticket_type_answer)
 
 
 async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
-    organization_id, ticket_type_id = call.principal.organization_id, TicketTypeId(call.path_id)
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.ticket_type,
-        context.catalog,
-        organization_id,
-        ticket_type_id,
-    )
-    return reply_to_reading(call, found, ticket_type_answer)
+    ticket_type_id = TicketTypeId(call.path_id)
+    return await read_part(context, call, reads.ticket_type, ticket_type_id, ticket_type_answer)
 
 
-async def create_ticket_type(context: Context, call: Call, body: CreateTicketTypeRequest) -> Reply:
+async def create_ticket_type(
+    context: Context, call: Call, body: asked.CreateTicketTypeRequest
+) -> Reply:
     if not body.is_seated and body.capacity is None and body.pool_ids is None:
         raise invalid([FieldError("capacity", "required", "Give capacity, pool_ids, or both")])
-    editor = editor_for(context, call, body)
-    create = partial(
-        editor.create_ticket_type,
+    return await edit(
+        context,
+        call,
+        editor_for(context, call, body).create_ticket_type,
         session_id=body.session_id,
         name=body.name,
         price_minor=body.price,
@@ -256,14 +174,16 @@ async def create_ticket_type(context: Context, call: Call, body: CreateTicketTyp
         is_seated=body.is_seated,
         metadata=metadata_of(body.metadata),
     )
-    return reply_to(call, await context.blocking.run(call.principal.organization_id, create))
 
 
-async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTypeRequest) -> Reply:
+async def change_ticket_type(
+    context: Context, call: Call, body: asked.ChangeTicketTypeRequest
+) -> Reply:
     refuse_empty(body)
-    editor = editor_for(context, call, body)
-    change = partial(
-        editor.change_ticket_type,
+    return await edit(
+        context,
+        call,
+        editor_for(context, call, body).change_ticket_type,
         ticket_type_id=TicketTypeId(call.path_id),
         name=given_or_none(body.name),
         price_minor=given_or_none(body.price),
@@ -271,7 +191,100 @@ async def change_ticket_type(context: Context, call: Call, body: ChangeTicketTyp
         policy=_policy_change(body.hold_policy),
         metadata=given_metadata(body.metadata),
     )
-    return reply_to(call, await context.blocking.run(call.principal.organization_id, change))
+
+
+async def list_blocks(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
+    session_id = given_or_none(query.session_id)
+    return await list_part(context, call, query, reads.blocks, block_answer, only=session_id)
+
+
+async def get_block(context: Context, call: Call, _: NoFields) -> Reply:
+    return await read_part(context, call, reads.block, BlockId(call.path_id), block_answer)
+
+
+async def create_block(context: Context, call: Call, body: asked.CreateBlockRequest) -> Reply:
+    return await edit(
+        context,
+        call,
+        editor_for(context, call, body).create_block,
+        session_id=body.session_id,
+        name=body.name,
+        rank=body.rank,
+        capacity=body.capacity,
+        prices=_prices("ticket_types", body.ticket_types),
+    )
+
+
+async def change_block(context: Context, call: Call, body: asked.ChangeBlockRequest) -> Reply:
+    refuse_empty(body)
+    given = body.ticket_types
+    return await edit(
+        context,
+        call,
+        editor_for(context, call, body).change_block,
+        block_id=BlockId(call.path_id),
+        name=given_or_none(body.name),
+        rank=given_or_none(body.rank),
+        capacity=UNCHANGED if isinstance(body.capacity, UnsetType) else body.capacity,
+        prices=None if isinstance(given, UnsetType) else _prices("ticket_types", given),
+    )
+
+
+async def import_seats(
+    context: Context, call: Call, body: asked.ImportSeatsRequest | CsvText
+) -> Reply:
+    """Runs on a thread, because many seats take seconds."""
+    organization_id = call.principal.organization_id
+    answer = await context.imports.run_for(
+        IMPORT_SECONDS_MAX, organization_id, partial(_import, context, call, body)
+    )
+    return reply_to(call, answer)
+
+
+def _import(
+    context: Context, call: Call, body: asked.ImportSeatsRequest | CsvText
+) -> CatalogAnswer:
+    session_id = SessionId(call.path_id)
+    editor = editor_for(context, call, body)
+    if isinstance(body, CsvText):
+        return seat_import.import_csv(editor, session_id, body.content)
+    layouts = [_layout(position, block) for position, block in enumerate(body.blocks)]
+    return seat_import.import_layouts(editor, session_id, layouts)
+
+
+async def list_part(
+    context: Context,
+    call: Call,
+    query: PageQuery,
+    read: Callable[[CatalogStore, OrganizationId, F, PageRequest], Page[T] | Refusal],
+    answer: Callable[[T], object],
+    *,
+    only: F,
+) -> Reply:
+    found = await look_up(context, call, read, context.catalog, only, page_request(query))
+    return reply_to_listing(call, found, answer)
+
+
+async def read_part(
+    context: Context,
+    call: Call,
+    read: Callable[[CatalogStore, OrganizationId, ID], T | Refusal],
+    part_id: ID,
+    answer: Callable[[T], object],
+) -> Reply:
+    found = await look_up(context, call, read, context.catalog, part_id)
+    return reply_to_reading(call, found, answer)
+
+
+async def edit(
+    context: Context,
+    call: Call,
+    change: Callable[P, CatalogAnswer],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> Reply:
+    organization_id = call.principal.organization_id
+    return reply_to(call, await context.blocking.run(organization_id, change, *args, **kwargs))
 
 
 def editor_for(context: Context, call: Call, body: Struct) -> CatalogEditor:
@@ -308,7 +321,7 @@ def _policy_change(change: PolicyChangeRequest | UnsetType) -> PolicyChange | No
     )
 
 
-def _sale_change(change: ChangeEventRequest) -> SaleChange | None:
+def _sale_change(change: asked.ChangeEventRequest) -> SaleChange | None:
     sale = SaleChange(
         given_or_none(change.status),
         _utc_or_unchanged("sale_starts_at", change.sale_starts_at),
@@ -337,3 +350,40 @@ def _utc_or_none(field: str, moment: datetime | None) -> datetime | None:
     except OverflowError:
         message = "Must be a time in the years 1 to 9999, in UTC"
         raise invalid([FieldError(field, "invalid_value", message)]) from None
+
+
+def _layout(position: int, block: asked.BlockLayoutRequest) -> BlockLayout:
+    rows = block.rows
+    return BlockLayout(
+        name=block.name,
+        rows=RowRange(rows.first, rows.last)
+        if isinstance(rows, asked.RowRangeRequest)
+        else tuple(rows),
+        seats_per_row=block.seats_per_row,
+        numbering=block.numbering,
+        aisles_after=tuple(block.aisles_after),
+        gaps=tuple(block.gaps),
+        accessible=tuple(block.accessible),
+        companion=tuple(block.companion),
+        restricted_view=tuple(block.restricted_view),
+        origin=_point(block.origin),
+        spacing=_point(block.spacing),
+        rank=block.rank,
+        capacity=block.capacity,
+        prices=_prices(f"blocks[{position}].ticket_types", block.ticket_types),
+    )
+
+
+def _point(point: asked.PointRequest | None) -> Point | None:
+    return None if point is None else Point(point.x, point.y)
+
+
+def _prices(field: str, sold: list[asked.SoldHereRequest] | None) -> tuple[BlockPrice, ...]:
+    prices: dict[object, BlockPrice] = {}
+    for position, each in enumerate(sold or ()):
+        if each.ticket_type_id in prices:
+            message = "This ticket type is listed twice"
+            path = f"{field}[{position}].ticket_type_id"
+            raise invalid([FieldError(path, "duplicate", message)])
+        prices[each.ticket_type_id] = BlockPrice(each.ticket_type_id, each.price)
+    return tuple(prices.values())

@@ -1,26 +1,180 @@
-"""Routes of events, sessions, pools and ticket types."""
+"""Routes of events, sessions, pools, ticket types and blocks, and of seat imports."""
 
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from holdfast.domain import refusals
-from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.catalog import handlers, structs
-from holdfast.entrypoints.api.catalog.answers import (
-    AvailabilityAnswer,
-    EventAnswer,
-    EventPage,
-    PoolAnswer,
-    PoolPage,
-    SessionAnswer,
-    SessionPage,
-    TicketTypeAnswer,
-    TicketTypePage,
-)
+from holdfast.domain.refusal_codes import Refusal, RefusalCode
+from holdfast.entrypoints.api.catalog import answers, hall_answers, handlers, structs
+from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.ports.access import Scope
 
-_C = RefusalCode
+IMPORT_BYTES_MAX = 8 * 1024 * 1024
 
+_C = RefusalCode
+_Handler = Callable[[Context, Call, Any], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A part of the catalog: it is listed, created, read and changed. `details` complete the
+    summaries."""
+
+    path: str
+    name: str
+    list: _Handler
+    query: type[Struct] = structs.OfSessionQuery
+    page: type[Struct]
+    create: _Handler
+    creation: type[Struct]
+    creation_details: str = ""
+    creation_refusals: tuple[RefusalCode, ...]
+    get: _Handler
+    answer: type[Struct]
+    answer_details: str = ""
+    not_found: Refusal
+    change: _Handler
+    changes: type[Struct]
+    change_refusals: tuple[RefusalCode, ...] = ()
+
+    def routes(self) -> Iterator[Route[Any]]:
+        name = self.name
+        one = f"an {name}" if name == "event" else f"a {name}"
+        path_of_one = f"{self.path}/{{{name.replace(' ', '_')}_id}}"
+        yield Route(
+            method="GET",
+            path=self.path,
+            scope=Scope.CATALOG_READ,
+            summary=f"List {name}s, newest first",
+            returns=f"A page of {name}s.",
+            handler=self.list,
+            query=self.query,
+            answer=self.page,
+        )
+        yield Route(
+            method="POST",
+            path=self.path,
+            scope=Scope.CATALOG_WRITE,
+            summary=f"Create {one}{self.creation_details}",
+            returns=f"The created {name}.",
+            handler=self.create,
+            body=self.creation,
+            answer=self.answer,
+            status=201,
+            refusals=self.creation_refusals,
+        )
+        yield Route(
+            method="GET",
+            path=path_of_one,
+            scope=Scope.CATALOG_READ,
+            summary=f"Read {one}{self.answer_details}",
+            returns=f"The {name}{self.answer_details}.",
+            handler=self.get,
+            answer=self.answer,
+            not_found=self.not_found,
+        )
+        yield Route(
+            method="PATCH",
+            path=path_of_one,
+            scope=Scope.CATALOG_WRITE,
+            summary=f"Change {one}",
+            returns=f"The updated {name}.",
+            handler=self.change,
+            body=self.changes,
+            answer=self.answer,
+            not_found=self.not_found,
+            refusals=self.change_refusals,
+        )
+
+
+_PARTS = (
+    _Part(
+        path="/api/events",
+        name="event",
+        list=handlers.list_events,
+        query=structs.EventsQuery,
+        page=answers.EventPage,
+        create=handlers.create_event,
+        creation=structs.CreateEventRequest,
+        creation_refusals=(_C.INVALID_SALE_WINDOW,),
+        get=handlers.get_event,
+        answer=answers.EventAnswer,
+        not_found=refusals.event_not_found(),
+        change=handlers.change_event,
+        changes=structs.ChangeEventRequest,
+        change_refusals=(_C.INVALID_EVENT_STATE, _C.INVALID_SALE_WINDOW),
+    ),
+    _Part(
+        path="/api/sessions",
+        name="session",
+        list=handlers.list_sessions,
+        query=structs.SessionsQuery,
+        page=answers.SessionPage,
+        create=handlers.create_session,
+        creation=structs.CreateSessionRequest,
+        creation_details=" of an event",
+        creation_refusals=(_C.INVALID_EVENT,),
+        get=handlers.get_session,
+        answer=answers.SessionAnswer,
+        not_found=refusals.session_not_found(),
+        change=handlers.change_session,
+        changes=structs.ChangeSessionRequest,
+    ),
+    _Part(
+        path="/api/pools",
+        name="pool",
+        list=handlers.list_pools,
+        page=answers.PoolPage,
+        create=handlers.create_pool,
+        creation=structs.CreatePoolRequest,
+        creation_details=" that ticket types can share",
+        creation_refusals=(_C.INVALID_SESSION,),
+        get=handlers.get_pool,
+        answer=answers.PoolAnswer,
+        answer_details=" and its counters",
+        not_found=refusals.pool_not_found(),
+        change=handlers.change_pool,
+        changes=structs.ChangePoolRequest,
+        change_refusals=(_C.CAPACITY_IN_USE,),
+    ),
+    _Part(
+        path="/api/ticket-types",
+        name="ticket type",
+        list=handlers.list_ticket_types,
+        page=answers.TicketTypePage,
+        create=handlers.create_ticket_type,
+        creation=structs.CreateTicketTypeRequest,
+        creation_details=" of a session",
+        creation_refusals=(_C.INVALID_SESSION, _C.INVALID_POOL),
+        get=handlers.get_ticket_type,
+        answer=answers.TicketTypeAnswer,
+        not_found=refusals.ticket_type_not_found(),
+        change=handlers.change_ticket_type,
+        changes=structs.ChangeTicketTypeRequest,
+        change_refusals=(_C.INVALID_POOL,),
+    ),
+    _Part(
+        path="/api/blocks",
+        name="block",
+        list=handlers.list_blocks,
+        page=hall_answers.BlockPage,
+        create=handlers.create_block,
+        creation=structs.CreateBlockRequest,
+        creation_details=" of a session",
+        creation_refusals=(_C.INVALID_SESSION, _C.INVALID_TICKET_TYPE, _C.DUPLICATE_BLOCK),
+        get=handlers.get_block,
+        answer=hall_answers.BlockAnswer,
+        not_found=refusals.block_not_found(),
+        change=handlers.change_block,
+        changes=structs.ChangeBlockRequest,
+        change_refusals=(_C.INVALID_TICKET_TYPE, _C.DUPLICATE_BLOCK, _C.CAPACITY_IN_USE),
+    ),
+)
 CATALOG_ROUTES: tuple[Route[Any], ...] = (
     Route(
         method="GET",
@@ -29,182 +183,23 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
         summary="Read the availability and prices of a session",
         returns="The availability of the session.",
         handler=handlers.get_availability,
-        answer=AvailabilityAnswer,
+        answer=answers.AvailabilityAnswer,
         not_found=refusals.session_not_found(),
     ),
-    Route(
-        method="GET",
-        path="/api/events",
-        scope=Scope.CATALOG_READ,
-        summary="List events, newest first",
-        returns="A page of events.",
-        handler=handlers.list_events,
-        query=structs.EventsQuery,
-        answer=EventPage,
-    ),
+    *(route for part in _PARTS for route in part.routes()),
     Route(
         method="POST",
-        path="/api/events",
+        path="/api/sessions/{session_id}/seats",
         scope=Scope.CATALOG_WRITE,
-        summary="Create an event",
-        returns="The created event.",
-        handler=handlers.create_event,
-        body=structs.CreateEventRequest,
-        answer=EventAnswer,
+        summary="Import the seats of a session from JSON or CSV",
+        returns="The blocks that seats were added to.",
+        handler=handlers.import_seats,
+        body=structs.ImportSeatsRequest,
+        takes_csv=True,
+        body_bytes_max=IMPORT_BYTES_MAX,
+        answer=hall_answers.ImportAnswer,
         status=201,
-        refusals=(_C.INVALID_SALE_WINDOW,),
-    ),
-    Route(
-        method="GET",
-        path="/api/events/{event_id}",
-        scope=Scope.CATALOG_READ,
-        summary="Read an event",
-        returns="The event.",
-        handler=handlers.get_event,
-        answer=EventAnswer,
-        not_found=refusals.event_not_found(),
-    ),
-    Route(
-        method="PATCH",
-        path="/api/events/{event_id}",
-        scope=Scope.CATALOG_WRITE,
-        summary="Change an event",
-        returns="The updated event.",
-        handler=handlers.change_event,
-        body=structs.ChangeEventRequest,
-        answer=EventAnswer,
-        not_found=refusals.event_not_found(),
-        refusals=(_C.INVALID_EVENT_STATE, _C.INVALID_SALE_WINDOW),
-    ),
-    Route(
-        method="GET",
-        path="/api/sessions",
-        scope=Scope.CATALOG_READ,
-        summary="List sessions, newest first",
-        returns="A page of sessions.",
-        handler=handlers.list_sessions,
-        query=structs.SessionsQuery,
-        answer=SessionPage,
-    ),
-    Route(
-        method="POST",
-        path="/api/sessions",
-        scope=Scope.CATALOG_WRITE,
-        summary="Create a session of an event",
-        returns="The created session.",
-        handler=handlers.create_session,
-        body=structs.CreateSessionRequest,
-        answer=SessionAnswer,
-        status=201,
-        refusals=(_C.INVALID_EVENT,),
-    ),
-    Route(
-        method="GET",
-        path="/api/sessions/{session_id}",
-        scope=Scope.CATALOG_READ,
-        summary="Read a session",
-        returns="The session.",
-        handler=handlers.get_session,
-        answer=SessionAnswer,
         not_found=refusals.session_not_found(),
-    ),
-    Route(
-        method="PATCH",
-        path="/api/sessions/{session_id}",
-        scope=Scope.CATALOG_WRITE,
-        summary="Change a session",
-        returns="The updated session.",
-        handler=handlers.change_session,
-        body=structs.ChangeSessionRequest,
-        answer=SessionAnswer,
-        not_found=refusals.session_not_found(),
-    ),
-    Route(
-        method="GET",
-        path="/api/pools",
-        scope=Scope.CATALOG_READ,
-        summary="List pools, newest first",
-        returns="A page of pools.",
-        handler=handlers.list_pools,
-        query=structs.OfSessionQuery,
-        answer=PoolPage,
-    ),
-    Route(
-        method="POST",
-        path="/api/pools",
-        scope=Scope.CATALOG_WRITE,
-        summary="Create a pool that ticket types can share",
-        returns="The created pool.",
-        handler=handlers.create_pool,
-        body=structs.CreatePoolRequest,
-        answer=PoolAnswer,
-        status=201,
-        refusals=(_C.INVALID_SESSION,),
-    ),
-    Route(
-        method="GET",
-        path="/api/pools/{pool_id}",
-        scope=Scope.CATALOG_READ,
-        summary="Read a pool and its counters",
-        returns="The pool and its counters.",
-        handler=handlers.get_pool,
-        answer=PoolAnswer,
-        not_found=refusals.pool_not_found(),
-    ),
-    Route(
-        method="PATCH",
-        path="/api/pools/{pool_id}",
-        scope=Scope.CATALOG_WRITE,
-        summary="Change a pool",
-        returns="The updated pool.",
-        handler=handlers.change_pool,
-        body=structs.ChangePoolRequest,
-        answer=PoolAnswer,
-        not_found=refusals.pool_not_found(),
-        refusals=(_C.CAPACITY_IN_USE,),
-    ),
-    Route(
-        method="GET",
-        path="/api/ticket-types",
-        scope=Scope.CATALOG_READ,
-        summary="List ticket types, newest first",
-        returns="A page of ticket types.",
-        handler=handlers.list_ticket_types,
-        query=structs.OfSessionQuery,
-        answer=TicketTypePage,
-    ),
-    Route(
-        method="POST",
-        path="/api/ticket-types",
-        scope=Scope.CATALOG_WRITE,
-        summary="Create a ticket type of a session",
-        returns="The created ticket type.",
-        handler=handlers.create_ticket_type,
-        body=structs.CreateTicketTypeRequest,
-        answer=TicketTypeAnswer,
-        status=201,
-        refusals=(_C.INVALID_SESSION, _C.INVALID_POOL),
-    ),
-    Route(
-        method="GET",
-        path="/api/ticket-types/{ticket_type_id}",
-        scope=Scope.CATALOG_READ,
-        summary="Read a ticket type",
-        returns="The ticket type.",
-        handler=handlers.get_ticket_type,
-        answer=TicketTypeAnswer,
-        not_found=refusals.ticket_type_not_found(),
-    ),
-    Route(
-        method="PATCH",
-        path="/api/ticket-types/{ticket_type_id}",
-        scope=Scope.CATALOG_WRITE,
-        summary="Change a ticket type",
-        returns="The updated ticket type.",
-        handler=handlers.change_ticket_type,
-        body=structs.ChangeTicketTypeRequest,
-        answer=TicketTypeAnswer,
-        not_found=refusals.ticket_type_not_found(),
-        refusals=(_C.INVALID_POOL,),
+        refusals=(_C.INVALID_SEATS, _C.INVALID_TICKET_TYPE),
     ),
 )

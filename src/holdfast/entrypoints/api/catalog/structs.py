@@ -1,12 +1,19 @@
-"""Requests about events, sessions, pools and ticket types."""
+"""Requests about the catalog."""
 
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
+from holdfast.domain.catalog.layout import Numbering
 from holdfast.domain.catalog.model import EventStatus
+from holdfast.domain.catalog.seat_import import (
+    BLOCKS_PER_IMPORT_MAX,
+    SEATS_PER_IMPORT_MAX,
+    SEATS_PER_ROW_MAX,
+)
 from holdfast.domain.ids import PoolId
+from holdfast.domain.seats.seat import SEAT_LABEL_LENGTH_MAX
 from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
 from holdfast.entrypoints.api.http.fields import (
     AN_ID,
@@ -20,10 +27,14 @@ from holdfast.entrypoints.api.http.fields import (
     SessionRef,
     StartsBefore,
     StartsFrom,
+    TicketTypeRef,
 )
 from holdfast.entrypoints.api.http.shapes import CreatedQuery, PageQuery, RequestShape
 
 POOLS_PER_TYPE_MAX = 20
+RANK_MAX = 1_000_000
+TYPES_PER_BLOCK_MAX = 100
+COORDINATE_MAX = 1_000_000
 
 PoolIds: TypeAlias = Annotated[
     list[Annotated[PoolId, AN_ID]],
@@ -104,9 +115,7 @@ class CreateTicketTypeRequest(RequestShape, frozen=True):
     ) = None
     pool_ids: PoolIds | None = None
     hold_policy: PolicyRequest | None = None
-    is_seated: Annotated[bool, Meta(description="Whether its tickets are for assigned seats.")] = (
-        False
-    )
+    is_seated: bool = False
     metadata: MetadataTexts | None = None
 
 
@@ -145,3 +154,171 @@ class SessionsQuery(CreatedQuery, frozen=True):
 
 class OfSessionQuery(PageQuery, frozen=True):
     session_id: SessionRef | UnsetType = UNSET
+
+
+class SoldHereRequest(RequestShape, frozen=True):
+    """A seated ticket type sold in a block, with its price there."""
+
+    ticket_type_id: TicketTypeRef
+    price: Amount
+
+
+Rank: TypeAlias = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=RANK_MAX,
+        description="Blocks are listed, and searched for the best seats, from the lowest "
+        "rank to the highest.",
+        examples=[0],
+    ),
+]
+SoldHere: TypeAlias = Annotated[
+    list[SoldHereRequest],
+    Meta(
+        max_length=TYPES_PER_BLOCK_MAX,
+        description="Ticket types sold here, the default of its seats first. Empty: every "
+        "seated ticket type, at its own price.",
+    ),
+]
+
+
+class CreateBlockRequest(RequestShape, frozen=True):
+    """A `capacity` limits how many seats can be held and sold. It is counted in a pool named like
+    the block."""
+
+    session_id: SessionRef
+    name: Name
+    capacity: Capacity | None = None
+    rank: Rank | None = None
+    ticket_types: SoldHere | None = None
+
+
+class ChangeBlockRequest(RequestShape, frozen=True):
+    """Omitted fields stay unchanged. A `capacity` of null removes the limit."""
+
+    name: Name | UnsetType = UNSET
+    capacity: Capacity | UnsetType | None = UNSET
+    rank: Rank | UnsetType = UNSET
+    ticket_types: SoldHere | UnsetType = UNSET
+
+
+RowLabel: TypeAlias = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=SEAT_LABEL_LENGTH_MAX,
+        pattern=r"^\S(.*\S)?$",
+        examples=["A"],
+        extra={
+            "message": f"Must be 1 to {SEAT_LABEL_LENGTH_MAX} characters, without leading or "
+            "trailing blanks"
+        },
+    ),
+]
+RangeLabel: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern="^([A-Z]{1,3}|[0-9]{1,5})$",
+        examples=["A"],
+        extra={"message": "Must be one to three letters A to Z, or a number of up to five digits"},
+    ),
+]
+SeatNames: TypeAlias = Annotated[
+    list[str],
+    Meta(
+        max_length=SEATS_PER_IMPORT_MAX,
+        description="Row and number as printed, such as A1; with a hyphen if that is ambiguous.",
+        examples=[["A1", "A20"]],
+    ),
+]
+Coordinate: TypeAlias = Annotated[
+    float,
+    Meta(
+        ge=-COORDINATE_MAX,
+        le=COORDINATE_MAX,
+        extra={"message": f"Must be a number from -{COORDINATE_MAX} to {COORDINATE_MAX}"},
+    ),
+]
+
+
+class RowRangeRequest(RequestShape, frozen=True, rename={"first": "from", "last": "to"}):
+    """From A to M, from Z to AC, or from 1 to 30."""
+
+    first: Annotated[RangeLabel, Meta(description="First row.")]
+    last: Annotated[RangeLabel, Meta(description="Last row.")]
+
+
+class PointRequest(RequestShape, frozen=True):
+    x: Coordinate
+    y: Coordinate
+
+
+class BlockLayoutRequest(RequestShape, frozen=True):
+    """Rows of equal length. An existing block of this name gets more seats; a new one is created
+    with `capacity`, `rank` and `ticket_types`. Several entries can describe one block. `gaps` are
+    places without a seat. The first place of the first row is drawn at `origin`."""
+
+    name: Name
+    rows: (
+        Annotated[
+            list[RowLabel],
+            Meta(
+                min_length=1,
+                max_length=SEATS_PER_IMPORT_MAX,
+                description="Names of the rows, or the first and last name.",
+            ),
+        ]
+        | RowRangeRequest
+    )
+    seats_per_row: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=SEATS_PER_ROW_MAX,
+            examples=[20],
+            description="Number of places in each row, gaps included.",
+        ),
+    ]
+    numbering: Annotated[
+        Numbering,
+        Meta(description="`left` or `right`: the side of seat 1. `odd_even`: 5 3 1 2 4 6."),
+    ] = Numbering.LEFT
+    aisles_after: Annotated[
+        list[int],
+        Meta(
+            max_length=100,
+            description="Places followed by an aisle, counted from the left.",
+            examples=[[5, 15]],
+        ),
+    ] = []
+    gaps: Annotated[SeatNames, Meta(description="Places without a seat.")] = []
+    accessible: Annotated[SeatNames, Meta(description="Wheelchair accessible seats.")] = []
+    companion: Annotated[SeatNames, Meta(description="Companion seats.")] = []
+    restricted_view: Annotated[SeatNames, Meta(description="Seats with a restricted view.")] = []
+    origin: (
+        Annotated[
+            PointRequest, Meta(description="Where the first place of the first row is drawn.")
+        ]
+        | None
+    ) = None
+    spacing: (
+        Annotated[
+            PointRequest, Meta(description="Distance from seat to seat, and from row to row.")
+        ]
+        | None
+    ) = None
+    capacity: Capacity | None = None
+    rank: Rank | None = None
+    ticket_types: SoldHere | None = None
+
+
+class ImportSeatsRequest(RequestShape, frozen=True):
+    """Imports all seats, or none if any is invalid."""
+
+    blocks: Annotated[
+        list[BlockLayoutRequest],
+        Meta(
+            min_length=1, max_length=BLOCKS_PER_IMPORT_MAX, description="The seats, block by block."
+        ),
+    ]

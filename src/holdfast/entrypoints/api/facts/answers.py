@@ -35,8 +35,7 @@ class FactPageAnswer(AnswerShape, frozen=True):
     data: list[FactAnswer]
     has_more: bool
     next_cursor: Annotated[
-        str,
-        Meta(description="Send it as `cursor`: at once if `has_more`, otherwise later."),
+        str, Meta(description="Send it as `cursor`: at once if `has_more`, otherwise later.")
     ]
 
 

@@ -1,13 +1,17 @@
 """Examples of facts for the OpenAPI document."""
 
-from collections.abc import Mapping
 from uuid import UUID
 
-import msgspec
-
 from holdfast.domain.group.transitions import FactType
-from holdfast.entrypoints.api.facts import answers
-from holdfast.entrypoints.api.openapi.example_values import HOLD, NOW, ORGANIZATION, SESSION, TYPE
+from holdfast.entrypoints.api.facts.answers import fact_page_answer
+from holdfast.entrypoints.api.openapi.example_values import (
+    HOLD,
+    NOW,
+    ORGANIZATION,
+    SESSION,
+    TYPE,
+    Answers,
+)
 from holdfast.ports.facts.log import FactPage, Position, StoredFact
 
 _cancelled = StoredFact(
@@ -28,8 +32,6 @@ _cancelled = StoredFact(
     holder_key=None,
 )
 
-FACT_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
-    answers.FactPageAnswer: answers.fact_page_answer(
-        FactPage((_cancelled,), Position(84_230, 0), has_more=False)
-    ),
-}
+FACT_ANSWERS: Answers = (
+    fact_page_answer(FactPage((_cancelled,), Position(84_230, 0), has_more=False)),
+)

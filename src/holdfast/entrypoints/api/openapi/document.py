@@ -9,17 +9,13 @@ from msgspec import inspect
 
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import RefusalCode
-from holdfast.entrypoints.api.catalog.hall_examples import SEAT_LIST
+from holdfast.entrypoints.api.catalog.examples import SEAT_LIST
 from holdfast.entrypoints.api.http.codes import KINDS, RETRY_SOON, Code, ProblemCode
 from holdfast.entrypoints.api.http.replies import ACCEPTED, OK
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.components import Components, Json, referenced
-from holdfast.entrypoints.api.openapi.examples import (
-    ANSWERS,
-    PATH_EXAMPLES,
-    REQUESTS,
-    WAITLIST_ANSWERS,
-)
+from holdfast.entrypoints.api.openapi.example_values import PATH_EXAMPLES
+from holdfast.entrypoints.api.openapi.examples import ANSWERS, REQUESTS, WAITLIST_ANSWERS
 from holdfast.entrypoints.api.openapi.glossary import GLOSSARY
 from holdfast.entrypoints.api.openapi.problem_examples import problem_example
 from holdfast.entrypoints.api.openapi.schemas import parameter_schemas, schemas

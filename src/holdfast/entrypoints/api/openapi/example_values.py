@@ -1,7 +1,10 @@
 """The small sale in all examples of the document."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from uuid import UUID
+
+from msgspec import Struct
 
 from holdfast.domain.ids import (
     BlockId,
@@ -16,6 +19,10 @@ from holdfast.domain.ids import (
     TicketId,
     TicketTypeId,
 )
+
+# Examples of answers, and of requests by what they ask for.
+Answers = tuple[Struct, ...]
+Requests = tuple[tuple[str, Struct], ...]
 
 NOW = datetime(2026, 1, 15, 10, 20, tzinfo=UTC)
 ORGANIZATION = OrganizationId(UUID("0198f1c0-0a10-7a00-8b00-5d2c1e9f0001"))
@@ -37,3 +44,19 @@ TICKETS = (
     TicketId(UUID("b1f0e7a3-5c2e-5d11-9c6e-52b1f0e7000e")),
     TicketId(UUID("c2a1f8b4-6d3f-5e22-8d7f-63c201f8000f")),
 )
+CART = "cart-8842"
+EMAIL = "user@example.com"
+REQUEST_ID = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
+
+PATH_EXAMPLES: Mapping[str, object] = {
+    "block_id": BLOCK,
+    "cart_token": CART,
+    "checkout_id": CHECKOUT,
+    "event_id": EVENT,
+    "hold_id": HOLD,
+    "order_id": ORDER,
+    "pool_id": POOL,
+    "seat_id": SEATS[0],
+    "session_id": SESSION,
+    "ticket_type_id": TYPE,
+}

@@ -72,9 +72,7 @@ class CheckoutAnswer(AnswerShape, frozen=True, kw_only=True):
 
     checkout_id: UUID
     expires_at: Annotated[Moment, Meta(description="When the first hold expires.")]
-    expires_in_seconds: Annotated[
-        int, Meta(description="Seconds left by the server's clock; count down from it.")
-    ]
+    expires_in_seconds: int
     total: Annotated[int, Meta(description="Amount due, in minor units of the currency.")]
     currency: str
     order_id: Annotated[UUID, Meta(description="The order, once it is paid.")] | UnsetType = UNSET

@@ -1,36 +1,37 @@
 """Examples of payments and the audit log for the OpenAPI document."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-
-import msgspec
 
 from holdfast.domain.facts import audit_values
 from holdfast.domain.group.outcomes import CheckoutStarted
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace
 from holdfast.domain.orders.order import Attendee, Order, Ticket, ticket_code
 from holdfast.domain.values import EmailAddress, Holder, Metadata
-from holdfast.entrypoints.api.audit.answers import AuditPageAnswer, audit_page_answer
-from holdfast.entrypoints.api.holds import structs
+from holdfast.entrypoints.api.audit.answers import audit_page_answer
+from holdfast.entrypoints.api.holds.structs import ExtendHoldRequest
 from holdfast.entrypoints.api.openapi.example_values import (
+    CART,
     CHECKOUT,
+    EMAIL,
     EVENT,
     HOLD,
     NOW,
     ORDER,
     ORGANIZATION,
     POOL,
+    REQUEST_ID,
     SESSION,
     TICKETS,
     TYPE,
+    Answers,
+    Requests,
 )
-from holdfast.entrypoints.api.orders import answers
-from holdfast.entrypoints.api.orders import structs as order_structs
+from holdfast.entrypoints.api.orders import answers, structs
 from holdfast.ports.audit.reader import AuditEntry
 from holdfast.services.audit.trail import AuditPage
 
-_REQUEST = "0198f1c2-9a40-7d11-8c6e-52b1f0e7a3c4"
+_PAYMENT = "pi_3MtwBwLkdIwHu7ix28a3tqPa"
 _DEMO_PAYMENT = "demo_9000_EUR_" + "5d2c1e9f" * 4 + "_" + "0a10c4d2" * 4
 _SEED = bytes(32)
 
@@ -39,7 +40,7 @@ HELD = Hold(
     id=HOLD,
     session_id=SESSION,
     reference="K7M2QX",
-    holder=Holder(EmailAddress("user@example.com")),
+    holder=Holder(EmailAddress(EMAIL)),
     lines=(Line(TYPE, 2, 4500, (POOL,)),),
     currency="EUR",
     status=HoldStatus.ACTIVE,
@@ -71,7 +72,7 @@ _ORDER = Order(
             zip(TICKETS, (Attendee("Ada Lovelace"), None), strict=True)
         )
     ),
-    "pi_3MtwBwLkdIwHu7ix28a3tqPa",
+    _PAYMENT,
     CHECKOUT,
     Metadata({"invoice": "2026-0117"}),
 )
@@ -84,52 +85,37 @@ _AUDITED = AuditEntry(
     seat_id=None,
     catalog_id=None,
     actor="key:0198f1c0-0b20-7a00-8b00-5d2c1e9f0010",
-    request_id=_REQUEST,
+    request_id=REQUEST_ID,
     ip="203.0.113.7",
     user_agent="tickets/2.1",
     old=audit_values(HELD),
     new=audit_values(_PAYING) or {},
 )
 
-ORDER_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
-    answers.CheckoutAnswer: answers.started_answer(CheckoutStarted(CHECKOUT, (_PAYING,), NOW)),
-    answers.OrderAnswer: answers.order_answer(_ORDER),
-    answers.OrderPage: answers.OrderPage([answers.order_answer(_ORDER)], False),
-    answers.ConfirmedHoldAnswer: answers.confirmed_answer(
-        HELD.converted(NOW, ORDER), _CONFIRMED, NOW
-    ),
-    answers.DemoPaymentAnswer: answers.demo_payment_answer(_DEMO_PAYMENT, HELD.total),
-    AuditPageAnswer: audit_page_answer(AuditPage((_AUDITED,), has_more=True)),
-}
+ORDER_ANSWERS: Answers = (
+    answers.started_answer(CheckoutStarted(CHECKOUT, (_PAYING,), NOW)),
+    answers.order_answer(_ORDER),
+    answers.OrderPage([answers.order_answer(_ORDER)], False),
+    answers.confirmed_answer(HELD.converted(NOW, ORDER), _CONFIRMED, NOW),
+    answers.demo_payment_answer(_DEMO_PAYMENT, HELD.total),
+    audit_page_answer(AuditPage((_AUDITED,), has_more=True)),
+)
 
-ORDER_REQUESTS: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
-    structs.ExtendHoldRequest: {
-        "by its holder": structs.ExtendHoldRequest(minutes=5, customer_email="user@example.com"),
-        "by an operator": structs.ExtendHoldRequest(minutes=15, as_operator=True),
-    },
-    order_structs.ConfirmHoldRequest: {
-        "paid": order_structs.ConfirmHoldRequest(payment_reference="pi_3MtwBwLkdIwHu7ix28a3tqPa")
-    },
-    order_structs.StartCheckoutRequest: {
-        "these holds": order_structs.StartCheckoutRequest(hold_ids=[HOLD]),
-        "all of a cart": order_structs.StartCheckoutRequest(
-            cart_token="cart-8842"  # noqa: S106
-        ),
-        "all of an event": order_structs.StartCheckoutRequest(
-            event_id=EVENT, customer_email="user@example.com"
-        ),
-    },
-    order_structs.CompleteCheckoutRequest: {
-        "with names": order_structs.CompleteCheckoutRequest(
-            payment_reference="pi_3MtwBwLkdIwHu7ix28a3tqPa",
-            attendees=[order_structs.AttendeeRequest(name="Ada Lovelace"), None],
+ORDER_REQUESTS: Requests = (
+    ("by its holder", ExtendHoldRequest(minutes=5, customer_email=EMAIL)),
+    ("by an operator", ExtendHoldRequest(minutes=15, as_operator=True)),
+    ("paid", structs.ConfirmHoldRequest(payment_reference=_PAYMENT)),
+    ("these holds", structs.StartCheckoutRequest(hold_ids=[HOLD])),
+    ("all of a cart", structs.StartCheckoutRequest(cart_token=CART)),
+    ("all of an event", structs.StartCheckoutRequest(event_id=EVENT, customer_email=EMAIL)),
+    (
+        "with names",
+        structs.CompleteCheckoutRequest(
+            payment_reference=_PAYMENT,
+            attendees=[structs.AttendeeRequest(name="Ada Lovelace"), None],
             metadata={"invoice": "2026-0117"},
-        )
-    },
-    order_structs.DemoPaymentRequest: {
-        "paid": order_structs.DemoPaymentRequest(amount=9000, currency="EUR"),
-        "declined": order_structs.DemoPaymentRequest(
-            amount=9000, currency="EUR", card="4000000000000002"
         ),
-    },
-}
+    ),
+    ("paid", structs.DemoPaymentRequest(amount=9000, currency="EUR")),
+    ("declined", structs.DemoPaymentRequest(amount=9000, currency="EUR", card="4000000000000002")),
+)

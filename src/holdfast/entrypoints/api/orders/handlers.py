@@ -30,6 +30,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to_reading,
 )
 from holdfast.entrypoints.api.http.shapes import NoFields
+from holdfast.entrypoints.api.lookups import look_up
 from holdfast.entrypoints.api.orders.answers import (
     ConfirmedHoldAnswer,
     confirmed_answer,
@@ -81,16 +82,11 @@ async def _holds_to_pay(
 ) -> tuple[HoldId, ...] | Refusal:
     organization_id = call.principal.organization_id
     if body.cart_token is not None:
-        return await context.blocking.run(
-            call.principal.organization_id,
-            checkout.held_in_cart,
-            context.holds,
-            organization_id,
-            body.cart_token,
-        )
+        held = checkout.held_in_cart
+        return await look_up(context, call, held, context.holds, body.cart_token)
     if body.event_id is not None and holder is not None:
         return await context.blocking.run(
-            call.principal.organization_id,
+            organization_id,
             checkout.held_for_event,
             context.holds,
             context.catalog,
@@ -102,13 +98,8 @@ async def _holds_to_pay(
 
 
 async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        checkout.checkout,
-        context.orders,
-        call.principal.organization_id,
-        CheckoutId(call.path_id),
-    )
+    checkout_id = CheckoutId(call.path_id)
+    found = await look_up(context, call, checkout.checkout, context.orders, checkout_id)
     return reply_to_reading(call, found, seen_checkout_answer)
 
 

@@ -11,6 +11,7 @@ from holdfast.entrypoints.api.orders import handlers, structs
 from holdfast.entrypoints.api.orders.answers import (
     CheckoutAnswer,
     ConfirmedHoldAnswer,
+    DemoPaymentAnswer,
     OrderAnswer,
     OrderPage,
 )
@@ -114,5 +115,21 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         handler=handlers.get_order,
         answer=OrderAnswer,
         not_found=refusals.order_not_found(),
+    ),
+)
+
+# Served only with the demo payment provider.
+DEMO_ROUTES: tuple[Route[Any], ...] = (
+    Route(
+        method="POST",
+        path="/api/demo/payments",
+        scope=Scope.HOLDS_WRITE,
+        summary="Make a demo payment",
+        returns="The payment.",
+        handler=handlers.pay_at_demo_till,
+        body=structs.DemoPaymentRequest,
+        answer=DemoPaymentAnswer,
+        status=201,
+        refusals=(_C.PAYMENT_REFUSED,),
     ),
 )

@@ -9,8 +9,6 @@ from holdfast.domain.orders.order import (
     HOLDS_PER_CHECKOUT_MAX,
     PAYMENT_REFERENCE_LENGTH_MAX,
 )
-from holdfast.domain.values import EMAIL_LENGTH_MAX
-from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.fields import (
     Amount,
     CartToken,
@@ -22,7 +20,6 @@ from holdfast.entrypoints.api.http.fields import (
     Reference,
     SessionRef,
     UserId,
-    ruled,
 )
 from holdfast.entrypoints.api.http.shapes import CreatedQuery, RequestShape
 
@@ -34,7 +31,6 @@ PaymentReference: TypeAlias = Annotated[
         min_length=1,
         max_length=PAYMENT_REFERENCE_LENGTH_MAX,
         pattern=r"\S",
-        description="Id of the payment at your payment provider.",
         examples=["pi_3MtwBwLkdIwHu7ix28a3tqPa"],
         extra={"message": f"Must be 1 to {PAYMENT_REFERENCE_LENGTH_MAX} characters and not blank"},
     ),
@@ -50,17 +46,9 @@ AttendeeName: TypeAlias = Annotated[
     ),
 ]
 
-
 AttendeeEmail: TypeAlias = Annotated[
-    str,
-    Meta(
-        min_length=3,
-        max_length=EMAIL_LENGTH_MAX,
-        description="Stored with the ticket; never returned.",
-        examples=["ada@example.com"],
-        extra_json_schema={"format": "email"},
-        extra=ruled(ProblemCode.INVALID_EMAIL, "Invalid email format"),
-    ),
+    Email,
+    Meta(description="Stored with the ticket; never returned.", examples=["ada@example.com"]),
 ]
 
 

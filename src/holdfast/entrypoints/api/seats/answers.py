@@ -12,6 +12,7 @@ from holdfast.domain.ids import EventId, SeatId, SessionId
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Holder
+from holdfast.entrypoints.api.catalog.hall_answers import BlockCapacity
 from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc, utc_or_unset
 from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
@@ -124,13 +125,7 @@ class MapRowAnswer(AnswerShape, frozen=True):
 class MapBlockAnswer(AnswerShape, frozen=True, kw_only=True):
     block_id: UUID
     name: str
-    capacity: (
-        Annotated[
-            int,
-            Meta(description="Maximum held and sold at once; absent: all seats."),
-        ]
-        | UnsetType
-    ) = UNSET
+    capacity: BlockCapacity = UNSET
     rows: Annotated[list[MapRowAnswer], Meta(description="The rows.")]
 
 
@@ -245,7 +240,7 @@ def map_answer(seats: SessionMap) -> SeatMapAnswer:
             block_id=block.id,
             name=block.name,
             capacity=or_unset(block.capacity),
-            rows=_map_rows(block.rows),
+            rows=[_map_row(row) for row in giving_way(block.rows, ROWS_PER_SLICE)],
         )
         for block in seats.blocks
     ]
@@ -263,10 +258,6 @@ def changes_answer(changes: SeatChanges) -> SeatMapAnswer:
         for seat in changes.seats
     ]
     return SeatMapAnswer(changes.session_id, changes.version, complete=False, seats=seats)
-
-
-def _map_rows(rows: Sequence[MapRow]) -> list[MapRowAnswer]:
-    return [_map_row(row) for row in giving_way(rows, ROWS_PER_SLICE)]
 
 
 def _map_row(row: MapRow) -> MapRowAnswer:

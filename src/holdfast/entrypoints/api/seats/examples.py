@@ -1,19 +1,18 @@
 """Examples of seats and holds for the OpenAPI document."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
-
-import msgspec
 
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.group.outcomes import Placed, SeatsBlocked
-from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat, Source
+from holdfast.domain.holds.hold import NO_REMARKS, Line, LineSeat, Source
 from holdfast.domain.seats.seat import Seat, SeatPlace
-from holdfast.domain.values import EmailAddress, Holder
-from holdfast.entrypoints.api.holds import structs
-from holdfast.entrypoints.api.holds.statistics_answers import StatsAnswer, stats_answer
+from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
+from holdfast.entrypoints.api.holds.structs import AskedLine, PlaceHoldRequest
 from holdfast.entrypoints.api.openapi.example_values import (
     BLOCK,
+    CART,
+    EMAIL,
     EVENT,
     HOLD,
     NOW,
@@ -23,10 +22,12 @@ from holdfast.entrypoints.api.openapi.example_values import (
     SEATS,
     SESSION,
     TYPE,
+    Answers,
+    Requests,
 )
-from holdfast.entrypoints.api.seats import answers
-from holdfast.entrypoints.api.seats import structs as seat_structs
-from holdfast.entrypoints.api.seats.occupancy_answers import OccupancyAnswer, occupancy_answer
+from holdfast.entrypoints.api.orders.examples import HELD
+from holdfast.entrypoints.api.seats import answers, structs
+from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
 from holdfast.ports.holds import HoldStatistics
 from holdfast.ports.seats import (
     BlockOccupancy,
@@ -42,26 +43,11 @@ from holdfast.ports.statistics import SaleStatistics
 from holdfast.services.holds.statistics import Statistics
 
 _UNTIL = NOW + timedelta(minutes=5)
-_HOLDER = Holder(EmailAddress("user@example.com"))
 _PLACE = SeatPlace(SEATS[0], BLOCK, "10", 9, "42", 7, x=42.0, y=10.0)
-_FREE = Seat(ORGANIZATION, SESSION, _PLACE)
-_HELD = _FREE.held(HOLD, _HOLDER.key, _UNTIL, NOW)
+_FREE_SEAT = Seat(ORGANIZATION, SESSION, _PLACE)
+_HELD_SEAT = _FREE_SEAT.held(HOLD, HELD.holder.key, _UNTIL, NOW)
 _LINE = Line(SEATED_TYPE, 1, 4500, (), LineSeat(SEATS[0], BLOCK, "Section A", "10", "42", 7))
-_RESERVATION = Hold(
-    organization_id=ORGANIZATION,
-    id=HOLD,
-    session_id=SESSION,
-    reference="K7M2QX",
-    holder=_HOLDER,
-    lines=(_LINE,),
-    currency="EUR",
-    status=HoldStatus.ACTIVE,
-    version=1,
-    created_at=NOW,
-    updated_at=NOW,
-    held_at=NOW,
-    expires_at=_UNTIL,
-)
+_RESERVATION = replace(HELD, lines=(_LINE,), expires_at=_UNTIL, remarks=NO_REMARKS)
 _ROW = MapRow(
     name="10",
     seat_ids=[str(seat_id) for seat_id in SEATS],
@@ -74,7 +60,7 @@ _ROW = MapRow(
     companion=[],
     restricted_view=[],
 )
-_BLOCKED = SeatsBlocked((_FREE.blocked("Camera position"),), SEATS[1:], (HOLD,), NOW)
+_BLOCKED = SeatsBlocked((_FREE_SEAT.blocked("Camera position"),), SEATS[1:], (HOLD,), NOW)
 _OCCUPANCY = EventOccupancy(
     EVENT,
     NOW,
@@ -106,60 +92,58 @@ _SALE = SaleStatistics(
     abandoned=25,
 )
 
-SEAT_ANSWERS: Mapping[type[msgspec.Struct], msgspec.Struct] = {
-    answers.ReservedAnswer: answers.reserved_answer(EVENT, SEATS[0], Placed(_RESERVATION, NOW)),
-    answers.SeatAnswer: answers.seat_answer(SeenSeat(_HELD, EVENT, "Section A", NOW), _HOLDER),
-    answers.SeatMapAnswer: answers.map_answer(
-        SessionMap(SESSION, 90211, (MapBlock(BLOCK, "Section A", 120, (_ROW,)),))
-    ),
-    answers.SeatsBlockedAnswer: answers.blocked_answer(SESSION, _BLOCKED),
-    answers.SeatsUnblockedAnswer: answers.unblocked_answer(
-        SESSION, SeatsBlocked((_FREE,), (), (), NOW)
-    ),
-    StatsAnswer: stats_answer(Statistics(HoldStatistics(5, 2, 12, 9, 1, 3, 0, NOW), _SALE)),
-    OccupancyAnswer: occupancy_answer(_OCCUPANCY),
-}
+SEAT_ANSWERS: Answers = (
+    answers.reserved_answer(EVENT, SEATS[0], Placed(_RESERVATION, NOW)),
+    answers.seat_answer(SeenSeat(_HELD_SEAT, EVENT, "Section A", NOW), HELD.holder),
+    answers.map_answer(SessionMap(SESSION, 90211, (MapBlock(BLOCK, "Section A", 120, (_ROW,)),))),
+    answers.blocked_answer(SESSION, _BLOCKED),
+    answers.unblocked_answer(SESSION, SeatsBlocked((_FREE_SEAT,), (), (), NOW)),
+    stats_answer(Statistics(HoldStatistics(5, 2, 12, 9, 1, 3, 0, NOW), _SALE)),
+    occupancy_answer(_OCCUPANCY),
+)
 
-ASKING: Mapping[type[msgspec.Struct], Mapping[str, msgspec.Struct]] = {
-    structs.PlaceHoldRequest: {
-        "one ticket type": structs.PlaceHoldRequest(
+SEAT_REQUESTS: Requests = (
+    (
+        "one ticket type",
+        PlaceHoldRequest(
             session_id=SESSION,
             ticket_type_id=TYPE,
             quantity=2,
-            customer_email="user@example.com",
+            customer_email=EMAIL,
             metadata={"campaign": "spring"},
         ),
-        "several lines": structs.PlaceHoldRequest(
+    ),
+    (
+        "several lines",
+        PlaceHoldRequest(
             session_id=SESSION,
-            lines=[
-                structs.AskedLine(TYPE, 2),
-                structs.AskedLine(TYPE, 1, unit_price=2500),
-            ],
+            lines=[AskedLine(TYPE, 2), AskedLine(TYPE, 1, unit_price=2500)],
             user_id="user-4711",
         ),
-        "specific seats": structs.PlaceHoldRequest(
+    ),
+    (
+        "specific seats",
+        PlaceHoldRequest(
             session_id=SESSION,
             seat_ids=list(SEATS[:2]),
-            customer_email="user@example.com",
+            customer_email=EMAIL,
             offer_alternative=True,
         ),
-        "the best seats available": structs.PlaceHoldRequest(
+    ),
+    (
+        "the best seats available",
+        PlaceHoldRequest(
             session_id=SESSION,
             ticket_type_id=SEATED_TYPE,
             quantity=3,
             block_id=BLOCK,
             accessible=1,
-            customer_email="user@example.com",
+            customer_email=EMAIL,
         ),
-    },
-    seat_structs.ReserveRequest: {
-        "from the web": seat_structs.ReserveRequest(
-            customer_email="user@example.com",
-            source=Source.WEB,
-            cart_token="cart-8842",  # noqa: S106
-        )
-    },
-    seat_structs.BlockSeatsRequest: {
-        "two seats": seat_structs.BlockSeatsRequest(list(SEATS[:2]), "Camera position")
-    },
-}
+    ),
+    (
+        "from the web",
+        structs.ReserveRequest(customer_email=EMAIL, source=Source.WEB, cart_token=CART),
+    ),
+    ("two seats", structs.BlockSeatsRequest(list(SEATS[:2]), "Camera position")),
+)

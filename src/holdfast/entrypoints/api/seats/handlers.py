@@ -24,6 +24,7 @@ from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_reply
 from holdfast.entrypoints.api.http.replies import Show, render, reply_to, reply_to_reading
 from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
+from holdfast.entrypoints.api.lookups import look_up
 from holdfast.entrypoints.api.seats.answers import (
     blocked_answer,
     changes_answer,
@@ -74,14 +75,8 @@ async def get_seat(context: Context, call: Call, query: SeatQuery) -> Reply:
     email, user_id = given_or_none(query.customer_email), given_or_none(query.user_id)
     is_anonymous = email is None and user_id is None
     asking = None if is_anonymous else holder_of(email, user_id)
-    found = await context.blocking.run(
-        call.principal.organization_id,
-        reads.seat,
-        context.seats,
-        call.principal.organization_id,
-        EventId(call.path_id),
-        SeatId(call.nested_id),
-    )
+    path = (EventId(call.path_id), SeatId(call.nested_id))
+    found = await look_up(context, call, reads.seat, context.seats, *path)
     return reply_to_reading(call, found, lambda seen: seat_answer(seen, asking))
 
 

@@ -3,11 +3,12 @@
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta
 
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import EventKey
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.catalog.hall_answers import BlockCapacity
 from holdfast.entrypoints.api.http.fields import Moment
 from holdfast.entrypoints.api.http.replies import written
 from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc
@@ -40,13 +41,7 @@ class BlockOccupancyAnswer(AnswerShape, frozen=True, kw_only=True):
 
     block_id: UUID
     name: str
-    capacity: (
-        Annotated[
-            int,
-            Meta(description="Maximum held and sold at once; absent: all seats."),
-        ]
-        | UnsetType
-    ) = UNSET
+    capacity: BlockCapacity = UNSET
     seats: Annotated[SeatCountsAnswer, Meta(description="Its seats by status.")]
 
 

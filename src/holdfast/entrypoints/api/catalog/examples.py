@@ -1,0 +1,113 @@
+"""Examples of the catalog for the OpenAPI document."""
+
+from datetime import timedelta
+
+from holdfast.domain.catalog.layout import Numbering
+from holdfast.domain.catalog.model import (
+    Block,
+    BlockPrice,
+    Event,
+    EventStatus,
+    PoolState,
+    Session,
+    SessionAvailability,
+    TicketType,
+    TicketTypeAvailability,
+)
+from holdfast.domain.catalog.seat_import import ImportedBlock, ImportedSeats
+from holdfast.domain.policy import PolicyOverride
+from holdfast.domain.values import Money
+from holdfast.entrypoints.api.catalog import answers, hall_answers, policy
+from holdfast.entrypoints.api.catalog import structs as asked
+from holdfast.entrypoints.api.openapi.example_values import (
+    BLOCK,
+    EVENT,
+    NOW,
+    POOL,
+    SESSION,
+    TYPE,
+    Answers,
+    Requests,
+)
+
+_STARTS_AT = NOW + timedelta(days=30)
+_PRICE = Money(4500, "EUR")
+_OFFER = TicketTypeAvailability(TYPE, "Floor", _PRICE, 500, 2, 0, 498)
+
+_event = answers.event_answer(
+    Event(EVENT, "Winter Gala", "EUR", PolicyOverride(quantity_max=8), NOW, NOW)
+)
+_session = answers.session_answer(Session(SESSION, EVENT, "Friday night", _STARTS_AT, NOW, NOW))
+_pool = answers.pool_answer(PoolState(POOL, SESSION, "Floor", 500, 2, 0))
+_ticket_type = answers.ticket_type_answer(
+    TicketType(TYPE, SESSION, "Floor", _PRICE, (POOL,), PolicyOverride(), NOW, NOW)
+)
+_block = hall_answers.block_answer(
+    Block(BLOCK, SESSION, "Stalls", 0, 250, 258, (BlockPrice(TYPE, 4500),), NOW, NOW)
+)
+
+CATALOG_ANSWERS: Answers = (
+    _event,
+    answers.EventPage([_event], False),
+    _session,
+    answers.SessionPage([_session], False),
+    _pool,
+    answers.PoolPage([_pool], False),
+    _ticket_type,
+    answers.TicketTypePage([_ticket_type], False),
+    answers.availability_answer(SessionAvailability(SESSION, EVENT, NOW, (_OFFER,))),
+    _block,
+    hall_answers.BlockPage([_block], False),
+    hall_answers.import_answer(ImportedSeats(SESSION, (ImportedBlock(BLOCK, "Stalls", 258),))),
+)
+
+_sold_here = [asked.SoldHereRequest(TYPE, 4500)]
+_stalls = asked.BlockLayoutRequest(
+    "Stalls",
+    rows=asked.RowRangeRequest("A", "M"),
+    seats_per_row=20,
+    aisles_after=[5, 15],
+    gaps=["A1", "A20"],
+    accessible=["M1"],
+    companion=["M2"],
+    ticket_types=_sold_here,
+)
+_balcony = asked.BlockLayoutRequest(
+    "Balcony",
+    rows=["AA", "BB"],
+    seats_per_row=16,
+    numbering=Numbering.ODD_EVEN,
+    restricted_view=["AA15", "AA16"],
+    origin=asked.PointRequest(2, 16),
+    spacing=asked.PointRequest(1, 1.2),
+)
+
+CATALOG_REQUESTS: Requests = (
+    ("event", asked.CreateEventRequest("Winter Gala", "EUR", policy.PolicyRequest(quantity_max=8))),
+    (
+        "shorter holds",
+        asked.ChangeEventRequest(hold_policy=policy.PolicyChangeRequest(ttl_seconds=300)),
+    ),
+    ("cancelled", asked.ChangeEventRequest(status=EventStatus.CANCELLED)),
+    ("session", asked.CreateSessionRequest(EVENT, "Friday night", _STARTS_AT)),
+    ("later", asked.ChangeSessionRequest(starts_at=_STARTS_AT + timedelta(days=1))),
+    ("pool", asked.CreatePoolRequest(SESSION, "Floor", 500)),
+    ("larger", asked.ChangePoolRequest(capacity=600)),
+    ("with its own pool", asked.CreateTicketTypeRequest(SESSION, "Floor", 4500, capacity=500)),
+    (
+        "from a shared pool",
+        asked.CreateTicketTypeRequest(SESSION, "Student", 2500, pool_ids=[POOL]),
+    ),
+    ("seated", asked.CreateTicketTypeRequest(SESSION, "Stalls", 4500, is_seated=True)),
+    ("cheaper", asked.ChangeTicketTypeRequest(price=3900)),
+    ("block", asked.CreateBlockRequest(SESSION, "Stalls", capacity=250, ticket_types=_sold_here)),
+    ("fewer", asked.ChangeBlockRequest(capacity=200)),
+    ("all of them", asked.ChangeBlockRequest(capacity=None)),
+    ("a small hall", asked.ImportSeatsRequest([_stalls, _balcony])),
+)
+
+SEAT_LIST = """block,row,number,position,accessible
+Stalls,A,1,1,
+Stalls,A,2,2,
+Stalls,A,3,4,yes
+"""
