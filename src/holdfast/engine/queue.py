@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from holdfast.domain.group.command import Command
@@ -18,7 +17,7 @@ from holdfast.domain.group.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.holds.due_holds import DUE_BATCH_MAX
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.engine import Answer, Render
+from holdfast.ports.engine import Answer, Deliver, Render
 
 # About 500 holds at a time; larger groups gain little.
 BACKGROUND_AT_ONCE = 32
@@ -34,7 +33,8 @@ class Pending:
     render: Render | None
     deadline: float
     leave: Callable[["Pending"], None]
-    future: Future[Answer] = field(default_factory=Future)
+    deliver: Deliver
+    answered: Answer | None = None
     submitted_at: float = field(default_factory=time.monotonic)
     rounds: int = 0
     fruitless_rounds: int = 0
@@ -47,10 +47,11 @@ class Pending:
     def answer(self, answer: Answer) -> None:
         """Set the answer unless there is one. It leaves the queue first, to make room for the
         caller's next request."""
-        if self.future.done():
+        if self.answered is not None:
             return
+        self.answered = answer
         self.leave(self)
-        self.future.set_result(answer)
+        self.deliver(answer)
 
     def refuse(self, refusal: Refusal) -> None:
         self.answer(Answer(refusal))
@@ -60,7 +61,9 @@ class FairQueue:
     def __init__(self, queue_max: int, share_max: int) -> None:
         self._queue_max = queue_max
         self._share_max = share_max
-        self._changed = threading.Condition()
+        # Faster to enter than the condition.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._queues: OrderedDict[OrganizationId, deque[Pending]] = OrderedDict()
         self._first: deque[Pending] = deque()
         self._background: deque[Pending] = deque()
@@ -73,7 +76,7 @@ class FairQueue:
         """Queue a command. False if the queue, or the organization's share of it, is full, or the
         queue is closed."""
         organization_id = pending.command.organization_id
-        with self._changed:
+        with self._lock:
             if self._is_closed:
                 return False
             if pending.command.is_background:
@@ -97,7 +100,7 @@ class FairQueue:
 
     def put_first(self, pendings: Iterable[Pending]) -> None:
         """Return commands to the head of the queue; they are already counted."""
-        with self._changed:
+        with self._lock:
             self._first.extend(pendings)
             self._changed.notify()
 
@@ -106,7 +109,7 @@ class FairQueue:
         if pending.command.is_background:
             return
         organization_id = pending.command.organization_id
-        with self._changed:
+        with self._lock:
             self._unanswered_total -= 1
             self._unanswered[organization_id] -= 1
             if not self._unanswered[organization_id]:
@@ -114,7 +117,7 @@ class FairQueue:
 
     def take(self, count_max: int) -> list[Pending]:
         """Take queued commands; blocks while there are none. Empty only when closed and done."""
-        with self._changed:
+        with self._lock:
             while not (self._first or self._queues or self._background or self._is_closed):
                 self._changed.wait()
             taken: list[Pending] = []
@@ -145,13 +148,13 @@ class FairQueue:
                 self._queues[organization_id] = queue
 
     def close(self) -> None:
-        with self._changed:
+        with self._lock:
             self._is_closed = True
             self._changed.notify_all()
 
     def empty(self) -> list[Pending]:
         """Remove and return everything still queued, for a final answer."""
-        with self._changed:
+        with self._lock:
             queues = (self._first, self._background, *self._queues.values())
             rest = [pending for queue in queues for pending in queue]
             self._first.clear()
@@ -160,5 +163,5 @@ class FairQueue:
             return rest
 
     def unanswered(self) -> int:
-        with self._changed:
+        with self._lock:
             return self._unanswered_total
