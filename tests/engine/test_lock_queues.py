@@ -25,7 +25,7 @@ def venue() -> Venue:
 
 
 def pending_of(command: Command) -> Pending:
-    return Pending(command, None, time.monotonic() + 600, lambda _: None)
+    return Pending(command, None, time.monotonic() + 600, lambda _: None, lambda _: None)
 
 
 def test_seat_waits_time_out_whichever_lock_queue_had_its_turn(

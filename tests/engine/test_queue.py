@@ -15,12 +15,12 @@ from tests.contract.venues import ORIGIN
 
 def pending(organization_id: OrganizationId, queue: FairQueue) -> Pending:
     command = ReleaseHold(organization_id, HoldId(uuid4()), ORIGIN)
-    return Pending(command, None, deadline=float("inf"), leave=queue.leave)
+    return Pending(command, None, float("inf"), leave=queue.leave, deliver=lambda _: None)
 
 
 def of_the_reaper(organization_id: OrganizationId, queue: FairQueue) -> Pending:
     command = ExpireHolds(organization_id, (HoldId(uuid4()),), ORIGIN)
-    return Pending(command, None, deadline=float("inf"), leave=queue.leave)
+    return Pending(command, None, float("inf"), leave=queue.leave, deliver=lambda _: None)
 
 
 def test_each_batch_takes_one_background_command() -> None:

@@ -12,7 +12,7 @@ from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import FRUITLESS_ROUNDS_MAX, ROUNDS_MAX, SAME_KEY_WAIT_SECONDS
 from holdfast.ports.store import Wanted
 from tests.contract.worlds import MemoryWorld
-from tests.engine.test_weights import pending
+from tests.engine.test_weights import outcome_of, pending
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_command_that_never_has_its_locks_is_refused(
     for _ in range(rounds - 1):
         assert runner.run([asked]).again == [asked]
     assert runner.run([asked]).again == []
-    outcome = asked.future.result(0).outcome
+    outcome = outcome_of(asked)
     assert isinstance(outcome, Refusal)
     assert outcome.code is RefusalCode.SERVICE_UNAVAILABLE
 
@@ -58,6 +58,6 @@ def test_a_repeated_request_waits_for_the_first_for_a_limited_time(
             now += SAME_KEY_WAIT_SECONDS * 0.9
         assert runner.run(repeats).blocked == []
     for repeat in repeats:
-        outcome = repeat.future.result(0).outcome
+        outcome = outcome_of(repeat)
         assert isinstance(outcome, Refusal)
         assert outcome.code is RefusalCode.REQUEST_IN_PROGRESS

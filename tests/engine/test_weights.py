@@ -3,7 +3,7 @@
 from time import monotonic
 
 from holdfast.domain.group.command import Command
-from holdfast.domain.group.outcomes import Converted, Placed
+from holdfast.domain.group.outcomes import Converted, Outcome, Placed
 from holdfast.domain.holds.hold import Hold
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import WEIGHT_PER_GROUP_MAX
@@ -13,13 +13,18 @@ from tests.contract.worlds import MemoryWorld
 
 
 def pending(command: Command) -> Pending:
-    return Pending(command, None, deadline=monotonic() + 60, leave=lambda _: None)
+    return Pending(command, None, monotonic() + 60, leave=lambda _: None, deliver=lambda _: None)
+
+
+def outcome_of(asked: Pending) -> Outcome | None:
+    assert asked.answered is not None
+    return asked.answered.outcome
 
 
 def held(runner: GroupRunner, venue: Venue, quantity: int) -> Hold:
     asked = pending(venue.place(("standing", quantity)))
     runner.run([asked])
-    outcome = asked.future.result(0).outcome
+    outcome = outcome_of(asked)
     assert isinstance(outcome, Placed)
     return outcome.hold
 
@@ -47,7 +52,7 @@ def test_an_order_above_the_maximum_weight_runs_alone() -> None:
     large, small = held(runner, venue, 2 * WEIGHT_PER_GROUP_MAX), held(runner, venue, 1)
     first, second = pending(venue.convert(large.id)), pending(venue.convert(small.id))
     assert runner.run([first, second]).again == [second]
-    assert isinstance(first.future.result(0).outcome, Converted)
+    assert isinstance(outcome_of(first), Converted)
 
 
 def test_holds_of_many_seats_are_spread_over_groups() -> None:
@@ -58,4 +63,4 @@ def test_holds_of_many_seats_are_spread_over_groups() -> None:
     names = list(venue.places)
     asked = [pending(venue.seats(*names[at : at + 200])) for at in (0, 200, 400)]
     assert runner.run(asked).again == asked[2:]
-    assert all(isinstance(each.future.result(0).outcome, Placed) for each in asked[:2])
+    assert all(isinstance(outcome_of(each), Placed) for each in asked[:2])

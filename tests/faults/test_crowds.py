@@ -19,6 +19,7 @@ import pytest
 from holdfast.adapters.postgres.engine import statements
 from holdfast.engine.limits import Limits
 from holdfast.engine.queue import FairQueue, Pending
+from tests.contract.venues import Venue
 from tests.contract.worlds import MemoryWorld
 from tests.faults.arena import Arena
 from tests.support.auditing import assert_sound, rows
@@ -94,14 +95,18 @@ def test_control_waiting_in_the_main_lane_delays_everybody(
     arena.close()
 
 
+def waiting_in(queue: FairQueue, venue: Venue) -> Pending:
+    return Pending(venue.place(("s", 1)), None, float("inf"), queue.leave, lambda _: None)
+
+
 def test_control_without_shares_a_flood_fills_the_queue() -> None:
     world = MemoryWorld()
     venue, other = (world.venue({"f": 100}, {"s": ("f",)}) for _ in range(2))
     for share_max, is_room_left in ((6, True), (8, False)):
         queue = FairQueue(queue_max=8, share_max=share_max)
         for _ in range(10):
-            queue.put(Pending(venue.place(("s", 1)), None, float("inf"), queue.leave))
-        theirs = Pending(other.place(("s", 1)), None, float("inf"), queue.leave)
+            queue.put(waiting_in(queue, venue))
+        theirs = waiting_in(queue, other)
         assert queue.put(theirs) is is_room_left
 
 

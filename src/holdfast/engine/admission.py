@@ -15,7 +15,7 @@ from holdfast.engine.group import GroupResult, GroupRunner
 from holdfast.engine.limits import Limits
 from holdfast.engine.lock_queues import LockQueues
 from holdfast.engine.queue import FairQueue, Pending
-from holdfast.ports.engine import Answer, Observer, Render
+from holdfast.ports.engine import Answer, Deliver, Observer, Render
 from holdfast.ports.store import Store
 
 log = structlog.get_logger()
@@ -48,17 +48,24 @@ class Admission:
             lane.start()
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        future: Future[Answer] = Future()
+        self.submit_for_callback(command, render, future.set_result)
+        return future
+
+    def submit_for_callback(
+        self, command: Command, render: Render | None, deliver: Deliver
+    ) -> None:
         key = command.idempotency
         assert key is None or key.receipt is not None or render is not None
         pending = Pending(
-            command=command,
-            render=render if key is not None else None,
-            deadline=time.monotonic() + self._limits.deadline_seconds,
-            leave=self._queue.leave,
+            command,
+            render if key is not None else None,
+            time.monotonic() + self._limits.deadline_seconds,
+            self._queue.leave,
+            deliver,
         )
         if not self._queue.put(pending):
-            pending.future.set_result(Answer(refusals.service_unavailable()))
-        return pending.future
+            deliver(Answer(refusals.service_unavailable()))
 
     def stop(self) -> None:
         """Accept no more commands, answer the queued ones, and stop, within `drain_seconds`."""

@@ -8,9 +8,8 @@ for), but one batch at least. Without people for a moment, it takes many batches
 
 import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from holdfast.domain.group.command import Command
@@ -18,7 +17,7 @@ from holdfast.domain.group.outcomes import NOTHING_MORE, NeedsMore
 from holdfast.domain.holds.due_holds import DUE_BATCH_MAX
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.ports.engine import Answer, Render
+from holdfast.ports.engine import Answer, Deliver, Render
 
 # About 500 holds at a time; larger groups gain little.
 BACKGROUND_AT_ONCE = 32
@@ -34,7 +33,8 @@ class Pending:
     render: Render | None
     deadline: float
     leave: Callable[["Pending"], None]
-    future: Future[Answer] = field(default_factory=Future)
+    deliver: Deliver
+    answered: Answer | None = None
     submitted_at: float = field(default_factory=time.monotonic)
     rounds: int = 0
     fruitless_rounds: int = 0
@@ -47,25 +47,38 @@ class Pending:
     def answer(self, answer: Answer) -> None:
         """Set the answer unless there is one. It leaves the queue first, to make room for the
         caller's next request."""
-        if self.future.done():
+        if self.answered is not None:
             return
+        self.answered = answer
         self.leave(self)
-        self.future.set_result(answer)
+        self.deliver(answer)
 
     def refuse(self, refusal: Refusal) -> None:
         self.answer(Answer(refusal))
+
+
+@dataclass(slots=True, eq=False)
+class _Share:
+    """The commands of one organization: those in the queue, and the number of unanswered ones."""
+
+    queue: deque[Pending] = field(default_factory=deque)
+    unanswered: int = 0
 
 
 class FairQueue:
     def __init__(self, queue_max: int, share_max: int) -> None:
         self._queue_max = queue_max
         self._share_max = share_max
-        self._changed = threading.Condition()
-        self._queues: OrderedDict[OrganizationId, deque[Pending]] = OrderedDict()
+        # Faster to enter than the condition.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        # Of organizations with unanswered commands.
+        self._shares: dict[OrganizationId, _Share] = {}
+        # Those with commands in the queue, in the order of their turns.
+        self._turns: deque[_Share] = deque()
         self._first: deque[Pending] = deque()
         self._background: deque[Pending] = deque()
         self._people_until = 0.0
-        self._unanswered: Counter[OrganizationId] = Counter()
         self._unanswered_total = 0
         self._is_closed = False
 
@@ -73,7 +86,7 @@ class FairQueue:
         """Queue a command. False if the queue, or the organization's share of it, is full, or the
         queue is closed."""
         organization_id = pending.command.organization_id
-        with self._changed:
+        with self._lock:
             if self._is_closed:
                 return False
             if pending.command.is_background:
@@ -81,23 +94,22 @@ class FairQueue:
                 self._background.append(pending)
                 self._changed.notify()
                 return True
-            if (
-                self._unanswered_total >= self._queue_max
-                or self._unanswered[organization_id] >= self._share_max
-            ):
+            share = self._shares.get(organization_id) or _Share()
+            if self._unanswered_total >= self._queue_max or share.unanswered >= self._share_max:
                 return False
+            if not share.unanswered:
+                self._shares[organization_id] = share
+            if not share.queue:
+                self._turns.append(share)
+            share.queue.append(pending)
+            share.unanswered += 1
             self._unanswered_total += 1
-            self._unanswered[organization_id] += 1
-            queue = self._queues.get(organization_id)
-            if queue is None:
-                queue = self._queues[organization_id] = deque()
-            queue.append(pending)
             self._changed.notify()
         return True
 
     def put_first(self, pendings: Iterable[Pending]) -> None:
         """Return commands to the head of the queue; they are already counted."""
-        with self._changed:
+        with self._lock:
             self._first.extend(pendings)
             self._changed.notify()
 
@@ -106,16 +118,17 @@ class FairQueue:
         if pending.command.is_background:
             return
         organization_id = pending.command.organization_id
-        with self._changed:
+        with self._lock:
+            share = self._shares[organization_id]
+            share.unanswered -= 1
+            if not share.unanswered:
+                del self._shares[organization_id]
             self._unanswered_total -= 1
-            self._unanswered[organization_id] -= 1
-            if not self._unanswered[organization_id]:
-                del self._unanswered[organization_id]
 
     def take(self, count_max: int) -> list[Pending]:
         """Take queued commands; blocks while there are none. Empty only when closed and done."""
-        with self._changed:
-            while not (self._first or self._queues or self._background or self._is_closed):
+        with self._lock:
+            while not (self._first or self._turns or self._background or self._is_closed):
                 self._changed.wait()
             taken: list[Pending] = []
             while self._first and len(taken) < count_max:
@@ -137,28 +150,28 @@ class FairQueue:
         taken.extend(self._background.popleft() for _ in range(count))
 
     def _take_in_turns(self, taken: list[Pending], count_max: int) -> None:
-        while self._queues and len(taken) < count_max:
-            organization_id, queue = self._queues.popitem(last=False)
-            taken.append(queue.popleft())
-            if queue:
+        while self._turns and len(taken) < count_max:
+            share = self._turns.popleft()
+            taken.append(share.queue.popleft())
+            if share.queue:
                 # To the end of the round, after all other organizations.
-                self._queues[organization_id] = queue
+                self._turns.append(share)
 
     def close(self) -> None:
-        with self._changed:
+        with self._lock:
             self._is_closed = True
             self._changed.notify_all()
 
     def empty(self) -> list[Pending]:
         """Remove and return everything still queued, for a final answer."""
-        with self._changed:
-            queues = (self._first, self._background, *self._queues.values())
+        with self._lock:
+            queues = [self._first, self._background, *(share.queue for share in self._turns)]
             rest = [pending for queue in queues for pending in queue]
-            self._first.clear()
-            self._background.clear()
-            self._queues.clear()
+            for queue in queues:
+                queue.clear()
+            self._turns.clear()
             return rest
 
     def unanswered(self) -> int:
-        with self._changed:
+        with self._lock:
             return self._unanswered_total

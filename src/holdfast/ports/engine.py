@@ -23,6 +23,8 @@ class Answer:
 
 # Renders an outcome as the bytes that a repeated request gets, too.
 Render = Callable[[Outcome], bytes]
+# Takes the answer on the engine's thread, so it must be quick and must not raise.
+Deliver = Callable[[Answer], None]
 
 
 class Observer(Protocol):
@@ -40,4 +42,13 @@ class Submit(Protocol):
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
         """Submit a command; never raises or blocks. The future always gets an answer, which may be
         a Refusal. `render` is required if the command has an idempotency key."""
+        ...
+
+
+class SubmitForCallback(Submit, Protocol):
+    def submit_for_callback(
+        self, command: Command, render: Render | None, deliver: Deliver
+    ) -> None:
+        """The same without a future, which costs as much as everything else that is done to submit
+        a command."""
         ...

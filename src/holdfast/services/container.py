@@ -6,7 +6,7 @@ from holdfast.ports.access import KeyDirectory
 from holdfast.ports.audit.attempts import AttemptJournal
 from holdfast.ports.audit.reader import AuditReader
 from holdfast.ports.catalog import CatalogStore
-from holdfast.ports.engine import Submit
+from holdfast.ports.engine import SubmitForCallback
 from holdfast.ports.facts.log import FactLog
 from holdfast.ports.holds import HoldReader
 from holdfast.ports.orders import OrderReader
@@ -23,7 +23,7 @@ class ApiContainer:
     It lives with the services because bootstrap fills it and must not import entry points.
     """
 
-    submit: Submit
+    submit: SubmitForCallback
     holds: HoldReader
     catalog: CatalogStore
     seats: SeatReader

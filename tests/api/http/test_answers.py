@@ -10,7 +10,7 @@ from holdfast.domain import refusals
 from holdfast.domain.group.command import Command
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.app import create_api
-from holdfast.ports.engine import Answer, Render
+from holdfast.ports.engine import Answer, Deliver, Render
 from tests.api.world import BALCONY, FLOOR, SESSION, UNKNOWN, World
 
 
@@ -168,10 +168,12 @@ class Refusing:
         self.refusal = refusal
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
-        future: Future[Answer] = Future()
-        body = render(self.refusal) if render else None
-        future.set_result(Answer(self.refusal, body))
-        return future
+        raise AssertionError("the event loop cannot wait for a future")
+
+    def submit_for_callback(
+        self, command: Command, render: Render | None, deliver: Deliver
+    ) -> None:
+        deliver(Answer(self.refusal, render(self.refusal) if render else None))
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["plain", "with a key"])

@@ -87,7 +87,7 @@ def test_a_seat_with_a_lock_queue_is_not_reported_as_sold(
     (last,) = (name for name, seat in world.seats(venue).items() if seat.status == "available")
     runner = GroupRunner(world.store.connect(), [], queue_for_seats)
     named, found = (
-        Pending(command, None, time.monotonic() + 600, lambda _: None)
+        Pending(command, None, time.monotonic() + 600, lambda _: None, lambda _: None)
         for command in (venue.seats(last), venue.place(("seat", 1)))
     )
     result = runner.run([named, found])

@@ -95,12 +95,18 @@ class Placement:
     def __post_init__(self) -> None:
         if not 1 <= len(self.asks) <= LINES_MAX:
             raise InvalidValue("invalid_lines", f"A hold must have 1 to {LINES_MAX} lines")
-        assert len(self.items) in {0, len(self.asks)}
-        object.__setattr__(self, "hold_key", (self.organization_id, self.hold_id))
-        object.__setattr__(self, "session_key", (self.organization_id, self.session_id))
-        object.__setattr__(self, "named_seats", named_seats(self.asks))
-        takes_fewer = any(isinstance(ask, Ask) and ask.at_least is not None for ask in self.asks)
-        object.__setattr__(self, "takes_fewer", takes_fewer)
+        assert not self.items or len(self.items) == len(self.asks)
+        has_seats = takes_fewer = False
+        for ask in self.asks:
+            if isinstance(ask, SeatAsk):
+                has_seats = True
+            elif ask.at_least is not None:
+                takes_fewer = True
+        compute = object.__setattr__
+        compute(self, "hold_key", (self.organization_id, self.hold_id))
+        compute(self, "session_key", (self.organization_id, self.session_id))
+        compute(self, "named_seats", named_seats(self.asks) if has_seats else ())
+        compute(self, "takes_fewer", takes_fewer)
 
     @property
     def wish(self) -> Wish:

@@ -4,7 +4,7 @@ It owns the lifespan: the engine starts before the first request and drains afte
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -45,13 +45,11 @@ def _with_api(server: Server, beside: Sequence[BaseRoute]) -> ASGIApp:
     api = create_api(server.container)
     rest = _served(server, beside, api.close)
 
-    async def front_door(scope: Scope, receive: Receive, send: Send) -> None:
+    def front_door(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """The API is the hot path, so its requests bypass the router."""
         path = scope.get("path", "")
-        if scope["type"] == "http" and (path.startswith("/api/") or path == "/api"):
-            await api(scope, receive, send)
-        else:
-            await rest(scope, receive, send)
+        is_of_api = scope["type"] == "http" and (path.startswith("/api/") or path == "/api")
+        return (api if is_of_api else rest)(scope, receive, send)
 
     return front_door
 

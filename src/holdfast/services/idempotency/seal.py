@@ -42,6 +42,5 @@ class Seal:
 
 def seal_of(secret: bytes, key: str, fingerprint: bytes) -> Seal:
     """`secret` is the credential as sent. The separator occurs in neither of the two parts."""
-    made = blake2b(digest_size=_KEY_BYTES, person=_PURPOSE)
-    made.update(secret + b"\n" + key.encode())
+    made = blake2b(secret + b"\n" + key.encode(), digest_size=_KEY_BYTES, person=_PURPOSE)
     return Seal(AESGCM(made.digest()), fingerprint)

@@ -20,6 +20,14 @@ class Bearer:
         self._lookups = lookups
         self._tarpit = tarpit
 
+    def recognized(self, call: Call) -> Principal | None:
+        """The caller of a cached key. Most callers are, and need no coroutine."""
+        authorization = call.headers.get(b"authorization", b"")
+        if authorization[: len(_SCHEME)].lower() != _SCHEME:
+            return None
+        hashed = secret_hash(authorization[len(_SCHEME) :].strip())
+        return None if hashed is None else self._authenticator.remembered(hashed)
+
     async def authenticate(self, call: Call) -> Principal:
         authorization = call.headers.get(b"authorization", b"")
         if authorization[: len(_SCHEME)].lower() != _SCHEME:

@@ -3,8 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import structlog
 
@@ -12,7 +12,7 @@ from holdfast.domain import refusals
 from holdfast.domain.group.command import Command
 from holdfast.domain.ids import OrganizationId
 from holdfast.entrypoints.api.fairness.turns import BYTES_PER_TURN, ReadTurns
-from holdfast.ports.engine import Answer, Render, Submit
+from holdfast.ports.engine import Answer, Render, SubmitForCallback
 
 # How long after its deadline the engine may still answer.
 GRACE_SECONDS = 5.0
@@ -26,8 +26,7 @@ _log = structlog.get_logger("holdfast.api")
 # Runs a call on a thread.
 Run = Callable[[Callable[[K], T], K], Awaitable[T]]
 
-# A waiter, and when it gives up.
-_Waiter = tuple["asyncio.Future[Answer | None]", float]
+_Waiter: TypeAlias = "asyncio.Future[Answer | None]"
 
 
 class EngineAnswers:
@@ -38,33 +37,31 @@ class EngineAnswers:
     are ready by the time it looks. A caller that gives up or disconnects cancels nothing.
     """
 
-    def __init__(self, submit: Submit, bound_seconds: float) -> None:
+    def __init__(self, submit: SubmitForCallback, bound_seconds: float) -> None:
         self._submit = submit
         self._bound_seconds = bound_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Used on the event loop only. All wait equally long, so the first is the oldest.
-        self._waiters: dict[Future[Answer], _Waiter] = {}
+        # When each gives up. Used on the event loop only. All wait equally long, so the first is
+        # the oldest.
+        self._waiters: dict[_Waiter, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         # Filled by the engine's threads, emptied on the event loop.
-        self._finished: deque[Future[Answer]] = deque()
+        self._finished: deque[tuple[_Waiter, Answer]] = deque()
         self._is_woken = False
 
     async def answer(self, command: Command, render: Render | None) -> Answer:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._begin(loop)
-        future = self._submit.submit(command, render)
-        waiter: asyncio.Future[Answer | None] = loop.create_future()
-        self._waiters[future] = (waiter, loop.time() + self._bound_seconds)
+        waiter: _Waiter = loop.create_future()
+        self._waiters[waiter] = loop.time() + self._bound_seconds
         if self._timer is None:
             self._timer = loop.call_later(self._bound_seconds, self._give_up)
-        future.add_done_callback(self._on_finished)
-        answer = None
+        self._submit.submit_for_callback(command, render, partial(self._finish, waiter))
         try:
             answer = await waiter
         finally:
-            if answer is None:
-                self._waiters.pop(future, None)
+            self._waiters.pop(waiter, None)
         if answer is None:
             _log.error("engine.unanswered", request_id=command.origin.request_id)
             return Answer(refusals.service_unavailable())
@@ -76,10 +73,10 @@ class EngineAnswers:
         self._timer = None
         self._is_woken = False
 
-    def _on_finished(self, future: Future[Answer]) -> None:
-        """Runs on an engine thread. The future is queued before the flag is read: if the flag is
+    def _finish(self, waiter: _Waiter, answer: Answer) -> None:
+        """Runs on an engine thread. The answer is queued before the flag is read: if the flag is
         set, `_collect` is still to run and finds it."""
-        self._finished.append(future)
+        self._finished.append((waiter, answer))
         if not self._is_woken and self._loop is not None:
             self._is_woken = True
             try:
@@ -90,17 +87,17 @@ class EngineAnswers:
     def _collect(self) -> None:
         self._is_woken = False
         while self._finished:
-            future = self._finished.popleft()
-            waiter, _ = self._waiters.pop(future, (None, 0.0))
-            if waiter is not None and not waiter.done():
-                waiter.set_result(future.result())
+            waiter, answer = self._finished.popleft()
+            # A waiter of an earlier event loop is not among them.
+            if waiter in self._waiters and not waiter.done():
+                waiter.set_result(answer)
 
     def _give_up(self) -> None:
         """Give up on those that have waited too long, and schedule the next check."""
         assert self._loop is not None
         self._timer = None
         now = self._loop.time()
-        for waiter, until in self._waiters.values():
+        for waiter, until in self._waiters.items():
             if until > now:
                 self._timer = self._loop.call_later(until - now, self._give_up)
                 return

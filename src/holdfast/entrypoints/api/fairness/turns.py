@@ -49,9 +49,11 @@ class ReadTurns:
 
     def saw(self, organization_id: OrganizationId) -> None:
         """Call for every request."""
+        if organization_id is self._last:  # quicker than comparing ids
+            return
         if organization_id != self._last:
-            self._last = organization_id
             self._shared_until = time.monotonic() + PRESENT_SECONDS
+        self._last = organization_id
 
     async def take(self, organization_id: OrganizationId, turns: int = 1) -> None:
         """Wait for the organization's turn. Raises 503 if too many wait already."""

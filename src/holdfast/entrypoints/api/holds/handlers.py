@@ -13,8 +13,9 @@ from holdfast.entrypoints.api.access.authentication import missing_scope
 from holdfast.entrypoints.api.holds.answers import placed_hold_answer, seen_hold_answer
 from holdfast.entrypoints.api.holds.requests import (
     extension_of,
-    hold_request,
+    holder_and_asks,
     holder_filters,
+    remarks_of,
 )
 from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
 from holdfast.entrypoints.api.holds.structs import (
@@ -47,12 +48,22 @@ from holdfast.services.reads import HoldWithPosition
 
 
 async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Reply:
-    request = hold_request(body)
+    holder, asks = holder_and_asks(body)
     key = None
     if call.idempotency_key is not None or body.hold_id is not None:
         key_text = placement.repeat_key_text(call.idempotency_key, body.hold_id)
         key = idempotency_of(call, key_text, body)
-    command = placement.place_command(call.principal, request, call.origin, key)
+    command = placement.place_command(
+        call.principal.organization_id,
+        body.session_id,
+        holder=holder,
+        asks=asks,
+        origin=call.origin,
+        idempotency=key,
+        hold_id=body.hold_id,
+        remarks=remarks_of(body, body.notes),
+        wants_alternative=bool(body.offer_alternative),
+    )
     answer = await context.engine.answer(command, partial(render, call) if key else None)
     return await reply_with_position(context, call, answer, answer_of, placed_hold_answer)
 

@@ -17,31 +17,23 @@ from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.shapes import PageQuery, filters_of
 from holdfast.entrypoints.api.seats.structs import ReserveRequest
-from holdfast.services.holds.placement import HoldRequest
 
 Asked: TypeAlias = AskedLine | PlaceHoldRequest  # a hold of one line has the line's fields itself
 _ASK_FIELDS = AskedLine.__struct_fields__
 _OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 
 
-def hold_request(body: PlaceHoldRequest) -> HoldRequest:
+def holder_and_asks(body: PlaceHoldRequest) -> tuple[Holder, tuple[Ask | SeatAsk, ...]]:
     errors: list[FieldError] = []
     holder = read_holder(body.customer_email, body.user_id, errors)
     asks = _asks(body, errors)
     if holder is None or errors:
         raise invalid(errors)
-    return HoldRequest(
-        body.session_id,
-        holder,
-        asks,
-        body.hold_id,
-        _remarks(body, body.notes),
-        bool(body.offer_alternative),
-    )
+    return holder, asks
 
 
 def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
-    return holder_of(body.customer_email, body.user_id), _remarks(body)
+    return holder_of(body.customer_email, body.user_id), remarks_of(body)
 
 
 def extension_of(body: ExtendHoldRequest) -> tuple[int, Holder | None]:
@@ -87,7 +79,7 @@ def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:
         raise invalid(errors)
 
 
-def _remarks(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) -> Remarks:
+def remarks_of(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) -> Remarks:
     if body.source is None and body.cart_token is None and notes is None and not body.metadata:
         return NO_REMARKS
     source = body.source or NO_REMARKS.source
@@ -108,6 +100,9 @@ def read_holder(
 
 
 def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatAsk, ...]:
+    if body.lines is None and body.seat_ids is None:
+        ask = ask_of("", body, errors)
+        return () if ask is None else (ask,)
     if body.lines is None:
         asked: list[tuple[str, Asked]] = [("", body)]
     else:

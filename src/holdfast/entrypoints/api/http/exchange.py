@@ -46,7 +46,8 @@ class Reply(NamedTuple):
 
 class Call:
     """A request. Routing fills in the route, the principal, the ids or cart of the path, the
-    idempotency key and the seal of the recorded answer."""
+    idempotency key and the seal of the recorded answer. `rendered` is the answer that was sealed
+    last, and its reply."""
 
     __slots__ = (
         "_raw_path",
@@ -61,6 +62,7 @@ class Call:
         "path_id",
         "principal",
         "query_string",
+        "rendered",
         "request_id",
         "route_path",
         "seal",
@@ -88,6 +90,7 @@ class Call:
         self.cart = ""  # unless the path names one
         self.idempotency_key: str | None = None
         self.seal: Seal | None = None
+        self.rendered: tuple[bytes, Reply] | None = None
         self.success_status = 200
 
     @property

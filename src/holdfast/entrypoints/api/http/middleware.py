@@ -21,6 +21,8 @@ class Edge:
 
     def __init__(self, answer: Callable[[Call, Receive], Awaitable[Reply]]) -> None:
         self._answer = answer
+        # The level is set before the API is created.
+        self._logs_everything = _log.is_enabled_for(DEBUG)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -39,25 +41,29 @@ class Edge:
         except Exception:
             _log.exception("request.failed", method=call.method, request_id=call.request_id)
             reply = unexpected_reply(call.request_id)
-        await _send(call, reply, send)
+        await send(
+            {
+                "type": "http.response.start",
+                "status": reply.status,
+                "headers": _headers(call, reply),
+            }
+        )
+        has_body = call.method != "HEAD" and reply.status != NOT_MODIFIED
+        await send({"type": "http.response.body", "body": reply.body if has_body else b""})
         # A hold has its own log entry with this request id; a second one would cost a tenth of the
         # throughput.
-        if reply.status >= HTTP_REFUSED or _log.is_enabled_for(DEBUG):
+        if reply.status >= HTTP_REFUSED or self._logs_everything:
             _log_request(call, reply.status, perf_counter() - started)
 
 
-async def _send(call: Call, reply: Reply, send: Send) -> None:
-    headers = [
+def _headers(call: Call, reply: Reply) -> list[tuple[bytes, bytes]]:
+    return [
         (b"content-type", reply.content_type),
         (b"content-length", b"%d" % len(reply.body)),
         (b"x-request-id", call.request_id.encode("ascii")),
         *reply.standing_headers,
         *reply.headers,
     ]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    has_body = call.method != "HEAD" and reply.status != NOT_MODIFIED
-    body = reply.body if has_body else b""
-    await send({"type": "http.response.body", "body": body})
 
 
 def _log_request(call: Call, status: int, seconds: float) -> None:

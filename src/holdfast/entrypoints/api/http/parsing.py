@@ -4,8 +4,6 @@ mean."""
 import asyncio
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Generic, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -62,7 +60,10 @@ class BodyParser(Generic[S]):
             self._explain(body)
         except (ValueError, RecursionError):
             raise _malformed() from None
-        _refuse_repeated_names(body)
+        # Decoders keep the last of two equal names, so two readers could see two requests. A cheap
+        # check settles most bodies: with no more colons than names, none is repeated.
+        if body.count(b":") > len(_decode_anything(body)):
+            json.loads(body, object_pairs_hook=_refuse_repetition)
         return request
 
     def _explain(self, body: bytes) -> NoReturn:
@@ -84,8 +85,8 @@ class _Patience:
         self._overdue: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    @contextmanager
-    def limited(self) -> Iterator[None]:
+    def begin(self) -> asyncio.Task[Any]:
+        """The current task, which has to end reading in time or is cancelled."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         if self._loop is not loop:
@@ -93,16 +94,18 @@ class _Patience:
             self._reading.clear()
             loop.call_later(1, self._look)
         self._reading[task] = loop.time() + BODY_SECONDS_MAX
-        try:
-            yield
-        except asyncio.CancelledError:
-            if task not in self._overdue:
-                raise
-            self._overdue.discard(task)
-            task.uncancel()
-            raise _malformed() from None
-        finally:
-            self._reading.pop(task, None)
+        return task
+
+    def end(self, task: asyncio.Task[Any]) -> None:
+        self._reading.pop(task, None)
+
+    def has_cancelled(self, task: asyncio.Task[Any]) -> bool:
+        """Whether the task was cancelled because of its time. It may go on then."""
+        if task not in self._overdue:
+            return False
+        self._overdue.discard(task)
+        task.uncancel()
+        return True
 
     def _look(self) -> None:
         assert self._loop is not None
@@ -122,24 +125,27 @@ async def read_body(call: Call, receive: Receive, bytes_max: int = BODY_BYTES_MA
     length = declared_length(call)
     if length is not None and length > bytes_max:
         raise _too_large(bytes_max)
-    with _patience.limited():
-        return await _whole_body(length, receive, bytes_max)
-
-
-async def _whole_body(length: int | None, receive: Receive, bytes_max: int) -> bytes:
     parts: list[bytes] = []
     received = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGone
-        parts.append(message.get("body", b""))
-        received += len(parts[-1])
-        if received > bytes_max:
-            raise _too_large(bytes_max)
-        # Once the declared length is here, don't ask again.
-        if received == length or not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+    task = _patience.begin()
+    try:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            parts.append(message.get("body", b""))
+            received += len(parts[-1])
+            if received > bytes_max:
+                raise _too_large(bytes_max)
+            # Once the declared length is here, don't ask again.
+            if received == length or not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+    except asyncio.CancelledError:
+        if _patience.has_cancelled(task):
+            raise _malformed() from None
+        raise
+    finally:
+        _patience.end(task)
 
 
 def declared_length(call: Call) -> int | None:
@@ -199,13 +205,6 @@ def _query_values(query_string: bytes) -> dict[str, str]:
     if any(_CONTROL_DECODED.search(text) for pair in pairs for text in pair):
         raise _control_characters()
     return values
-
-
-def _refuse_repeated_names(body: bytes) -> None:
-    """Decoders keep the last of two equal names, so two readers could see two requests."""
-    # A cheap check settles most bodies: with no more colons than names, none is repeated.
-    if body.count(b":") > len(_decode_anything(body)):
-        json.loads(body, object_pairs_hook=_refuse_repetition)
 
 
 def _refuse_repetition(pairs: list[tuple[str, Any]]) -> None:

@@ -51,6 +51,10 @@ Show = Callable[[AnyOutcome], object]
 OK = 200
 ACCEPTED = 202
 
+# As tuples, which are quicker to compare with than unions.
+_WITHOUT_NEW = (CartChanged, CartEmptied)
+_REPEATABLE = (Placed, CheckoutStarted, CartChanged, Waiting)
+
 _REPLAYED_HEADERS = ((b"idempotent-replayed", b"true"),)
 
 written = msgspec.json.Encoder().encode
@@ -89,7 +93,9 @@ def render(call: Call, outcome: AnyOutcome, show: Show = answer_of) -> bytes:
     """The sealed bytes that a replay returns. Runs on a thread of the engine or the store."""
     reply = _reply_to_outcome(call, outcome, show)
     assert call.seal is not None, "a recorded answer is sealed"
-    return call.seal.close(b"%d%b" % (reply.status, reply.body))
+    sealed = call.seal.close(b"%d%b" % (reply.status, reply.body))
+    call.rendered = (sealed, reply)
+    return sealed
 
 
 def reply_to(call: Call, answer: Answer | CatalogAnswer, show: Show = answer_of) -> Reply:
@@ -97,6 +103,8 @@ def reply_to(call: Call, answer: Answer | CatalogAnswer, show: Show = answer_of)
     if answer.body is None:
         assert outcome is not None, "an answer without an outcome is a replay, and has a body"
         reply = _reply_to_outcome(call, outcome, show)
+    elif call.rendered is not None and call.rendered[0] is answer.body:
+        reply = call.rendered[1]  # no need to open what was sealed for this answer
     else:
         assert call.seal is not None
         reply = _recorded(call.seal.open(answer.body), outcome)
@@ -129,15 +137,13 @@ def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
     status = call.success_status
     if isinstance(outcome, Waiting):
         status = ACCEPTED
-    elif isinstance(outcome, CartChanged | CartEmptied) or _is_repeat(outcome):
+    elif isinstance(outcome, _WITHOUT_NEW) or _is_repeat(outcome):
         status = OK
     return Reply(status, written(show(outcome)))
 
 
 def _is_repeat(outcome: AnyOutcome | None) -> bool:
-    return (
-        isinstance(outcome, Placed | CheckoutStarted | CartChanged | Waiting) and outcome.is_repeat
-    )
+    return isinstance(outcome, _REPEATABLE) and outcome.is_repeat
 
 
 def _recorded(body: bytes, outcome: AnyOutcome | None) -> Reply:

@@ -46,9 +46,11 @@ class Route(Generic[G]):
     has_etag: bool = False
     refusals: tuple[Code, ...] = ()
     is_unsafe: bool = field(init=False)  # changes something, so it takes an Idempotency-Key
+    has_names: bool = field(init=False)  # ids or a cart token in its path
     is_of_cart: bool = field(init=False)
 
     def __post_init__(self) -> None:
         is_unsafe = self.method in {"POST", "PUT", "PATCH", "DELETE"}
         object.__setattr__(self, "is_unsafe", is_unsafe)
+        object.__setattr__(self, "has_names", "{" in self.path)
         object.__setattr__(self, "is_of_cart", "/{cart_token}/" in self.path)

@@ -43,37 +43,39 @@ class Endpoint:
         self._body = BodyParser(route.body or NoFields)
 
     async def __call__(self, call: Call, receive: Receive) -> Reply:
-        try:
-            return await self._answer(call, receive)
-        except Problem as problem:
-            if problem.code is ProblemCode.VALIDATION_ERROR:
-                problem.code = self._route.invalid
-            raise
-
-    async def _answer(self, call: Call, receive: Receive) -> Reply:
         route = self._route
         call.route_path = route.path
         call.success_status = route.status
-        principal = await self._bearer.authenticate(call)
-        call.principal, call.actor = principal, principal.actor
-        if route.scope not in principal.scopes:
-            raise missing_scope(route.scope)
-        self._context.turns.saw(principal.organization_id)
-        if route.is_unsafe:
-            given = await self._read_body(call, receive)
-        else:
-            given = parse_query(call.query_string, route.query or NoFields)
-        if "{" in route.path:
-            refusal = _read_path(route, call)
-            if refusal is not None:
-                return refusal_reply(refusal, call.request_id)
-        return await route.handler(self._context, call, given)
+        try:
+            principal = self._bearer.recognized(call) or await self._bearer.authenticate(call)
+            call.principal, call.actor = principal, principal.actor
+            if route.scope not in principal.scopes:
+                raise missing_scope(route.scope)
+            self._context.turns.saw(principal.organization_id)
+            if route.is_unsafe:
+                body = await self._read_body(call, receive)
+                given = (
+                    self._parse_body(call, body)
+                    if len(body) <= BODY_BYTES_MAX
+                    else await self._parse_large_body(call, body)
+                )
+            else:
+                given = parse_query(call.query_string, route.query or NoFields)
+            if route.has_names:
+                refusal = _read_path(route, call)
+                if refusal is not None:
+                    return refusal_reply(refusal, call.request_id)
+            return await route.handler(self._context, call, given)
+        except Problem as problem:
+            if problem.code is ProblemCode.VALIDATION_ERROR:
+                problem.code = route.invalid
+            raise
 
-    async def _read_body(self, call: Call, receive: Receive) -> Any:
-        body = await read_body(call, receive, self._route.body_bytes_max)
-        if len(body) <= BODY_BYTES_MAX:
-            return self._parse_body(call, body)
-        # Keep the event loop free.
+    def _read_body(self, call: Call, receive: Receive) -> Awaitable[bytes]:
+        return read_body(call, receive, self._route.body_bytes_max)
+
+    async def _parse_large_body(self, call: Call, body: bytes) -> Any:
+        """Parse on a thread, to keep the event loop free."""
         organization_id = call.principal.organization_id
         return await self._context.large.run(organization_id, self._parse_body, call, body)
 
@@ -105,11 +107,11 @@ class LargeBodyEndpoint(Endpoint):
         finally:
             self._bodies.leave(call)
 
-    async def _read_body(self, call: Call, receive: Receive) -> Any:
+    def _read_body(self, call: Call, receive: Receive) -> Awaitable[bytes]:
         length = declared_length(call)
         if length is None or length > BODY_BYTES_MAX:
             self._bodies.enter(call, call.principal.organization_id)
-        return await super()._read_body(call, receive)
+        return super()._read_body(call, receive)
 
 
 class Router:
@@ -135,21 +137,25 @@ class Router:
                 else Endpoint(route, context, bearer)
             )
 
-    async def __call__(self, call: Call, receive: Receive) -> Reply:
+    def __call__(self, call: Call, receive: Receive) -> Awaitable[Reply]:
         methods = self._exact.get(call.path) or self._matching(call.segments)
         if methods is None:
-            await self._bearer.delay_stranger(call)
-            raise Problem(ProblemCode.NOT_FOUND, self._where_else(call))
+            return self._refuse_path(call)
         respond = methods.get("GET" if call.method == "HEAD" else call.method)
-        if respond is None:
-            await self._bearer.delay_stranger(call)
-            allowed = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
-            raise Problem(
-                ProblemCode.METHOD_NOT_ALLOWED,
-                f"Allowed here: {allowed}",
-                headers=((b"allow", allowed.encode("ascii")),),
-            )
-        return await respond(call, receive)
+        return self._refuse_method(call, methods) if respond is None else respond(call, receive)
+
+    async def _refuse_path(self, call: Call) -> Reply:
+        await self._bearer.delay_stranger(call)
+        raise Problem(ProblemCode.NOT_FOUND, self._where_else(call))
+
+    async def _refuse_method(self, call: Call, methods: Iterable[str]) -> Reply:
+        await self._bearer.delay_stranger(call)
+        allowed = ", ".join(sorted({*methods, "HEAD"} if "GET" in methods else methods))
+        raise Problem(
+            ProblemCode.METHOD_NOT_ALLOWED,
+            f"Allowed here: {allowed}",
+            headers=((b"allow", allowed.encode("ascii")),),
+        )
 
     def _where_else(self, call: Call) -> str:
         """Suggest the path without its trailing slash. Names the pattern, never what was sent."""
