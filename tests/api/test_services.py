@@ -19,6 +19,7 @@ from holdfast.domain.policy import PolicyChange, PolicyOverride
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.refusals import service_unavailable
 from holdfast.domain.waitlist.promote_waiting import PromoteWaiting
+from holdfast.entrypoints.api.http.idempotency import repeat_key_text
 from holdfast.ports.access import ALL_SCOPES, Principal
 from holdfast.ports.engine import Answer, Render
 from holdfast.ports.holds import SeenHold
@@ -33,7 +34,6 @@ from holdfast.services.access.authentication import (
 )
 from holdfast.services.catalog import changes
 from holdfast.services.catalog.changes import CatalogEditor
-from holdfast.services.holds.placement import repeat_key_text
 from holdfast.services.idempotency.fingerprint import repeat_key, request_fingerprint
 from holdfast.services.idempotency.seal import seal_of
 from holdfast.services.waitlist import SESSIONS_PER_RUN

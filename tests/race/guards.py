@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.adapters.postgres.engine import group as group_module
 from holdfast.adapters.postgres.engine import statements
-from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.adapters.postgres.engine.group import advisory_name
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.engine import Admission
 from holdfast.ports.store import Contended, Wanted

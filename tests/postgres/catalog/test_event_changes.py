@@ -13,7 +13,7 @@ import pytest
 from holdfast.adapters.postgres.catalog import decision_barrier, statements
 from holdfast.adapters.postgres.catalog import store as catalog_module
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
-from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.adapters.postgres.engine.group import advisory_name
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.catalog.changes import ChangeEvent, SaleChange
 from holdfast.domain.catalog.model import EventStatus

@@ -5,7 +5,7 @@ import os
 from uuid import uuid4
 
 from holdfast.adapters.postgres.engine import group, statements
-from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.adapters.postgres.engine.group import advisory_name
 from holdfast.domain.group.footprint import Resource, ResourceKind
 
 statements.CLOCK += ", pg_sleep(0.02)"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.connections.connection import Connection
-from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.adapters.postgres.engine.group import advisory_name
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.ids import EventId, OrganizationId

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.catalog import statements as sql
 from holdfast.adapters.postgres.connections.connection import Connection
-from holdfast.adapters.postgres.engine.locks import advisory_name
+from holdfast.adapters.postgres.engine.group import advisory_name
 from holdfast.domain.catalog.changes import CreatePool
 from holdfast.domain.catalog.facts import CatalogFact, CatalogRecord, fact_of
 from holdfast.domain.group.footprint import Resource, ResourceKind

@@ -39,39 +39,32 @@ class Statements(Protocol):
 class Rows:
     """The rows of a statement. Reading them sends whatever the pipeline has queued."""
 
-    __slots__ = ("_pipeline", "_result", "_rows")
+    __slots__ = ("_pipeline", "result")
 
     def __init__(self, pipeline: "Pipeline") -> None:
         self._pipeline = pipeline
-        self._result: PGresult | None = None
-        self._rows: list[Row] | None = None  # of a small result
+        self.result: PGresult | None = None
 
     def __iter__(self) -> Iterator[Row]:
-        if self._result is None:
+        if self.result is None:
             self._pipeline.send()
-        assert self._result is not None, "the statement failed, or was never sent"
-        return self._in_parts(self._result) if self._rows is None else iter(self._rows)
-
-    def _in_parts(self, result: PGresult) -> Iterator[Row]:
+        result, loader = self.result, self._pipeline.loader
+        assert result is not None, "the statement failed, or was never sent"
         for start in range(0, result.ntuples, ROWS_AT_ONCE):
+            loader.set_pgresult(result)
             end = min(start + ROWS_AT_ONCE, result.ntuples)
-            yield from self._pipeline.loaded(result, start, end)
-
-    def fill(self, result: PGresult) -> None:
-        self._result = result
-        if result.ntuples <= ROWS_AT_ONCE:
-            self._rows = self._pipeline.loaded(result, 0, result.ntuples)
+            yield from loader.load_rows(start, end, tuple)
 
     @property
     def tag(self) -> bytes:
         """The command's own answer, such as COMMIT."""
-        assert self._result is not None
-        return self._result.command_status or b""
+        assert self.result is not None
+        return self.result.command_status or b""
 
 
 class _Queued(NamedTuple):
     statement: str
-    values: list[bytes | None]
+    texts: list[bytes | None]
     rows: Rows
 
 
@@ -81,7 +74,7 @@ class Pipeline:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
         self._wire = connection.pgconn
-        self._loader = Transformer(connection)
+        self.loader = Transformer(connection)
         self._queue: list[_Queued] = []
         self._prepared: dict[str, bytes] = {}
         self._numbers = count()
@@ -100,8 +93,12 @@ class Pipeline:
         if isinstance(parameters, Mapping):
             _, names = _translated(statement)
             values = (parameters[name] for name in names)
+        texts = [None if value is None else str(value).encode() for value in values]
+        if any(b"\0" in text for text in texts if text is not None):
+            # libpq would cut the text off here.
+            raise psycopg.DataError("PostgreSQL text fields cannot contain NUL bytes")
         rows = Rows(self)
-        self._queue.append(_Queued(statement, [_encoded(value) for value in values], rows))
+        self._queue.append(_Queued(statement, texts, rows))
         return rows
 
     def forget(self) -> None:
@@ -141,21 +138,17 @@ class Pipeline:
         if self._error is not None:
             raise self._error
 
-    def loaded(self, result: PGresult, start: int, end: int) -> list[Row]:
-        self._loader.set_pgresult(result)
-        return self._loader.load_rows(start, end, tuple)
-
     def _put(self, queue: Iterable[_Queued]) -> set[Rows]:
         """Hand the statements to libpq. Returns those that are new to the server."""
         new: set[Rows] = set()
-        for statement, values, rows in queue:
+        for statement, texts, rows in queue:
             name = self._prepared.get(statement)
             if name is None:
                 text, _ = _translated(statement)
                 name = self._prepared[statement] = b"holdfast_%d" % next(self._numbers)
                 self._wire.send_prepare(name, text)
                 new.add(rows)
-            self._wire.send_query_prepared(name, values)
+            self._wire.send_query_prepared(name, texts)
         self._wire.pipeline_sync()
         return new
 
@@ -170,9 +163,7 @@ class Pipeline:
         for statement, _, rows in queue:
             if rows in new and self._next_result() is None:
                 del self._prepared[statement]
-            result = self._next_result()
-            if result is not None:
-                rows.fill(result)
+            rows.result = self._next_result()
         self._wait()
         synced = self._wire.get_result()
         if synced is None or synced.status != ExecStatus.PIPELINE_SYNC:
@@ -218,13 +209,3 @@ def _translated(statement: str) -> tuple[bytes, list[str]]:
         return f"${names.index(name) + 1}"
 
     return _PLACEHOLDER.sub(numbered, statement).encode(), names
-
-
-def _encoded(value: Any) -> bytes | None:
-    if value is None:
-        return None
-    text = str(value).encode()
-    if b"\0" in text:
-        # libpq would cut the text off here.
-        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL bytes")
-    return text

@@ -1,6 +1,6 @@
 """A group's transaction: one round trip locks and reads, one writes and commits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -9,17 +9,16 @@ import psycopg
 
 from holdfast.adapters.postgres.catalog.cache import OfferCache
 from holdfast.adapters.postgres.connections.connection import Link, begin
-from holdfast.adapters.postgres.connections.pipeline import Pipeline, Rows, Statements
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Rows, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import statements as sql
-from holdfast.adapters.postgres.engine.locks import advisory_name
 from holdfast.adapters.postgres.engine.writes import write_group
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
 from holdfast.adapters.postgres.seats.rows import seat_from_row
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
-from holdfast.domain.catalog.model import Pool
+from holdfast.domain.catalog.model import Pool, SessionCatalog
 from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, lock_order
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
@@ -37,6 +36,19 @@ _WAITED_FOR = {
 }
 _A_SECOND = timedelta(seconds=1)
 REFERENCES_PER_BLOCK = 256
+
+# Odd constants that spread neighbouring ids over the 64 bits of a lock's name. A collision only
+# makes two resources share a lock.
+_ORGANIZATION = 0x9E3779B97F4A7C15F39CC0605CEDC835
+_NAME = 0xC2B2AE3D27D4EB4F165667B19E3779F9
+_MASK = (1 << 64) - 1
+
+
+def advisory_name(resource: Resource) -> int:
+    """The name of an advisory lock: a signed 64-bit number, the same in every process."""
+    mixed = resource.organization_id.int * _ORGANIZATION + resource.name.int * _NAME + resource.kind
+    folded = (mixed ^ (mixed >> 64)) & _MASK
+    return folded - (1 << 64) if folded >> 63 else folded
 
 
 class ReferenceNumbers:
@@ -85,7 +97,7 @@ class PostgresGroup:
             ledger = reading.ledger()
             self._transaction_id = reading.transaction_id
             self._position = reading.position
-            self._check_versions(connection, ledger, reading.session_versions())
+            ledger.sessions = self._current_sessions(connection, reading.session_versions)
             if ledger.waitlists:
                 self._busy_waitlists.saw(ledger.waitlists.values())
                 ledger.seatings = self._seatings(connection, ledger, wanted)
@@ -107,17 +119,21 @@ class PostgresGroup:
                 seatings[key] = seating
         return seatings
 
-    def _check_versions(
-        self, connection: Pipeline, ledger: Ledger, versions: dict[SessionKey, int]
-    ) -> None:
+    def _current_sessions(
+        self, connection: Statements, versions: Iterable[Row]
+    ) -> dict[SessionKey, SessionCatalog]:
         """Use cached sessions if their version is current, and load the others."""
-        known = self._offers.known(versions)
+        current: dict[SessionKey, int] = {
+            (organization_id, session_id): version
+            for organization_id, session_id, version in versions
+        }
+        known = self._offers.known(current)
         stale = [
             key
-            for key, version in versions.items()
+            for key, version in current.items()
             if key not in known or known[key].version != version
         ]
-        ledger.sessions = known | self._offers.load(connection, stale) if stale else known
+        return known | self._offers.load(connection, stale) if stale else known
 
     def write_and_commit(self, writes: GroupWrites) -> None:
         with self._link.exchange() as connection:
@@ -190,7 +206,8 @@ class Reading:
             else None
         )
         self._holdings = _send_holdings(connection, wanted.holdings) if wanted.holdings else []
-        self._versions = self._send(sql.SESSION_VERSIONS, of_kind.get(ResourceKind.SESSION, []))
+        sessions = of_kind.get(ResourceKind.SESSION, [])
+        self.session_versions: Iterable[Row] = self._send(sql.SESSION_VERSIONS, sessions) or ()
         self._lapsed = self._send(sql.LAPSED_UNITS, self._pools)
         keys = of_kind.get(ResourceKind.IDEMPOTENCY_KEY, [])
         self._answers = self._send(sql.RECORDED_ANSWERS, keys)
@@ -288,12 +305,6 @@ class Reading:
             return []
         existing = set(self._connection.execute(sql.EXISTING_SEATS, _names(missing)))
         return [seat for seat in missing if seat[1:] in existing]
-
-    def session_versions(self) -> dict[SessionKey, int]:
-        return {
-            (OrganizationId(organization_id), SessionId(session_id)): version
-            for organization_id, session_id, version in self._versions or ()
-        }
 
 
 def _send_holdings(connection: Pipeline, holdings: Sequence[Holding]) -> list[Rows]:

@@ -1,26 +1,51 @@
-"""The engine's store on PostgreSQL."""
+"""The engine's store on PostgreSQL: surveys without locks, groups, and questions about lost
+commits."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
 
 import psycopg
 
 from holdfast.adapters.postgres.catalog.cache import OfferCache
 from holdfast.adapters.postgres.connections.connection import Link, begin
-from holdfast.adapters.postgres.connections.pipeline import Statements
+from holdfast.adapters.postgres.connections.pipeline import Row, Statements
 from holdfast.adapters.postgres.connections.watchdog import Watchdog
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup, ReferenceNumbers
-from holdfast.adapters.postgres.engine.survey import Surveyor, organizations_of
+from holdfast.adapters.postgres.engine.rows import columns
+from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.seats.map_cache import SeatMaps
-from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists
-from holdfast.domain.group.footprint import Needs, Survey
+from holdfast.adapters.postgres.waitlist import statements as waiting_sql
+from holdfast.adapters.postgres.waitlist.rows import BusyWaitlists, QueueQueries
+from holdfast.domain.catalog.model import SessionCatalog
+from holdfast.domain.group.footprint import (
+    Needs,
+    SeatNeeds,
+    Survey,
+    seats_to_survey,
+    waitlists_to_survey,
+)
+from holdfast.domain.holds.eviction import EVICTIONS_MAX
+from holdfast.domain.ids import (
+    BlockId,
+    OrganizationId,
+    PoolId,
+    SeatId,
+    SessionKey,
+)
+from holdfast.domain.seats.seat_plan import Seating
+from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, StoreUnavailable
 
 # How long to ask about a transaction whose connection was lost during COMMIT.
 RESOLVE_SECONDS = 3.0
 RESOLVE_PAUSE_SECONDS = 0.05
+# Only the owner of a waitlist's lock needs to know whether it is settled.
+_UNTOLD: dict[SessionKey, bool] = {}
 
 
 class PostgresStore:
@@ -28,23 +53,18 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._offers = OfferCache()
-        self._seat_maps = SeatMaps()
-        self._busy_waitlists = BusyWaitlists()
+        self._memories = Memories(OfferCache(), SeatMaps(), BusyWaitlists())
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
-        link = Link(self._url, self._watchdog)
-        return PostgresConnection(link, self._offers, self._seat_maps, self._busy_waitlists)
+        return PostgresConnection(Link(self._url, self._watchdog), self._memories)
 
 
 class PostgresConnection:
-    def __init__(
-        self, link: Link, offers: OfferCache, seat_maps: SeatMaps, busy_waitlists: BusyWaitlists
-    ) -> None:
+    def __init__(self, link: Link, memories: Memories) -> None:
         self._link = link
-        self._memories = Memories(offers, seat_maps, busy_waitlists)
-        self._surveyor = Surveyor(offers, seat_maps, busy_waitlists)
+        self._memories = memories
+        self._surveyor = _Surveyor(memories)
         self._references = ReferenceNumbers()
 
     def survey(self, needs: Needs, *, is_patient: bool = False) -> Survey:
@@ -52,7 +72,7 @@ class PostgresConnection:
         known = self._surveyor.known(needs)
         if known is not None:
             return known
-        with self._link.reading(organizations_of(needs)) as connection:
+        with self._link.reading(_organizations_of(needs)) as connection:
             return self._surveyor.look(connection, needs, is_patient=is_patient)
 
     @contextmanager
@@ -109,3 +129,115 @@ def _witnessed(connection: Statements, token: CommitToken) -> CommitState:
     found = list(connection.execute(query, names))
     connection.execute(sql.COMMIT)
     return CommitState.COMMITTED if (True,) in found else CommitState.NOT_COMMITTED
+
+
+def _organizations_of(needs: Needs) -> set[OrganizationId]:
+    keys = (needs.sessions, needs.holds, needs.waitlists, needs.carts)
+    return {organization_id for some in keys for organization_id, _ in some}
+
+
+class _Surveyor:
+    """Reads what a group may need, without locks."""
+
+    def __init__(self, memories: Memories) -> None:
+        self._offers, self._seat_maps, self._busy_waitlists = memories
+
+    def known(self, needs: Needs) -> Survey | None:
+        """The survey from caches alone, or None if that is not enough."""
+        if needs.holds or needs.lapsed or needs.carts or needs.waitlists:
+            return None
+        sessions = self._offers.known(needs.sessions)
+        if len(sessions) < len(needs.sessions):
+            return None
+        if not any(each.has_seats or each.has_waitlist for each in sessions.values()):
+            return Survey(sessions=sessions)
+        seen = Survey(sessions=sessions, busy_waitlists=self._busy_waitlists.among(sessions))
+        return None if _is_more_needed(needs, seen) else seen
+
+    def look(self, connection: Statements, needs: Needs, *, is_patient: bool) -> Survey:
+        """Read step by step: holds lead to sessions, sessions to waitlists, and waitlists to the
+        seats that parties want. Each step is one round trip."""
+        of_holds = _rows(connection, sql.SURVEY_HOLDS, needs.holds)
+        of_carts = _rows(connection, waiting_sql.SURVEY_CARTS, frozenset(needs.carts))
+        of_pools = {
+            pool_id: _lapsed(connection, session_key, pool_id)
+            for session_key, pool_id in needs.lapsed
+        }
+        holds = {hold.key: hold for hold in map(hold_from_row, of_holds)}
+        carts = {
+            (hold.organization_id, hold.cart): hold
+            for hold in map(hold_from_row, of_carts)
+            if hold.cart is not None
+        }
+        keys = needs.sessions | needs.waitlists
+        keys |= {hold.session_key for hold in (*holds.values(), *carts.values())}
+        sessions = self._offers.known(keys)
+        sessions |= self._offers.load(connection, [key for key in keys if key not in sessions])
+        lapsed = {pool_id: tuple(map(hold_from_row, rows)) for pool_id, rows in of_pools.items()}
+        seen = Survey(
+            sessions,
+            holds,
+            lapsed,
+            carts=carts,
+            busy_waitlists=self._busy_waitlists.among(sessions),
+        )
+        seen = replace(seen, waitlists=_waitlists(connection, waitlists_to_survey(needs, seen)))
+        seats = seats_to_survey(needs, seen)
+        seatings = self._seatings(connection, seats, sessions, is_patient)
+        return replace(
+            seen,
+            seatings=seatings,
+            blocks_of=_blocks_of(connection, seats),
+            unread=seats.seatings - seatings.keys(),
+        )
+
+    def _seatings(
+        self,
+        connection: Statements,
+        needs: SeatNeeds,
+        sessions: dict[SessionKey, SessionCatalog],
+        is_patient: bool,
+    ) -> dict[SessionKey, Seating]:
+        seatings = {}
+        for key in sorted(needs.seatings):
+            ranks = {block_id: block.rank for block_id, block in sessions[key].blocks.items()}
+            seating = self._seat_maps.follow(connection, key, ranks)
+            if seating is None and is_patient:
+                seating = self._seat_maps.load(connection, key, ranks)
+            if seating is not None:
+                seatings[key] = seating
+        return seatings
+
+
+def _is_more_needed(needs: Needs, seen: Survey) -> bool:
+    seats = seats_to_survey(needs, seen)
+    return bool(seats.seatings or seats.blocks_of or waitlists_to_survey(needs, seen))
+
+
+def _waitlists(connection: Statements, keys: frozenset[SessionKey]) -> dict[SessionKey, Waitlist]:
+    if not keys:
+        return {}
+    return QueueQueries(connection, sorted(keys), LOOK_AHEAD).waitlists(_UNTOLD)
+
+
+def _rows(connection: Statements, statement: str, keys: Collection[Sequence[Any]]) -> Iterable[Row]:
+    """Skip empty queries."""
+    return connection.execute(statement, columns(keys)) if keys else ()
+
+
+def _blocks_of(connection: Statements, needs: SeatNeeds) -> dict[SeatId, BlockId]:
+    wanted = [(organization_id, seat_id) for (organization_id, _), seat_id in needs.blocks_of]
+    return dict(_rows(connection, sql.BLOCKS_OF_SEATS, wanted))
+
+
+def _lapsed(
+    connection: Statements, session_key: tuple[Any, UUID], pool_id: PoolId
+) -> Iterable[Row]:
+    organization_id, session_id = session_key
+    parameters = {
+        "organization_id": organization_id,
+        "session_id": session_id,
+        "pool_id": pool_id,
+        "limit": EVICTIONS_MAX,
+    }
+    return connection.execute(sql.SURVEY_LAPSED, parameters)

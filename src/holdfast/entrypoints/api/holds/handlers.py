@@ -1,11 +1,14 @@
-"""Handlers of holds: parse the request, call one service, map the answer."""
+"""Handlers of holds: parse the request, submit a command or read, map the answer."""
 
 from collections.abc import Callable
 from functools import partial
 
+from uuid_utils.compat import uuid7
+
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.extend_hold import ExtendHold
 from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.holds.place_hold import PlaceHold
 from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId
 from holdfast.domain.refusal_codes import Refusal
@@ -27,7 +30,7 @@ from holdfast.entrypoints.api.holds.structs import (
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
 from holdfast.entrypoints.api.http.exchange import Call, Reply
-from holdfast.entrypoints.api.http.idempotency import idempotency_of
+from holdfast.entrypoints.api.http.idempotency import idempotency_of, repeat_key_text
 from holdfast.entrypoints.api.http.problems import FieldError, Problem, invalid
 from holdfast.entrypoints.api.http.replies import (
     Show,
@@ -43,7 +46,7 @@ from holdfast.ports.access import Scope
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import HoldFilter, HoldOrder, SeenHold
 from holdfast.services import reads
-from holdfast.services.holds import placement, statistics
+from holdfast.services.holds import statistics
 from holdfast.services.reads import HoldWithPosition
 
 
@@ -51,16 +54,17 @@ async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Re
     holder, asks = holder_and_asks(body)
     key = None
     if call.idempotency_key is not None or body.hold_id is not None:
-        key_text = placement.repeat_key_text(call.idempotency_key, body.hold_id)
+        key_text = repeat_key_text(call.idempotency_key, body.hold_id)
         key = idempotency_of(call, key_text, body)
-    command = placement.place_command(
+    command = PlaceHold(
         call.principal.organization_id,
         body.session_id,
-        holder=holder,
-        asks=asks,
-        origin=call.origin,
-        idempotency=key,
-        hold_id=body.hold_id,
+        body.hold_id or HoldId(uuid7()),
+        holder,
+        asks,
+        call.origin,
+        key,
+        is_id_from_client=body.hold_id is not None,
         remarks=remarks_of(body, body.notes),
         wants_alternative=bool(body.offer_alternative),
     )

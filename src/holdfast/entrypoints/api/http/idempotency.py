@@ -1,6 +1,7 @@
 """Reads idempotency keys."""
 
 import re
+from uuid import UUID
 
 import msgspec
 
@@ -25,6 +26,14 @@ def checked_key(sent: bytes) -> str:
             "Idempotency-Key must be 1 to 255 visible ASCII characters",
         )
     return sent.decode("ascii")
+
+
+def repeat_key_text(sent: str | None, hold_id: UUID | None) -> str | None:
+    """The key as sent, or else the hold id that the client chose. Keys as sent contain no spaces,
+    so the two kinds never clash."""
+    if sent is not None or hold_id is None:
+        return sent
+    return f"hold {hold_id}"
 
 
 def idempotency_of(call: Call, key: str | None, body: msgspec.Struct) -> IdempotencyKey | None:
