@@ -21,6 +21,7 @@ from typing import Any
 import psycopg
 
 from bench.cost.calls import is_call, is_ours
+from bench.cost.cpu import is_readable
 from bench.cost.traffic import Trace
 
 # The numbers of a thread, in this order.
@@ -110,7 +111,8 @@ class MeasuredConnection:
 
 
 def install(directory: Path) -> None:
-    threading.setprofile(_name_thread)
+    if is_readable():
+        threading.setprofile(_name_thread)
     gauges = Gauges(directory)
 
     def connect(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
