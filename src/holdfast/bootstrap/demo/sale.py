@@ -8,11 +8,11 @@ from uuid_utils import uuid7
 from holdfast.adapters.postgres.access.keys import PostgresOrganizations
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.bootstrap.accounts import owner_url_of
-from holdfast.bootstrap.demo.boat import Step, boat_steps, fill_boat
+from holdfast.bootstrap.demo.boat import boat_changes, fill_boat
 from holdfast.bootstrap.demo.hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings
 from holdfast.domain.catalog.changes import (
+    CatalogChange,
     CreateBlock,
     CreateEvent,
     CreatePool,
@@ -54,55 +54,51 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
         known_secret, key = new_secret_key("test", "demo")
     else:
         key = stored_key(known_secret, "demo")
-    organizations = PostgresOrganizations(owner_url_of(settings))
+    organizations = PostgresOrganizations(settings.required_owner_url)
     organizations.create(DEMO_ORGANIZATION_ID, "Harbour Nights", [key])
-    assert settings.database_url is not None
-    database = Database(settings.database_url)
+    database = Database(settings.required_database_url)
     database.open()
     try:
         _load_sale(PostgresCatalog(database))
     finally:
         database.close()
-    fill_boat(settings.database_url, DEMO_ORGANIZATION_ID)
+    fill_boat(settings.required_database_url, DEMO_ORGANIZATION_ID)
     return known_secret
 
 
 def _load_sale(catalog: PostgresCatalog) -> None:
-    organization_id = DEMO_ORGANIZATION_ID
     starts_at = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
-    steps: list[Step] = [
-        (
-            lambda: catalog.event(organization_id, DEMO_EVENT_ID),
-            CreateEvent(
-                organization_id, DEMO_EVENT_ID, "Midsummer by the Harbour", "EUR", PolicyOverride()
-            ),
-        ),
-        (
-            lambda: catalog.session(organization_id, DEMO_SESSION_ID),
-            CreateSession(
-                organization_id, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
-            ),
-        ),
-        (
-            lambda: catalog.ticket_type(organization_id, DEMO_GA_ID),
-            _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
-        ),
-        (
-            lambda: catalog.ticket_type(organization_id, DEMO_SMALL_ID),
-            _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
-        ),
-        (
-            lambda: catalog.ticket_type(organization_id, DEMO_SEATED_ID),
-            _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
-        ),
-        (lambda: catalog.block(organization_id, DEMO_BLOCK_IDS[0]), _hall()),
-        *boat_steps(catalog, organization_id, DEMO_EVENT_ID),
-    ]
+    own = (DEMO_ORGANIZATION_ID, DEMO_EVENT_ID)
     origin = Origin(actor="demo", request_id=str(uuid7()))
-    for find, change in steps:
-        if find() is None:
+    for change in (
+        CreateEvent(*own, "Midsummer by the Harbour", "EUR", PolicyOverride()),
+        CreateSession(
+            DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
+        ),
+        _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
+        _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
+        _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
+        _hall(),
+        *boat_changes(*own),
+    ):
+        if not _is_loaded(catalog, change):
             outcome = catalog.apply(change, origin, None, lambda _: b"").outcome
             assert not isinstance(outcome, Refusal), outcome
+
+
+def _is_loaded(catalog: PostgresCatalog, change: CatalogChange) -> bool:
+    """Whether an earlier start has made this change."""
+    organization_id = change.organization_id
+    match change:
+        case CreateEvent():
+            return catalog.event(organization_id, change.event_id) is not None
+        case CreateSession():
+            return catalog.session(organization_id, change.session_id) is not None
+        case CreatePool():
+            return catalog.pool(organization_id, change.pool_id) is not None
+        case CreateTicketType():
+            return catalog.ticket_type(organization_id, change.ticket_type_id) is not None
+    return catalog.block(organization_id, DEMO_BLOCK_IDS[0]) is not None
 
 
 def _ticket_type(
