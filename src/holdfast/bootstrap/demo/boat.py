@@ -15,12 +15,7 @@ from uuid_utils.compat import uuid7
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.items import CartAsk
-from holdfast.domain.catalog.changes import (
-    CatalogChange,
-    CreatePool,
-    CreateSession,
-    CreateTicketType,
-)
+from holdfast.domain.catalog import changes
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import Remarks
 from holdfast.domain.holds.placement import Ask
@@ -48,16 +43,20 @@ _PARTIES = (
 )
 
 
-def boat_changes(organization_id: OrganizationId, event_id: EventId) -> Iterator[CatalogChange]:
+def boat_changes(
+    organization_id: OrganizationId, event_id: EventId
+) -> Iterator[changes.CatalogChange]:
     starts_at = datetime(2030, 6, 22, 18, tzinfo=UTC)
-    yield CreateSession(organization_id, BOAT_SESSION_ID, event_id, "Sunset on the boat", starts_at)
-    yield CreatePool(organization_id, _POOL_ID, BOAT_SESSION_ID, "Boat", PLACES)
+    yield changes.CreateSession(
+        organization_id, BOAT_SESSION_ID, event_id, "Sunset on the boat", starts_at
+    )
+    yield changes.CreatePool(organization_id, _POOL_ID, BOAT_SESSION_ID, "Boat", PLACES)
     short = PolicyOverride(ttl_seconds=120, warning_seconds=30, waitlist=True, waiting_passes_max=2)
     for type_id, name, price_minor, policy in (
         (BOAT_RIDE_ID, "Boat ride", 3_500, short),
         (_GROUP_ID, "Boat ride for groups", 3_000, PolicyOverride(ttl_seconds=DAY_SECONDS)),
     ):
-        yield CreateTicketType(
+        yield changes.CreateTicketType(
             organization_id=organization_id,
             ticket_type_id=type_id,
             session_id=BOAT_SESSION_ID,

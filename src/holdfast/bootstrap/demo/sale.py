@@ -11,16 +11,7 @@ from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.bootstrap.demo.boat import boat_changes, fill_boat
 from holdfast.bootstrap.demo.hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.catalog.changes import (
-    CatalogChange,
-    CreateBlock,
-    CreateEvent,
-    CreatePool,
-    CreateSession,
-    CreateTicketType,
-    DraftedBlock,
-    ImportSeats,
-)
+from holdfast.domain.catalog import changes
 from holdfast.domain.catalog.model import BlockPrice
 from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
 from holdfast.domain.group.origin import Origin
@@ -71,8 +62,8 @@ def _load_sale(catalog: PostgresCatalog) -> None:
     own = (DEMO_ORGANIZATION_ID, DEMO_EVENT_ID)
     origin = Origin(actor="demo", request_id=str(uuid7()))
     for change in (
-        CreateEvent(*own, "Midsummer by the Harbour", "EUR", PolicyOverride()),
-        CreateSession(
+        changes.CreateEvent(*own, "Midsummer by the Harbour", "EUR", PolicyOverride()),
+        changes.CreateSession(
             DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
         ),
         _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
@@ -86,26 +77,26 @@ def _load_sale(catalog: PostgresCatalog) -> None:
             assert not isinstance(outcome, Refusal), outcome
 
 
-def _is_loaded(catalog: PostgresCatalog, change: CatalogChange) -> bool:
+def _is_loaded(catalog: PostgresCatalog, change: changes.CatalogChange) -> bool:
     """Whether an earlier start has made this change."""
     organization_id = change.organization_id
     match change:
-        case CreateEvent():
+        case changes.CreateEvent():
             return catalog.event(organization_id, change.event_id) is not None
-        case CreateSession():
+        case changes.CreateSession():
             return catalog.session(organization_id, change.session_id) is not None
-        case CreatePool():
+        case changes.CreatePool():
             return catalog.pool(organization_id, change.pool_id) is not None
-        case CreateTicketType():
+        case changes.CreateTicketType():
             return catalog.ticket_type(organization_id, change.ticket_type_id) is not None
     return catalog.block(organization_id, DEMO_BLOCK_IDS[0]) is not None
 
 
 def _ticket_type(
     ticket_type_id: TicketTypeId, name: str, price_minor: int, capacity: int | None
-) -> CreateTicketType:
+) -> changes.CreateTicketType:
     """Seated if there is no capacity."""
-    return CreateTicketType(
+    return changes.CreateTicketType(
         organization_id=DEMO_ORGANIZATION_ID,
         ticket_type_id=ticket_type_id,
         session_id=DEMO_SESSION_ID,
@@ -118,21 +109,21 @@ def _ticket_type(
     )
 
 
-def _pool(owner: UUID, name: str, capacity: int | None) -> CreatePool | None:
+def _pool(owner: UUID, name: str, capacity: int | None) -> changes.CreatePool | None:
     if capacity is None:
         return None
     pool_id = PoolId(uuid5(owner, "pool"))
-    return CreatePool(DEMO_ORGANIZATION_ID, pool_id, DEMO_SESSION_ID, name, capacity)
+    return changes.CreatePool(DEMO_ORGANIZATION_ID, pool_id, DEMO_SESSION_ID, name, capacity)
 
 
-def _hall() -> ImportSeats:
+def _hall() -> changes.ImportSeats:
     blocks = tuple(_block(rank, level) for rank, level in enumerate(LEVELS))
-    return ImportSeats(DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, _FIRST_SEAT_ID, blocks)
+    return changes.ImportSeats(DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, _FIRST_SEAT_ID, blocks)
 
 
-def _block(rank: int, level: Level) -> DraftedBlock:
+def _block(rank: int, level: Level) -> changes.DraftedBlock:
     block_id = DEMO_BLOCK_IDS[rank]
-    new_block = CreateBlock(
+    new_block = changes.CreateBlock(
         organization_id=DEMO_ORGANIZATION_ID,
         block_id=block_id,
         session_id=DEMO_SESSION_ID,
@@ -141,6 +132,6 @@ def _block(rank: int, level: Level) -> DraftedBlock:
         own_pool=_pool(block_id, level.name, level.capacity),
         prices=(BlockPrice(DEMO_SEATED_ID, level.price_minor),),
     )
-    return DraftedBlock(
+    return changes.DraftedBlock(
         new_block, DraftBlock(Source(rank, level.name), level.name, tuple(level.seats()))
     )

@@ -2,18 +2,8 @@
 
 from datetime import timedelta
 
+from holdfast.domain.catalog import model
 from holdfast.domain.catalog.layout import Numbering
-from holdfast.domain.catalog.model import (
-    Block,
-    BlockPrice,
-    Event,
-    EventStatus,
-    PoolState,
-    Session,
-    SessionAvailability,
-    TicketType,
-    TicketTypeAvailability,
-)
 from holdfast.domain.catalog.seat_import import ImportedBlock, ImportedSeats
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.values import Money
@@ -23,29 +13,31 @@ from holdfast.entrypoints.api.openapi import example_values as sale
 
 _STARTS_AT = sale.NOW + timedelta(days=30)
 _PRICE = Money(4500, "EUR")
-_OFFER = TicketTypeAvailability(sale.TYPE, "Floor", _PRICE, 500, 2, 0, 498)
+_OFFER = model.TicketTypeAvailability(sale.TYPE, "Floor", _PRICE, 500, 2, 0, 498)
 
 _event = answers.event_answer(
-    Event(sale.EVENT, "Winter Gala", "EUR", PolicyOverride(quantity_max=8), sale.NOW, sale.NOW)
+    model.Event(
+        sale.EVENT, "Winter Gala", "EUR", PolicyOverride(quantity_max=8), sale.NOW, sale.NOW
+    )
 )
 _session = answers.session_answer(
-    Session(sale.SESSION, sale.EVENT, "Friday night", _STARTS_AT, sale.NOW, sale.NOW)
+    model.Session(sale.SESSION, sale.EVENT, "Friday night", _STARTS_AT, sale.NOW, sale.NOW)
 )
-_pool = answers.pool_answer(PoolState(sale.POOL, sale.SESSION, "Floor", 500, 2, 0))
+_pool = answers.pool_answer(model.PoolState(sale.POOL, sale.SESSION, "Floor", 500, 2, 0))
 _ticket_type = answers.ticket_type_answer(
-    TicketType(
+    model.TicketType(
         sale.TYPE, sale.SESSION, "Floor", _PRICE, (sale.POOL,), PolicyOverride(), sale.NOW, sale.NOW
     )
 )
 _block = hall_answers.block_answer(
-    Block(
+    model.Block(
         sale.BLOCK,
         sale.SESSION,
         "Stalls",
         0,
         250,
         258,
-        (BlockPrice(sale.TYPE, 4500),),
+        (model.BlockPrice(sale.TYPE, 4500),),
         sale.NOW,
         sale.NOW,
     )
@@ -60,7 +52,9 @@ CATALOG_ANSWERS: sale.Answers = (
     answers.PoolPage([_pool], False),
     _ticket_type,
     answers.TicketTypePage([_ticket_type], False),
-    answers.availability_answer(SessionAvailability(sale.SESSION, sale.EVENT, sale.NOW, (_OFFER,))),
+    answers.availability_answer(
+        model.SessionAvailability(sale.SESSION, sale.EVENT, sale.NOW, (_OFFER,))
+    ),
     _block,
     hall_answers.BlockPage([_block], False),
     hall_answers.import_answer(
@@ -95,7 +89,7 @@ CATALOG_REQUESTS: sale.Requests = (
         "shorter holds",
         asked.ChangeEventRequest(hold_policy=policy.PolicyChangeRequest(ttl_seconds=300)),
     ),
-    ("cancelled", asked.ChangeEventRequest(status=EventStatus.CANCELLED)),
+    ("cancelled", asked.ChangeEventRequest(status=model.EventStatus.CANCELLED)),
     ("session", asked.CreateSessionRequest(sale.EVENT, "Friday night", _STARTS_AT)),
     ("later", asked.ChangeSessionRequest(starts_at=_STARTS_AT + timedelta(days=1))),
     ("pool", asked.CreatePoolRequest(sale.SESSION, "Floor", 500)),
