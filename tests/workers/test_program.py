@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli import admins
+from holdfast.entrypoints.cli import accounts
 from holdfast.entrypoints.cli.main import MODULES, main
 from holdfast.entrypoints.cli.terminal import CommandFailed, confirm
 from tests.support.auditing import rows
@@ -110,7 +110,7 @@ def test_an_existing_admin_gets_a_new_password_only_after_confirmation(
 
     def make(password: str, *, yes: bool = False) -> None:
         monkeypatch.setenv("HOLDFAST_ADMIN_PASSWORD", password)
-        admins.run(Settings(database_url=database_url), Namespace(name=name, yes=yes))
+        accounts.create_admin(Settings(database_url=database_url), Namespace(name=name, yes=yes))
 
     def stored() -> object:
         return rows(database_url, "SELECT password FROM auth_user WHERE username = %s", name)

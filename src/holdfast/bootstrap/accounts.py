@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.access.keys import PostgresOrganizations
 from holdfast.bootstrap.database import OWNER
-from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.bootstrap.settings import Settings
 from holdfast.domain.ids import OrganizationId
 from holdfast.services.access.authentication import new_secret_key
 
@@ -20,14 +20,8 @@ def create_organization(
     """A new organization and its first secret key, which is shown once and never stored."""
     organization_id = OrganizationId(uuid7())
     secret, key = new_secret_key(mode, "first key")
-    PostgresOrganizations(owner_url_of(settings)).create(organization_id, name, [key])
+    PostgresOrganizations(settings.required_owner_url).create(organization_id, name, [key])
     return organization_id, secret
-
-
-def owner_url_of(settings: Settings) -> str:
-    if settings.owner_url is None:
-        raise SettingsError("DATABASE_URL: must be set")
-    return settings.owner_url
 
 
 def is_known_person(username: str) -> bool:

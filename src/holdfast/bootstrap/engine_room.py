@@ -11,7 +11,7 @@ from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.pruner import PostgresPruning
 from holdfast.bootstrap.logs import written_at_once
-from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
 from holdfast.services.audit.integrity import BookAudit
 from holdfast.services.audit.journal import Journal
@@ -27,11 +27,8 @@ class EngineRoom:
     """Nothing connects before `start`, and nothing raises if the database is down."""
 
     def __init__(self, settings: Settings) -> None:
-        url = settings.database_url
-        if url is None:
-            raise SettingsError("DATABASE_URL: must be set")
         self.settings = settings
-        self.url = url
+        self.url = url = settings.required_database_url
         self.database = Database(url)
         self.journal = Journal(PostgresAttempts(self.database), written_at_once)
         self.admission = Admission(PostgresStore(url), _limits(settings), [self.journal])

@@ -1,8 +1,6 @@
 """The relay from the outbox to the configured broker."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from threading import Event
 
 import structlog
@@ -21,18 +19,13 @@ STREAM_LENGTH = 100_000
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class RelayStatus:
-    lag: RelayLag
-    cursors: tuple[RelayCursor, ...]
-
-
 def configured_relay(settings: Settings) -> Relay | None:
     """None without a broker: then facts stay in the outbox and can be polled."""
     publisher = _publisher(settings)
     if publisher is None:
         return None
-    return Relay(PostgresOutbox(_database_url(settings)), publisher, settings.holdfast_secret_key)
+    outbox = PostgresOutbox(settings.required_database_url)
+    return Relay(outbox, publisher, settings.holdfast_secret_key)
 
 
 def run_relay(settings: Settings, stopped: Event) -> None:
@@ -40,23 +33,17 @@ def run_relay(settings: Settings, stopped: Event) -> None:
     publisher = _publisher(settings)
     if publisher is None:
         raise SettingsError("AMQP_URL or REDIS_URL: one must be set, to have a broker to relay to")
-    with closing(publisher), _outbox(settings) as outbox:
+    with closing(publisher), closing(PostgresOutbox(settings.required_database_url)) as outbox:
         relay = Relay(outbox, publisher, settings.holdfast_secret_key)
         log.info("relay.started", broker=settings.broker)
         while not stopped.wait(relay.tend()):
             pass
 
 
-def relay_status(settings: Settings) -> RelayStatus:
+def relay_status(settings: Settings) -> tuple[RelayLag, tuple[RelayCursor, ...]]:
     """May raise StoreError."""
-    with _outbox(settings) as outbox:
-        return RelayStatus(outbox.lag(), outbox.cursors())
-
-
-@contextmanager
-def _outbox(settings: Settings) -> Iterator[PostgresOutbox]:
-    with closing(PostgresOutbox(_database_url(settings))) as outbox:
-        yield outbox
+    with closing(PostgresOutbox(settings.required_database_url)) as outbox:
+        return outbox.lag(), outbox.cursors()
 
 
 def _publisher(settings: Settings) -> Publisher | None:
@@ -66,9 +53,3 @@ def _publisher(settings: Settings) -> Publisher | None:
     if settings.redis_url is not None:
         return ValkeyPublisher(settings.redis_url, STREAM_LENGTH)
     return None
-
-
-def _database_url(settings: Settings) -> str:
-    if settings.database_url is None:
-        raise SettingsError("DATABASE_URL: must be set")
-    return settings.database_url

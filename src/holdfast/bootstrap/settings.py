@@ -74,6 +74,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.holdfast_owner_database_url or self.database_url
 
     @property
+    def required_database_url(self) -> str:
+        return _required_database(self.database_url)
+
+    @property
+    def required_owner_url(self) -> str:
+        return _required_database(self.owner_url)
+
+    @property
     def broker(self) -> str | None:
         """The broker for facts and messages: RabbitMQ if both are set."""
         if self.amqp_url is not None:
@@ -83,6 +91,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def home(self) -> Path:
         return Path(self.holdfast_home).expanduser().resolve()
+
+
+def _required_database(url: str | None) -> str:
+    if url is None:
+        raise SettingsError("DATABASE_URL: must be set")
+    return url
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:

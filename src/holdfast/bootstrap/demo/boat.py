@@ -4,25 +4,18 @@ A group holds six places all day. The other two change hands every two minutes, 
 Emptying the group's cart promotes the parties on the waitlist.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import wait
 from datetime import UTC, datetime
-from functools import partial
 from multiprocessing import get_context
 from uuid import UUID, uuid5
 
 from uuid_utils.compat import uuid7
 
-from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.items import CartAsk
-from holdfast.domain.catalog.changes import (
-    CatalogChange,
-    CreatePool,
-    CreateSession,
-    CreateTicketType,
-)
+from holdfast.domain.catalog import changes
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import Remarks
 from holdfast.domain.holds.placement import Ask
@@ -49,39 +42,29 @@ _PARTIES = (
     ("demo-fay", "fay", BOAT_RIDE_ID, 2),
 )
 
-Step = tuple[Callable[[], object | None], CatalogChange]
 
-
-def boat_steps(
-    catalog: PostgresCatalog, organization_id: OrganizationId, event_id: EventId
-) -> Iterator[Step]:
-    """A row to look for, and how to create it if it is missing."""
+def boat_changes(
+    organization_id: OrganizationId, event_id: EventId
+) -> Iterator[changes.CatalogChange]:
     starts_at = datetime(2030, 6, 22, 18, tzinfo=UTC)
-    yield (
-        lambda: catalog.session(organization_id, BOAT_SESSION_ID),
-        CreateSession(organization_id, BOAT_SESSION_ID, event_id, "Sunset on the boat", starts_at),
+    yield changes.CreateSession(
+        organization_id, BOAT_SESSION_ID, event_id, "Sunset on the boat", starts_at
     )
-    yield (
-        lambda: catalog.pool(organization_id, _POOL_ID),
-        CreatePool(organization_id, _POOL_ID, BOAT_SESSION_ID, "Boat", PLACES),
-    )
+    yield changes.CreatePool(organization_id, _POOL_ID, BOAT_SESSION_ID, "Boat", PLACES)
     short = PolicyOverride(ttl_seconds=120, warning_seconds=30, waitlist=True, waiting_passes_max=2)
     for type_id, name, price_minor, policy in (
         (BOAT_RIDE_ID, "Boat ride", 3_500, short),
         (_GROUP_ID, "Boat ride for groups", 3_000, PolicyOverride(ttl_seconds=DAY_SECONDS)),
     ):
-        yield (
-            partial(catalog.ticket_type, organization_id, type_id),
-            CreateTicketType(
-                organization_id=organization_id,
-                ticket_type_id=type_id,
-                session_id=BOAT_SESSION_ID,
-                name=name,
-                price_minor=price_minor,
-                pool_ids=(_POOL_ID,),
-                own_pool=None,
-                policy=policy,
-            ),
+        yield changes.CreateTicketType(
+            organization_id=organization_id,
+            ticket_type_id=type_id,
+            session_id=BOAT_SESSION_ID,
+            name=name,
+            price_minor=price_minor,
+            pool_ids=(_POOL_ID,),
+            own_pool=None,
+            policy=policy,
         )
 
 

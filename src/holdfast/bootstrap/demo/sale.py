@@ -8,19 +8,10 @@ from uuid_utils import uuid7
 from holdfast.adapters.postgres.access.keys import PostgresOrganizations
 from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.holds.reader import Database
-from holdfast.bootstrap.accounts import owner_url_of
-from holdfast.bootstrap.demo.boat import Step, boat_steps, fill_boat
+from holdfast.bootstrap.demo.boat import boat_changes, fill_boat
 from holdfast.bootstrap.demo.hall import LEVELS, Level, is_shown
 from holdfast.bootstrap.settings import Settings
-from holdfast.domain.catalog.changes import (
-    CreateBlock,
-    CreateEvent,
-    CreatePool,
-    CreateSession,
-    CreateTicketType,
-    DraftedBlock,
-    ImportSeats,
-)
+from holdfast.domain.catalog import changes
 from holdfast.domain.catalog.model import BlockPrice
 from holdfast.domain.catalog.seat_import import DraftBlock, Source, countable_id, counted_id
 from holdfast.domain.group.origin import Origin
@@ -54,62 +45,58 @@ def load_demo(settings: Settings, known_secret: str | None) -> str:
         known_secret, key = new_secret_key("test", "demo")
     else:
         key = stored_key(known_secret, "demo")
-    organizations = PostgresOrganizations(owner_url_of(settings))
+    organizations = PostgresOrganizations(settings.required_owner_url)
     organizations.create(DEMO_ORGANIZATION_ID, "Harbour Nights", [key])
-    assert settings.database_url is not None
-    database = Database(settings.database_url)
+    database = Database(settings.required_database_url)
     database.open()
     try:
         _load_sale(PostgresCatalog(database))
     finally:
         database.close()
-    fill_boat(settings.database_url, DEMO_ORGANIZATION_ID)
+    fill_boat(settings.required_database_url, DEMO_ORGANIZATION_ID)
     return known_secret
 
 
 def _load_sale(catalog: PostgresCatalog) -> None:
-    organization_id = DEMO_ORGANIZATION_ID
     starts_at = datetime(2030, 6, 21, 19, 30, tzinfo=UTC)
-    steps: list[Step] = [
-        (
-            lambda: catalog.event(organization_id, DEMO_EVENT_ID),
-            CreateEvent(
-                organization_id, DEMO_EVENT_ID, "Midsummer by the Harbour", "EUR", PolicyOverride()
-            ),
-        ),
-        (
-            lambda: catalog.session(organization_id, DEMO_SESSION_ID),
-            CreateSession(
-                organization_id, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
-            ),
-        ),
-        (
-            lambda: catalog.ticket_type(organization_id, DEMO_GA_ID),
-            _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
-        ),
-        (
-            lambda: catalog.ticket_type(organization_id, DEMO_SMALL_ID),
-            _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
-        ),
-        (
-            lambda: catalog.ticket_type(organization_id, DEMO_SEATED_ID),
-            _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
-        ),
-        (lambda: catalog.block(organization_id, DEMO_BLOCK_IDS[0]), _hall()),
-        *boat_steps(catalog, organization_id, DEMO_EVENT_ID),
-    ]
+    own = (DEMO_ORGANIZATION_ID, DEMO_EVENT_ID)
     origin = Origin(actor="demo", request_id=str(uuid7()))
-    for find, change in steps:
-        if find() is None:
+    for change in (
+        changes.CreateEvent(*own, "Midsummer by the Harbour", "EUR", PolicyOverride()),
+        changes.CreateSession(
+            DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, DEMO_EVENT_ID, "Friday night", starts_at
+        ),
+        _ticket_type(DEMO_GA_ID, "General admission", 4500, 100_000),
+        _ticket_type(DEMO_SMALL_ID, "Meet and greet", 12_000, 10),
+        _ticket_type(DEMO_SEATED_ID, "Reserved seat", LEVELS[0].price_minor, None),
+        _hall(),
+        *boat_changes(*own),
+    ):
+        if not _is_loaded(catalog, change):
             outcome = catalog.apply(change, origin, None, lambda _: b"").outcome
             assert not isinstance(outcome, Refusal), outcome
 
 
+def _is_loaded(catalog: PostgresCatalog, change: changes.CatalogChange) -> bool:
+    """Whether an earlier start has made this change."""
+    organization_id = change.organization_id
+    match change:
+        case changes.CreateEvent():
+            return catalog.event(organization_id, change.event_id) is not None
+        case changes.CreateSession():
+            return catalog.session(organization_id, change.session_id) is not None
+        case changes.CreatePool():
+            return catalog.pool(organization_id, change.pool_id) is not None
+        case changes.CreateTicketType():
+            return catalog.ticket_type(organization_id, change.ticket_type_id) is not None
+    return catalog.block(organization_id, DEMO_BLOCK_IDS[0]) is not None
+
+
 def _ticket_type(
     ticket_type_id: TicketTypeId, name: str, price_minor: int, capacity: int | None
-) -> CreateTicketType:
+) -> changes.CreateTicketType:
     """Seated if there is no capacity."""
-    return CreateTicketType(
+    return changes.CreateTicketType(
         organization_id=DEMO_ORGANIZATION_ID,
         ticket_type_id=ticket_type_id,
         session_id=DEMO_SESSION_ID,
@@ -122,21 +109,21 @@ def _ticket_type(
     )
 
 
-def _pool(owner: UUID, name: str, capacity: int | None) -> CreatePool | None:
+def _pool(owner: UUID, name: str, capacity: int | None) -> changes.CreatePool | None:
     if capacity is None:
         return None
     pool_id = PoolId(uuid5(owner, "pool"))
-    return CreatePool(DEMO_ORGANIZATION_ID, pool_id, DEMO_SESSION_ID, name, capacity)
+    return changes.CreatePool(DEMO_ORGANIZATION_ID, pool_id, DEMO_SESSION_ID, name, capacity)
 
 
-def _hall() -> ImportSeats:
+def _hall() -> changes.ImportSeats:
     blocks = tuple(_block(rank, level) for rank, level in enumerate(LEVELS))
-    return ImportSeats(DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, _FIRST_SEAT_ID, blocks)
+    return changes.ImportSeats(DEMO_ORGANIZATION_ID, DEMO_SESSION_ID, _FIRST_SEAT_ID, blocks)
 
 
-def _block(rank: int, level: Level) -> DraftedBlock:
+def _block(rank: int, level: Level) -> changes.DraftedBlock:
     block_id = DEMO_BLOCK_IDS[rank]
-    new_block = CreateBlock(
+    new_block = changes.CreateBlock(
         organization_id=DEMO_ORGANIZATION_ID,
         block_id=block_id,
         session_id=DEMO_SESSION_ID,
@@ -145,6 +132,6 @@ def _block(rank: int, level: Level) -> DraftedBlock:
         own_pool=_pool(block_id, level.name, level.capacity),
         prices=(BlockPrice(DEMO_SEATED_ID, level.price_minor),),
     )
-    return DraftedBlock(
+    return changes.DraftedBlock(
         new_block, DraftBlock(Source(rank, level.name), level.name, tuple(level.seats()))
     )

@@ -12,18 +12,8 @@ from holdfast.adapters.embedded import EmbeddedPostgres, EmbeddedServiceError, E
 from holdfast.adapters.embedded.service import EmbeddedService
 from holdfast.bootstrap.accounts import ensure_admin
 from holdfast.bootstrap.database import migrate
+from holdfast.bootstrap.demo import sale
 from holdfast.bootstrap.demo.boat import BOAT_RIDE_ID, BOAT_SESSION_ID, GROUP_CART
-from holdfast.bootstrap.demo.sale import (
-    DEMO_BLOCK_IDS,
-    DEMO_EVENT_ID,
-    DEMO_GA_ID,
-    DEMO_ORGANIZATION_ID,
-    DEMO_SEAT_IDS,
-    DEMO_SEATED_ID,
-    DEMO_SESSION_ID,
-    DEMO_SMALL_ID,
-    load_demo,
-)
 from holdfast.bootstrap.demo.watch import ServiceWatch
 from holdfast.bootstrap.settings import Settings, load_settings
 
@@ -93,28 +83,28 @@ def load_sale(settings: Settings, report: Report) -> dict[str, Any]:
     migrate(settings, report=report)
     path = settings.home / DEMO_FILE
     known = _read(path)
-    secret = load_demo(settings, known.get("secret_key"))
+    secret = sale.load_demo(settings, known.get("secret_key"))
     password = known.get("admin_password") or secrets.token_urlsafe(12)
     ensure_admin(ADMIN_NAME, password)
     base_url = f"http://{settings.holdfast_host}:{settings.holdfast_port}"
     demo = {
         "base_url": base_url,
         "secret_key": secret,
-        "organization_id": str(DEMO_ORGANIZATION_ID),
-        "event_id": str(DEMO_EVENT_ID),
-        "session_id": str(DEMO_SESSION_ID),
-        "ga_ticket_type_id": str(DEMO_GA_ID),
-        "small_ticket_type_id": str(DEMO_SMALL_ID),
-        "seated_ticket_type_id": str(DEMO_SEATED_ID),
-        "block_ids": [str(block_id) for block_id in DEMO_BLOCK_IDS],
-        "seat_ids": [str(seat_id) for seat_id in DEMO_SEAT_IDS],
+        "organization_id": str(sale.DEMO_ORGANIZATION_ID),
+        "event_id": str(sale.DEMO_EVENT_ID),
+        "session_id": str(sale.DEMO_SESSION_ID),
+        "ga_ticket_type_id": str(sale.DEMO_GA_ID),
+        "small_ticket_type_id": str(sale.DEMO_SMALL_ID),
+        "seated_ticket_type_id": str(sale.DEMO_SEATED_ID),
+        "block_ids": [str(block_id) for block_id in sale.DEMO_BLOCK_IDS],
+        "seat_ids": [str(seat_id) for seat_id in sale.DEMO_SEAT_IDS],
         "sold_out_session_id": str(BOAT_SESSION_ID),
         "sold_out_ticket_type_id": str(BOAT_RIDE_ID),
         "sold_out_cart": GROUP_CART,
         "cart_url": f"{base_url}/demo/cart#key={secret}&session={BOAT_SESSION_ID}",
         "admin_url": f"{base_url}/admin/",
         "line_url": f"{base_url}/admin/holdfast/waitlist/{BOAT_SESSION_ID}/change/",
-        "hall_url": f"{base_url}/admin/holdfast/session/{DEMO_SESSION_ID}/change/",
+        "hall_url": f"{base_url}/admin/holdfast/session/{sale.DEMO_SESSION_ID}/change/",
         "admin_username": ADMIN_NAME,
         "admin_password": password,
         # For other commands. They may change with every start of the embedded services.

@@ -8,18 +8,7 @@ from django.db.models.functions import Coalesce, Now
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.models import (
-    Block,
-    Event,
-    Hold,
-    Pool,
-    PoolLapse,
-    Seat,
-    Session,
-    TicketType,
-    TicketTypePool,
-    Waitlist,
-)
+from holdfast.adapters.postgres import models
 from holdfast.domain.catalog.model import EventStatus
 from holdfast.domain.policy import POLICY_FIELDS
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link
@@ -49,7 +38,7 @@ class EventStatusFilter(ChoiceFilter):
     choices_offered = tuple(status.value for status in EventStatus)
 
 
-@admin.register(Event)
+@admin.register(models.Event)
 class EventAdmin(ReadOnlyAdmin):
     list_display = (
         "name",
@@ -75,19 +64,19 @@ class EventAdmin(ReadOnlyAdmin):
     )
 
     @admin.display(description="Status", ordering="status")
-    def shown_status(self, event: Event) -> SafeString:
+    def shown_status(self, event: models.Event) -> SafeString:
         return badge(event.status, _COLOUR_OF_STATUS.get(event.status, ""))
 
     @admin.display(description="See also")
-    def more(self, event: Event) -> SafeString:
-        return list_link(Session, "Sessions", event, event_id=event.id)
+    def more(self, event: models.Event) -> SafeString:
+        return list_link(models.Session, "Sessions", event, event_id=event.id)
 
 
-@admin.register(Session)
+@admin.register(models.Session)
 class SessionAdmin(ReadOnlyAdmin):
     """With a picture of its hall, if it has seats."""
 
-    of_event = link_column("Event", Event, "event_id", "event")
+    of_event = link_column("Event", models.Event, "event_id", "event")
     change_form_outer_after_template = "holdfast/hall.html"
     related = ("organization", "event")
     list_display = ("name", "of_event", "starts_at", "version", "organization", "created_at")
@@ -113,21 +102,21 @@ class SessionAdmin(ReadOnlyAdmin):
         return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description="See also")
-    def more(self, session: Session) -> SafeString:
+    def more(self, session: models.Session) -> SafeString:
         lists = [
             list_link(model, text, session, session_id=session.id)
             for model, text in (
-                (TicketType, "Ticket types"),
-                (Pool, "Pools"),
-                (Block, "Blocks"),
-                (Seat, "Seats"),
-                (Hold, "Holds"),
+                (models.TicketType, "Ticket types"),
+                (models.Pool, "Pools"),
+                (models.Block, "Blocks"),
+                (models.Seat, "Seats"),
+                (models.Hold, "Holds"),
             )
         ]
-        return in_a_row((*lists, row_link(Waitlist, session.id, "Waitlist")))
+        return in_a_row((*lists, row_link(models.Waitlist, session.id, "Waitlist")))
 
 
-@admin.register(TicketType)
+@admin.register(models.TicketType)
 class TicketTypeAdmin(SessionRowAdmin):
     related = ("organization", "session__event")
     list_display = ("name", "price", "is_seated", "of_session", "organization", "created_at")
@@ -143,18 +132,18 @@ class TicketTypeAdmin(SessionRowAdmin):
     )
 
     @admin.display(description="Price", ordering="price_minor")
-    def price(self, ticket_type: TicketType) -> str:
+    def price(self, ticket_type: models.TicketType) -> str:
         return amount(ticket_type.price_minor, ticket_type.session.event.currency)
 
     @admin.display(description="Draws from")
-    def pools(self, ticket_type: TicketType) -> SafeString:
-        rows = TicketTypePool.objects.filter(
+    def pools(self, ticket_type: models.TicketType) -> SafeString:
+        rows = models.TicketTypePool.objects.filter(
             organization_id=ticket_type.organization_id, ticket_type_id=ticket_type.id
         ).select_related("pool")
-        return in_a_row(row_link(Pool, row.pool_id, row.pool) for row in rows)
+        return in_a_row(row_link(models.Pool, row.pool_id, row.pool) for row in rows)
 
 
-@admin.register(Pool)
+@admin.register(models.Pool)
 class PoolAdmin(SessionRowAdmin):
     """Lapsed units are free, even before a command records that."""
 
@@ -171,7 +160,7 @@ class PoolAdmin(SessionRowAdmin):
     )
 
     def annotations(self) -> dict[str, Any]:
-        units = PoolLapse.objects.filter(
+        units = models.PoolLapse.objects.filter(
             organization_id=OuterRef("organization_id"),
             pool_id=OuterRef("id"),
             lapses_at__lte=Now(),

@@ -9,16 +9,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.models import (
-    AuditEntry,
-    Checkout,
-    Fact,
-    Hold,
-    Order,
-    Session,
-    Ticket,
-    TicketType,
-)
+from holdfast.adapters.postgres import models
 from holdfast.entrypoints.admin.display import (
     amount,
     in_a_row,
@@ -39,15 +30,15 @@ from holdfast.entrypoints.admin.lists import (
 from holdfast.entrypoints.admin.lookups import holds_named, seat_name, uuid_or_none
 
 
-def holds_table(row: Order | Checkout, hold_ids: Sequence[UUID]) -> SafeString:
+def holds_table(row: models.Order | models.Checkout, hold_ids: Sequence[UUID]) -> SafeString:
     """The holds in the given order."""
-    holds = Hold.objects.filter(organization_id=row.organization_id, id__in=hold_ids)
+    holds = models.Hold.objects.filter(organization_id=row.organization_id, id__in=hold_ids)
     found = {hold.id: hold for hold in holds.annotate(status_now=hold_status_now())}
     return table(
         ("Hold", "Status", "Quantity", "Total", "Expires at"),
         (
             (
-                row_link(Hold, hold.id, hold, row.organization_id),
+                row_link(models.Hold, hold.id, hold, row.organization_id),
                 status_badge(hold),
                 hold.quantity,
                 amount(hold.total_minor, hold.currency),
@@ -69,7 +60,7 @@ class OrderList(AddressedList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         orders: list[Any] = list(self.result_list)
-        holds = Hold.objects.filter(
+        holds = models.Hold.objects.filter(
             organization_id__in={order.organization_id for order in orders},
             id__in={hold_id for order in orders for hold_id in order.hold_ids},
         ).values_list("organization_id", "id", "reference")
@@ -79,12 +70,12 @@ class OrderList(AddressedList):
             order.references = [name for name in names if name]
 
 
-@admin.register(Order)
+@admin.register(models.Order)
 class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
     """Ticket codes admit people, so no page shows them."""
 
     changelist = OrderList
-    checkout = link_column("Checkout", Checkout, "checkout_id", has_shared_id=True)
+    checkout = link_column("Checkout", models.Checkout, "checkout_id", has_shared_id=True)
     list_display = (
         "id",
         "bookings",
@@ -122,31 +113,31 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         return f"{shown} and {more} more" if more > 0 else shown
 
     @admin.display(description="Payment reference")
-    def payment(self, order: Order) -> SafeString | str:
+    def payment(self, order: models.Order) -> SafeString | str:
         return wrapped(order.payment_reference) if order.payment_reference else "-"
 
     @admin.display(description="Payment reference")
-    def short_payment(self, order: Order) -> str:
+    def short_payment(self, order: models.Order) -> str:
         """Shortened; the order's page shows all of it."""
         whole = redacted(order.payment_reference or "-")
         cut = f"{whole[:PAYMENT_LENGTH_MAX]}\N{HORIZONTAL ELLIPSIS}"
         return cut if len(whole) > PAYMENT_LENGTH_MAX else whole
 
     @admin.display(description="Holds")
-    def holds(self, order: Order) -> SafeString:
+    def holds(self, order: models.Order) -> SafeString:
         return holds_table(order, order.hold_ids)
 
     @admin.display(description="Tickets")
-    def tickets(self, order: Order) -> SafeString:
+    def tickets(self, order: models.Order) -> SafeString:
         own = {"organization_id": order.organization_id, "order_id": order.id}
-        tickets: QuerySet[Any] = Ticket.objects.filter(**own).annotate(seat_name=seat_name())
+        tickets: QuerySet[Any] = models.Ticket.objects.filter(**own).annotate(seat_name=seat_name())
         return table(
             ("Ticket", "Ticket type", "Session", "Seat", "Price"),
             (
                 (
                     ticket.position + 1,
-                    row_link(TicketType, ticket.ticket_type_id, ticket.ticket_type),
-                    row_link(Session, ticket.session_id, ticket.session),
+                    row_link(models.TicketType, ticket.ticket_type_id, ticket.ticket_type),
+                    row_link(models.Session, ticket.session_id, ticket.session),
                     seat_link(ticket),
                     amount(ticket.unit_price_minor, order.currency),
                 )
@@ -155,15 +146,15 @@ class OrderAdmin(HolderRowAdmin, SharedIdAdmin):
         )
 
     @admin.display(description="See also")
-    def more(self, order: Order) -> SafeString:
+    def more(self, order: models.Order) -> SafeString:
         """Facts and audit entries of an order are listed with its first hold."""
         return in_a_row(
             list_link(model, text, order, hold_id=order.hold_ids[0])
-            for model, text in ((Fact, "Facts"), (AuditEntry, "Audit"))
+            for model, text in ((models.Fact, "Facts"), (models.AuditEntry, "Audit"))
         )
 
 
-@admin.register(Checkout)
+@admin.register(models.Checkout)
 class CheckoutAdmin(SharedIdAdmin):
     """Its holds show whether it is complete. Its id derives from theirs, so the order of the list
     means nothing; users search."""
@@ -182,13 +173,13 @@ class CheckoutAdmin(SharedIdAdmin):
         return rows.filter(named)
 
     @admin.display(description="Holds")
-    def holds(self, checkout: Checkout) -> SafeString:
+    def holds(self, checkout: models.Checkout) -> SafeString:
         return holds_table(checkout, checkout.hold_ids)
 
     @admin.display(description="Order")
-    def order(self, checkout: Checkout) -> SafeString | str:
+    def order(self, checkout: models.Checkout) -> SafeString | str:
         own = {"organization_id": checkout.organization_id, "checkout_id": checkout.id}
-        order = Order.objects.filter(**own).first()
+        order = models.Order.objects.filter(**own).first()
         if order is None:
             return "not paid"
-        return row_link(Order, order.id, order.id, order.organization_id)
+        return row_link(models.Order, order.id, order.id, order.organization_id)

@@ -4,9 +4,8 @@ import argparse
 
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli.terminal import CommandFailed, say
+from holdfast.entrypoints.cli.terminal import needs_database, say
 from holdfast.ports.audit.books import Checked
-from holdfast.ports.store import StoreError
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -23,15 +22,11 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def run(settings: Settings, _options: argparse.Namespace) -> int:
     checks = []
-    try:
+    with needs_database("the database could not be read"):
         # Needs neither engine nor readers, so nothing is started.
         for check in EngineRoom(settings).book_audit.checked():
             checks.append(check)
             _show(check)
-    except StoreError as error:
-        raise CommandFailed(
-            "the database could not be read: is PostgreSQL running and migrated?"
-        ) from error
     unsound = sum(check.found > 0 for check in checks)
     rows, seconds = sum(check.rows for check in checks), sum(check.seconds for check in checks)
     say(f"\n{len(checks)} checks, {rows:,} rows, {seconds:.2f} s.")

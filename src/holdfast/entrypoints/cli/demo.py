@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import ExitStack
+from importlib.resources import files
 from typing import Any
 
 import psycopg
@@ -81,71 +82,5 @@ def _reset(settings: Settings, options: argparse.Namespace) -> None:
 
 
 def _welcome(settings: Settings, demo: dict[str, Any]) -> str:
-    return f"""
-Holdfast is starting on {demo["base_url"]}
-
-  API documentation   {demo["base_url"]}/api/docs
-  Admin pages         {demo["admin_url"]}   ({demo["admin_username"]} / {demo["admin_password"]})
-  The hall            {demo["hall_url"]}
-  A buyer's cart      {demo["cart_url"]}
-  Test key            {demo["secret_key"]}
-  All of this         {settings.home / "demo.json"}
-
-Hold two tickets:
-
-  curl -sS {demo["base_url"]}/api/holds \\
-    -H 'Authorization: Bearer {demo["secret_key"]}' \\
-    -H 'Content-Type: application/json' \\
-    -d '{{"session_id": "{demo["session_id"]}",
-         "ticket_type_id": "{demo["ga_ticket_type_id"]}",
-         "quantity": 2, "customer_email": "user@example.com"}}'
-
-Hold the best two seats next to each other:
-
-  curl -sS {demo["base_url"]}/api/holds \\
-    -H 'Authorization: Bearer {demo["secret_key"]}' \\
-    -H 'Content-Type: application/json' \\
-    -d '{{"session_id": "{demo["session_id"]}",
-         "ticket_type_id": "{demo["seated_ticket_type_id"]}",
-         "quantity": 2, "customer_email": "user@example.com"}}'
-
-Pay for the first hold; replace <hold_id> with its hold_id:
-
-  api() {{ route=$1; shift; curl -sS {demo["base_url"]}/api/$route "$@" \\
-    -H 'Authorization: Bearer {demo["secret_key"]}' -H 'Content-Type: application/json'; }}
-  pick() {{ python3 -c "import json, sys; print(json.load(sys.stdin)['$1'])"; }}
-  HOLD='<hold_id>'
-  CHECKOUT=$(api checkouts -d "{{\\"hold_ids\\": [\\"$HOLD\\"]}}" | pick checkout_id)
-  PAYMENT=$(api demo/payments -d '{{"amount": 9000, "currency": "EUR"}}' | pick payment_reference)
-  api checkouts/$CHECKOUT/complete -d "{{\\"payment_reference\\": \\"$PAYMENT\\"}}"
-{_cart_and_waitlist(demo)}
-Read the facts of all changes, in order: api facts
-
-Press Ctrl-C to stop."""
-
-
-def _cart_and_waitlist(demo: dict[str, Any]) -> str:
-    return f"""
-Fill a cart. Send it again with another quantity to change the same hold:
-
-  curl -sS -X PUT {demo["base_url"]}/api/carts/my-cart/hold \\
-    -H 'Authorization: Bearer {demo["secret_key"]}' \\
-    -H 'Content-Type: application/json' \\
-    -d '{{"session_id": "{demo["session_id"]}", "customer_email": "user@example.com",
-         "items": [{{"cart_item_id": "standing", "quantity": 2,
-                    "ticket_type_id": "{demo["ga_ticket_type_id"]}"}}]}}'
-
-The boat is sold out. Join the waitlist for four places:
-
-  curl -sS {demo["base_url"]}/api/holds \\
-    -H 'Authorization: Bearer {demo["secret_key"]}' \\
-    -H 'Content-Type: application/json' \\
-    -d '{{"session_id": "{demo["sold_out_session_id"]}",
-         "ticket_type_id": "{demo["sold_out_ticket_type_id"]}",
-         "quantity": 4, "customer_email": "user@example.com"}}'
-
-Release the group of six, and see who gets their places: {demo["line_url"]}
-
-  curl -sS -X DELETE {demo["base_url"]}/api/carts/{demo["sold_out_cart"]}/hold \\
-    -H 'Authorization: Bearer {demo["secret_key"]}'
-"""
+    text = files("holdfast.entrypoints.cli").joinpath("welcome.txt").read_text()
+    return "\n" + text % {**demo, "demo_file": settings.home / "demo.json"}

@@ -4,9 +4,8 @@ import argparse
 
 from holdfast.bootstrap.relay import relay_status, run_relay
 from holdfast.bootstrap.settings import Settings
-from holdfast.entrypoints.cli.terminal import CommandFailed, say, stop_signal
+from holdfast.entrypoints.cli.terminal import CommandFailed, needs_database, say, stop_signal
 from holdfast.ports.facts.log import LogAhead
-from holdfast.ports.store import StoreError
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -32,19 +31,16 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def _show_status(settings: Settings) -> None:
-    try:
-        status = relay_status(settings)
-    except LogAhead as error:
-        raise CommandFailed(
-            "this database was restored from another PostgreSQL: nothing is relayed until you run "
-            "`holdfast migrate`, which gives its facts new positions"
-        ) from error
-    except StoreError as error:
-        raise CommandFailed(
-            "the outbox cannot be read: is PostgreSQL running and migrated?"
-        ) from error
-    say(f"waiting         {status.lag.waiting}")
-    say(f"oldest_seconds  {status.lag.oldest_seconds:.1f}")
-    for cursor in status.cursors:
+    with needs_database("the outbox cannot be read"):
+        try:
+            lag, cursors = relay_status(settings)
+        except LogAhead as error:
+            raise CommandFailed(
+                "this database was restored from another PostgreSQL: nothing is relayed until you "
+                "run `holdfast migrate`, which gives its facts new positions"
+            ) from error
+    say(f"waiting         {lag.waiting}")
+    say(f"oldest_seconds  {lag.oldest_seconds:.1f}")
+    for cursor in cursors:
         position = f"{cursor.position.xid}.{cursor.position.seq}"
         say(f"partition {cursor.partition}     {position}  {cursor.moved_at:%Y-%m-%d %H:%M:%SZ}")

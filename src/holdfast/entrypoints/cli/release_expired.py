@@ -4,8 +4,7 @@ import argparse
 
 from holdfast.bootstrap.settings import Settings
 from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker
-from holdfast.entrypoints.cli.terminal import CommandFailed, say, stop_signal
-from holdfast.ports.store import StoreError
+from holdfast.entrypoints.cli.terminal import needs_database, say, stop_signal
 from holdfast.services.holds.sweep import Swept
 
 
@@ -32,22 +31,13 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
-    try:
-        with Worker(settings).running() as worker:
-            if options.watch:
-                return _watch(worker)
-            if options.verbose or options.dry_run:
-                _show_lapsed(worker, verbose=options.verbose)
-            return 0 if options.dry_run else _release(worker)
-    except StoreError as error:
-        raise CommandFailed(
-            "the holds could not be read: is PostgreSQL running and migrated?"
-        ) from error
-
-
-def _watch(worker: Worker) -> int:
-    worker.keep_releasing(stop_signal())
-    return 0
+    with needs_database("the holds could not be read"), Worker(settings).running() as worker:
+        if options.watch:
+            worker.keep_releasing(stop_signal())
+            return 0
+        if options.verbose or options.dry_run:
+            _show_lapsed(worker, verbose=options.verbose)
+        return 0 if options.dry_run else _release(worker)
 
 
 def _show_lapsed(worker: Worker, *, verbose: bool) -> None:

@@ -4,11 +4,24 @@ go elsewhere."""
 import argparse
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Event
+
+from holdfast.ports.store import StoreError
 
 
 class CommandFailed(Exception):
     """The message is shown at the terminal."""
+
+
+@contextmanager
+def needs_database(failure: str) -> Iterator[None]:
+    """Say what failed if the database cannot be used."""
+    try:
+        yield
+    except StoreError as error:
+        raise CommandFailed(f"{failure}: is PostgreSQL running and migrated?") from error
 
 
 def say(text: str = "") -> None:

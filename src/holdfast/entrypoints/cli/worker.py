@@ -4,7 +4,7 @@ import argparse
 
 import structlog
 
-from holdfast.bootstrap.settings import Settings, SettingsError
+from holdfast.bootstrap.settings import Settings
 from holdfast.entrypoints.workers.app import CLEANUP, DEFAULT, create_app
 
 log = structlog.get_logger()
@@ -31,8 +31,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def run_worker(settings: Settings, options: argparse.Namespace) -> int:
-    if settings.database_url is None:
-        raise SettingsError("DATABASE_URL: must be set")
+    _ = settings.required_database_url  # say so now, not in a child process
     queues = list(_QUEUES.values()) if options.queue is None else [_QUEUES[options.queue]]
     worker = create_app(settings).Worker(
         pool="prefork", queues=queues, without_gossip=True, without_mingle=True, quiet=True

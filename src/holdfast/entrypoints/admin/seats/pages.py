@@ -9,17 +9,7 @@ from django.db.models.functions import Concat, Upper
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from holdfast.adapters.postgres.models import (
-    AuditEntry,
-    Block,
-    BlockPrice,
-    Fact,
-    Hold,
-    Pool,
-    Seat,
-    Session,
-    TicketType,
-)
+from holdfast.adapters.postgres import models
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.entrypoints.admin.display import amount, badge, in_a_row, list_link, row_link, table
 from holdfast.entrypoints.admin.lists import (
@@ -42,7 +32,7 @@ _COLOUR_OF_STATUS = {
 }
 
 
-@admin.register(Block)
+@admin.register(models.Block)
 class BlockAdmin(SessionRowAdmin):
     """Seats are counted only on the page of a block; the list would count every seat of all
     sessions shown."""
@@ -62,18 +52,20 @@ class BlockAdmin(SessionRowAdmin):
     )
 
     @admin.display(description="Capacity")
-    def capacity(self, block: Block) -> SafeString | str:
+    def capacity(self, block: models.Block) -> SafeString | str:
         pool = block.capacity_pool
-        return "all seats" if pool is None else row_link(Pool, pool.id, pool.total)
+        return "all seats" if pool is None else row_link(models.Pool, pool.id, pool.total)
 
     @admin.display(description="Prices")
-    def prices(self, block: Block) -> SafeString | str:
+    def prices(self, block: models.Block) -> SafeString | str:
         own = {"organization_id": block.organization_id, "block_id": block.id}
-        prices = BlockPrice.objects.filter(**own).select_related("ticket_type").order_by("rank")
+        prices = (
+            models.BlockPrice.objects.filter(**own).select_related("ticket_type").order_by("rank")
+        )
         currency = block.session.event.currency
         rows = [
             (
-                row_link(TicketType, price.ticket_type_id, price.ticket_type),
+                row_link(models.TicketType, price.ticket_type_id, price.ticket_type),
                 amount(price.price_minor, currency),
             )
             for price in prices
@@ -83,19 +75,21 @@ class BlockAdmin(SessionRowAdmin):
         return table(("Ticket type", "Price"), rows)
 
     @admin.display(description="Seats")
-    def seats(self, block: Block) -> str:
+    def seats(self, block: models.Block) -> str:
         counts = counted(_seats_of(block))
         parts = [f"{count} {status}" for status, count in counts.items()]
         return f"{sum(counts.values())}: {', '.join(parts)}"
 
     @admin.display(description="See also")
-    def more(self, block: Block) -> SafeString:
-        return list_link(Seat, "Seats", block, session_id=block.session_id, block_id=block.id)
+    def more(self, block: models.Block) -> SafeString:
+        return list_link(
+            models.Seat, "Seats", block, session_id=block.session_id, block_id=block.id
+        )
 
 
-def _seats_of(block: Block) -> QuerySet[Seat]:
+def _seats_of(block: models.Block) -> QuerySet[models.Seat]:
     """Found by session, which has an index."""
-    return Seat.objects.filter(
+    return models.Seat.objects.filter(
         organization_id=block.organization_id, session_id=block.session_id, block_id=block.id
     )
 
@@ -119,7 +113,7 @@ class BlockFilter(admin.SimpleListFilter):
         if session_id is None:
             return []
         # Joins the organization, like every look-up by id alone.
-        blocks = Block.objects.filter(session_id=session_id).select_related("organization")
+        blocks = models.Block.objects.filter(session_id=session_id).select_related("organization")
         return [
             (str(block.id), block.name)
             for block in blocks.order_by("rank", "id")[:BLOCKS_OFFERED_MAX]
@@ -130,14 +124,14 @@ class BlockFilter(admin.SimpleListFilter):
         return queryset.filter(block_id=uuid_or_none(wanted)) if wanted else queryset
 
 
-@admin.register(Seat)
+@admin.register(models.Seat)
 class SeatAdmin(GrowingTableAdmin):
     """The holder is on the page of the hold. Seats of one import have consecutive ids, so the order
     of the index is that of the rows."""
 
-    in_block = link_column("Block", Block, "block_id", "block_name")
-    of_session = link_column("Session", Session, "session_id", "session_name")
-    hold = link_column("Hold", Hold, "hold_id", has_shared_id=True)
+    in_block = link_column("Block", models.Block, "block_id", "block_name")
+    of_session = link_column("Session", models.Session, "session_id", "session_name")
+    hold = link_column("Hold", models.Hold, "hold_id", has_shared_id=True)
     list_display = (
         "row_name",
         "number",
@@ -173,8 +167,8 @@ class SeatAdmin(GrowingTableAdmin):
 
     def annotations(self) -> dict[str, Any]:
         return {
-            "block_name": name_of(Block.objects.all(), "block_id"),
-            "session_name": name_of(Session.objects.all(), "session_id"),
+            "block_name": name_of(models.Block.objects.all(), "block_id"),
+            "session_name": name_of(models.Session.objects.all(), "session_id"),
             "status_now": seat_status_now(),
         }
 
@@ -196,7 +190,7 @@ class SeatAdmin(GrowingTableAdmin):
         return badge(seat.status_now, _COLOUR_OF_STATUS.get(seat.status_now, ""))
 
     @admin.display(description="Special")
-    def special(self, seat: Seat) -> str:
+    def special(self, seat: models.Seat) -> str:
         marks = {
             "accessible": seat.is_accessible,
             "for a companion": seat.is_companion,
@@ -205,13 +199,13 @@ class SeatAdmin(GrowingTableAdmin):
         return ", ".join(mark for mark, is_so in marks.items() if is_so) or "-"
 
     @admin.display(description="See also")
-    def more(self, seat: Seat) -> SafeString:
+    def more(self, seat: models.Seat) -> SafeString:
         """Facts of its holds are listed with the holds: there is no index by seat."""
         return in_a_row(
             (
-                list_link(AuditEntry, "Audit", seat, seat_id=seat.id),
+                list_link(models.AuditEntry, "Audit", seat, seat_id=seat.id),
                 list_link(
-                    Fact, "Facts about blocking", seat, hold_id__isnull=True, seat_id=seat.id
+                    models.Fact, "Facts about blocking", seat, hold_id__isnull=True, seat_id=seat.id
                 ),
             )
         )

@@ -12,17 +12,7 @@ from holdfast.entrypoints.api.carts.structs import (
     FillCartRequest,
     RenewCartRequest,
 )
-from holdfast.entrypoints.api.openapi.example_values import (
-    CART,
-    EMAIL,
-    NOW,
-    SEATED_TYPE,
-    SEATS,
-    SESSION,
-    TYPE,
-    Answers,
-    Requests,
-)
+from holdfast.entrypoints.api.openapi import example_values as sale
 from holdfast.entrypoints.api.orders.examples import HELD, WAITING
 
 _ITEM = CartItem("item-1", UUID("0198f1c2-7b1d-7a11-8f0e-6b2d94c10010"))
@@ -32,45 +22,50 @@ def _in_cart(hold: Hold) -> Hold:
     return replace(
         hold,
         lines=(replace(hold.lines[0], item=_ITEM),),
-        remarks=Remarks(cart_token=CART),
+        remarks=Remarks(cart_token=sale.CART),
         is_cart=True,
     )
 
 
 _HELD = _in_cart(HELD)
-_LATER = NOW + timedelta(minutes=1)
+_LATER = sale.NOW + timedelta(minutes=1)
 
-CART_ANSWERS: Answers = (
-    answers.filled_answer(Placed(_HELD, NOW)),
-    answers.emptied_answer(CART, CartEmptied(_HELD.released(_LATER), _LATER)),
+CART_ANSWERS: sale.Answers = (
+    answers.filled_answer(Placed(_HELD, sale.NOW)),
+    answers.emptied_answer(sale.CART, CartEmptied(_HELD.released(_LATER), _LATER)),
 )
 
-CART_ON_WAITLIST = answers.filled_answer(Waiting(_in_cart(WAITING), NOW, position=3))
+CART_ON_WAITLIST = answers.filled_answer(Waiting(_in_cart(WAITING), sale.NOW, position=3))
 
-CART_REQUESTS: Requests = (
+CART_REQUESTS: sale.Requests = (
     (
         "tickets",
         FillCartRequest(
-            session_id=SESSION,
+            session_id=sale.SESSION,
             items=[
-                CartItemRequest(cart_item_id="item-1", ticket_type_id=TYPE, quantity=4, at_least=2)
+                CartItemRequest(
+                    cart_item_id="item-1", ticket_type_id=sale.TYPE, quantity=4, at_least=2
+                )
             ],
-            customer_email=EMAIL,
+            customer_email=sale.EMAIL,
         ),
     ),
     (
         "specific seats, and the best two together",
         FillCartRequest(
-            session_id=SESSION,
+            session_id=sale.SESSION,
             items=[
-                CartItemRequest(cart_item_id="item-1", seat_ids=list(SEATS[:2])),
+                CartItemRequest(cart_item_id="item-1", seat_ids=list(sale.SEATS[:2])),
                 CartItemRequest(
-                    cart_item_id="item-2", ticket_type_id=SEATED_TYPE, quantity=2, together=True
+                    cart_item_id="item-2",
+                    ticket_type_id=sale.SEATED_TYPE,
+                    quantity=2,
+                    together=True,
                 ),
             ],
             user_id="user-4711",
         ),
     ),
     ("empty the cart", FillCartRequest(items=[])),
-    ("by its holder", RenewCartRequest(customer_email=EMAIL)),
+    ("by its holder", RenewCartRequest(customer_email=sale.EMAIL)),
 )

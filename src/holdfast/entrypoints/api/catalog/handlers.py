@@ -15,14 +15,8 @@ from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, Sessio
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import metadata_of
+from holdfast.entrypoints.api.catalog import answers
 from holdfast.entrypoints.api.catalog import structs as asked
-from holdfast.entrypoints.api.catalog.answers import (
-    availability_answer,
-    event_answer,
-    pool_answer,
-    session_answer,
-    ticket_type_answer,
-)
 from holdfast.entrypoints.api.catalog.hall_answers import block_answer
 from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
 from holdfast.entrypoints.api.http.context import Context
@@ -62,11 +56,11 @@ T = TypeVar("T")
 
 async def list_events(context: Context, call: Call, query: asked.EventsQuery) -> Reply:
     only = EventFilter(**filters_of(query))
-    return await list_part(context, call, query, reads.events, event_answer, only=only)
+    return await list_part(context, call, query, reads.events, answers.event_answer, only=only)
 
 
 async def get_event(context: Context, call: Call, _: NoFields) -> Reply:
-    return await read_part(context, call, reads.event, EventId(call.path_id), event_answer)
+    return await read_part(context, call, reads.event, EventId(call.path_id), answers.event_answer)
 
 
 async def create_event(context: Context, call: Call, body: asked.CreateEventRequest) -> Reply:
@@ -96,11 +90,13 @@ async def change_event(context: Context, call: Call, body: asked.ChangeEventRequ
 
 async def list_sessions(context: Context, call: Call, query: asked.SessionsQuery) -> Reply:
     only = SessionFilter(**filters_of(query))
-    return await list_part(context, call, query, reads.sessions, session_answer, only=only)
+    return await list_part(context, call, query, reads.sessions, answers.session_answer, only=only)
 
 
 async def get_session(context: Context, call: Call, _: NoFields) -> Reply:
-    return await read_part(context, call, reads.session, SessionId(call.path_id), session_answer)
+    return await read_part(
+        context, call, reads.session, SessionId(call.path_id), answers.session_answer
+    )
 
 
 async def create_session(context: Context, call: Call, body: asked.CreateSessionRequest) -> Reply:
@@ -120,16 +116,18 @@ async def change_session(context: Context, call: Call, body: asked.ChangeSession
 
 async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
     session_id = SessionId(call.path_id)
-    return await read_part(context, call, reads.availability, session_id, availability_answer)
+    return await read_part(
+        context, call, reads.availability, session_id, answers.availability_answer
+    )
 
 
 async def list_pools(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
     session_id = given_or_none(query.session_id)
-    return await list_part(context, call, query, reads.pools, pool_answer, only=session_id)
+    return await list_part(context, call, query, reads.pools, answers.pool_answer, only=session_id)
 
 
 async def get_pool(context: Context, call: Call, _: NoFields) -> Reply:
-    return await read_part(context, call, reads.pool, PoolId(call.path_id), pool_answer)
+    return await read_part(context, call, reads.pool, PoolId(call.path_id), answers.pool_answer)
 
 
 async def create_pool(context: Context, call: Call, body: asked.CreatePoolRequest) -> Reply:
@@ -147,13 +145,15 @@ async def change_pool(context: Context, call: Call, body: asked.ChangePoolReques
 async def list_ticket_types(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:
     session_id = given_or_none(query.session_id)
     return await list_part(
-        context, call, query, reads.ticket_types, ticket_type_answer, only=session_id
+        context, call, query, reads.ticket_types, answers.ticket_type_answer, only=session_id
     )
 
 
 async def get_ticket_type(context: Context, call: Call, _: NoFields) -> Reply:
     ticket_type_id = TicketTypeId(call.path_id)
-    return await read_part(context, call, reads.ticket_type, ticket_type_id, ticket_type_answer)
+    return await read_part(
+        context, call, reads.ticket_type, ticket_type_id, answers.ticket_type_answer
+    )
 
 
 async def create_ticket_type(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from msgspec import inspect
+from msgspec import Struct, inspect
 
 from holdfast.domain.holds.hold import CART_TOKEN_LENGTH_MAX
 from holdfast.domain.refusal_codes import RefusalCode
@@ -18,7 +18,7 @@ from holdfast.entrypoints.api.openapi.example_values import PATH_EXAMPLES
 from holdfast.entrypoints.api.openapi.examples import ANSWERS, REQUESTS, WAITLIST_ANSWERS
 from holdfast.entrypoints.api.openapi.glossary import GLOSSARY
 from holdfast.entrypoints.api.openapi.problem_examples import problem_example
-from holdfast.entrypoints.api.openapi.schemas import parameter_schemas, schemas
+from holdfast.entrypoints.api.openapi.schemas import parameter_schemas, schemas, types_in
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
@@ -125,7 +125,7 @@ def route_codes(route: Route[Any]) -> tuple[Code, ...]:
         codes.extend(_OF_UNSAFE_ROUTES)
     for struct in (route.body, route.query):
         if struct is not None:
-            codes.extend(_rule_codes(inspect.type_info(struct)))
+            codes.extend(_rule_codes(struct))
     return tuple(dict.fromkeys(codes))
 
 
@@ -244,19 +244,8 @@ def _problem_response(status: int, codes: Sequence[Code], components: Components
     return components.share("responses", codes[0].value, response) if len(codes) == 1 else response
 
 
-def _rule_codes(info: Any) -> Iterator[Code]:
-    """The codes of the rules on fields, at any depth."""
-    match info:
-        case inspect.Metadata():
-            code = (info.extra or {}).get("code")
-            if code is not None:
-                yield ProblemCode(code)
-            yield from _rule_codes(info.type)
-        case inspect.StructType():
-            for field in info.fields:
-                yield from _rule_codes(field.type)
-        case inspect.ListType():
-            yield from _rule_codes(info.item_type)
-        case inspect.UnionType():
-            for member in info.types:
-                yield from _rule_codes(member)
+def _rule_codes(struct: type[Struct]) -> Iterator[Code]:
+    """The codes of the rules on fields."""
+    for info in types_in(inspect.type_info(struct)):
+        if isinstance(info, inspect.Metadata) and info.extra and "code" in info.extra:
+            yield ProblemCode(info.extra["code"])

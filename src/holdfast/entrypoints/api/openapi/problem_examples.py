@@ -11,14 +11,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import QUEUES_MAX
 from holdfast.entrypoints.api.http.codes import KINDS, Code, ProblemCode
 from holdfast.entrypoints.api.http.problems import FieldError, problem_body
-from holdfast.entrypoints.api.openapi.example_values import (
-    HOLD,
-    NOW,
-    ORDER,
-    REQUEST_ID,
-    SEATS,
-    SESSION,
-)
+from holdfast.entrypoints.api.openapi import example_values as sale
 
 _WITH_VALUES = (
     refusals.quantity_above_maximum(8),
@@ -27,7 +20,7 @@ _WITH_VALUES = (
     refusals.invalid_hold_state("cancelled"),
     refusals.seat_held_by_another_user({"expires_at": "2026-01-15T10:25:00Z", "expires_in": 212}),
     refusals.seat_not_available({"current_status": "sold"}),
-    refusals.lock_not_available(SEATS[:1]),
+    refusals.lock_not_available(sale.SEATS[:1]),
     refusals.not_enough_seats(10, 0),
     refusals.block_at_capacity("Balcony", 1),
     refusals.orphan_seat(["0198f1c0-aa10-7d00-9c2e-4b1f0e7a0009"]),
@@ -37,14 +30,14 @@ _WITH_VALUES = (
     refusals.invalid_seats(
         [{"field": "line 17", "code": "required", "message": "number is required"}], 1
     ),
-    refusals.extension_limit_reached(NOW),
-    refusals.expired_before_checkout([str(HOLD)]),
+    refusals.extension_limit_reached(sale.NOW),
+    refusals.expired_before_checkout([str(sale.HOLD)]),
     refusals.too_many_tickets(TICKETS_PER_ORDER_MAX),
     refusals.too_many_attendees(2),
     refusals.payment_refused("it is not the amount that is due"),
-    refusals.already_paid(str(ORDER)),
+    refusals.already_paid(str(sale.ORDER)),
     refusals.amount_changed(13_500, "EUR"),
-    refusals.cart_of_another_session(str(SESSION)),
+    refusals.cart_of_another_session(str(sale.SESSION)),
     refusals.waiting_places_exceeded(4),
     refusals.too_many_queues(QUEUES_MAX),
 )
@@ -71,10 +64,10 @@ for _refusal in _refusals():
 def problem_example(code: Code) -> dict[str, Any]:
     refusal = _REFUSALS.get(code)
     if refusal is not None:
-        return problem_body(code, refusal.message, REQUEST_ID, refusal.details)
+        return problem_body(code, refusal.message, sale.REQUEST_ID, refusal.details)
     errors: tuple[FieldError, ...] = ()
     if code is ProblemCode.VALIDATION_ERROR:
         errors = (FieldError("session_id", "required", "This field is required"),)
     if code is ProblemCode.INVALID_REQUEST:
         errors = (FieldError("source", "invalid_value", "Must be one of: web, scanner"),)
-    return problem_body(code, KINDS[code].title, REQUEST_ID, errors=errors)
+    return problem_body(code, KINDS[code].title, sale.REQUEST_ID, errors=errors)

@@ -40,7 +40,9 @@ def _described(structs: Sequence[type[msgspec.Struct]]) -> dict[str, Json]:
         if "description" in schema:
             schema["description"] = " ".join(cleandoc(schema["description"]).split())
     for info in inspect.multi_type_info(structs):
-        for struct in _structs_in(info):
+        for struct in types_in(info):
+            if not isinstance(struct, inspect.StructType):
+                continue
             properties = components[struct.cls.__name__]["properties"]
             for field in struct.fields:
                 about = _description(field.type) or GLOSSARY[field.encode_name]
@@ -50,19 +52,22 @@ def _described(structs: Sequence[type[msgspec.Struct]]) -> dict[str, Json]:
     return components
 
 
-def _structs_in(info: inspect.Type) -> Iterator[inspect.StructType]:
+def types_in(info: inspect.Type) -> Iterator[inspect.Type]:
+    """This type and all within it, at any depth."""
+    yield info
     match info:
         case inspect.StructType():
-            yield info
-            for field in info.fields:
-                yield from _structs_in(field.type)
+            within = [field.type for field in info.fields]
         case inspect.Metadata():
-            yield from _structs_in(info.type)
+            within = [info.type]
         case inspect.ListType():
-            yield from _structs_in(info.item_type)
+            within = [info.item_type]
         case inspect.UnionType():
-            for member in info.types:
-                yield from _structs_in(member)
+            within = list(info.types)
+        case _:
+            within = []
+    for each in within:
+        yield from types_in(each)
 
 
 def _description(info: inspect.Type) -> str | None:

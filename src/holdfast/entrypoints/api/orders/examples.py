@@ -10,23 +10,7 @@ from holdfast.domain.orders.order import Attendee, Order, Ticket, ticket_code
 from holdfast.domain.values import EmailAddress, Holder, Metadata
 from holdfast.entrypoints.api.audit.answers import audit_page_answer
 from holdfast.entrypoints.api.holds.structs import ExtendHoldRequest
-from holdfast.entrypoints.api.openapi.example_values import (
-    CART,
-    CHECKOUT,
-    EMAIL,
-    EVENT,
-    HOLD,
-    NOW,
-    ORDER,
-    ORGANIZATION,
-    POOL,
-    REQUEST_ID,
-    SESSION,
-    TICKETS,
-    TYPE,
-    Answers,
-    Requests,
-)
+from holdfast.entrypoints.api.openapi import example_values as sale
 from holdfast.entrypoints.api.orders import answers, structs
 from holdfast.ports.audit.reader import AuditEntry
 from holdfast.services.audit.trail import AuditPage
@@ -36,78 +20,90 @@ _DEMO_PAYMENT = "demo_9000_EUR_" + "5d2c1e9f" * 4 + "_" + "0a10c4d2" * 4
 _SEED = bytes(32)
 
 HELD = Hold(
-    organization_id=ORGANIZATION,
-    id=HOLD,
-    session_id=SESSION,
+    organization_id=sale.ORGANIZATION,
+    id=sale.HOLD,
+    session_id=sale.SESSION,
     reference="K7M2QX",
-    holder=Holder(EmailAddress(EMAIL)),
-    lines=(Line(TYPE, 2, 4500, (POOL,)),),
+    holder=Holder(EmailAddress(sale.EMAIL)),
+    lines=(Line(sale.TYPE, 2, 4500, (sale.POOL,)),),
     currency="EUR",
     status=HoldStatus.ACTIVE,
     version=1,
-    created_at=NOW,
-    updated_at=NOW,
-    held_at=NOW,
-    expires_at=NOW + timedelta(minutes=10),
+    created_at=sale.NOW,
+    updated_at=sale.NOW,
+    held_at=sale.NOW,
+    expires_at=sale.NOW + timedelta(minutes=10),
     remarks=Remarks(metadata=Metadata({"campaign": "spring"})),
 )
 WAITING = replace(
     HELD,
     status=HoldStatus.WAITING,
     held_at=None,
-    expires_at=NOW + timedelta(days=1),
-    waiting=WaitingPlace(SESSION, NOW),
+    expires_at=sale.NOW + timedelta(days=1),
+    waiting=WaitingPlace(sale.SESSION, sale.NOW),
 )
-_PAYING = HELD.checked_out(NOW, CHECKOUT, NOW + timedelta(minutes=15), 60)
+_PAYING = HELD.checked_out(sale.NOW, sale.CHECKOUT, sale.NOW + timedelta(minutes=15), 60)
 _ORDER = Order(
-    ORGANIZATION,
-    ORDER,
+    sale.ORGANIZATION,
+    sale.ORDER,
     HELD.holder,
-    (HOLD,),
+    (sale.HOLD,),
     HELD.total,
-    NOW,
+    sale.NOW,
     tuple(
-        Ticket(ticket_id, ticket_code(_SEED, number), HOLD, SESSION, TYPE, 4500, None, attendee)
+        Ticket(
+            ticket_id,
+            ticket_code(_SEED, number),
+            sale.HOLD,
+            sale.SESSION,
+            sale.TYPE,
+            4500,
+            None,
+            attendee,
+        )
         for number, (ticket_id, attendee) in enumerate(
-            zip(TICKETS, (Attendee("Ada Lovelace"), None), strict=True)
+            zip(sale.TICKETS, (Attendee("Ada Lovelace"), None), strict=True)
         )
     ),
     _PAYMENT,
-    CHECKOUT,
+    sale.CHECKOUT,
     Metadata({"invoice": "2026-0117"}),
 )
 _CONFIRMED = replace(_ORDER, checkout_id=None)
 _AUDITED = AuditEntry(
     seq=90211,
-    at=NOW,
+    at=sale.NOW,
     action="hold.extended",
-    hold_id=HOLD,
+    hold_id=sale.HOLD,
     seat_id=None,
     catalog_id=None,
     actor="key:0198f1c0-0b20-7a00-8b00-5d2c1e9f0010",
-    request_id=REQUEST_ID,
+    request_id=sale.REQUEST_ID,
     ip="203.0.113.7",
     user_agent="tickets/2.1",
     old=audit_values(HELD),
     new=audit_values(_PAYING) or {},
 )
 
-ORDER_ANSWERS: Answers = (
-    answers.started_answer(CheckoutStarted(CHECKOUT, (_PAYING,), NOW)),
+ORDER_ANSWERS: sale.Answers = (
+    answers.started_answer(CheckoutStarted(sale.CHECKOUT, (_PAYING,), sale.NOW)),
     answers.order_answer(_ORDER),
     answers.OrderPage([answers.order_answer(_ORDER)], False),
-    answers.confirmed_answer(HELD.converted(NOW, ORDER), _CONFIRMED, NOW),
+    answers.confirmed_answer(HELD.converted(sale.NOW, sale.ORDER), _CONFIRMED, sale.NOW),
     answers.demo_payment_answer(_DEMO_PAYMENT, HELD.total),
     audit_page_answer(AuditPage((_AUDITED,), has_more=True)),
 )
 
-ORDER_REQUESTS: Requests = (
-    ("by its holder", ExtendHoldRequest(minutes=5, customer_email=EMAIL)),
+ORDER_REQUESTS: sale.Requests = (
+    ("by its holder", ExtendHoldRequest(minutes=5, customer_email=sale.EMAIL)),
     ("by an operator", ExtendHoldRequest(minutes=15, as_operator=True)),
     ("paid", structs.ConfirmHoldRequest(payment_reference=_PAYMENT)),
-    ("these holds", structs.StartCheckoutRequest(hold_ids=[HOLD])),
-    ("all of a cart", structs.StartCheckoutRequest(cart_token=CART)),
-    ("all of an event", structs.StartCheckoutRequest(event_id=EVENT, customer_email=EMAIL)),
+    ("these holds", structs.StartCheckoutRequest(hold_ids=[sale.HOLD])),
+    ("all of a cart", structs.StartCheckoutRequest(cart_token=sale.CART)),
+    (
+        "all of an event",
+        structs.StartCheckoutRequest(event_id=sale.EVENT, customer_email=sale.EMAIL),
+    ),
     (
         "with names",
         structs.CompleteCheckoutRequest(

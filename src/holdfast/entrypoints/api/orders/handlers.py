@@ -31,21 +31,7 @@ from holdfast.entrypoints.api.http.replies import (
 )
 from holdfast.entrypoints.api.http.shapes import NoFields
 from holdfast.entrypoints.api.lookups import look_up
-from holdfast.entrypoints.api.orders.answers import (
-    ConfirmedHoldAnswer,
-    confirmed_answer,
-    demo_payment_answer,
-    order_answer,
-    seen_checkout_answer,
-)
-from holdfast.entrypoints.api.orders.structs import (
-    AttendeeRequest,
-    CompleteCheckoutRequest,
-    ConfirmHoldRequest,
-    DemoPaymentRequest,
-    OrdersQuery,
-    StartCheckoutRequest,
-)
+from holdfast.entrypoints.api.orders import answers, structs
 from holdfast.ports.engine import Answer
 from holdfast.ports.holds import SeenHold
 from holdfast.ports.orders import OrderFilter
@@ -53,13 +39,13 @@ from holdfast.services.orders import checkout
 from holdfast.services.orders.checkout import Payment, Sale
 
 T = TypeVar("T")
-PayingRequest = ConfirmHoldRequest | CompleteCheckoutRequest
+PayingRequest = structs.ConfirmHoldRequest | structs.CompleteCheckoutRequest
 
 # Larger orders are serialized on a thread; these take a few milliseconds.
 TICKETS_WRITTEN_AT_ONCE_MAX = 500
 
 
-async def start_checkout(context: Context, call: Call, body: StartCheckoutRequest) -> Reply:
+async def start_checkout(context: Context, call: Call, body: structs.StartCheckoutRequest) -> Reply:
     _refuse_choice(body)
     is_anybody = body.customer_email is None and body.user_id is None and body.event_id is None
     holder = None if is_anybody else holder_of(body.customer_email, body.user_id)
@@ -78,7 +64,7 @@ async def start_checkout(context: Context, call: Call, body: StartCheckoutReques
 
 
 async def _holds_to_pay(
-    context: Context, call: Call, body: StartCheckoutRequest, holder: Holder | None
+    context: Context, call: Call, body: structs.StartCheckoutRequest, holder: Holder | None
 ) -> tuple[HoldId, ...] | Refusal:
     organization_id = call.principal.organization_id
     if body.cart_token is not None:
@@ -100,10 +86,12 @@ async def _holds_to_pay(
 async def get_checkout(context: Context, call: Call, _: NoFields) -> Reply:
     checkout_id = CheckoutId(call.path_id)
     found = await look_up(context, call, checkout.checkout, context.orders, checkout_id)
-    return reply_to_reading(call, found, seen_checkout_answer)
+    return reply_to_reading(call, found, answers.seen_checkout_answer)
 
 
-async def complete_checkout(context: Context, call: Call, body: CompleteCheckoutRequest) -> Reply:
+async def complete_checkout(
+    context: Context, call: Call, body: structs.CompleteCheckoutRequest
+) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, checkout_id = _payment(call, body), CheckoutId(call.path_id)
     due = await context.blocking.run(
@@ -119,11 +107,11 @@ async def complete_checkout(context: Context, call: Call, body: CompleteCheckout
         context.cashier.paid_order, payment, due.hold_ids[0], answer.outcome.order_id
     )
     return await context.blocking.run(
-        call.principal.organization_id, _reply_again, call, paid_order, order_answer
+        call.principal.organization_id, _reply_again, call, paid_order, answers.order_answer
     )
 
 
-async def confirm_hold(context: Context, call: Call, body: ConfirmHoldRequest) -> Reply:
+async def confirm_hold(context: Context, call: Call, body: structs.ConfirmHoldRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, hold_id = _payment(call, body), HoldId(call.path_id)
     due = await context.blocking.run(
@@ -181,26 +169,26 @@ def _order_reply(context: Context, call: Call) -> Reply:
     """Runs on the reading thread: an order may have thousands of tickets."""
     organization_id, order_id = call.principal.organization_id, OrderId(call.path_id)
     found = checkout.order(context.orders, organization_id, order_id)
-    return reply_to_reading(call, found, order_answer)
+    return reply_to_reading(call, found, answers.order_answer)
 
 
-async def list_orders(context: Context, call: Call, query: OrdersQuery) -> Reply:
+async def list_orders(context: Context, call: Call, query: structs.OrdersQuery) -> Reply:
     return await context.large.run(
         call.principal.organization_id, _orders_reply, context, call, query
     )
 
 
-def _orders_reply(context: Context, call: Call, query: OrdersQuery) -> Reply:
+def _orders_reply(context: Context, call: Call, query: structs.OrdersQuery) -> Reply:
     found = checkout.orders(
         context.orders,
         call.principal.organization_id,
         OrderFilter(**holder_filters(query)),
         page_request(query),
     )
-    return reply_to_listing(call, found, order_answer)
+    return reply_to_listing(call, found, answers.order_answer)
 
 
-async def pay_at_demo_till(context: Context, call: Call, body: DemoPaymentRequest) -> Reply:
+async def pay_at_demo_till(context: Context, call: Call, body: structs.DemoPaymentRequest) -> Reply:
     assert context.demo_till is not None, "this route is served only with a demo till"
     amount = Money(body.amount, body.currency)
     key = idempotency_of(call, call.idempotency_key, body)
@@ -209,21 +197,21 @@ async def pay_at_demo_till(context: Context, call: Call, body: DemoPaymentReques
     if reference is None:
         refusal = refusals.payment_refused("the card was declined")
         return refusal_reply(refusal, call.request_id)
-    paid = reply_to_reading(call, reference, lambda made: demo_payment_answer(made, amount))
+    paid = reply_to_reading(call, reference, lambda made: answers.demo_payment_answer(made, amount))
     return paid._replace(status=call.success_status)
 
 
-def _confirmed_now(outcome: AnyOutcome) -> ConfirmedHoldAnswer:
+def _confirmed_now(outcome: AnyOutcome) -> answers.ConfirmedHoldAnswer:
     assert isinstance(outcome, Converted)
-    return confirmed_answer(outcome.holds[0], outcome.order, outcome.at)
+    return answers.confirmed_answer(outcome.holds[0], outcome.order, outcome.at)
 
 
-def _confirmed_before(found: tuple[SeenHold, Order]) -> ConfirmedHoldAnswer:
+def _confirmed_before(found: tuple[SeenHold, Order]) -> answers.ConfirmedHoldAnswer:
     seen, order = found
-    return confirmed_answer(seen.hold, order, seen.at)
+    return answers.confirmed_answer(seen.hold, order, seen.at)
 
 
-def _refuse_choice(body: StartCheckoutRequest) -> None:
+def _refuse_choice(body: structs.StartCheckoutRequest) -> None:
     given = [each for each in (body.hold_ids, body.event_id, body.cart_token) if each is not None]
     if len(given) != 1:
         code = "conflicting_fields" if given else "required"
@@ -240,7 +228,7 @@ def _refuse_choice(body: StartCheckoutRequest) -> None:
         raise invalid(doubled)
 
 
-def _attendees(asked: Sequence[AttendeeRequest | None]) -> tuple[Attendee | None, ...]:
+def _attendees(asked: Sequence[structs.AttendeeRequest | None]) -> tuple[Attendee | None, ...]:
     errors: list[FieldError] = []
     attendees = [
         None if attendee is None else _attendee(f"attendees[{position}]", attendee, errors)
@@ -251,7 +239,9 @@ def _attendees(asked: Sequence[AttendeeRequest | None]) -> tuple[Attendee | None
     return tuple(attendees)
 
 
-def _attendee(path: str, asked: AttendeeRequest, errors: list[FieldError]) -> Attendee | None:
+def _attendee(
+    path: str, asked: structs.AttendeeRequest, errors: list[FieldError]
+) -> Attendee | None:
     field = f"{path}.email"
     try:
         email = None if asked.email is None else EmailAddress(asked.email)

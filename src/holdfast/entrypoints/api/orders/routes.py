@@ -7,14 +7,7 @@ from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.holds.routes import OF_EVENT
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.orders import handlers, structs
-from holdfast.entrypoints.api.orders.answers import (
-    CheckoutAnswer,
-    ConfirmedHoldAnswer,
-    DemoPaymentAnswer,
-    OrderAnswer,
-    OrderPage,
-)
+from holdfast.entrypoints.api.orders import answers, handlers, structs
 from holdfast.ports.access import Scope
 
 _C = RefusalCode
@@ -42,7 +35,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         handler=handlers.confirm_hold,
         body=structs.ConfirmHoldRequest,
         is_body_optional=True,
-        answer=ConfirmedHoldAnswer,
+        answer=answers.ConfirmedHoldAnswer,
         not_found=refusals.hold_not_found(),
         refusals=_OF_PAYING,
     ),
@@ -54,7 +47,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         returns="The new checkout.",
         handler=handlers.start_checkout,
         body=structs.StartCheckoutRequest,
-        answer=CheckoutAnswer,
+        answer=answers.CheckoutAnswer,
         status=201,
         also={200: "These holds are in this checkout already."},
         refusals=(
@@ -77,7 +70,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         summary="Read a checkout and its holds",
         returns="The checkout and its holds.",
         handler=handlers.get_checkout,
-        answer=CheckoutAnswer,
+        answer=answers.CheckoutAnswer,
         not_found=refusals.checkout_not_found(),
     ),
     Route(
@@ -88,7 +81,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         returns="The new order.",
         handler=handlers.complete_checkout,
         body=structs.CompleteCheckoutRequest,
-        answer=OrderAnswer,
+        answer=answers.OrderAnswer,
         status=201,
         also={200: "The order that already exists for this checkout."},
         not_found=refusals.checkout_not_found(),
@@ -104,7 +97,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         returns="A page of orders.",
         handler=handlers.list_orders,
         query=structs.OrdersQuery,
-        answer=OrderPage,
+        answer=answers.OrderPage,
     ),
     Route(
         method="GET",
@@ -113,7 +106,7 @@ ORDER_ROUTES: tuple[Route[Any], ...] = (
         summary="Read an order and its tickets",
         returns="The order and its tickets.",
         handler=handlers.get_order,
-        answer=OrderAnswer,
+        answer=answers.OrderAnswer,
         not_found=refusals.order_not_found(),
     ),
 )
@@ -128,7 +121,7 @@ DEMO_ROUTES: tuple[Route[Any], ...] = (
         returns="The payment.",
         handler=handlers.pay_at_demo_till,
         body=structs.DemoPaymentRequest,
-        answer=DemoPaymentAnswer,
+        answer=answers.DemoPaymentAnswer,
         status=201,
         refusals=(_C.PAYMENT_REFUSED,),
     ),

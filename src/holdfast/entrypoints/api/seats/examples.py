@@ -9,22 +9,7 @@ from holdfast.domain.holds.hold import NO_REMARKS, Line, LineSeat, Source
 from holdfast.domain.seats.seat import Seat, SeatPlace
 from holdfast.entrypoints.api.holds.statistics_answers import stats_answer
 from holdfast.entrypoints.api.holds.structs import AskedLine, PlaceHoldRequest
-from holdfast.entrypoints.api.openapi.example_values import (
-    BLOCK,
-    CART,
-    EMAIL,
-    EVENT,
-    HOLD,
-    NOW,
-    ORGANIZATION,
-    POOL,
-    SEATED_TYPE,
-    SEATS,
-    SESSION,
-    TYPE,
-    Answers,
-    Requests,
-)
+from holdfast.entrypoints.api.openapi import example_values as sale
 from holdfast.entrypoints.api.orders.examples import HELD
 from holdfast.entrypoints.api.seats import answers, structs
 from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
@@ -42,15 +27,17 @@ from holdfast.ports.seats import (
 from holdfast.ports.statistics import SaleStatistics
 from holdfast.services.holds.statistics import Statistics
 
-_UNTIL = NOW + timedelta(minutes=5)
-_PLACE = SeatPlace(SEATS[0], BLOCK, "10", 9, "42", 7, x=42.0, y=10.0)
-_FREE_SEAT = Seat(ORGANIZATION, SESSION, _PLACE)
-_HELD_SEAT = _FREE_SEAT.held(HOLD, HELD.holder.key, _UNTIL, NOW)
-_LINE = Line(SEATED_TYPE, 1, 4500, (), LineSeat(SEATS[0], BLOCK, "Section A", "10", "42", 7))
+_UNTIL = sale.NOW + timedelta(minutes=5)
+_PLACE = SeatPlace(sale.SEATS[0], sale.BLOCK, "10", 9, "42", 7, x=42.0, y=10.0)
+_FREE_SEAT = Seat(sale.ORGANIZATION, sale.SESSION, _PLACE)
+_HELD_SEAT = _FREE_SEAT.held(sale.HOLD, HELD.holder.key, _UNTIL, sale.NOW)
+_LINE = Line(
+    sale.SEATED_TYPE, 1, 4500, (), LineSeat(sale.SEATS[0], sale.BLOCK, "Section A", "10", "42", 7)
+)
 _RESERVATION = replace(HELD, lines=(_LINE,), expires_at=_UNTIL, remarks=NO_REMARKS)
 _ROW = MapRow(
     name="10",
-    seat_ids=[str(seat_id) for seat_id in SEATS],
+    seat_ids=[str(seat_id) for seat_id in sale.SEATS],
     numbers=["42", "43", "44"],
     x=[42.0, 43.0, 44.5],
     y=[10.0, 10.0, 10.0],
@@ -60,24 +47,26 @@ _ROW = MapRow(
     companion=[],
     restricted_view=[],
 )
-_BLOCKED = SeatsBlocked((_FREE_SEAT.blocked("Camera position"),), SEATS[1:], (HOLD,), NOW)
+_BLOCKED = SeatsBlocked(
+    (_FREE_SEAT.blocked("Camera position"),), sale.SEATS[1:], (sale.HOLD,), sale.NOW
+)
 _OCCUPANCY = EventOccupancy(
-    EVENT,
-    NOW,
+    sale.EVENT,
+    sale.NOW,
     (
         SessionOccupancy(
-            SESSION,
+            sale.SESSION,
             "Friday night",
-            (BlockOccupancy(BLOCK, "Section A", 120, SeatCounts(60, 40, 40, 10)),),
-            (PoolState(POOL, SESSION, "Floor", 500, 2, 0),),
+            (BlockOccupancy(sale.BLOCK, "Section A", 120, SeatCounts(60, 40, 40, 10)),),
+            (PoolState(sale.POOL, sale.SESSION, "Floor", 500, 2, 0),),
         ),
     ),
 )
 
 _SALE = SaleStatistics(
-    since=NOW - timedelta(hours=24),
-    at=NOW,
-    first_at=NOW - timedelta(hours=6),
+    since=sale.NOW - timedelta(hours=24),
+    at=sale.NOW,
+    first_at=sale.NOW - timedelta(hours=6),
     holds=288,
     holders=240,
     expired=60,
@@ -92,58 +81,60 @@ _SALE = SaleStatistics(
     abandoned=25,
 )
 
-SEAT_ANSWERS: Answers = (
-    answers.reserved_answer(EVENT, SEATS[0], Placed(_RESERVATION, NOW)),
-    answers.seat_answer(SeenSeat(_HELD_SEAT, EVENT, "Section A", NOW), HELD.holder),
-    answers.map_answer(SessionMap(SESSION, 90211, (MapBlock(BLOCK, "Section A", 120, (_ROW,)),))),
-    answers.blocked_answer(SESSION, _BLOCKED),
-    answers.unblocked_answer(SESSION, SeatsBlocked((_FREE_SEAT,), (), (), NOW)),
-    stats_answer(Statistics(HoldStatistics(5, 2, 12, 9, 1, 3, 0, NOW), _SALE)),
+SEAT_ANSWERS: sale.Answers = (
+    answers.reserved_answer(sale.EVENT, sale.SEATS[0], Placed(_RESERVATION, sale.NOW)),
+    answers.seat_answer(SeenSeat(_HELD_SEAT, sale.EVENT, "Section A", sale.NOW), HELD.holder),
+    answers.map_answer(
+        SessionMap(sale.SESSION, 90211, (MapBlock(sale.BLOCK, "Section A", 120, (_ROW,)),))
+    ),
+    answers.blocked_answer(sale.SESSION, _BLOCKED),
+    answers.unblocked_answer(sale.SESSION, SeatsBlocked((_FREE_SEAT,), (), (), sale.NOW)),
+    stats_answer(Statistics(HoldStatistics(5, 2, 12, 9, 1, 3, 0, sale.NOW), _SALE)),
     occupancy_answer(_OCCUPANCY),
 )
 
-SEAT_REQUESTS: Requests = (
+SEAT_REQUESTS: sale.Requests = (
     (
         "one ticket type",
         PlaceHoldRequest(
-            session_id=SESSION,
-            ticket_type_id=TYPE,
+            session_id=sale.SESSION,
+            ticket_type_id=sale.TYPE,
             quantity=2,
-            customer_email=EMAIL,
+            customer_email=sale.EMAIL,
             metadata={"campaign": "spring"},
         ),
     ),
     (
         "several lines",
         PlaceHoldRequest(
-            session_id=SESSION,
-            lines=[AskedLine(TYPE, 2), AskedLine(TYPE, 1, unit_price=2500)],
+            session_id=sale.SESSION,
+            lines=[AskedLine(sale.TYPE, 2), AskedLine(sale.TYPE, 1, unit_price=2500)],
             user_id="user-4711",
         ),
     ),
     (
         "specific seats",
         PlaceHoldRequest(
-            session_id=SESSION,
-            seat_ids=list(SEATS[:2]),
-            customer_email=EMAIL,
+            session_id=sale.SESSION,
+            seat_ids=list(sale.SEATS[:2]),
+            customer_email=sale.EMAIL,
             offer_alternative=True,
         ),
     ),
     (
         "the best seats available",
         PlaceHoldRequest(
-            session_id=SESSION,
-            ticket_type_id=SEATED_TYPE,
+            session_id=sale.SESSION,
+            ticket_type_id=sale.SEATED_TYPE,
             quantity=3,
-            block_id=BLOCK,
+            block_id=sale.BLOCK,
             accessible=1,
-            customer_email=EMAIL,
+            customer_email=sale.EMAIL,
         ),
     ),
     (
         "from the web",
-        structs.ReserveRequest(customer_email=EMAIL, source=Source.WEB, cart_token=CART),
+        structs.ReserveRequest(customer_email=sale.EMAIL, source=Source.WEB, cart_token=sale.CART),
     ),
-    ("two seats", structs.BlockSeatsRequest(list(SEATS[:2]), "Camera position")),
+    ("two seats", structs.BlockSeatsRequest(list(sale.SEATS[:2]), "Camera position")),
 )

@@ -25,20 +25,8 @@ from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_
 from holdfast.entrypoints.api.http.replies import Show, render, reply_to, reply_to_reading
 from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
 from holdfast.entrypoints.api.lookups import look_up
-from holdfast.entrypoints.api.seats.answers import (
-    blocked_answer,
-    changes_answer,
-    reserved_answer,
-    seat_answer,
-    unblocked_answer,
-)
+from holdfast.entrypoints.api.seats import answers, structs
 from holdfast.entrypoints.api.seats.maps import tag_of
-from holdfast.entrypoints.api.seats.structs import (
-    BlockSeatsRequest,
-    ReserveRequest,
-    SeatMapQuery,
-    SeatQuery,
-)
 from holdfast.services import reads
 
 _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
@@ -46,7 +34,7 @@ _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
 _ASKED_AGAIN = ((b"cache-control", b"private, no-cache"), *API_HEADERS[1:])
 
 
-async def reserve_seat(context: Context, call: Call, body: ReserveRequest) -> Reply:
+async def reserve_seat(context: Context, call: Call, body: structs.ReserveRequest) -> Reply:
     holder, remarks = reservation_of(body)
     event_id, seat_id = EventId(call.path_id), SeatId(call.nested_id)
     path = (call.principal.organization_id, event_id, seat_id)
@@ -66,32 +54,32 @@ async def reserve_seat(context: Context, call: Call, body: ReserveRequest) -> Re
         remarks=remarks,
         is_reservation=True,
     )
-    show = partial(reserved_answer, event_id, seat_id)
+    show = partial(answers.reserved_answer, event_id, seat_id)
     answer = await context.engine.answer(command, partial(render, call, show=show) if key else None)
     return reply_to(call, answer, show)._replace(standing_headers=_NEVER_KEPT)
 
 
-async def get_seat(context: Context, call: Call, query: SeatQuery) -> Reply:
+async def get_seat(context: Context, call: Call, query: structs.SeatQuery) -> Reply:
     email, user_id = given_or_none(query.customer_email), given_or_none(query.user_id)
     is_anonymous = email is None and user_id is None
     asking = None if is_anonymous else holder_of(email, user_id)
     path = (EventId(call.path_id), SeatId(call.nested_id))
     found = await look_up(context, call, reads.seat, context.seats, *path)
-    return reply_to_reading(call, found, lambda seen: seat_answer(seen, asking))
+    return reply_to_reading(call, found, lambda seen: answers.seat_answer(seen, asking))
 
 
-async def block_seats(context: Context, call: Call, body: BlockSeatsRequest) -> Reply:
-    show = partial(blocked_answer, SessionId(call.path_id))
+async def block_seats(context: Context, call: Call, body: structs.BlockSeatsRequest) -> Reply:
+    show = partial(answers.blocked_answer, SessionId(call.path_id))
     return await _change_blocking(context, call, body, show, is_lifted=False)
 
 
-async def unblock_seats(context: Context, call: Call, body: BlockSeatsRequest) -> Reply:
-    show = partial(unblocked_answer, SessionId(call.path_id))
+async def unblock_seats(context: Context, call: Call, body: structs.BlockSeatsRequest) -> Reply:
+    show = partial(answers.unblocked_answer, SessionId(call.path_id))
     return await _change_blocking(context, call, body, show, is_lifted=True)
 
 
 async def _change_blocking(
-    context: Context, call: Call, body: BlockSeatsRequest, show: Show, *, is_lifted: bool
+    context: Context, call: Call, body: structs.BlockSeatsRequest, show: Show, *, is_lifted: bool
 ) -> Reply:
     refuse_doubled(body.seat_ids)
     key = idempotency_of(call, call.idempotency_key, body)
@@ -108,7 +96,7 @@ async def _change_blocking(
     return reply_to(call, answer, show)
 
 
-async def get_seat_map(context: Context, call: Call, query: SeatMapQuery) -> Reply:
+async def get_seat_map(context: Context, call: Call, query: structs.SeatMapQuery) -> Reply:
     if not isinstance(query.since, UnsetType):
         reply = await context.blocking.run(
             call.principal.organization_id, _changes_reply, context, call, query.since
@@ -137,7 +125,7 @@ def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
         raise invalid([FieldError("since", ProblemCode.INVALID_CURSOR.value, message)])
     if not isinstance(changes, Refusal) and changes.too_many:
         return None
-    return reply_to_reading(call, changes, changes_answer)
+    return reply_to_reading(call, changes, answers.changes_answer)
 
 
 async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:

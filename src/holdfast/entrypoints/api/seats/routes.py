@@ -7,14 +7,7 @@ from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.entrypoints.api.holds.routes import OF_SALE, OF_SEATS
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.route import Route
-from holdfast.entrypoints.api.seats import handlers, structs
-from holdfast.entrypoints.api.seats.answers import (
-    ReservedAnswer,
-    SeatAnswer,
-    SeatMapAnswer,
-    SeatsBlockedAnswer,
-    SeatsUnblockedAnswer,
-)
+from holdfast.entrypoints.api.seats import answers, handlers, structs
 from holdfast.entrypoints.api.seats.occupancy_answers import OccupancyAnswer
 from holdfast.ports.access import Scope
 
@@ -29,7 +22,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         returns="The reservation.",
         handler=handlers.reserve_seat,
         body=structs.ReserveRequest,
-        answer=ReservedAnswer,
+        answer=answers.ReservedAnswer,
         status=201,
         also={200: "The holder's existing reservation."},
         not_found=refusals.event_not_found(),
@@ -54,7 +47,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         returns="The current state of the seat.",
         handler=handlers.get_seat,
         query=structs.SeatQuery,
-        answer=SeatAnswer,
+        answer=answers.SeatAnswer,
         not_found=refusals.event_not_found(),
         nested_not_found=refusals.seat_not_found(),
     ),
@@ -66,7 +59,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         returns="The whole map, or the changes since a version.",
         handler=handlers.get_seat_map,
         query=structs.SeatMapQuery,
-        answer=SeatMapAnswer,
+        answer=answers.SeatMapAnswer,
         not_found=refusals.session_not_found(),
         has_etag=True,
     ),
@@ -78,7 +71,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         returns="The blocked seats.",
         handler=handlers.block_seats,
         body=structs.BlockSeatsRequest,
-        answer=SeatsBlockedAnswer,
+        answer=answers.SeatsBlockedAnswer,
         not_found=refusals.session_not_found(),
         refusals=(_C.INVALID_SEAT, _C.TOO_MANY_SEATS),
     ),
@@ -90,7 +83,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         returns="The unblocked seats.",
         handler=handlers.unblock_seats,
         body=structs.BlockSeatsRequest,
-        answer=SeatsUnblockedAnswer,
+        answer=answers.SeatsUnblockedAnswer,
         not_found=refusals.session_not_found(),
         refusals=(_C.INVALID_SEAT,),
     ),

@@ -1,0 +1,8 @@
+// A null validatorUrl keeps the page from sending the schema to an outside service.
+SwaggerUIBundle({
+  url: "/api/schema",
+  dom_id: "#docs",
+  deepLinking: true,
+  validatorUrl: null,
+  tryItOutEnabled: true,
+});
