@@ -23,8 +23,7 @@ class Stop:
 
 # In the order in which a hold first enters them.
 STOPS = (
-    Stop("entrypoints/api/http/middleware.py", LOOP, "gives the request an id"),
-    Stop("entrypoints/api/http/routing.py", LOOP, "finds the route"),
+    Stop("entrypoints/api/http/routing.py", LOOP, "gives the request an id, finds the route"),
     Stop("entrypoints/api/access/authentication.py", LOOP, "checks the key and its scope"),
     Stop("entrypoints/api/http/parsing.py", LOOP, "reads the body and checks its form"),
     Stop("entrypoints/api/holds/handlers.py", LOOP, "turns the request into a command"),

@@ -11,6 +11,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.app import create_api
 from holdfast.ports.engine import Answer, Deliver, Render
+from holdfast.services.idempotency.seal import Seal
 from tests.api.world import BALCONY, FLOOR, SESSION, UNKNOWN, World
 
 
@@ -174,6 +175,54 @@ class Refusing:
         self, command: Command, render: Render | None, deliver: Deliver
     ) -> None:
         deliver(Answer(self.refusal, render(self.refusal) if render else None))
+
+
+class RenderingTwice:
+    """An engine that renders a second outcome, and answers with the first."""
+
+    def __init__(self, first: Refusal, second: Refusal) -> None:
+        self.first, self.second = first, second
+
+    def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
+        raise AssertionError("the event loop cannot wait for a future")
+
+    def submit_for_callback(
+        self, command: Command, render: Render | None, deliver: Deliver
+    ) -> None:
+        assert render is not None
+        body = render(self.first)
+        render(self.second)
+        deliver(Answer(self.first, body))
+
+
+def test_only_a_replay_opens_the_seal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[bytes] = []
+    open_seal = Seal.open
+
+    def counted(seal: Seal, stored: bytes) -> bytes:
+        opened.append(stored)
+        return open_seal(seal, stored)
+
+    monkeypatch.setattr(Seal, "open", counted)
+    headers = {"Idempotency-Key": uuid4().hex}
+    first = world.place(headers=headers)
+    assert (first.status_code, opened) == (201, [])
+    assert world.place(headers=headers).content == first.content
+    assert len(opened) == 1
+
+
+def test_the_reply_belongs_to_the_recorded_answer_not_to_the_last_one_rendered(
+    world: World,
+) -> None:
+    engine = RenderingTwice(refusals.insufficient_inventory(1), refusals.internal_error())
+    api, world.api = world.api, create_api(replace(world.container, submit=engine))
+    try:
+        answer = world.place(headers={"Idempotency-Key": "k"})
+    finally:
+        world.api.close()
+        world.api = api
+    assert answer.status_code == 409
+    assert answer.json()["error"] == "insufficient_inventory"
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}], ids=["plain", "with a key"])

@@ -11,7 +11,7 @@ from starlette.routing import Mount
 from structlog.testing import capture_logs
 
 from holdfast.entrypoints.api.http import parsing
-from holdfast.entrypoints.api.http.middleware import Edge
+from holdfast.entrypoints.api.http.routing import Edge
 from tests.api.world import World, hold_body
 
 

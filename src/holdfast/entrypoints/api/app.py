@@ -14,8 +14,7 @@ from holdfast.entrypoints.api.fairness.answers import (
 from holdfast.entrypoints.api.fairness.calls import IMPORTS, LARGE_READS, READS, FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.context import Context
-from holdfast.entrypoints.api.http.middleware import Edge
-from holdfast.entrypoints.api.http.routing import Router
+from holdfast.entrypoints.api.http.routing import Edge, Router
 from holdfast.entrypoints.api.openapi.page import documents
 from holdfast.entrypoints.api.orders.routes import DEMO_ROUTES
 from holdfast.entrypoints.api.routes import ROUTES

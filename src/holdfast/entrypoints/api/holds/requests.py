@@ -26,7 +26,11 @@ _OF_QUANTITIES = ("quantity", "block_id", "accessible", "together", "at_least")
 def holder_and_asks(body: PlaceHoldRequest) -> tuple[Holder, tuple[Ask | SeatAsk, ...]]:
     errors: list[FieldError] = []
     holder = read_holder(body.customer_email, body.user_id, errors)
-    asks = _asks(body, errors)
+    if body.lines is None and body.seat_ids is None:
+        asked = ask_of("", body, errors)
+        asks: tuple[Ask | SeatAsk, ...] = () if asked is None else (asked,)
+    else:
+        asks = _asks(body, errors)
     if holder is None or errors:
         raise invalid(errors)
     return holder, asks
@@ -100,9 +104,6 @@ def read_holder(
 
 
 def _asks(body: PlaceHoldRequest, errors: list[FieldError]) -> tuple[Ask | SeatAsk, ...]:
-    if body.lines is None and body.seat_ids is None:
-        ask = ask_of("", body, errors)
-        return () if ask is None else (ask,)
     if body.lines is None:
         asked: list[tuple[str, Asked]] = [("", body)]
     else:

@@ -84,7 +84,11 @@ class Call:
         self._raw_path: bytes | None = scope.get("raw_path")
         self.query_string: bytes = scope["query_string"]
         self.client: tuple[str, object] | None = scope.get("client")
-        self.request_id = _request_id(headers.get(b"x-request-id"))
+        sent_id = headers.get(b"x-request-id")
+        if sent_id is not None and _REQUEST_ID.fullmatch(sent_id):
+            self.request_id = sent_id.decode("ascii")
+        else:
+            self.request_id = str(uuid7())
         self.actor: str | None = None
         self.route_path: str | None = None
         self.cart = ""  # unless the path names one
@@ -133,12 +137,6 @@ def _joined(raw: RawHeaders) -> dict[bytes, bytes]:
     for name, value in raw:
         headers[name] = headers[name] + b", " + value if name in headers else value
     return headers
-
-
-def _request_id(sent: bytes | None) -> str:
-    if sent is not None and _REQUEST_ID.fullmatch(sent):
-        return sent.decode("ascii")
-    return str(uuid7())
 
 
 @lru_cache(maxsize=4096)

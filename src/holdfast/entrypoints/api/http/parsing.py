@@ -87,7 +87,8 @@ class _Patience:
 
     def begin(self) -> asyncio.Task[Any]:
         """The current task, which has to end reading in time or is cancelled."""
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         assert task is not None
         if self._loop is not loop:
             self._loop = loop
