@@ -44,7 +44,7 @@ def test_seat_waits_time_out_whichever_lock_queue_had_its_turn(
     given_up = room.put_back(OTHER_SEAT, [(buyers[3], OTHER_SEAT)])
     assert sorted(buyers.index(buyer) for buyer, _ in given_up) == [0, 1, 2, 3]
     assert (buyers[3], OTHER_SEAT) in given_up
-    assert room.line_for(ORGANIZATION, Footprint(frozenset({SEAT}))) is None, "its queue is gone"
+    assert room.queue_for(ORGANIZATION, Footprint(frozenset({SEAT}))) is None, "its queue is gone"
     assert sorted(map(id, room.empty())) == sorted(map(id, (releasing, patient)))
 
 

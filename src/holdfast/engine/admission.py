@@ -88,7 +88,7 @@ class Admission:
 
     def _run_main_lane(self) -> None:
         connection = self._store.connect()
-        runner = GroupRunner(connection, self._observers, self._waiting.line_for)
+        runner = GroupRunner(connection, self._observers, self._waiting)
         while pendings := self._queue.take(self._limits.group_max):
             try:
                 result = runner.run(pendings)

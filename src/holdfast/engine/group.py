@@ -24,7 +24,7 @@ from holdfast.domain.group.footprint import (
 )
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.plan import GroupPlan
-from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.ids import SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.waitlist.queues import LOOK_AHEAD
 from holdfast.engine.limits import (
@@ -37,6 +37,7 @@ from holdfast.engine.limits import (
     WEIGHT_IN_MAIN_LANE_MAX,
     WEIGHT_PER_GROUP_MAX,
 )
+from holdfast.engine.lock_queues import LockQueues
 from holdfast.engine.queue import Pending
 from holdfast.engine.verdicts import Verdicts, decide_one
 from holdfast.ports.engine import Answer, Observer
@@ -59,11 +60,6 @@ log = structlog.get_logger()
 _SAME_KEY = {ResourceKind.IDEMPOTENCY_KEY, ResourceKind.HOLD_ID}
 
 
-def no_lock_queue(_organization_id: OrganizationId, _footprint: Footprint) -> None:
-    """Patient lanes serve the lock queues, so they never send a command to one."""
-    return
-
-
 @dataclass(slots=True)
 class GroupResult:
     """The commands left over after a group ran."""
@@ -77,17 +73,18 @@ class GroupResult:
 
 
 class GroupRunner:
-    """Runs groups on one connection, for one thread."""
+    """Runs groups on one connection, for one thread. Commands of the main lane may have to join a
+    lock queue; patient lanes serve these queues, and have none to send a command to."""
 
     def __init__(
         self,
         connection: StoreConnection,
         observers: Sequence[Observer],
-        line_for: Callable[[OrganizationId, Footprint], Resource | None] = no_lock_queue,
+        lock_queues: LockQueues | None = None,
     ) -> None:
         self._connection = connection
         self._observers = observers
-        self._line_for = line_for
+        self._lock_queues = lock_queues
         self._entries_lost = 0
 
     def run(self, pendings: Sequence[Pending], wait_for: Resource | None = None) -> GroupResult:
@@ -134,9 +131,10 @@ class GroupRunner:
         for pending in pendings:
             footprint = plan.footprint(pending.command, pending.learnt)
             pending.is_large = footprint.weight > WEIGHT_IN_MAIN_LANE_MAX
-            lock_queue = footprint.awaits or self._line_for(
-                pending.command.organization_id, footprint
-            )
+            lock_queue = footprint.awaits
+            queues = self._lock_queues
+            if lock_queue is None and queues and (pending.is_large or queues.resources):
+                lock_queue = queues.queue_for(pending.command.organization_id, footprint)
             is_too_much = weight and weight + footprint.weight > WEIGHT_PER_GROUP_MAX
             if footprint.refusal is None and lock_queue is None and not is_too_much:
                 weight += footprint.weight

@@ -36,6 +36,7 @@ class LockQueues:
         self._tried: set[Resource] = set()
         self._changed = threading.Condition()
         self._queues: dict[Resource, deque[Pending]] = {}
+        self.resources = self._queues.keys()  # always up to date
         self._served: set[Resource] = set()
         self._not_before: dict[Resource, float] = {}
         # Since when a lock queue has made no progress: a long one that moves is not given up.
@@ -43,12 +44,10 @@ class LockQueues:
         self._large_served: Resource | None = None  # the queue whose large command runs
         self._is_closed = False
 
-    def line_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
+    def queue_for(self, organization_id: OrganizationId, footprint: Footprint) -> Resource | None:
         """The lock queue that a command with this footprint has to join, if any."""
         if footprint.weight > WEIGHT_IN_MAIN_LANE_MAX:
             return Resource(ResourceKind.LARGE, organization_id, _NO_NAME)
-        if not self._queues:
-            return None
         with self._changed:
             return min(footprint.required & self._queues.keys(), default=None)
 

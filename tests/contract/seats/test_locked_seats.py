@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind, Survey
+from holdfast.domain.group.footprint import Needs, Resource, ResourceKind, Survey
 from holdfast.domain.group.outcomes import Converted
-from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.engine import Admission, Limits
 from holdfast.engine.group import GroupRunner
 from holdfast.engine.limits import OVERTAKEN_ROUNDS_MAX
+from holdfast.engine.lock_queues import LockQueues
 from holdfast.engine.queue import Pending
 from holdfast.ports.engine import Answer
 from holdfast.ports.store import CommitState, CommitToken, Group, Store, StoreConnection
@@ -85,19 +85,17 @@ def test_a_seat_with_a_lock_queue_is_not_reported_as_sold(
     venue = hall_of(world, 2)
     placed(patient_engine, venue.place(("seat", 1), holder=STRANGER))
     (last,) = (name for name, seat in world.seats(venue).items() if seat.status == "available")
-    runner = GroupRunner(world.store.connect(), [], queue_for_seats)
-    named, found = (
+    waiting, named, found = (
         Pending(command, None, time.monotonic() + 600, lambda _: None, lambda _: None)
-        for command in (venue.seats(last), venue.place(("seat", 1)))
+        for command in (venue.seats(last), venue.seats(last), venue.place(("seat", 1)))
     )
+    lock_queues = LockQueues(1)
+    seat = Resource(ResourceKind.SEAT, venue.organization_id, venue.places[last].id)
+    lock_queues.join([(waiting, seat)])
+    runner = GroupRunner(world.store.connect(), [], lock_queues)
     result = runner.run([named, found])
     assert [pending for pending, _ in result.blocked] == [named]
     assert result.again == [found]
-
-
-def queue_for_seats(_: OrganizationId, footprint: Footprint) -> Resource | None:
-    """Report a lock queue for each seat that a command names."""
-    return next(iter(footprint.required_of(ResourceKind.SEAT)), None)
 
 
 def test_a_locked_seat_proposed_to_another_command_is_not_reported_as_sold(

@@ -13,6 +13,7 @@ from holdfast.domain.facts import fact_payload, iso
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
 from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.holds.new_hold import REFERENCE_LETTERS, reference_of
 from holdfast.domain.ids import OrganizationId, PoolId
 from holdfast.domain.policy import (
     POLICY_FIELDS,
@@ -21,7 +22,6 @@ from holdfast.domain.policy import (
     PolicyOverride,
     nearest_policy,
 )
-from holdfast.domain.reference import ALPHABET, reference_of
 from holdfast.domain.values import InvalidValue
 from tests.domain.holds.test_hold import BEFORE_END, END, a_hold
 
@@ -36,8 +36,8 @@ def test_references_never_collide() -> None:
 def test_references_have_six_unambiguous_characters(number: int) -> None:
     reference = reference_of(number)
     assert len(reference) == 6
-    assert set(reference) <= set(ALPHABET)
-    assert not set("01OIL") & set(ALPHABET)
+    assert set(reference) <= set(REFERENCE_LETTERS)
+    assert not set("01OIL") & set(REFERENCE_LETTERS)
 
 
 def test_references_grow_longer_when_they_run_out() -> None:

@@ -17,8 +17,8 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import lapse_moves, pool_moves
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import HoldId, PoolId, SeatId, SessionId, SessionKey
-from holdfast.domain.reference import reference_of
 from holdfast.domain.seats.seat_plan import Seating, SeatMap, SeenSeat, make_plan
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.ports.store import CommitState, CommitToken, Contended, GroupWrites, Wanted

@@ -24,6 +24,14 @@ from holdfast.domain.ids import SeatId, TicketTypeId
 from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Quantity
 
+# Without 0/O and 1/I/L, which are easily confused.
+REFERENCE_LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+_REFERENCE_BASE = len(REFERENCE_LETTERS)
+_REFERENCE_LENGTH_MIN = 6
+# Any multiplier coprime to the base permutes the space.
+_MULTIPLIER = 618_033_989
+_OFFSET = 271_828_183
+
 
 class Part(NamedTuple):
     """An ask of a command, with its index there and the cart item it is for."""
@@ -192,3 +200,20 @@ def _hold(
         is_cart=command.is_cart,
         waiting=waiting,
     )
+
+
+def reference_of(number: int) -> str:
+    """The reference that people read out over the phone, such as `K7M2QX`, for a counter value: it
+    never collides, and needs no lookup. Modular arithmetic scatters neighbours. It identifies a
+    hold but authorizes nothing. It gets one more letter when a length is used up."""
+    assert number >= 0
+    length = _REFERENCE_LENGTH_MIN
+    while number >= _REFERENCE_BASE**length:
+        number -= _REFERENCE_BASE**length
+        length += 1
+    scattered = (number * _MULTIPLIER + _OFFSET) % _REFERENCE_BASE**length
+    letters = []
+    for _ in range(length):
+        scattered, digit = divmod(scattered, _REFERENCE_BASE)
+        letters.append(REFERENCE_LETTERS[digit])
+    return "".join(reversed(letters))

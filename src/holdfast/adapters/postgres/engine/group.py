@@ -23,8 +23,8 @@ from holdfast.domain.group.footprint import Holding, Resource, ResourceKind, loc
 from holdfast.domain.group.ledger import Ledger, RecordedAnswer
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.holds.new_hold import reference_of
 from holdfast.domain.ids import OrganizationId, PoolId, SeatId, SessionId, SessionKey
-from holdfast.domain.reference import reference_of
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.ports.store import CommitToken, CommitUnknown, GroupWrites, Rejected, Wanted
 
