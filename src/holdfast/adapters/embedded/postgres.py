@@ -1,7 +1,5 @@
 """A private PostgreSQL."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path

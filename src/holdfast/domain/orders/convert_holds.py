@@ -18,7 +18,7 @@ from holdfast.domain.group.footprint import (
     Needs,
     Resource,
     ResourceKind,
-    payment_resource,
+    text_resource,
 )
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
@@ -112,7 +112,7 @@ class ConvertHolds(Command):
         required |= {Resource(ResourceKind.HOLD, *key) for key in self.revival_keys}
         payment = self.single_payment
         if payment is not None:
-            required.add(payment_resource(payment))
+            required.add(text_resource(ResourceKind.PAYMENT, payment))
         optional = plan.lapsed(learnt.lapsed)
         return Footprint(
             frozenset(required),
