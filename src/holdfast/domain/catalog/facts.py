@@ -7,14 +7,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from holdfast.domain.catalog.changes import CreateBlock
-from holdfast.domain.catalog.model import (
-    Block,
-    BlockPrice,
-    Event,
-    PoolState,
-    Session,
-    TicketType,
-)
+from holdfast.domain.catalog.model import Block, BlockPrice, Event, PoolState, Session, TicketType
 from holdfast.domain.catalog.rules import ImportPlan
 from holdfast.domain.facts import iso
 from holdfast.domain.group.transitions import FactType

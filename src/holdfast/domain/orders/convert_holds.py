@@ -13,13 +13,7 @@ from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.group.command import Command, FailedAction
-from holdfast.domain.group.footprint import (
-    Footprint,
-    Needs,
-    Resource,
-    ResourceKind,
-    text_resource,
-)
+from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind, text_resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import AlreadyConverted, Converted, Decision, NeedsMore

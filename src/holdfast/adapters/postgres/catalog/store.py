@@ -31,14 +31,7 @@ from holdfast.domain.catalog.model import (
     TicketTypeAvailability,
 )
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.ids import (
-    BlockId,
-    EventId,
-    OrganizationId,
-    PoolId,
-    SessionId,
-    TicketTypeId,
-)
+from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Money
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
