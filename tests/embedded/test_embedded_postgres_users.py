@@ -54,6 +54,12 @@ def count_rows(url: str) -> int:
     return int(row[0])
 
 
+def running_as(user: RunAs, directory: Path) -> EmbeddedPostgres:
+    service = EmbeddedPostgres(directory)
+    service.run_as = user
+    return service
+
+
 def require_mount_namespace(*commands: str) -> None:
     """Skip without these programs or mount namespaces."""
     if any(shutil.which(command) is None for command in ("unshare", "mount", *commands)):
@@ -64,7 +70,7 @@ def require_mount_namespace(*commands: str) -> None:
 
 
 def test_root_runs_it_in_a_namespace_with_its_own_files(home: Path) -> None:
-    with EmbeddedPostgres(home, run_as=RunAs.NAMESPACE) as service:
+    with running_as(RunAs.NAMESPACE, home) as service:
         uid_map = Path(f"/proc/{service.pid}/uid_map").read_text().split()
         status = Path(f"/proc/{service.pid}/status").read_text()
         assert uid_map == [str(nobody_ids()[0]), "0", "1"]
@@ -74,7 +80,7 @@ def test_root_runs_it_in_a_namespace_with_its_own_files(home: Path) -> None:
 
 
 def test_forced_to_nobody_it_keeps_data_and_passwords(tmp_path: Path, stand_in: Path) -> None:
-    with EmbeddedPostgres(tmp_path, run_as=RunAs.NOBODY) as service:
+    with running_as(RunAs.NOBODY, tmp_path) as service:
         assert user_of(service.pid) == nobody_ids()[0]
         assert service.data_directory.is_relative_to(stand_in)
         assert count_rows(service.url) == 1
@@ -133,7 +139,7 @@ def test_a_substitute_directory_of_another_user_is_refused(
         stand_in.chmod(0o777 if squat == "writable" else 0o755)
         os.chown(stand_in, 0 if squat == "writable" else nobody_ids()[0], 0)
     with pytest.raises(EmbeddedServiceError, match="remove it to continue"):
-        EmbeddedPostgres(tmp_path, run_as=RunAs.NOBODY).start()
+        running_as(RunAs.NOBODY, tmp_path).start()
 
 
 def test_data_of_another_user_is_not_replaced_by_an_empty_database(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from holdfast.adapters.postgres.engine.store import PostgresConnection
-from holdfast.domain.group.footprint import Resource, ResourceKind, cart_resource
+from holdfast.domain.group.footprint import Resource, ResourceKind, text_resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, Remarks, WaitingPlace, numbered_lines
@@ -129,7 +129,7 @@ class Rounds:
             self.resource(ResourceKind.WAITLIST, self.venue.session_id),
             *(self.resource(ResourceKind.POOL, id_) for id_ in self.venue.pools.values()),
             *(self.resource(ResourceKind.HOLD, hold.id) for hold in holds),
-            *map(cart_resource, keys),
+            *(text_resource(ResourceKind.CART, key) for key in keys),
         }
         return Wanted(frozenset(resources), carts=keys, look_ahead=look_ahead)
 

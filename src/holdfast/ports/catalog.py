@@ -17,14 +17,7 @@ from holdfast.domain.catalog.model import (
 )
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.ids import (
-    BlockId,
-    EventId,
-    OrganizationId,
-    PoolId,
-    SessionId,
-    TicketTypeId,
-)
+from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.paging import Page, PageRequest
 

@@ -5,14 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.holds.hold import Hold
-from holdfast.domain.ids import (
-    CheckoutId,
-    EventId,
-    HoldId,
-    OrderId,
-    OrganizationId,
-    SessionId,
-)
+from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId, SessionId
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.values import EmailAddress
 from holdfast.ports.paging import Page, PageRequest

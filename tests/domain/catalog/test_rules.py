@@ -16,13 +16,6 @@ from holdfast.domain.catalog.changes import (
     SaleChange,
 )
 from holdfast.domain.catalog.facts import Values, fact_of, import_fact
-from holdfast.domain.catalog.hall_rules import (
-    Hall,
-    ImportPlan,
-    changed_block,
-    new_block,
-    planned_seats,
-)
 from holdfast.domain.catalog.model import (
     Block,
     BlockPrice,
@@ -34,10 +27,15 @@ from holdfast.domain.catalog.model import (
     TicketType,
 )
 from holdfast.domain.catalog.rules import (
+    Hall,
+    ImportPlan,
+    changed_block,
     changed_event,
     changed_pool,
     changed_session,
     changed_ticket_type,
+    new_block,
+    planned_seats,
     refuse_pools,
 )
 from holdfast.domain.catalog.seat_import import DraftBlock, DraftSeat, KnownSeat, Source

@@ -6,8 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.audit.check import BookCheck
-from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS
+from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS, BookCheck
 from holdfast.adapters.postgres.audit.integrity import PostgresBooks, run_check
 from holdfast.domain.group.outcomes import CheckoutStarted, Converted
 from holdfast.domain.policy import HoldPolicy

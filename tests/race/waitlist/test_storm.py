@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.domain.holds import capacity, place_hold
+from holdfast.domain.holds import place_hold, preconditions
 from holdfast.domain.holds.hold import Hold
 from tests.race.guards import TwoEngines
 from tests.race.waiting_storm import WaitingStorm
@@ -36,7 +36,7 @@ def test_control_without_the_waitlist_rule_somebody_is_overtaken(
     two_engines: TwoEngines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same storm, but newcomers take whatever is free."""
-    monkeypatch.setattr(capacity, "passes", lambda *_: ())
+    monkeypatch.setattr(preconditions, "passes", lambda *_: ())
     monkeypatch.setattr(place_hold, "is_behind_queue", lambda *_: False)
     storm = WaitingStorm(two_engines, seed=20261116)
     storm.run(BURSTS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.domain.group.outcomes import Outcome, Placed, Waiting
-from holdfast.domain.holds import capacity, place_hold
+from holdfast.domain.holds import place_hold, preconditions
 from holdfast.engine import verdicts
 from tests.race.guards import ROUNDS_MAX, TwoEngines, slowly, without
 from tests.race.lines import AREAS, at_once, promoter_of, sold_out
@@ -83,7 +83,7 @@ def test_control_without_promotion_and_the_waitlist_rule_a_newcomer_does(
 ) -> None:
     """As if a separate job promoted later."""
     monkeypatch.setattr(verdicts, "settle", nobody_served)
-    monkeypatch.setattr(capacity, "passes", nobody_overtaken)
+    monkeypatch.setattr(preconditions, "passes", nobody_overtaken)
     monkeypatch.setattr(place_hold, "is_behind_queue", lambda *_: False)
     rounds = newcomers(two_engines, area, ROUNDS_MAX)
     assert any(isinstance(came, Placed) for _, came in rounds)

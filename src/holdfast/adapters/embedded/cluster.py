@@ -1,7 +1,5 @@
 """Creating PostgreSQL's data directory, and the checks before and after each start."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

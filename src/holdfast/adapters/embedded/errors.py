@@ -1,7 +1,5 @@
 """The error of embedded services."""
 
-from __future__ import annotations
-
 
 class EmbeddedServiceError(Exception):
     """An embedded service cannot run: the reason in one sentence, and the end of its log."""

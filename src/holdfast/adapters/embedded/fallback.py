@@ -4,8 +4,6 @@ It is in a world-writable directory, so anyone may have created it before us. We
 is ours, and own everything in it except the one directory that the server writes to.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

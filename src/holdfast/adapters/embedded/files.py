@@ -1,7 +1,5 @@
 """The files beside a service's data: passwords, lock and log."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

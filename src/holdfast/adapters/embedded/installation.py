@@ -1,7 +1,5 @@
 """The location of the servers' programs in their wheels."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ The kernel sends the death signal when the THREAD that forked this process ends,
 lives on. Start the launcher from the main thread.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os

@@ -5,8 +5,6 @@ and still owns root's files. If that is not allowed, or if the files cannot be r
 really runs as `nobody`, in a directory that `nobody` can enter.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import signal

@@ -1,9 +1,7 @@
 """A private PostgreSQL."""
 
-from __future__ import annotations
-
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,25 +35,8 @@ class EmbeddedPostgres(EmbeddedService):
         (signal.SIGQUIT, 5.0),
     )
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        port: int | None = None,
-        settings: Mapping[str, str] = {},
-        start_timeout_seconds: float = 60.0,
-        takeover_timeout_seconds: float = 20.0,
-        run_as: RunAs | None = None,
-    ) -> None:
-        super().__init__(
-            directory,
-            port=port,
-            settings=settings,
-            start_timeout_seconds=start_timeout_seconds,
-            takeover_timeout_seconds=takeover_timeout_seconds,
-        )
-        self._run_as = run_as
-        self._placement: Placement | None = None
+    run_as: RunAs | None = None
+    _placement: Placement | None = None
 
     @property
     def superuser_url(self) -> str:
@@ -95,7 +76,7 @@ class EmbeddedPostgres(EmbeddedService):
         return (*super()._kept(), fallback_directory(self.directory))
 
     def _prepare(self) -> None:
-        placement = place(self.directory, find_postgres(), self._run_as)
+        placement = place(self.directory, find_postgres(), self.run_as)
         self._placement = placement
         cluster.ensure_initialised(
             placement, marker=self._marker, password=self._superuser_password(), log=self.log

@@ -1,7 +1,5 @@
 """Starting a service's processes through the launcher, finding them and ending them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The base class of the embedded services: start, stop, lock, port and log."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

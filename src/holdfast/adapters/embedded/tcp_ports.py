@@ -1,7 +1,5 @@
 """Choosing a TCP port, and keeping it across restarts."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A private Valkey, compatible with Redis."""
 
-from __future__ import annotations
-
 import signal
 import socket
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from holdfast.domain.group.command import Command
-from holdfast.domain.group.footprint import Footprint, Needs, cart_resource
+from holdfast.domain.group.footprint import Footprint, Needs, ResourceKind, text_resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.outcomes import CartChanged, Decision, NeedsMore, Waiting
 from holdfast.domain.group.plan import GroupPlan, key_of, resources_of, without_places
@@ -43,7 +43,7 @@ def footprint_of_cart(
     """The footprint of a cart command; `placement` is the new hold or the addition to place."""
     cart = command.cart_key
     hold = plan.survey.carts.get(cart)
-    required = key_of(command) | {cart_resource(cart)}
+    required = key_of(command) | {text_resource(ResourceKind.CART, cart)}
     if hold is not None:
         is_over = hold.is_over()
         required |= without_places(resources_of([hold])) if is_over else resources_of([hold])

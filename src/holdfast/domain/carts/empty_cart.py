@@ -3,11 +3,7 @@
 from dataclasses import dataclass
 
 from holdfast.domain import refusals
-from holdfast.domain.carts.cart import (
-    CartCommand,
-    footprint_of_cart,
-    newest_hold,
-)
+from holdfast.domain.carts.cart import CartCommand, footprint_of_cart, newest_hold
 from holdfast.domain.group.footprint import Footprint
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin

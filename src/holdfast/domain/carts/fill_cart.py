@@ -19,16 +19,9 @@ from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.footprint import Footprint, Needs
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.group.outcomes import (
-    CartChanged,
-    Decision,
-    NeedsMore,
-    Placed,
-    Waiting,
-)
+from holdfast.domain.group.outcomes import CartChanged, Decision, NeedsMore, Placed, Waiting
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition, units_by_pool, units_of
-from holdfast.domain.holds.capacity import Addition, Fit, fit
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Hold, Line, Remarks, SeatWish
 from holdfast.domain.holds.new_hold import make_lines, parts_of, waiting_line
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
@@ -43,19 +36,15 @@ from holdfast.domain.holds.placement import (
     named_seats,
 )
 from holdfast.domain.holds.preconditions import (
+    Addition,
+    Fit,
+    fit,
     refuse_asks,
     refuse_holder,
     refuse_lines,
     refuse_status,
 )
-from holdfast.domain.ids import (
-    HoldId,
-    HoldKey,
-    OrganizationId,
-    SessionId,
-    SessionKey,
-    TicketTypeId,
-)
+from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, SessionId, SessionKey, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.seat_choice import Picked, pick_seats
 from holdfast.domain.values import NO_METADATA, Holder, InvalidValue, Metadata

@@ -7,15 +7,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from holdfast.domain.catalog.changes import CreateBlock
-from holdfast.domain.catalog.hall_rules import ImportPlan
-from holdfast.domain.catalog.model import (
-    Block,
-    BlockPrice,
-    Event,
-    PoolState,
-    Session,
-    TicketType,
-)
+from holdfast.domain.catalog.model import Block, BlockPrice, Event, PoolState, Session, TicketType
+from holdfast.domain.catalog.rules import ImportPlan
 from holdfast.domain.facts import iso
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.ids import EventId, OrganizationId, SessionId

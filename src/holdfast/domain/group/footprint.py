@@ -69,17 +69,11 @@ class Resource(NamedTuple):
     name: UUID
 
 
-def payment_resource(payment: PaymentKey) -> Resource:
-    """The lock of a payment, named by a digest because a reference is free text."""
-    organization_id, reference = payment
-    digest = sha256(reference.encode()).digest()
-    return Resource(ResourceKind.PAYMENT, organization_id, UUID(bytes=digest[:16]))
-
-
-def cart_resource(cart: CartKey) -> Resource:
-    organization_id, name = cart
+def text_resource(kind: ResourceKind, key: PaymentKey | CartKey) -> Resource:
+    """The lock of a payment or a cart, named by a digest because its name is free text."""
+    organization_id, name = key
     digest = sha256(name.encode()).digest()
-    return Resource(ResourceKind.CART, organization_id, UUID(bytes=digest[:16]))
+    return Resource(kind, organization_id, UUID(bytes=digest[:16]))
 
 
 def lock_order(resource: Resource) -> tuple[int, int, int]:

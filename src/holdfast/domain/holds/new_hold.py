@@ -21,6 +21,7 @@ from holdfast.domain.holds.hold import (
 )
 from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
 from holdfast.domain.ids import SeatId, TicketTypeId
+from holdfast.domain.seats.seat import SeatPlace
 from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Quantity
 
@@ -61,9 +62,9 @@ def make_lines(
         if seats is not None:
             if isinstance(ask, Ask):
                 seats = _trimmed_seats(ledger, seats, ask)
-            price = ask.unit_price_minor
+            price, locked = ask.unit_price_minor, ledger.seats
             lines += [
-                seat_line(ledger, session, SeatSale(seat_id, picked.type_of[seat_id], price), item)
+                seat_line(session, locked[seat_id].place, picked.type_of[seat_id], price, item)
                 for seat_id in seats
             ]
         elif isinstance(ask, Ask):
@@ -112,26 +113,21 @@ def waiting_line(session: SessionCatalog, ask: Ask, item: CartItem | None = None
     return Line(ask.ticket_type_id, line.quantity, price, offer.pool_ids, item=item, wish=wish)
 
 
-class SeatSale(NamedTuple):
-    """A seat sold as this ticket type, at the platform's price if it named one."""
-
-    seat_id: SeatId
-    ticket_type_id: TicketTypeId
-    given_price: int | None = None
-
-
 def seat_line(
-    ledger: Ledger, session: SessionCatalog, sale: SeatSale, item: CartItem | None = None
+    session: SessionCatalog,
+    place: SeatPlace,
+    ticket_type_id: TicketTypeId,
+    given_price: int | None,
+    item: CartItem | None,
 ) -> Line:
-    seat_id, ticket_type_id, given_price = sale
-    place = ledger.seats[seat_id].place
+    """A seat sold as this ticket type, at the platform's price if it named one."""
     block = session.blocks[place.block_id]
     pools = session.offers[ticket_type_id].pool_ids
     if block.capacity_pool_id is not None and block.capacity_pool_id not in pools:
         pools = (*pools, block.capacity_pool_id)
     price = session.price_in(place.block_id, ticket_type_id) if given_price is None else given_price
     seat = LineSeat(
-        seat_id,
+        place.id,
         place.block_id,
         block.name,
         place.row,

@@ -25,12 +25,13 @@ from holdfast.domain.group.plan import (
     seats_of,
 )
 from holdfast.domain.group.transitions import Transition, units_of
-from holdfast.domain.holds.capacity import Addition, fit
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
 from holdfast.domain.holds.new_hold import make_lines, parts_of, placed_hold
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
 from holdfast.domain.holds.placement import Ask, Placement, SeatAsk
 from holdfast.domain.holds.preconditions import (
+    Addition,
+    fit,
     refuse_asks,
     refuse_holder,
     refuse_lines,

@@ -1,19 +1,28 @@
-"""Checks that need no inventory: status, sale window, ticket types and limits."""
+"""Checks a hold before it is placed or changed: first what needs no inventory (status, sale window,
+ticket types and limits), then whether its new lines fit and which lapsed holds must end for it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.catalog.model import EventStatus, SessionCatalog
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.outcomes import NeedsMore
+from holdfast.domain.group.origin import Origin
+from holdfast.domain.group.outcomes import Decision, NeedsMore
+from holdfast.domain.group.transitions import Transition, units_by_pool
+from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Line
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
-from holdfast.domain.ids import HoldKey, TicketTypeId
+from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, TicketTypeId
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.domain.seats.seat_choice import Picked
 from holdfast.domain.values import Holder
+from holdfast.domain.waitlist.fairness import Taking, passes, taking_of, unknown_pools
+from holdfast.domain.waitlist.queues import blocks_for
 
 
 def refuse_status(session: SessionCatalog) -> Refusal | None:
@@ -97,3 +106,134 @@ def refuse_holder(
             refuse = refusals.already_waiting if is_waiting else refusals.active_hold_exists
             return refuse(str(hold.id), hold.remaining_seconds(ledger.now))
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Lines to be added, and the additional demand on each pool."""
+
+    asks: Sequence[Ask | SeatAsk]
+    lines: Sequence[Line]
+    demand: Mapping[PoolId, int]
+    picked: Picked
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """There is room once these holds have ended and these waitlist queues were overtaken."""
+
+    ended: tuple[Transition, ...]
+    passed: tuple[UUID, ...]
+
+
+def fit(
+    ledger: Ledger, session: SessionCatalog, added: Addition, origin: Origin
+) -> Fit | Refusal | Decision:
+    """Check capacity and the waitlist. Returns a Decision if more has to be locked first."""
+    is_unknown = session.has_waitlist and not ledger.knows_waitlist_of(session)
+    if is_unknown or any(pool_id not in ledger.pools for pool_id in added.demand):
+        return Decision(NeedsMore())
+    passed: tuple[UUID, ...] = ()
+    if session.has_waitlist and ledger.waitlists[session.key]:
+        taking = _taking(ledger, session, added)
+        found = passes(ledger, session, taking)
+        if found is None:
+            unknown = unknown_pools(ledger, session, taking.wants)
+            return Decision(NeedsMore(pools=unknown)) if unknown else refusals.others_are_waiting()
+        passed = found
+    vacated = tuple(
+        Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed
+    )
+    vacated += tuple(
+        Transition(hold, hold.released(ledger.now), origin) for hold in added.picked.taken_over
+    )
+    demand = added.demand
+    if all(units <= ledger.pools[pool_id].free for pool_id, units in demand.items()):
+        return Fit(vacated, passed)
+    room = make_room(ledger, demand, vacated, origin)
+    if not room.short_pools:
+        return Fit((*vacated, *room.evictions), passed)
+    # Lapsed holds that are not locked would make room: ask for them, and keep this round's
+    # evictions as progress for the next.
+    if all(ledger.available(pool_id) >= units for pool_id, units in demand.items()):
+        lapsed = frozenset((session.key, pool_id) for pool_id in room.short_pools)
+        return Decision(NeedsMore(lapsed=lapsed), room.evictions)
+    return _refuse_shortage(ledger, session, added)
+
+
+def _taking(ledger: Ledger, session: SessionCatalog, added: Addition) -> Taking:
+    """What this takes from others: the holder's own seats and units don't count."""
+    own = {added.picked.own, *(hold.id for hold in added.picked.taken_over)} - {None}
+    seats = frozenset(
+        line.seat.id
+        for line in added.lines
+        if line.seat is not None and ledger.seats[line.seat.id].hold_id not in own
+    )
+    demand = Counter(added.demand)
+    for hold in added.picked.taken_over:
+        for pool, units in units_by_pool(hold).items():
+            if pool in demand:
+                demand[pool] -= units
+    return taking_of(ledger, _wants(ledger, session, added, +demand, seats), demand, seats)
+
+
+def _wants(
+    ledger: Ledger,
+    session: SessionCatalog,
+    added: Addition,
+    demand: Iterable[PoolId],
+    seats: frozenset[SeatId],
+) -> set[UUID]:
+    """The same wants as on the waitlist: see `queues.wants_of`."""
+    wants: set[UUID] = set(demand)
+    for ask in added.asks:
+        if isinstance(ask, SeatAsk):
+            wants |= {ledger.seats[id_].place.block_id for id_ in seats.intersection(ask.seat_ids)}
+        elif seats and session.offers[ask.ticket_type_id].is_seated:
+            wants |= blocks_for(ask.ticket_type_id, ask.block_id, session)
+    # Blocks with a capacity are covered by their seats.
+    return wants - {block.capacity_pool_id for block in session.blocks.values()}
+
+
+def _refuse_shortage(
+    ledger: Ledger, session: SessionCatalog, added: Addition
+) -> Refusal | Decision:
+    demand = added.demand
+    for line in added.lines:
+        short = [pool for pool in line.pool_ids if demand.get(pool, 0) > ledger.available(pool)]
+        if short:
+            return _refuse_line(ledger, session, added.lines, line, short)
+    raise AssertionError("a short pool without a short line")
+
+
+def _refuse_line(
+    ledger: Ledger,
+    session: SessionCatalog,
+    lines: Iterable[Line],
+    line: Line,
+    short: list[PoolId],
+) -> Refusal | Decision:
+    block = _full_block(session, line, short)
+    if block is None:
+        available = min(ledger.available(pool_id) for pool_id in line.pool_ids)
+        return refusals.insufficient_inventory(available)
+    capacity_pool_id = session.blocks[block].capacity_pool_id
+    assert capacity_pool_id is not None
+    available = ledger.available(capacity_pool_id)
+    proposal = ledger.proposal
+    found = {seat_id for seats in (proposal.seats if proposal else ()) for seat_id in seats}
+    if any(
+        each.seat.id in found
+        for each in lines
+        if each.seat is not None and each.seat.block_id == block
+    ):
+        # We proposed these seats: the next search knows what the block has left.
+        return Decision(NeedsMore(block_limits={block: available}))
+    return refusals.block_at_capacity(session.blocks[block].name, available)
+
+
+def _full_block(session: SessionCatalog, line: Line, short: list[PoolId]) -> BlockId | None:
+    if line.seat is None:
+        return None
+    is_full = session.blocks[line.seat.block_id].capacity_pool_id in short
+    return line.seat.block_id if is_full else None

@@ -13,13 +13,7 @@ from uuid import UUID
 
 from holdfast.domain import refusals
 from holdfast.domain.group.command import Command, FailedAction
-from holdfast.domain.group.footprint import (
-    Footprint,
-    Needs,
-    Resource,
-    ResourceKind,
-    payment_resource,
-)
+from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind, text_resource
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import AlreadyConverted, Converted, Decision, NeedsMore
@@ -112,7 +106,7 @@ class ConvertHolds(Command):
         required |= {Resource(ResourceKind.HOLD, *key) for key in self.revival_keys}
         payment = self.single_payment
         if payment is not None:
-            required.add(payment_resource(payment))
+            required.add(text_resource(ResourceKind.PAYMENT, payment))
         optional = plan.lapsed(learnt.lapsed)
         return Footprint(
             frozenset(required),

@@ -9,6 +9,7 @@ keeps its hold, so unblocking never frees it.
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 from holdfast.domain.ids import BlockId, HoldId, HoldKey, OrganizationId, SeatId, SessionId
@@ -131,21 +132,10 @@ class Seat:
         status = SeatStatus.SOLD if self.is_sold() else SeatStatus.AVAILABLE
         return replace(self, status=status, blocked_reason=None, version=self.version + 1)
 
-    def _changed(
-        self,
-        status: SeatStatus,
-        *,
-        hold_id: HoldId | None = None,
-        holder_key: UUID | None = None,
-        held_until: datetime | None = None,
-        locked_at: datetime | None = None,
-    ) -> "Seat":
-        return replace(
-            self,
-            status=status,
-            hold_id=hold_id,
-            holder_key=holder_key,
-            held_until=held_until,
-            locked_at=locked_at,
-            version=self.version + 1,
-        )
+    def _changed(self, status: SeatStatus, **of_hold: Any) -> "Seat":
+        """Forgets its hold, apart from the given fields."""
+        changes = _WITHOUT_HOLD | of_hold
+        return replace(self, status=status, version=self.version + 1, **changes)
+
+
+_WITHOUT_HOLD: dict[str, Any] = dict.fromkeys(("hold_id", "holder_key", "held_until", "locked_at"))

@@ -11,7 +11,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines, rounded_up
-from holdfast.domain.holds.new_hold import SeatSale, seat_line
+from holdfast.domain.holds.new_hold import seat_line
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId, SessionKey
 from holdfast.domain.seats.proposals import propose
@@ -205,13 +205,9 @@ def _seated(ledger: Ledger, claims: Claims, hold: Hold) -> tuple[Line, ...] | No
         if line.wish is None:
             lines.append(line)
             continue
+        price = line.wish.unit_price_minor
         lines += (
-            seat_line(
-                ledger,
-                session,
-                SeatSale(seat_id, line.ticket_type_id, line.wish.unit_price_minor),
-                line.item,
-            )
+            seat_line(session, ledger.seats[seat_id].place, line.ticket_type_id, price, line.item)
             for seat_id in next(found)
         )
     return numbered_lines(lines, hold.version + 1)

@@ -3,11 +3,13 @@ cost a transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from datetime import UTC, datetime
+from typing import Protocol, Self
 
+from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.domain.refusal_codes import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,18 @@ class FailedAttempt:
     seat_id: SeatId | None
     code: str
     origin: Origin
+
+    @classmethod
+    def now(
+        cls,
+        failed: FailedAction,
+        organization_id: OrganizationId,
+        refusal: Refusal,
+        origin: Origin,
+    ) -> Self:
+        action, hold_id, seat_id = failed
+        at, code = datetime.now(UTC), refusal.code.value
+        return cls(at, action, organization_id, hold_id, seat_id, code, origin)
 
 
 class AttemptJournal(Protocol):

@@ -5,7 +5,6 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import UTC, datetime
 
 import structlog
 
@@ -76,19 +75,9 @@ class Journal:
         if command.gives_time:
             self._log_not_extended(command, refusal)
         failed = None if refusal.code in _NOT_AN_ATTEMPT else command.failed_action(refusal)
-        if failed is None:
-            return
-        self.failed(
-            FailedAttempt(
-                datetime.now(UTC),
-                failed.action,
-                command.organization_id,
-                failed.hold_id,
-                failed.seat_id,
-                refusal.code.value,
-                command.origin,
-            )
-        )
+        if failed is not None:
+            organization_id, origin = command.organization_id, command.origin
+            self.failed(FailedAttempt.now(failed, organization_id, refusal, origin))
 
     def failed(self, attempt: FailedAttempt) -> None:
         if attempt.code in _OF_PAYMENTS:

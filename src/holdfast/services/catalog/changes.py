@@ -30,14 +30,7 @@ from holdfast.domain.catalog.changes import (
 from holdfast.domain.catalog.model import BlockPrice, SaleTerms
 from holdfast.domain.catalog.seat_import import DraftBlock, countable_id
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.ids import (
-    BlockId,
-    EventId,
-    OrganizationId,
-    PoolId,
-    SessionId,
-    TicketTypeId,
-)
+from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.values import NO_METADATA, Metadata
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, CatalogStore

@@ -3,12 +3,12 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import structlog
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
+from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId
@@ -178,7 +178,11 @@ class Cashier:
         found = order(self._orders, payment.organization_id, order_id)
         if isinstance(found, Refusal) or payment.reference in {None, found.payment_reference}:
             return found
-        return self._recorded(payment, hold_id, refusals.already_paid(str(order_id)))
+        refusal = refusals.already_paid(str(order_id))
+        failed = FailedAction("hold.convert_failed", hold_id)
+        attempt = FailedAttempt.now(failed, payment.organization_id, refusal, payment.origin)
+        self._attempts.failed(attempt)
+        return refusal
 
     def paid_hold(
         self, payment: Payment, hold_id: HoldId, order_id: OrderId
@@ -205,16 +209,3 @@ class Cashier:
             _log.warning("payment.unavailable")
             return refusals.service_unavailable()
         return Due(hold_ids, total.minor, problem)
-
-    def _recorded(self, payment: Payment, hold_id: HoldId, refusal: Refusal) -> Refusal:
-        attempt = FailedAttempt(
-            datetime.now(UTC),
-            "hold.convert_failed",
-            payment.organization_id,
-            hold_id,
-            None,
-            refusal.code.value,
-            payment.origin,
-        )
-        self._attempts.failed(attempt)
-        return refusal

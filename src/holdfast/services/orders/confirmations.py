@@ -7,7 +7,6 @@ anyone who may publish to `holdfast.inbound` can sell every organization's holds
 
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Annotated
 from uuid import UUID
@@ -18,6 +17,7 @@ from msgspec import Meta
 from uuid_utils.compat import uuid7
 
 from holdfast.domain import refusals
+from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import IdempotencyKey, Origin, Receipt
 from holdfast.domain.group.outcomes import AlreadyConverted, Outcome
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
@@ -193,15 +193,8 @@ class OrderTaker:
 
     def _refused(self, paid: PaidOrder, hold_id: HoldId, refusal: Refusal) -> Refusal:
         """Record the attempt: the engine refused nothing, so it recorded none."""
-        attempt = FailedAttempt(
-            datetime.now(UTC),
-            "hold.convert_failed",
-            paid.organization_id,
-            hold_id,
-            None,
-            refusal.code.value,
-            paid.origin,
-        )
+        failed = FailedAction("hold.convert_failed", hold_id)
+        attempt = FailedAttempt.now(failed, paid.organization_id, refusal, paid.origin)
         self.attempts.record([attempt])
         return refusal
 

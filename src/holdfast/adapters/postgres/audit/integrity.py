@@ -6,8 +6,7 @@ from contextlib import closing
 
 import psycopg
 
-from holdfast.adapters.postgres.audit.check import BookCheck
-from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS
+from holdfast.adapters.postgres.audit.checks import BOOK_CHECKS, BookCheck
 from holdfast.adapters.postgres.connections.connection import (
     CONNECTION_OPTIONS,
     Connection,

@@ -5,15 +5,15 @@ from dataclasses import asdict
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from holdfast.adapters.postgres.catalog import hall_statements as hall_sql
 from holdfast.adapters.postgres.catalog import statements as sql
-from holdfast.adapters.postgres.catalog.changes import change_catalog, lock_key
-from holdfast.adapters.postgres.catalog.decision_barrier import await_decisions
-from holdfast.adapters.postgres.catalog.hall_changes import (
+from holdfast.adapters.postgres.catalog.changes import (
     IMPORT_SECONDS_MAX,
+    change_catalog,
     find_block,
+    lock_key,
     with_seats,
 )
+from holdfast.adapters.postgres.catalog.decision_barrier import await_decisions
 from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.waitlist.unsettled import unsettle
 from holdfast.domain import refusals
@@ -31,14 +31,7 @@ from holdfast.domain.catalog.model import (
     TicketTypeAvailability,
 )
 from holdfast.domain.group.origin import IdempotencyKey, Origin
-from holdfast.domain.ids import (
-    BlockId,
-    EventId,
-    OrganizationId,
-    PoolId,
-    SessionId,
-    TicketTypeId,
-)
+from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Money
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter, SessionFilter
@@ -138,10 +131,10 @@ class PostgresCatalog:
         self, organization_id: OrganizationId, session_id: SessionId | None, page: PageRequest
     ) -> Page[Block]:
         only = {"session_id": session_id}
-        query, parameters = hall_sql.BLOCKS.listed(organization_id, only, page)
+        query, parameters = sql.BLOCKS.listed(organization_id, only, page)
         with self._database.transaction(organization_id) as connection:
             rows = connection.execute(query, parameters).fetchall()
-            blocks = [hall_sql.block_from_row(row) for row in rows[: page.size]]
+            blocks = [sql.block_from_row(row) for row in rows[: page.size]]
             shown = with_seats(connection, organization_id, blocks)
         last = shown[-1] if len(rows) > page.size else None
         return Page(tuple(shown), Cursor(last.created_at, last.id) if last else None)
@@ -158,7 +151,7 @@ class PostgresCatalog:
             blocks = []
             types = [_OfferedType(*row) for row in rows]
             if any(offered.is_seated for offered in types):
-                counted = connection.execute(hall_sql.BLOCK_AVAILABILITY, parameters)
+                counted = connection.execute(sql.BLOCK_AVAILABILITY, parameters)
                 blocks = [_block_counts(row) for row in counted]
         by_type: dict[UUID, list[_OfferedType]] = {}
         for offered in types:

@@ -35,6 +35,7 @@ def fact_row(fact: Fact) -> Row:
     )
 
 
+# In the order of the fields of StoredFact.
 FACT_COLUMNS = """
 f.organization_id, f.xid::text, f.seq, f.event_id, f.type, f.occurred_at, f.hold_id, f.seat_id,
 f.version, f.payload
@@ -43,27 +44,6 @@ f.version, f.payload
 
 def fact_from_row(row: Iterable[Any], holder_key: UUID | None) -> StoredFact:
     """Of FACT_COLUMNS."""
-    (
-        organization_id,
-        xid,
-        seq,
-        event_id,
-        type_,
-        occurred_at,
-        hold_id,
-        seat_id,
-        version,
-        payload,
-    ) = row
-    return StoredFact(
-        organization_id=organization_id,
-        position=Position(int(xid), seq),
-        event_id=event_id,
-        type=type_,
-        occurred_at=occurred_at,
-        hold_id=hold_id,
-        seat_id=seat_id,
-        version=version,
-        payload=payload,
-        holder_key=holder_key,
-    )
+    organization_id, xid, seq, *fact = row
+    values = [organization_id, Position(int(xid), seq), *fact, holder_key]
+    return StoredFact(*values)

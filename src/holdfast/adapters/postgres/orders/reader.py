@@ -8,11 +8,7 @@ from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.rows import hold_from_row
 from holdfast.adapters.postgres.orders import statements as sql
 from holdfast.adapters.postgres.orders.rows import order_from_row
-from holdfast.domain.ids import (
-    CheckoutId,
-    OrderId,
-    OrganizationId,
-)
+from holdfast.domain.ids import CheckoutId, OrderId, OrganizationId
 from holdfast.domain.orders.order import Checkout, Order, revival_id
 from holdfast.ports.orders import TICKETS_PER_PAGE_MAX, OrderFilter, SeenCheckout
 from holdfast.ports.paging import Cursor, Page, PageRequest

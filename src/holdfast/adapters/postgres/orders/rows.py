@@ -6,14 +6,7 @@ from uuid import UUID
 
 from holdfast.adapters.postgres.engine.rows import ColumnList, Row, ids_array, metadata_json
 from holdfast.adapters.postgres.holds.rows import line_seat
-from holdfast.domain.ids import (
-    HoldId,
-    OrderId,
-    OrganizationId,
-    SessionId,
-    TicketId,
-    TicketTypeId,
-)
+from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId, TicketId, TicketTypeId
 from holdfast.domain.orders.order import Attendee, Checkout, Order, Ticket
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import EmailAddress, Holder, Money, metadata_of

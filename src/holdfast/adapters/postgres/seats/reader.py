@@ -118,21 +118,12 @@ class PostgresSeats:
         return EventOccupancy(event_id, at, tuple(map(_session_occupancy, sessions or ())))
 
 
-def _map_row(row_name: str, *columns: Any) -> MapRow:
-    seat_ids, numbers, x, y, statuses, held_until, *special = columns
-    accessible, companion, restricted_view = (indexes or () for indexes in special)
-    return MapRow(
-        row_name,
-        seat_ids,
-        numbers,
-        x,
-        y,
-        statuses,
-        held_until or {},
-        accessible,
-        companion,
-        restricted_view,
-    )
+def _map_row(*columns: Any) -> MapRow:
+    """The columns are in the order of the fields of MapRow."""
+    *seats, held_until, accessible, companion, restricted_view = columns
+    special = [indexes or () for indexes in (accessible, companion, restricted_view)]
+    values = [*seats, held_until or {}, *special]
+    return MapRow(*values)
 
 
 def _session_occupancy(found: list[Any]) -> SessionOccupancy:

@@ -6,7 +6,6 @@ from operator import attrgetter
 from typing import Any
 
 from holdfast.adapters.postgres.engine.rows import ColumnList
-from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.seats.seat import Seat, SeatPlace, SeatStatus
 
 # In the order of the fields of SeatPlace.
@@ -17,38 +16,19 @@ SEAT_PLACE = ColumnList(
 # dataclasses.astuple copies every value, a second for a large hall.
 seat_place_row = attrgetter(*(field.name for field in fields(SeatPlace)))
 
+# In the order of the fields of Seat, apart from its place.
+_STATE = ("hold_id", "holder_key", "held_until", "locked_at", "blocked_reason", "version")
 SEAT_COLUMNS = f"""
-s.organization_id, s.session_id, s.status, s.hold_id, s.holder_key, s.held_until, s.locked_at,
-s.blocked_reason, s.version, {SEAT_PLACE.of("s")}
+s.organization_id, s.session_id, s.status, {", ".join(f"s.{name}" for name in _STATE)},
+{SEAT_PLACE.of("s")}
 """
 
 
 def seat_from_row(row: Iterable[Any]) -> Seat:
     """Of SEAT_COLUMNS."""
-    (
-        organization_id,
-        session_id,
-        status,
-        hold_id,
-        holder_key,
-        held_until,
-        locked_at,
-        blocked_reason,
-        version,
-        *place,
-    ) = row
-    return Seat(
-        OrganizationId(organization_id),
-        SessionId(session_id),
-        SeatPlace(*place),
-        SeatStatus(status),
-        hold_id,
-        holder_key,
-        held_until,
-        locked_at,
-        blocked_reason,
-        version,
-    )
+    organization_id, session_id, status, *more = row
+    state, place = more[: len(_STATE)], more[len(_STATE) :]
+    return Seat(organization_id, session_id, SeatPlace(*place), SeatStatus(status), *state)
 
 
 CHANGED_SEAT = ColumnList(
