@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 from pytest_bdd import given, parsers, scenarios, then, when
 
+from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.bootstrap.worker import Worker
+from holdfast.services.holds.sweep import sweep
 from tests.features.conftest import TTL_SECONDS
 from tests.features.scene import Scene, scene_on
 from tests.support.databases import DatabaseFactory
@@ -52,8 +53,9 @@ def operator(server_without_duties: RunningServer) -> Operator:
 @given("no expiry worker is running", target_fixture="scene")
 def no_worker(server_without_duties: RunningServer) -> Scene:
     """Also expire what earlier scenarios left behind."""
-    with Worker(Settings(database_url=server_without_duties.database_url)).running() as worker:
-        worker.release_expired()
+    settings = Settings(database_url=server_without_duties.database_url)
+    with EngineRoom(settings).running() as room:
+        sweep(room.reaper)
     return scene_on(server_without_duties)
 
 
@@ -106,13 +108,13 @@ def runs_the_integrity_check(operator: Operator) -> None:
 @when(parsers.parse("{count:d} expiry workers run at once"))
 def several_workers_run(server_without_duties: RunningServer, count: int) -> None:
     settings = Settings(database_url=server_without_duties.database_url)
-    workers = [Worker(settings) for _ in range(count)]
-    for worker in workers:
-        worker.start()
+    rooms = [EngineRoom(settings) for _ in range(count)]
+    for room in rooms:
+        room.start()
     with ThreadPoolExecutor(count) as pool:
-        swept = list(pool.map(Worker.release_expired, workers))
-    for worker in workers:
-        worker.stop()
+        swept = list(pool.map(lambda room: sweep(room.reaper), rooms))
+    for room in rooms:
+        room.stop()
     assert not any(each.failed for each in swept)
 
 

@@ -153,3 +153,18 @@ def planned_duties(room: EngineRoom) -> Iterator[Duty]:
 
 def journal_duty(journal: Journal) -> Duty:
     return Duty("journal", lambda: 0.0 if journal.run_once() else JOURNAL_SECONDS)
+
+
+def keep_releasing(room: EngineRoom, stopped: threading.Event) -> None:
+    """Release holds whenever they are due, and promote from the waitlist, until stopped. Waits for
+    a database that is down."""
+
+    def keep_promoting() -> None:
+        while not stopped.wait(room.promoter.tend(room.settings.holdfast_promoter_seconds)):
+            pass
+
+    promoting = threading.Thread(target=keep_promoting, daemon=True)
+    promoting.start()
+    while not stopped.wait(room.reaper.tend(room.settings.holdfast_reaper_seconds)):
+        pass
+    promoting.join()

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Self
 
 from holdfast.adapters.embedded import EmbeddedServiceError
@@ -28,12 +27,7 @@ class ServiceWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_over.set()
         self._thread.join()
 

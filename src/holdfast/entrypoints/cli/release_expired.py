@@ -2,10 +2,13 @@
 
 import argparse
 
+from holdfast.bootstrap.duties import keep_releasing
+from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings
-from holdfast.bootstrap.worker import LOOKED_AT_MAX, Worker
 from holdfast.entrypoints.cli.terminal import needs_database, say, stop_signal
-from holdfast.services.holds.sweep import Swept
+from holdfast.services.holds.sweep import Swept, sweep
+
+LOOKED_AT_MAX = 100_000
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -31,21 +34,23 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def run(settings: Settings, options: argparse.Namespace) -> int:
-    with needs_database("the holds could not be read"), Worker(settings).running() as worker:
+    with needs_database("the holds could not be read"), EngineRoom(settings).running() as room:
         if options.watch:
-            worker.keep_releasing(stop_signal())
+            keep_releasing(room, stop_signal())
             return 0
         if options.verbose or options.dry_run:
-            _show_lapsed(worker, verbose=options.verbose)
-        return 0 if options.dry_run else _release(worker)
+            _show_lapsed(room, verbose=options.verbose)
+        return 0 if options.dry_run else _release(room)
 
 
-def _show_lapsed(worker: Worker, *, verbose: bool) -> None:
-    lapsed = worker.lapsed()
+def _show_lapsed(room: EngineRoom, *, verbose: bool) -> None:
+    """The holds that a release would end, oldest first."""
+    lapsed = [hold for hold in room.holds.due_holds(LOOKED_AT_MAX) if hold.is_lapsed]
     if verbose:
         for due in lapsed:
-            hold = worker.described(due)
-            if hold is not None:
+            seen = room.holds.hold(due.organization_id, due.hold_id)
+            if seen is not None:
+                hold = seen.hold
                 had = "waiting" if due.is_waiting else f"{hold.quantity} ticket(s)"
                 say(
                     f"{hold.reference}  {hold.id}  session {hold.session_id}  {had}  "
@@ -59,8 +64,8 @@ def _show_lapsed(worker: Worker, *, verbose: bool) -> None:
         say(f"Found {more}{waiting:,} lapsed place(s) on the waitlist, which hold no tickets.")
 
 
-def _release(worker: Worker) -> int:
-    swept = worker.release_expired(_show_progress)
+def _release(room: EngineRoom) -> int:
+    swept = sweep(room.reaper, _show_progress)
     say(f"Expired {swept.expired:,} hold(s), released {swept.tickets_released:,} ticket(s).")
     if swept.waiting:
         say(f"Expired {swept.waiting:,} place(s) on the waitlist, which held no tickets.")
