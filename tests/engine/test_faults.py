@@ -79,6 +79,14 @@ def test_commands_queued_together_commit_together(bench: Callable[..., Bench]) -
     assert b.store.group_sizes == [64, 64, 64, 8]
 
 
+def test_a_caller_that_cancels_its_future_harms_nobody(bench: Callable[..., Bench]) -> None:
+    b = bench()
+    futures = b.submit(3)
+    assert not futures[0].cancel(), "the command is in the queue and will be decided"
+    b.engine.start()
+    assert all(isinstance(outcome, Placed) for outcome in outcomes(futures))
+
+
 def test_a_command_rejected_by_the_store_fails_alone(
     bench: Callable[..., Bench],
 ) -> None:

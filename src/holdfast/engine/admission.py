@@ -49,6 +49,7 @@ class Admission:
 
     def submit(self, command: Command, render: Render | None = None) -> Future[Answer]:
         future: Future[Answer] = Future()
+        future.set_running_or_notify_cancel()  # a command cannot be cancelled
         self.submit_for_callback(command, render, future.set_result)
         return future
 

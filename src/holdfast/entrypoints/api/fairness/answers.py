@@ -57,8 +57,8 @@ class EngineAnswers:
         self._waiters[waiter] = loop.time() + self._bound_seconds
         if self._timer is None:
             self._timer = loop.call_later(self._bound_seconds, self._give_up)
-        self._submit.submit_for_callback(command, render, partial(self._finish, waiter))
         try:
+            self._submit.submit_for_callback(command, render, partial(self._finish, waiter))
             answer = await waiter
         finally:
             self._waiters.pop(waiter, None)
