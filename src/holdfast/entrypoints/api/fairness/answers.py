@@ -26,7 +26,7 @@ _log = structlog.get_logger("holdfast.api")
 # Runs a call on a thread.
 Run = Callable[[Callable[[K], T], K], Awaitable[T]]
 
-_Waiter: TypeAlias = "asyncio.Future[Answer | None]"
+_Waiter: TypeAlias = "asyncio.Future[Answer]"
 
 
 class EngineAnswers:
@@ -41,31 +41,24 @@ class EngineAnswers:
         self._submit = submit
         self._bound_seconds = bound_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
-        # When each gives up. Used on the event loop only. All wait equally long, so the first is
-        # the oldest.
-        self._waiters: dict[_Waiter, float] = {}
+        # When each gives up, and its request id. Used on the event loop only. All wait equally
+        # long, so the first is the oldest.
+        self._waiters: dict[_Waiter, tuple[float, str]] = {}
         self._timer: asyncio.TimerHandle | None = None
         # Filled by the engine's threads, emptied on the event loop.
         self._finished: deque[tuple[_Waiter, Answer]] = deque()
         self._is_woken = False
 
-    async def answer(self, command: Command, render: Render | None) -> Answer:
+    def answer(self, command: Command, render: Render | None) -> Awaitable[Answer]:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._begin(loop)
         waiter: _Waiter = loop.create_future()
-        self._waiters[waiter] = loop.time() + self._bound_seconds
+        self._waiters[waiter] = (loop.time() + self._bound_seconds, command.origin.request_id)
         if self._timer is None:
             self._timer = loop.call_later(self._bound_seconds, self._give_up)
-        try:
-            self._submit.submit_for_callback(command, render, partial(self._finish, waiter))
-            answer = await waiter
-        finally:
-            self._waiters.pop(waiter, None)
-        if answer is None:
-            _log.error("engine.unanswered", request_id=command.origin.request_id)
-            return Answer(refusals.service_unavailable())
-        return answer
+        self._submit.submit_for_callback(command, render, partial(self._finish, waiter))
+        return waiter
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -89,7 +82,7 @@ class EngineAnswers:
         while self._finished:
             waiter, answer = self._finished.popleft()
             # A waiter of an earlier event loop is not among them.
-            if waiter in self._waiters and not waiter.done():
+            if self._waiters.pop(waiter, None) is not None and not waiter.done():
                 waiter.set_result(answer)
 
     def _give_up(self) -> None:
@@ -97,12 +90,15 @@ class EngineAnswers:
         assert self._loop is not None
         self._timer = None
         now = self._loop.time()
-        for waiter, until in self._waiters.items():
+        while self._waiters:
+            waiter, (until, request_id) = next(iter(self._waiters.items()))
             if until > now:
                 self._timer = self._loop.call_later(until - now, self._give_up)
                 return
+            del self._waiters[waiter]
             if not waiter.done():
-                waiter.set_result(None)
+                _log.error("engine.unanswered", request_id=request_id)
+                waiter.set_result(Answer(refusals.service_unavailable()))
 
 
 class SharedLookups(Generic[K, T]):
