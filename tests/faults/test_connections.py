@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.connections import watchdog
+from holdfast.adapters.postgres.connections import connection as connecting
 from holdfast.adapters.postgres.connections.connection import RECONNECT_PAUSE_SECONDS
 from holdfast.adapters.postgres.engine.store import PostgresConnection
 from holdfast.domain.group.outcomes import Placed, SeatsBlocked
@@ -120,7 +120,7 @@ def test_a_silent_server_is_abandoned_in_time(
 def test_control_without_the_watchdog_nobody_is_answered(
     through_proxy: Callable[..., tuple[Arena, Proxy]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watchdog, "_cut", lambda _: None)
+    monkeypatch.setattr(connecting, "_cut", lambda _: None)
     arena, proxy = through_proxy()
     proxy.fault_next(Fault.STALL_ANSWERS)
     futures = arena.burst(3)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import psycopg
 
 from holdfast.adapters.postgres.connections import connection as connecting
-from holdfast.adapters.postgres.connections.watchdog import Watchdog
+from holdfast.adapters.postgres.connections.connection import Watchdog
 from holdfast.adapters.postgres.engine import statements
 from holdfast.adapters.postgres.waitlist import statements as waiting_statements
 from tests.contract.venues import Hall, Plan, Venue

@@ -9,8 +9,12 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.connections.connection import begin, configure_reader, connect
-from holdfast.adapters.postgres.connections.watchdog import Watchdog
+from holdfast.adapters.postgres.connections.connection import (
+    Watchdog,
+    begin,
+    configure_reader,
+    connect,
+)
 from holdfast.adapters.postgres.facts import statements as sql
 from holdfast.adapters.postgres.facts.outbox import BATCH_BYTES, PostgresFactLog, PostgresOutbox
 from holdfast.adapters.postgres.holds.reader import Database

@@ -11,9 +11,8 @@ from uuid import UUID
 import psycopg
 
 from holdfast.adapters.postgres.catalog.cache import OfferCache
-from holdfast.adapters.postgres.connections.connection import Link, begin
+from holdfast.adapters.postgres.connections.connection import Link, Watchdog, begin
 from holdfast.adapters.postgres.connections.pipeline import Row, Statements
-from holdfast.adapters.postgres.connections.watchdog import Watchdog
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.adapters.postgres.engine.group import Memories, PostgresGroup, ReferenceNumbers
 from holdfast.adapters.postgres.engine.rows import columns

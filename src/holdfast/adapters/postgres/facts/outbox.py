@@ -7,8 +7,12 @@ from uuid import UUID
 
 import psycopg
 
-from holdfast.adapters.postgres.connections.connection import Connection, connect, translated
-from holdfast.adapters.postgres.connections.watchdog import Watchdog
+from holdfast.adapters.postgres.connections.connection import (
+    Connection,
+    Watchdog,
+    connect,
+    translated,
+)
 from holdfast.adapters.postgres.engine.rows import Row
 from holdfast.adapters.postgres.facts import statements as sql
 from holdfast.adapters.postgres.facts.rows import fact_from_row

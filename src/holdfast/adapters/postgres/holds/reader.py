@@ -11,12 +11,13 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequest
 
 from holdfast.adapters.postgres.connections.connection import (
     CONNECTION_OPTIONS,
+    EXCHANGE_TIMEOUT_SECONDS,
     Connection,
+    Watchdog,
     begin,
     configure_reader,
     translated,
 )
-from holdfast.adapters.postgres.connections.watchdog import EXCHANGE_TIMEOUT_SECONDS, Watchdog
 from holdfast.adapters.postgres.engine.statements import COMMIT
 from holdfast.adapters.postgres.holds import statements as sql
 from holdfast.adapters.postgres.holds.rows import hold_from_row

@@ -44,16 +44,14 @@ class ReadTurns:
         self._planned = 0.0
         self._used = 0.0
         self._behind_seconds = 0.0
-        self._last: OrganizationId | None = None
+        self.last: OrganizationId | None = None
         self._shared_until = 0.0
 
     def saw(self, organization_id: OrganizationId) -> None:
-        """Call for every request."""
-        if organization_id is self._last:  # quicker than comparing ids
-            return
-        if organization_id != self._last:
+        """Call for every request, unless the organization is `last` itself."""
+        if organization_id != self.last:
             self._shared_until = time.monotonic() + PRESENT_SECONDS
-        self._last = organization_id
+        self.last = organization_id
 
     async def take(self, organization_id: OrganizationId, turns: int = 1) -> None:
         """Wait for the organization's turn. Raises 503 if too many wait already."""
