@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat
@@ -145,16 +146,18 @@ class SeatTransition:
         return FactType.SEAT_BLOCKED if self.after.is_blocked() else FactType.SEAT_UNBLOCKED
 
 
-@dataclass(frozen=True, slots=True)
-class PoolMove:
+class PoolMove(NamedTuple):
     held: int
     sold: int
 
 
+_NO_MOVE = PoolMove(0, 0)
+
+
 def pool_moves(transitions: Iterable[Transition]) -> dict[PoolId, PoolMove]:
     """The changes of each pool's counters."""
-    held: Counter[PoolId] = Counter()
-    sold: Counter[PoolId] = Counter()
+    held: dict[PoolId, int] = {}
+    sold: dict[PoolId, int] = {}
     for transition in transitions:
         for hold, sign in ((transition.before, -1), (transition.after, 1)):
             if hold is None or hold.status not in (HoldStatus.ACTIVE, HoldStatus.CONVERTED):
@@ -162,24 +165,22 @@ def pool_moves(transitions: Iterable[Transition]) -> dict[PoolId, PoolMove]:
             counter = held if hold.status is HoldStatus.ACTIVE else sold
             for line in hold.lines:
                 for pool_id in line.pool_ids:
-                    counter[pool_id] += sign * line.quantity
-    return {
-        pool_id: PoolMove(held[pool_id], sold[pool_id])
-        for pool_id in held.keys() | sold.keys()
-        if held[pool_id] or sold[pool_id]
-    }
+                    counter[pool_id] = counter.get(pool_id, 0) + sign * line.quantity
+    moves = {each: PoolMove(held.get(each, 0), sold.get(each, 0)) for each in held | sold}
+    return {pool_id: move for pool_id, move in moves.items() if move != _NO_MOVE}
 
 
 def lapse_moves(transitions: Iterable[Transition]) -> dict[tuple[PoolId, datetime], int]:
     """The changes of the units that lapse in each second of each pool."""
-    moves: Counter[tuple[PoolId, datetime]] = Counter()
+    moves: dict[tuple[PoolId, datetime], int] = {}
     for transition in transitions:
         for hold, sign in ((transition.before, -1), (transition.after, 1)):
             if hold is None or not hold.occupies_places():
                 continue
             for line in hold.lines:
                 for pool_id in line.pool_ids:
-                    moves[pool_id, hold.expires_at] += sign * line.quantity
+                    bucket = (pool_id, hold.expires_at)
+                    moves[bucket] = moves.get(bucket, 0) + sign * line.quantity
     return {key: units for key, units in moves.items() if units}
 
 
