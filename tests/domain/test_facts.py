@@ -102,7 +102,10 @@ def test_a_released_seat_says_why(
     of_hold, *of_seats = audit_of(transition, EVENT)
     assert [(row.action, row.seat_id) for row in of_seats] == [(action, seat.id) for seat in SEATS]
     assert (of_seats[0].old, of_seats[0].new) == ({"status": "held"}, {"status": "available"})
-    assert ("as_operator" in of_hold.new) is by_operator
+    assert of_hold.new.get("as_operator", False) is by_operator
+    assert "lines" not in of_hold.new
+    assert of_hold.old is not None
+    assert "lines" not in of_hold.old
 
 
 def test_the_fact_of_a_sold_seat_has_no_expiry_and_no_reason() -> None:
@@ -247,3 +250,5 @@ def test_the_fact_of_an_order_leaves_out_what_it_does_not_have() -> None:
     full = order_fact(make_order(holds, paid, NOW, CHECKOUT), 2).payload
     assert (full["checkout_id"], full["payment_reference"]) == (str(CHECKOUT), "pay-1")
     assert full["hold_ids"] == [str(hold.id) for hold in holds]
+    assert isinstance(full["tickets"], list)
+    assert len(full["tickets"]) == 6

@@ -45,6 +45,7 @@ KEY = (ORGANIZATION, SESSION)
 def test_the_promoter_looks_again_only_if_it_may_be_the_turn_of_somebody_unread(
     read: Sequence[int],
     free: int,
+    *,
     passes_max: int,
     is_last_look: bool,
     promoted: int,
