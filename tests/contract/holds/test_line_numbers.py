@@ -51,7 +51,8 @@ def test_line_numbers_are_never_reused_when_a_party_is_promoted(
     ask(engine, venue.release(taken.id))
     promoted = world.hold(venue, first.id)
     assert len(promoted.seats) == 2
+    more = changed(engine, venue.fill("basket", {"a": ("seat", 2), "b": ("junior", 1)}))
     less = changed(engine, venue.fill("basket", {"a": ("seat", 1)}))
-    more = changed(engine, venue.fill("basket", {"a": ("seat", 2)}))
-    assert_never_reused([first, second, promoted, less, more])
-    assert world.hold(venue, first.id) == more
+    last = changed(engine, venue.fill("basket", {"a": ("seat", 2)}))
+    assert_never_reused([first, second, promoted, more, less, last])
+    assert world.hold(venue, first.id) == last

@@ -15,7 +15,7 @@ from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.engine import Admission
 from holdfast.ports.engine import Answer
-from tests.contract.asking import answer, ask, in_one_group, placed, refused, render_plainly
+from tests.contract.asking import answer, ask, placed, refused, render_plainly
 from tests.contract.seen import World
 
 
@@ -382,22 +382,3 @@ def test_large_bursts_are_answered_completely(world: World, engine: Admission, s
 def _hold_of(answer: Answer) -> Hold:
     assert isinstance(answer.outcome, Placed)
     return answer.outcome.hold
-
-
-def test_units_of_an_expired_hold_count_once_for_the_commands_behind_it(
-    world: World, engine: Admission
-) -> None:
-    """All in one group: it reads the lapsed units once, and then keeps count itself."""
-    venue = world.venue({"floor": 5}, {"standing": ("floor",)})
-    holds = [placed(engine, venue.place(("standing", 1))) for _ in range(2)]
-    world.let_pass(venue, 601)
-    expired, refusal, last = in_one_group(
-        world.store,
-        venue.expire(*(hold.id for hold in holds)),
-        venue.place(("standing", 9)),
-        venue.place(("standing", 5)),
-    )
-    assert isinstance(expired, Expired)
-    assert isinstance(refusal, Refusal)
-    assert refusal.details["available_quantity"] == 5
-    assert isinstance(last, Placed)
