@@ -9,7 +9,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine import lock_queues
-from holdfast.engine.limits import SEAT_WAIT_SECONDS
+from holdfast.engine.limits import SEAT_WAIT_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
 from holdfast.engine.lock_queues import LockQueues
 from holdfast.engine.queue import Pending
 from tests.contract.venues import Plan, Venue, empty_venue
@@ -132,3 +132,52 @@ class TestLargeCommands:
             room.join([(self.large(venue), self.OTHER)])  # its organization keeps sending
             room.put_back(turn[0], [(blocked, POOL)] if turn[0] is POOL else [])
         assert served.count(POOL) == 2
+
+    def test_a_small_command_at_the_front_gives_its_queue_no_precedence(self, venue: Venue) -> None:
+        room = LockQueues(lanes=4)
+        small, fresh = (pending_of(venue.place(("standing", 1))) for _ in range(2))
+        room.join([(small, POOL), (self.large(venue), POOL)])
+        assert room.take(128) == (POOL, [small])
+        room.put_back(POOL, [(small, POOL)])
+        room.join([(fresh, SEAT)])
+        assert room.take(128) == (SEAT, [fresh]), "it was never tried"
+        assert room.take(128) == (POOL, [small])
+
+
+def test_a_single_lane_serves_a_lock_queue_again_that_stayed_locked(venue: Venue) -> None:
+    room = LockQueues(lanes=1)
+    pending = pending_of(venue.place(("standing", 1)))
+    room.join([(pending, POOL)])
+    for _ in range(2):
+        assert room._next_queue() == POOL
+        assert room.take(128) == (POOL, [pending])
+        room.put_back(POOL, [(pending, POOL)])
+
+
+def test_one_lane_is_reserved_for_lock_queues_that_were_never_tried(venue: Venue) -> None:
+    room = LockQueues(lanes=2)
+    stuck = {lock: pending_of(venue.place(("standing", 1))) for lock in (SEAT, POOL)}
+    for lock, pending in stuck.items():
+        room.join([(pending, lock)])
+        assert room.take(128) == (lock, [pending])
+        room.put_back(lock, [(pending, lock)])
+    assert room.take(128) == (SEAT, [stuck[SEAT]])
+    assert room._next_queue() is None, "the other lane waits for a new lock queue"
+    fresh = pending_of(venue.place(("standing", 1)))
+    room.join([(fresh, OTHER_SEAT)])
+    assert room.take(128) == (OTHER_SEAT, [fresh])
+
+
+def test_a_command_joins_the_first_of_its_lock_queues_in_lock_order(venue: Venue) -> None:
+    room = LockQueues(lanes=2)
+    room.join([(pending_of(venue.place(("standing", 1))), lock) for lock in (SEAT, POOL)])
+    both = Footprint(frozenset({SEAT, POOL, OTHER_SEAT}))
+    assert room.queue_for(ORGANIZATION, both) == min(SEAT, POOL)
+    assert room.queue_for(ORGANIZATION, Footprint(frozenset({OTHER_SEAT}))) is None
+
+
+@pytest.mark.parametrize(("over", "is_large"), [(0, False), (1, True)])
+def test_a_command_is_large_above_the_weight_limit(over: int, is_large: bool) -> None:
+    footprint = Footprint(frozenset({POOL}), weight=WEIGHT_IN_MAIN_LANE_MAX + over)
+    queue = LockQueues(lanes=2).queue_for(ORGANIZATION, footprint)
+    assert queue == (TestLargeCommands.OWN if is_large else None)

@@ -171,6 +171,22 @@ def test_a_cart_does_not_take_over_part_of_a_hold(
     assert live_holds(world, venue) == [beside]
 
 
+def test_places_of_a_hold_that_a_cart_takes_over_count_as_available(
+    world: World, engine: Admission
+) -> None:
+    hall = Hall({"Stalls": {"A": 4}}, {"seat": ("house",)})
+    venue = world.build(Plan({"house": 4}, {"standing": ("house",)}, hall=hall))
+    placed(engine, venue.place(("standing", 1), holder=STRANGER))
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+    items = {
+        "a": venue.these("Stalls A 1", "Stalls A 2"),
+        "b": venue.some("standing", 5, at_least=1),
+    }
+    hold = placed(engine, venue.fill("basket", items))
+    assert [line.quantity for line in hold.lines] == [1, 1, 1]
+    assert world.pool(venue.pools["house"]).free == 0
+
+
 def test_a_cart_does_not_take_over_seats_of_another_cart(world: World, engine: Admission) -> None:
     venue = theatre(world)
     other = placed(engine, venue.fill("other", {"a": venue.these("Stalls A 1")}))

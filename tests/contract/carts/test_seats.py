@@ -336,3 +336,22 @@ def test_an_item_grows_by_as_many_seats_as_are_available(world: World, engine: A
     assert world.hold(venue, more.id) == more
     wish = venue.fill("basket", {"a": venue.some("seat", 6, at_least=4)})
     assert unchanged(engine, wish) == more, "its current seats suffice"
+
+
+def test_a_seat_named_by_one_item_is_not_found_for_another(world: World, engine: Admission) -> None:
+    """The cart gives up the seat of an item, and names it again for a new item, as another ticket
+    type."""
+    venue = theatre(world)
+    placed(engine, venue.fill("basket", {"a": venue.these("Stalls A 3", ticket_type="seat")}))
+    after = changed(
+        engine,
+        venue.fill(
+            "basket",
+            {"b": venue.these("Stalls A 3", ticket_type="junior"), "c": venue.some("seat", 1)},
+        ),
+    )
+    seats = {line.item.id: line.seat for line in after.lines if line.item and line.seat}
+    assert venue.name_of(seats["b"].id) == "Stalls A 3"
+    assert seats["c"].id != seats["b"].id
+    assert after.lines[0].ticket_type_id == venue.ticket_types["junior"]
+    assert held_seats(world, venue) == set(venue.names_of(after))

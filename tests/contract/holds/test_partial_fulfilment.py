@@ -227,3 +227,28 @@ def test_a_party_promoted_with_its_minimum_can_ask_for_the_rest(
     waiting(engine, command)
     ask(engine, venue.release(three.id))
     assert changed(engine, command).quantity == 3
+
+
+@pytest.mark.parametrize(("least", "is_kept"), [(2, True), (1, True), (3, False), (None, False)])
+def test_a_cart_that_has_its_minimum_stays_as_it_is_when_the_sale_is_over(
+    world: World, engine: Admission, least: int | None, is_kept: bool
+) -> None:
+    venue = club(world)
+    hold = placed(engine, venue.fill("basket", {"a": ("standing", 2)}))
+    world.end_sale(venue)
+    more = venue.fill("basket", {"a": venue.some("standing", 4, at_least=least)})
+    if is_kept:
+        assert unchanged(engine, more) == hold
+    else:
+        assert refused(engine, more).code is RefusalCode.EVENT_SALES_CLOSED
+    assert world.hold(venue, hold.id) == hold
+
+
+def test_every_item_of_a_cart_needs_its_minimum(world: World, engine: Admission) -> None:
+    venue = club(world)
+    wish = {"a": venue.some("standing", 4, at_least=1), "b": venue.some("guest", 2, at_least=2)}
+    hold = placed(engine, venue.fill("basket", {"a": ("standing", 2), "b": ("guest", 1)}))
+    world.end_sale(venue)
+    refusal = refused(engine, venue.fill("basket", wish))
+    assert refusal.code is RefusalCode.EVENT_SALES_CLOSED
+    assert world.hold(venue, hold.id) == hold

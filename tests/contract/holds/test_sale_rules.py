@@ -8,7 +8,10 @@ import pytest
 
 from holdfast.domain.catalog.model import EventStatus, SaleTerms
 from holdfast.domain.group.command import Command
-from holdfast.domain.group.outcomes import Placed, Released
+from holdfast.domain.group.footprint import ResourceKind
+from holdfast.domain.group.outcomes import NOTHING_MORE, Placed, Released
+from holdfast.domain.group.plan import GroupPlan
+from holdfast.domain.ids import SeatId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.values import Holder
@@ -177,6 +180,23 @@ def test_a_policy_can_refuse_selections_that_leave_a_single_seat(
     orphans = refusal.details["orphan_seats"]
     assert orphans == [str(seat_id) for seat_id in venue.seat_ids(*map(full, left))]
     placed(engine, venue.place(("standing", 1)))
+
+
+@pytest.mark.parametrize(
+    ("names", "locked"),
+    [("A3", "A1 A2 A3 A4 A5"), ("A1", "A1 A2 A3"), ("A6", "A4 A5 A6"), ("A1 A2", "A1 A2 A3 A4")],
+)
+def test_the_single_seat_check_locks_two_seats_on_each_side(
+    world: World, names: str, locked: str
+) -> None:
+    """Otherwise somebody could take one of them meanwhile."""
+    venue = theatre(world, refuse_orphans=True)
+    command = venue.seats(*(f"Stalls {name[0]} {name[1]}" for name in names.split()))
+    connection = world.store.connect()
+    planned = GroupPlan(connection.survey(command.needs(NOTHING_MORE))).footprint(command)
+    connection.close()
+    seats = {SeatId(each.name) for each in planned.required_of(ResourceKind.SEAT)}
+    assert seats == set(venue.seat_ids(*(f"Stalls {name[0]} {name[1]}" for name in locked.split())))
 
 
 def test_a_single_seat_may_be_left_without_that_policy(world: World, engine: Admission) -> None:

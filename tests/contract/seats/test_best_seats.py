@@ -272,6 +272,42 @@ def test_a_refusal_for_taken_seats_offers_an_alternative_on_request(
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
 
 
+@pytest.mark.parametrize(
+    ("free", "is_adjacent"),
+    [
+        (("Stalls A 3", "Stalls A 4"), True),
+        (("Stalls A 2", "Stalls A 4"), False),
+        (("Stalls A 4", "Stalls B 1"), False),
+    ],
+)
+def test_an_alternative_says_whether_its_seats_are_adjacent(
+    world: World, engine: Admission, free: tuple[str, ...], is_adjacent: bool
+) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 4, "B": 4}}, SEATED))
+    taken = [name for name in venue.places if name not in free]
+    placed(engine, venue.seats(*taken, holder=STRANGER))
+    wanted = venue.seats(*taken[:2], wants_alternative=True)
+    alternative = refused(engine, wanted).details["alternative"]
+    assert isinstance(alternative, dict)
+    assert alternative["seat_ids"] == [str(seat_id) for seat_id in venue.seat_ids(*free)]
+    assert alternative["adjacent"] is is_adjacent
+
+
+@pytest.mark.parametrize("blocks", [("Stalls", "Balcony"), ("Balcony", "Stalls")])
+def test_an_alternative_is_in_the_block_of_the_first_seat_if_possible(
+    world: World, engine: Admission, blocks: tuple[str, str]
+) -> None:
+    venue = theatre(world, Hall({"Stalls": {"A": 4}, "Balcony": {"A": 4}}, SEATED))
+    names = [f"{block} A 1" for block in blocks]
+    placed(engine, venue.seats(*names, holder=STRANGER))
+    alternative = refused(engine, venue.seats(*names, wants_alternative=True)).details[
+        "alternative"
+    ]
+    assert isinstance(alternative, dict)
+    assert isinstance(alternative["seats"], list)
+    assert [seat["block_name"] for seat in alternative["seats"]] == [blocks[0]] * 2  # type: ignore[call-overload, index]
+
+
 def test_a_refusal_offers_no_alternative_when_none_is_left(world: World, engine: Admission) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))

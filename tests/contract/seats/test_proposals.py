@@ -94,6 +94,29 @@ def test_accessible_seats_go_to_the_item_that_asks(world: World, engine: Admissi
     assert refusal.message == "Not enough accessible seats available. Requested: 1, Available: 0"
 
 
+def test_each_item_gets_as_many_seats_as_it_asks_for(world: World, engine: Admission) -> None:
+    """They are found together, and then shared out."""
+    hall = Hall(
+        {"Stalls": {"A": 8}},
+        {"adult": (), "wheelchair": ()},
+        accessible=frozenset({"Stalls A 1", "Stalls A 2"}),
+    )
+    venue = world.build(Plan({}, {}, hall=hall))
+    asks = (
+        venue.some("wheelchair", 3, accessible=1),
+        venue.some("adult", 2),
+        venue.some("wheelchair", 2, accessible=1),
+    )
+    hold = placed(engine, venue.place(*asks))
+    types = [venue.ticket_types[name] for name in ("wheelchair", "adult", "wheelchair")]
+    assert [line.ticket_type_id for line in hold.lines] == [
+        type_id for type_id, count in zip(types, (3, 2, 2), strict=True) for _ in range(count)
+    ]
+    accessible = [line.seat is not None and line.seat.is_accessible for line in hold.lines]
+    assert (sum(accessible[:3]), sum(accessible[3:5]), sum(accessible[5:])) == (1, 0, 1)
+    assert len(set(venue.names_of(hold))) == 7
+
+
 def test_only_items_that_require_it_must_sit_together(world: World, engine: Admission) -> None:
     """All sit together if possible; otherwise only the item that requires it."""
     hall = Hall({"Stalls": {"A": 2, "B": 2, "C": 4}}, {"seat": (), "child": ()})

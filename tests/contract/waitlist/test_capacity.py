@@ -91,6 +91,24 @@ def test_a_waiting_party_gets_seats_outside_a_full_block(world: World, engine: A
     assert world.is_settled(venue)
 
 
+def test_a_waiting_party_does_not_need_the_capacity_of_other_blocks(
+    world: World, engine: Admission
+) -> None:
+    """Only the capacity of its own block is locked when a seat there becomes free."""
+    hall = Hall(
+        {"Stalls": {"A": 1}, "Balcony": {"B": 2}},
+        {"seat": ()},
+        capacities={"Stalls": 1, "Balcony": 1},
+    )
+    venue = theatre(world, hall)
+    stalls, _ = taken(engine, venue, "Stalls A 1", "Balcony B 1")
+    party = waiting(engine, venue.place(venue.some("seat", 1, block="Stalls")))
+    with world.locked_elsewhere(venue, venue.pools["Balcony capacity"]):
+        ask(engine, venue.release(stalls.id))
+        assert statuses(world, venue, [party]) == ["active"]
+    assert world.is_settled(venue)
+
+
 def test_a_party_larger_than_a_reduced_capacity_is_skipped(world: World, engine: Admission) -> None:
     venue = club(world)
     _, held = sold_out(engine, venue, 2, 2)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from holdfast.domain.group.footprint import Needs
+from holdfast.domain.group.footprint import Needs, ResourceKind
 from holdfast.domain.holds.hold import Hold
+from holdfast.domain.waitlist import promotion_plan
 from holdfast.domain.waitlist.queues import LOOK_AHEAD, Waitlist
 from holdfast.engine import Admission
 from tests.contract.asking import ask, placed, promoted, waiting
@@ -45,6 +46,27 @@ def test_only_a_few_parties_of_each_queue_are_read(
     assert [queue.waiting for queue in waitlist.queues.values()] == [parties] * queues
     assert [len(queue.first) for queue in waitlist.queues.values()] == [seen] * queues
     assert queues * seen <= LOOK_AHEAD
+
+
+@pytest.mark.parametrize(("limit", "planned"), [(2, 2), (3, 3), (9, 4)])
+def test_a_release_locks_seats_for_as_many_parties_as_it_may_promote(
+    world: World,
+    engine: Admission,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: int,
+    planned: int,
+) -> None:
+    monkeypatch.setattr(promotion_plan, "PROMOTIONS_MAX", limit)
+    venue, _ = many_blocks(world, engine, 1, 4)
+    wait_in_each(engine, venue, 6)
+    key = (venue.organization_id, venue.session_id)
+    needs = Needs(sessions=frozenset({key}), waitlists=frozenset({key}))
+    connection = world.store.connect()
+    planning = promotion_plan.WaitlistPlanning(connection.survey(needs))
+    connection.close()
+    freed = [place.id for place in venue.places.values()]
+    seats = {each for each in planning.resources(key, freed) if each.kind is ResourceKind.SEAT}
+    assert len(seats) == planned
 
 
 def test_every_queue_is_served_to_its_end(world: World, engine: Admission) -> None:
