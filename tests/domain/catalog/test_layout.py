@@ -60,7 +60,9 @@ def test_a_range_names_its_rows(first: str, last: str, rows: list[str]) -> None:
     assert len(RowRange(first, last)) == len(rows)
 
 
-@pytest.mark.parametrize(("first", "last"), [("B", "A"), ("2", "1"), ("A", "5"), ("5", "A")])
+@pytest.mark.parametrize(
+    ("first", "last"), [("B", "A"), ("Z", "A"), ("2", "1"), ("9", "1"), ("A", "5"), ("5", "A")]
+)
 def test_an_empty_range_is_an_error(first: str, last: str) -> None:
     layout = BlockLayout("Stalls", RowRange(first, last), 2)
     assert errors(layout) == [("blocks[0].rows", "invalid_value")]
@@ -176,6 +178,18 @@ def test_every_error_is_reported() -> None:
         ("blocks[1]", "conflicting_fields"),
         ("blocks[1].rows", "duplicate"),
     ]
+
+
+def test_a_place_can_be_special_in_several_ways() -> None:
+    same = ("A2",)
+    layout = BlockLayout(
+        "Stalls", ("A",), 3, accessible=same, companion=same, restricted_view=same, gaps=("A1",)
+    )
+    (block,) = drafted(layout)
+    special = [
+        (seat.is_accessible, seat.is_companion, seat.is_restricted_view) for seat in block.seats
+    ]
+    assert special == [(True, True, True), (False, False, False)]
 
 
 def test_a_block_without_seats_is_an_error() -> None:
