@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from holdfast.domain.catalog.layout import BlockLayout, Numbering, Point, RowRange, draft_layouts
 from holdfast.domain.catalog.seat_import import (
+    POSITION_MAX,
     SEATS_PER_IMPORT_MAX,
+    SEATS_PER_ROW_MAX,
     Arrangement,
     DraftBlock,
     DraftSeat,
@@ -223,6 +225,33 @@ def test_new_seats_join_existing_rows() -> None:
         ("A", 0, 10),
     ]
     assert arrangement.flaws == []
+
+
+@pytest.mark.parametrize(
+    ("position", "is_valid"),
+    [(0, False), (1, True), (POSITION_MAX, True), (POSITION_MAX + 1, False)],
+)
+def test_a_place_in_a_row_has_bounds(position: int, is_valid: bool) -> None:
+    arrangement = Arrangement(BLOCK)
+    place = arrangement.place(DraftSeat(Source(2, "line 2"), "A", "1", position), FIRST)
+    assert (place is not None) is is_valid
+    assert [flaw.code for flaw in arrangement.flaws] == ([] if is_valid else ["invalid_value"])
+
+
+def test_a_row_has_a_maximum_of_seats() -> None:
+    known = [KnownSeat("A", 0, str(n), n) for n in range(1, SEATS_PER_ROW_MAX)]
+    arrangement = Arrangement(BLOCK, known)
+    source = Source(2, "line 2")
+    assert arrangement.place(DraftSeat(source, "A", "last"), FIRST) is not None
+    assert arrangement.place(DraftSeat(source, "A", "too many"), FIRST) is None
+    assert [flaw.code for flaw in arrangement.flaws] == ["too_many"]
+
+
+@pytest.mark.parametrize("offset", [0, 7])
+def test_the_seats_of_an_import_have_consecutive_ids(offset: int) -> None:
+    seats = [DraftSeat(Source(2, "line 2"), "A", str(number)) for number in range(3)]
+    places = Arrangement(BLOCK).place_all(seats, FIRST, offset)
+    assert [place.id.int - FIRST.int for place in places] == [offset, offset + 1, offset + 2]
 
 
 @pytest.mark.parametrize(("number", "position"), [("1", 5), ("5", 1)])
