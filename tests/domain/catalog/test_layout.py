@@ -9,16 +9,19 @@ from hypothesis import strategies as st
 
 from holdfast.domain.catalog.layout import BlockLayout, Numbering, Point, RowRange, draft_layouts
 from holdfast.domain.catalog.seat_import import (
+    FLAWS_SHOWN_MAX,
     POSITION_MAX,
     SEATS_PER_IMPORT_MAX,
     SEATS_PER_ROW_MAX,
     Arrangement,
     DraftBlock,
     DraftSeat,
+    Flaw,
     KnownSeat,
     Source,
     countable_id,
     counted_id,
+    refuse_flaws,
 )
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.refusal_codes import Refusal
@@ -205,6 +208,31 @@ def test_a_layout_has_a_maximum_number_of_seats() -> None:
     (block,) = drafted(full)
     assert len(block.seats) == SEATS_PER_IMPORT_MAX
     assert errors(full, BlockLayout("Balcony", ("A",), 1)) == [("blocks", "too_many")]
+
+
+def test_a_refused_import_lists_the_first_errors_and_counts_all() -> None:
+    def refusal(count: int) -> Refusal:
+        flaws = [Flaw(Source(n, f"line {n}"), "duplicate", "Twice") for n in range(count)]
+        found = refuse_flaws(reversed(flaws))
+        assert found is not None
+        return found
+
+    all_shown, some_shown = refusal(FLAWS_SHOWN_MAX), refusal(FLAWS_SHOWN_MAX + 1)
+    assert all_shown.message == f"Nothing was imported: {FLAWS_SHOWN_MAX} error(s)"
+    assert some_shown.message == (
+        f"Nothing was imported: {FLAWS_SHOWN_MAX + 1} error(s); here are the first"
+        f" {FLAWS_SHOWN_MAX}"
+    )
+    for each, count in ((all_shown, FLAWS_SHOWN_MAX), (some_shown, FLAWS_SHOWN_MAX + 1)):
+        assert each.details["error_count"] == count
+        assert isinstance(each.details["errors"], list)
+        assert len(each.details["errors"]) == FLAWS_SHOWN_MAX
+        assert each.details["errors"][0] == {
+            "field": "line 0",
+            "code": "duplicate",
+            "message": "Twice",
+        }
+    assert refuse_flaws([]) is None
 
 
 def test_new_seats_join_existing_rows() -> None:
