@@ -54,7 +54,10 @@ def test_a_cart_grows_to_the_maximum_of_seats_and_no_further(
 ) -> None:
     monkeypatch.setattr(fill_cart, "SEATS_PER_HOLD_MAX", 4)
     venue = theatre(world)
-    kept = {"a": venue.these("Stalls A 1", "Stalls A 2"), "b": venue.some("standing", 3)}
+    kept: dict[str, tuple[str, int] | Ask | SeatAsk] = {
+        "a": venue.these("Stalls A 1", "Stalls A 2"),
+        "b": ("standing", 3),
+    }
     placed(engine, venue.fill("basket", kept))
     refusal = refused(engine, venue.fill("basket", {**kept, "c": ("seat", 3)}))
     assert refusal.code is RefusalCode.QUANTITY_ABOVE_MAXIMUM
