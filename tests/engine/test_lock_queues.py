@@ -9,7 +9,7 @@ from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, Resource, ResourceKind
 from holdfast.domain.ids import HoldId, OrganizationId
 from holdfast.engine import lock_queues
-from holdfast.engine.limits import SEAT_WAIT_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
+from holdfast.engine.limits import POLL_SECONDS, SEAT_WAIT_SECONDS, WEIGHT_IN_MAIN_LANE_MAX
 from holdfast.engine.lock_queues import LockQueues
 from holdfast.engine.queue import Pending
 from tests.contract.venues import Plan, Venue, empty_venue
@@ -154,18 +154,51 @@ def test_a_single_lane_serves_a_lock_queue_again_that_stayed_locked(venue: Venue
         room.put_back(POOL, [(pending, POOL)])
 
 
-def test_one_lane_is_reserved_for_lock_queues_that_were_never_tried(venue: Venue) -> None:
-    room = LockQueues(lanes=2)
-    stuck = {lock: pending_of(venue.place(("standing", 1))) for lock in (SEAT, POOL)}
-    for lock, pending in stuck.items():
+@pytest.mark.parametrize("lanes", [2, 3, 4])
+def test_one_lane_is_reserved_for_lock_queues_that_were_never_tried(
+    venue: Venue, lanes: int
+) -> None:
+    room = LockQueues(lanes)
+    locks = [Resource(ResourceKind.SEAT, ORGANIZATION, UUID(int=n)) for n in range(lanes + 1)]
+    *stuck, new = [(lock, [pending_of(venue.place(("standing", 1)))]) for lock in locks]
+    for lock, (pending,) in stuck:
         room.join([(pending, lock)])
         assert room.take(128) == (lock, [pending])
         room.put_back(lock, [(pending, lock)])
-    assert room.take(128) == (SEAT, [stuck[SEAT]])
-    assert room._next_queue() is None, "the other lane waits for a new lock queue"
-    fresh = pending_of(venue.place(("standing", 1)))
-    room.join([(fresh, OTHER_SEAT)])
-    assert room.take(128) == (OTHER_SEAT, [fresh])
+    assert [room.take(128) for _ in range(lanes - 1)] == stuck[:-1]
+    assert room._next_queue() is None, "the last lane waits for a new lock queue"
+    room.join([(new[1][0], new[0])])
+    assert room.take(128) == new
+
+
+def test_an_advisory_lock_is_tried_again_after_a_pause(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    holder = Resource(ResourceKind.HOLDER, ORGANIZATION, UUID(int=1))
+    room = LockQueues(lanes=2)
+    for lock, pause in ((holder, POLL_SECONDS), (POOL, 0.0)):
+        pending = pending_of(venue.place(("standing", 1)))
+        room.join([(pending, lock)])
+        room.take(128)
+        room.put_back(lock, [(pending, lock)])
+        assert (room._next_queue() is None) is (pause > 0)
+        now += pause
+        assert room.take(128) == (lock, [pending])
+        room.put_back(lock, [])
+
+
+def test_closed_lock_queues_are_served_to_their_end(venue: Venue) -> None:
+    room = LockQueues(lanes=2)
+    pending = pending_of(venue.place(("standing", 1)))
+    room.join([(pending, POOL)])
+    room.close()
+    assert room.take(128) == (POOL, [pending])
+    room.put_back(POOL, [(pending, POOL)])
+    assert room.take(128) == (POOL, [pending])
+    room.put_back(POOL, [])
+    assert room.take(128) is None
 
 
 def test_a_command_joins_the_first_of_its_lock_queues_in_lock_order(venue: Venue) -> None:

@@ -9,6 +9,7 @@ from holdfast.domain import refusals
 from holdfast.domain.holds.due_holds import DUE_BATCH_MAX, ExpireHolds
 from holdfast.domain.holds.release_hold import ReleaseHold
 from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.engine.limits import Limits
 from holdfast.engine.queue import BACKGROUND_AT_ONCE, PEOPLE_STAY_SECONDS, FairQueue, Pending
 from tests.contract.venues import ORIGIN
 
@@ -160,3 +161,9 @@ def test_a_closed_queue_gives_out_its_commands_and_accepts_none() -> None:
     assert not queue.put(pending(organization_id, queue))
     assert len(queue.take(10)) == 1
     assert queue.take(10) == []
+
+
+@pytest.mark.parametrize(("queue_max", "share_max"), [(1, 1), (2, 1), (4, 3), (4096, 3072)])
+def test_one_organization_gets_three_quarters_of_the_queue(queue_max: int, share_max: int) -> None:
+    """But room for one command at least."""
+    assert Limits(queue_max=queue_max).share_max == share_max

@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.domain.group.outcomes import CartEmptied, Placed, Waiting
 from holdfast.domain.holds.hold import HoldStatus
+from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.engine import Admission
@@ -178,13 +179,27 @@ def test_places_of_a_hold_that_a_cart_takes_over_count_as_available(
     venue = world.build(Plan({"house": 4}, {"standing": ("house",)}, hall=hall))
     placed(engine, venue.place(("standing", 1), holder=STRANGER))
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
-    items = {
+    items: dict[str, Ask | SeatAsk] = {
         "a": venue.these("Stalls A 1", "Stalls A 2"),
         "b": venue.some("standing", 5, at_least=1),
     }
     hold = placed(engine, venue.fill("basket", items))
     assert [line.quantity for line in hold.lines] == [1, 1, 1]
     assert world.pool(venue.pools["house"]).free == 0
+
+
+def test_a_cart_can_take_over_a_hold_while_others_wait_for_such_places(
+    world: World, engine: Admission
+) -> None:
+    """It takes nothing from them."""
+    hall = Hall({"Stalls": {"A": 4}}, {"seat": ("house",)})
+    policy = HoldPolicy(waitlist=True)
+    venue = world.build(Plan({"house": 2}, {"standing": ("house",)}, policy, hall))
+    placed(engine, venue.seats("Stalls A 1", "Stalls A 2"))
+    party = waiting(engine, venue.place(("standing", 1), holder=STRANGER))
+    hold = placed(engine, venue.fill("basket", {"a": venue.these("Stalls A 1", "Stalls A 2")}))
+    assert venue.names_of(hold) == ["Stalls A 1", "Stalls A 2"]
+    assert world.hold(venue, party.id) == party
 
 
 def test_a_cart_does_not_take_over_seats_of_another_cart(world: World, engine: Admission) -> None:

@@ -308,6 +308,18 @@ def test_an_alternative_is_in_the_block_of_the_first_seat_if_possible(
     assert [seat["block_name"] for seat in alternative["seats"]] == [blocks[0]] * 2  # type: ignore[call-overload, index]
 
 
+def test_an_alternative_is_not_in_a_block_of_unknown_capacity(
+    world: World, engine: Admission
+) -> None:
+    hall = Hall({"Stalls": {"A": 2}, "Balcony": {"B": 1}}, SEATED, capacities={"Stalls": 2})
+    venue = theatre(world, hall)
+    placed(engine, venue.seats("Balcony B 1", holder=STRANGER))
+    wanted = venue.seats("Balcony B 1", wants_alternative=True)
+    with world.locked_elsewhere(venue, venue.pools["Stalls capacity"]):
+        assert "alternative" not in refused(engine, wanted).details
+    assert "alternative" in refused(engine, wanted).details
+
+
 def test_a_refusal_offers_no_alternative_when_none_is_left(world: World, engine: Admission) -> None:
     venue = theatre(world, Hall({"Stalls": {"A": 3}}, SEATED))
     placed(engine, venue.seats("Stalls A 1", "Stalls A 2", holder=STRANGER))

@@ -11,6 +11,7 @@ from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.orders import convert_holds
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
+from holdfast.domain.seats import assignment
 from holdfast.domain.values import InvalidValue
 from holdfast.engine import Admission
 from tests.contract.asking import ask, changed, converted, placed, refused
@@ -29,7 +30,8 @@ def test_a_hold_has_a_maximum_of_seats_whether_named_or_found(
     world: World, engine: Admission, monkeypatch: pytest.MonkeyPatch, found: int
 ) -> None:
     """General admission does not count."""
-    monkeypatch.setattr(preconditions, "SEATS_PER_HOLD_MAX", 4)
+    for module in (preconditions, assignment):
+        monkeypatch.setattr(module, "SEATS_PER_HOLD_MAX", 4)
     venue = theatre(world)
 
     def wish(named: int) -> list[Ask | SeatAsk]:
@@ -52,7 +54,10 @@ def test_a_cart_grows_to_the_maximum_of_seats_and_no_further(
 ) -> None:
     monkeypatch.setattr(fill_cart, "SEATS_PER_HOLD_MAX", 4)
     venue = theatre(world)
-    kept = {"a": venue.these("Stalls A 1", "Stalls A 2"), "b": venue.some("standing", 3)}
+    kept: dict[str, tuple[str, int] | Ask | SeatAsk] = {
+        "a": venue.these("Stalls A 1", "Stalls A 2"),
+        "b": ("standing", 3),
+    }
     placed(engine, venue.fill("basket", kept))
     refusal = refused(engine, venue.fill("basket", {**kept, "c": ("seat", 3)}))
     assert refusal.code is RefusalCode.QUANTITY_ABOVE_MAXIMUM

@@ -49,10 +49,10 @@ def refusal_of(answer: Future[Answer]) -> Refusal:
 
 
 def test_a_seat_does_not_wait_for_its_neighbours(world: World, patient_engine: Admission) -> None:
-    """Only a policy against orphans needs to know them."""
+    """Only a policy against single seats needs to know them."""
     venue = hall_of(world, 5)
     with world.seats_locked_elsewhere(venue, "Stalls A 2", "Stalls A 4"):
-        placed(patient_engine, venue.seats("Stalls A 3"))
+        placed(patient_engine, venue.seats("Stalls A 3", wants_alternative=True))
 
 
 def test_a_locked_seat_is_refused_soon_and_the_others_are_sold_at_once(

@@ -109,6 +109,18 @@ def test_a_waiting_party_does_not_need_the_capacity_of_other_blocks(
     assert world.is_settled(venue)
 
 
+def test_a_party_too_large_for_what_is_unsold_of_a_block_is_skipped(
+    world: World, engine: Admission
+) -> None:
+    """Four seats are left, but capacity for one only."""
+    venue = theatre(world, Hall({"Stalls": {"A": 5}}, {"seat": ()}, capacities={"Stalls": 2}))
+    sold, released = taken(engine, venue, "Stalls A 1", "Stalls A 2")
+    line = [waiting(engine, venue.place(("seat", size), holder=a_person(size))) for size in (2, 1)]
+    converted(engine, venue.convert(sold.id))
+    ask(engine, venue.release(released.id))
+    assert statuses(world, venue, line) == ["waiting", "active"]
+
+
 def test_a_party_larger_than_a_reduced_capacity_is_skipped(world: World, engine: Admission) -> None:
     venue = club(world)
     _, held = sold_out(engine, venue, 2, 2)

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from holdfast.domain.catalog.model import EventStatus
 from holdfast.domain.group.outcomes import Waiting
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
-from holdfast.domain.ids import HoldId
+from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.policy import HoldPolicy
 from holdfast.domain.refusal_codes import RefusalCode
 from holdfast.domain.values import Holder
@@ -313,3 +314,11 @@ def test_disabling_the_waitlist_serves_those_waiting_and_admits_nobody(
     refused(engine, venue.place(("standing", 1)))
     ask(engine, venue.release(queue[0].id))
     placed(engine, venue.place(("standing", 1)))
+
+
+def test_the_promoter_ignores_a_session_that_does_not_exist(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world)
+    promoted(engine, replace(venue.promote(), session_id=SessionId(uuid4())))
+    promoted(engine, venue.promote())

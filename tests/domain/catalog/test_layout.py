@@ -9,14 +9,19 @@ from hypothesis import strategies as st
 
 from holdfast.domain.catalog.layout import BlockLayout, Numbering, Point, RowRange, draft_layouts
 from holdfast.domain.catalog.seat_import import (
+    FLAWS_SHOWN_MAX,
+    POSITION_MAX,
     SEATS_PER_IMPORT_MAX,
+    SEATS_PER_ROW_MAX,
     Arrangement,
     DraftBlock,
     DraftSeat,
+    Flaw,
     KnownSeat,
     Source,
     countable_id,
     counted_id,
+    refuse_flaws,
 )
 from holdfast.domain.ids import BlockId, SeatId
 from holdfast.domain.refusal_codes import Refusal
@@ -60,7 +65,9 @@ def test_a_range_names_its_rows(first: str, last: str, rows: list[str]) -> None:
     assert len(RowRange(first, last)) == len(rows)
 
 
-@pytest.mark.parametrize(("first", "last"), [("B", "A"), ("2", "1"), ("A", "5"), ("5", "A")])
+@pytest.mark.parametrize(
+    ("first", "last"), [("B", "A"), ("Z", "A"), ("2", "1"), ("9", "1"), ("A", "5"), ("5", "A")]
+)
 def test_an_empty_range_is_an_error(first: str, last: str) -> None:
     layout = BlockLayout("Stalls", RowRange(first, last), 2)
     assert errors(layout) == [("blocks[0].rows", "invalid_value")]
@@ -178,6 +185,18 @@ def test_every_error_is_reported() -> None:
     ]
 
 
+def test_a_place_can_be_special_in_several_ways() -> None:
+    same = ("A2",)
+    layout = BlockLayout(
+        "Stalls", ("A",), 3, accessible=same, companion=same, restricted_view=same, gaps=("A1",)
+    )
+    (block,) = drafted(layout)
+    special = [
+        (seat.is_accessible, seat.is_companion, seat.is_restricted_view) for seat in block.seats
+    ]
+    assert special == [(True, True, True), (False, False, False)]
+
+
 def test_a_block_without_seats_is_an_error() -> None:
     assert errors(BlockLayout("Stalls", ("A",), 1, gaps=("A1",))) == [
         ("blocks[0].gaps", "invalid_value")
@@ -189,6 +208,31 @@ def test_a_layout_has_a_maximum_number_of_seats() -> None:
     (block,) = drafted(full)
     assert len(block.seats) == SEATS_PER_IMPORT_MAX
     assert errors(full, BlockLayout("Balcony", ("A",), 1)) == [("blocks", "too_many")]
+
+
+def test_a_refused_import_lists_the_first_errors_and_counts_all() -> None:
+    def refusal(count: int) -> Refusal:
+        flaws = [Flaw(Source(n, f"line {n}"), "duplicate", "Twice") for n in range(count)]
+        found = refuse_flaws(reversed(flaws))
+        assert found is not None
+        return found
+
+    all_shown, some_shown = refusal(FLAWS_SHOWN_MAX), refusal(FLAWS_SHOWN_MAX + 1)
+    assert all_shown.message == f"Nothing was imported: {FLAWS_SHOWN_MAX} error(s)"
+    assert some_shown.message == (
+        f"Nothing was imported: {FLAWS_SHOWN_MAX + 1} error(s); here are the first"
+        f" {FLAWS_SHOWN_MAX}"
+    )
+    for each, count in ((all_shown, FLAWS_SHOWN_MAX), (some_shown, FLAWS_SHOWN_MAX + 1)):
+        assert each.details["error_count"] == count
+        assert isinstance(each.details["errors"], list)
+        assert len(each.details["errors"]) == FLAWS_SHOWN_MAX
+        assert each.details["errors"][0] == {
+            "field": "line 0",
+            "code": "duplicate",
+            "message": "Twice",
+        }
+    assert refuse_flaws([]) is None
 
 
 def test_new_seats_join_existing_rows() -> None:
@@ -209,6 +253,33 @@ def test_new_seats_join_existing_rows() -> None:
         ("A", 0, 10),
     ]
     assert arrangement.flaws == []
+
+
+@pytest.mark.parametrize(
+    ("position", "is_valid"),
+    [(0, False), (1, True), (POSITION_MAX, True), (POSITION_MAX + 1, False)],
+)
+def test_a_place_in_a_row_has_bounds(position: int, is_valid: bool) -> None:
+    arrangement = Arrangement(BLOCK)
+    place = arrangement.place(DraftSeat(Source(2, "line 2"), "A", "1", position), FIRST)
+    assert (place is not None) is is_valid
+    assert [flaw.code for flaw in arrangement.flaws] == ([] if is_valid else ["invalid_value"])
+
+
+def test_a_row_has_a_maximum_of_seats() -> None:
+    known = [KnownSeat("A", 0, str(n), n) for n in range(1, SEATS_PER_ROW_MAX)]
+    arrangement = Arrangement(BLOCK, known)
+    source = Source(2, "line 2")
+    assert arrangement.place(DraftSeat(source, "A", "last"), FIRST) is not None
+    assert arrangement.place(DraftSeat(source, "A", "too many"), FIRST) is None
+    assert [flaw.code for flaw in arrangement.flaws] == ["too_many"]
+
+
+@pytest.mark.parametrize("offset", [0, 7])
+def test_the_seats_of_an_import_have_consecutive_ids(offset: int) -> None:
+    seats = [DraftSeat(Source(2, "line 2"), "A", str(number)) for number in range(3)]
+    places = Arrangement(BLOCK).place_all(seats, FIRST, offset)
+    assert [place.id.int - FIRST.int for place in places] == [offset, offset + 1, offset + 2]
 
 
 @pytest.mark.parametrize(("number", "position"), [("1", 5), ("5", 1)])

@@ -134,10 +134,10 @@ class TestTicketTypes:
 
     def test_its_pools_are_of_its_session(self) -> None:
         assert refuse_pools([FLOOR, FLOOR], {FLOOR, HOUSE}) is None
-        refused = changed_ticket_type(
-            TYPE, type_change(pool_ids=(FLOOR, HOUSE)), {FLOOR}, is_waited_for=False
-        )
-        assert code_of(refused) is RefusalCode.INVALID_POOL
+        change = type_change(pool_ids=(FLOOR, HOUSE))
+        for each in (change, replace(change, policy=PolicyChange(waitlist=True))):
+            refused = changed_ticket_type(TYPE, each, {FLOOR}, is_waited_for=False)
+            assert code_of(refused) is RefusalCode.INVALID_POOL
 
     def test_its_pools_stay_while_anybody_waits(self) -> None:
         pools = {FLOOR, HOUSE}

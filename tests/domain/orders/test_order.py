@@ -89,6 +89,7 @@ def test_an_attendee_needs_a_name_or_an_email() -> None:
     with pytest.raises(InvalidValue):
         Attendee()
     Attendee(email=EmailAddress("ada@example.com"))
+    Attendee("x")
     Attendee("x" * 200)
 
 

@@ -81,8 +81,8 @@ def test_a_hold_that_was_paid_late_is_not_lost() -> None:
 
 @pytest.mark.parametrize("status", [HoldStatus.ACTIVE, HoldStatus.CANCELLED, HoldStatus.CONVERTED])
 def test_a_selection_held_again_is_not_lost(status: HoldStatus) -> None:
-    again = hold(10.5, 20, status=status)
-    assert lost(11, hold(0, 10), LIVE, again) == []
+    for begun in (10, 10.5):
+        assert lost(11, hold(0, 10), LIVE, hold(begun, 20, status=status)) == []
 
 
 def test_holding_another_seat_does_not_replace_a_lost_one() -> None:

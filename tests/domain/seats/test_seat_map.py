@@ -49,4 +49,6 @@ def test_only_a_few_combinations_of_blocks_are_cached() -> None:
     for blocks in asked:
         expected = tuple(number for number, block in enumerate(BLOCKS) if block in blocks)
         assert plan.rows_in(blocks) == plan.rows_in(blocks) == expected
-    assert len(plan._rows_in) <= COMBINATIONS_KEPT_MAX
+        assert len(plan._rows_in) <= COMBINATIONS_KEPT_MAX
+    recent = asked[-(len(asked) % COMBINATIONS_KEPT_MAX) :]
+    assert list(plan._rows_in) == recent
