@@ -20,7 +20,7 @@ PAUSE_SECONDS_MAX = 0.003
 
 def giving_way(items: Iterable[T], per_slice: int = ITEMS_PER_SLICE) -> Iterator[T]:
     """Yield the items, with a pause after each slice that is longer than the slice: the engine's
-    thread needs the interpreter some twenty times per hold, and finds it free most of the time."""
+    thread needs the interpreter several times per hold, and finds it free most of the time."""
     first_pause = (SLICES_WITHOUT_PAUSE + 1) * per_slice
     begun = time.thread_time()
     for number, item in enumerate(items, 1):
