@@ -77,6 +77,18 @@ def test_a_statement_that_could_not_be_prepared_is_prepared_again(
     assert list(pipeline.execute("SELECT n FROM pg_temp.later")) == [(7,)]
 
 
+def test_a_statement_whose_columns_changed_is_prepared_again(
+    pipeline: Pipeline, connection: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    connection.execute("CREATE TEMPORARY TABLE grown AS SELECT 7 AS n")
+    assert list(pipeline.execute("SELECT n FROM grown")) == [(7,)]
+    connection.execute("ALTER TABLE grown ALTER n TYPE text")
+    pipeline.execute("SELECT n FROM grown")
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        pipeline.send()
+    assert list(pipeline.execute("SELECT n FROM grown")) == [("7",)]
+
+
 def test_a_transaction_spans_round_trips(pipeline: Pipeline) -> None:
     pipeline.execute("BEGIN")
     ((before,),) = pipeline.execute("SELECT pg_current_xact_id()::text")
@@ -102,6 +114,8 @@ def test_a_preamble_begins_every_round_trip(pipeline: Pipeline) -> None:
     with pipeline.beginning_with("SELECT set_config('holdfast.organizations', %s, true)", ("{}",)):
         assert list(pipeline.execute(setting)) == [("{}",)]
         assert list(pipeline.execute(setting)) == [("{}",)]
+        unread = pipeline.execute(setting)
+    assert list(unread) == [("{}",)]
     assert list(pipeline.execute(setting)) == [("",)]
 
 

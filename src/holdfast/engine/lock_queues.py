@@ -36,7 +36,7 @@ class LockQueues:
         self._tried: set[Resource] = set()
         self._changed = threading.Condition()
         self._queues: dict[Resource, deque[Pending]] = {}
-        self.resources = self._queues.keys()  # always up to date
+        self.resources = self._queues.keys()  # a live view, for a look without the lock
         self._served: set[Resource] = set()
         self._not_before: dict[Resource, float] = {}
         # Since when a lock queue has made no progress: a long one that moves is not given up.

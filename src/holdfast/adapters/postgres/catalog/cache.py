@@ -44,6 +44,10 @@ class OfferCache:
         sessions = self._sessions
         return {key: session for key in keys if (session := sessions.get(key)) is not None}
 
+    def clear(self) -> None:
+        with self._lock:
+            self._sessions.clear()
+
     def load(
         self, connection: Statements, keys: Sequence[SessionKey]
     ) -> dict[SessionKey, SessionCatalog]:

@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _SESSION_SETTINGS = f"""
 SET ROLE holdfast_app;
 SET TIME ZONE 'UTC';
+SET default_transaction_isolation = 'read committed';
 SET statement_timeout = '{STATEMENT_TIMEOUT_MS}ms';
 SET lock_timeout = '{LOCK_TIMEOUT_MS}ms';
 SET idle_in_transaction_session_timeout = '10s';
@@ -175,12 +176,20 @@ def configure_reader(connection: Connection) -> None:
     set_json_loads(msgspec.json.decode, connection)
 
 
+_WORTH_A_RETRY = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.LockNotAvailable,
+    # A stale prepared statement, which the pipeline has forgotten by now.
+    errors.InvalidSqlStatementName,
+    errors.FeatureNotSupported,
+)
+
+
 def translated(error: psycopg.Error) -> StoreError:
     """Contended (retry), StoreUnavailable (retry later) or Rejected (do not retry)."""
     state = error.sqlstate
-    if isinstance(
-        error, errors.SerializationFailure | errors.DeadlockDetected | errors.LockNotAvailable
-    ):
+    if isinstance(error, _WORTH_A_RETRY):
         return Contended(_reason(error))
     if state is None:
         # From the driver itself: it cannot send a value, or the connection is lost.
@@ -215,9 +224,12 @@ class _Opened(NamedTuple):
 class Link:
     """One thread's connection, opened on first use and again after a loss."""
 
-    def __init__(self, url: str, watchdog: Watchdog) -> None:
+    def __init__(
+        self, url: str, watchdog: Watchdog, on_open: Callable[[], None] = lambda: None
+    ) -> None:
         self._url = url
         self._watchdog = watchdog
+        self._on_open = on_open
         self._opened: _Opened | None = None
         self._not_before = 0.0
         self._planned_at = 0.0
@@ -264,6 +276,7 @@ class Link:
         except StoreError:
             self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
             raise
+        self._on_open()
         self._opened = _Opened(connection, Pipeline(connection), self._watchdog.watch(connection))
         return self._opened
 

@@ -27,6 +27,8 @@ Row = tuple[Any, ...]
 ROWS_AT_ONCE = 500
 
 _PLACEHOLDER = re.compile(r"%(?:s|\((\w+)\)s)")
+# A prepared statement is gone, or returns other types since a column changed.
+_STALE = frozenset({"26000", "0A000"})
 _DONE = frozenset({ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK})
 
 
@@ -113,6 +115,7 @@ class Pipeline:
         self._preamble = [self._queue.pop()]
         try:
             yield
+            self.send()
         finally:
             self._preamble = []
 
@@ -121,22 +124,26 @@ class Pipeline:
         skips the statements after it."""
         if not self._queue:
             return
-        queue = self._preamble + self._queue
-        self._queue, self._error = [], None
+        queue, self._queue = self._preamble + self._queue, []
         try:
             self._wire.enter_pipeline_mode()
             new = self._put(queue)
             self._write()
             self._read(queue, new)
             self._wire.exit_pipeline_mode()
-        except BaseException as lost:
-            # Results may be outstanding, so the connection cannot be used again.
+        except Exception:
+            # Results may be outstanding, so the connection cannot be used again, and nobody knows
+            # what the server did.
             self._connection.close()
-            if self._error is not None:
-                raise self._error from lost
+            self._error = self._error or psycopg.OperationalError("the connection was lost")
+        except BaseException:
+            self._connection.close()
             raise
-        if self._error is not None:
-            raise self._error
+        error, self._error = self._error, None
+        if error is not None:
+            if error.sqlstate in _STALE:
+                self._prepared.clear()
+            raise error
 
     def _put(self, queue: Iterable[_Queued]) -> set[Rows]:
         """Hand the statements to libpq. Returns those that are new to the server."""

@@ -56,7 +56,10 @@ class PostgresStore:
         self._watchdog = Watchdog()
 
     def connect(self) -> "PostgresConnection":
-        return PostgresConnection(Link(self._url, self._watchdog), self._memories)
+        # A new connection may reach another server, after a failover, where the same version of a
+        # session has other contents.
+        link = Link(self._url, self._watchdog, on_open=self._memories.offers.clear)
+        return PostgresConnection(link, self._memories)
 
 
 class PostgresConnection:
