@@ -9,9 +9,11 @@ from holdfast.domain.amounts import written
 from holdfast.domain.ids import HoldId
 from holdfast.domain.policy import TTL_SECONDS_MAX
 from holdfast.domain.values import (
+    EMAIL_LENGTH_MAX,
     NO_METADATA,
     QUANTITY_MAX,
     TOTAL_MINOR_MAX,
+    USER_ID_LENGTH_MAX,
     EmailAddress,
     Holder,
     InvalidValue,
@@ -170,3 +172,30 @@ def test_empty_metadata_is_shared() -> None:
 
 def test_metadata_is_not_shown_when_printed() -> None:
     assert "Ada" not in repr(Metadata({"guest": "Ada"}))
+
+
+def test_values_of_the_greatest_length_or_amount_are_valid() -> None:
+    longest = "me@" + ("x" * 49 + ".") * 4
+    longest += "x" * (EMAIL_LENGTH_MAX - len(longest) - len(".org")) + ".org"
+    EmailAddress(longest)
+    Holder(user_id="x" * USER_ID_LENGTH_MAX)
+    Holder(user_id="x")
+    Money(TOTAL_MINOR_MAX, "EUR")
+    Money(0, "EUR")
+    for too_long in (
+        lambda: EmailAddress("x" + longest),
+        lambda: Holder(user_id="x" * (USER_ID_LENGTH_MAX + 1)),
+    ):
+        with pytest.raises(InvalidValue):
+            too_long()
+
+
+def test_a_newer_address_replaces_that_of_the_same_person_only() -> None:
+    old, new = EmailAddress("old@example.com"), EmailAddress("new@example.com")
+    user = Holder(old, "user-1")
+    assert user.with_email_of(Holder(new, "user-1")) == Holder(new, "user-1")
+    assert Holder(user_id="user-1").with_email_of(user) == user
+    for other in (Holder(new, "user-2"), Holder(new), Holder(user_id="user-1"), user):
+        assert user.with_email_of(other) is user
+    assert not user.is_person(Holder(old)), "the user id takes precedence"
+    assert Holder(old).is_person(Holder(EmailAddress("OLD@example.com")))

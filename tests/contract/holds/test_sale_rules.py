@@ -193,8 +193,9 @@ def test_the_single_seat_check_locks_two_seats_on_each_side(
     venue = theatre(world, refuse_orphans=True)
     command = venue.seats(*(f"Stalls {name[0]} {name[1]}" for name in names.split()))
     connection = world.store.connect()
-    planned = GroupPlan(connection.survey(command.needs(NOTHING_MORE))).footprint(command)
+    survey = connection.survey(command.needs(NOTHING_MORE), is_patient=True)
     connection.close()
+    planned = GroupPlan(survey).footprint(command)
     seats = {SeatId(each.name) for each in planned.required_of(ResourceKind.SEAT)}
     assert seats == set(venue.seat_ids(*(f"Stalls {name[0]} {name[1]}" for name in locked.split())))
 

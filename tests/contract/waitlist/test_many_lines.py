@@ -62,7 +62,7 @@ def test_a_release_locks_seats_for_as_many_parties_as_it_may_promote(
     key = (venue.organization_id, venue.session_id)
     needs = Needs(sessions=frozenset({key}), waitlists=frozenset({key}))
     connection = world.store.connect()
-    planning = promotion_plan.WaitlistPlanning(connection.survey(needs))
+    planning = promotion_plan.WaitlistPlanning(connection.survey(needs, is_patient=True))
     connection.close()
     freed = [place.id for place in venue.places.values()]
     seats = {each for each in planning.resources(key, freed) if each.kind is ResourceKind.SEAT}

@@ -7,7 +7,9 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.catalog.model import EventStatus
-from holdfast.domain.group.outcomes import Waiting
+from holdfast.domain.group.footprint import ResourceKind
+from holdfast.domain.group.outcomes import NOTHING_MORE, Waiting
+from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.holds.hold import Hold, HoldStatus, rounded_up
 from holdfast.domain.ids import HoldId, SessionId
 from holdfast.domain.policy import HoldPolicy
@@ -322,3 +324,27 @@ def test_the_promoter_ignores_a_session_that_does_not_exist(
     venue = club(world)
     promoted(engine, replace(venue.promote(), session_id=SessionId(uuid4())))
     promoted(engine, venue.promote())
+
+
+def test_a_waiting_cart_keeps_its_quoted_price(world: World, engine: Admission) -> None:
+    """Unless the platform names another."""
+    venue = club(world)
+    sold_out(engine, venue, 4)
+    waiting(engine, venue.fill("basket", {"a": ("standing", 3)}))
+    world.set_price(venue, "standing", 6000)
+    less = waiting(engine, venue.fill("basket", {"a": ("standing", 2)}))
+    assert [line.unit_price_minor for line in less.lines] == [4500]
+    named = waiting(engine, venue.fill("basket", {"a": venue.some("standing", 2, price=700)}))
+    assert [line.unit_price_minor for line in named.lines] == [700]
+
+
+def test_a_warning_locks_neither_places_nor_the_waitlist(world: World, engine: Admission) -> None:
+    """So it delays nobody."""
+    venue = club(world)
+    (hold,) = sold_out(engine, venue, 4)
+    command = venue.warn(hold.id)
+    connection = world.store.connect()
+    planned = GroupPlan(connection.survey(command.needs(NOTHING_MORE))).footprint(command)
+    connection.close()
+    kinds = {each.kind for each in planned.required | planned.optional}
+    assert kinds == {ResourceKind.SESSION, ResourceKind.HOLD}

@@ -151,6 +151,10 @@ def test_an_accessible_seat_comes_with_the_companion_seat_beside_it() -> None:
     assert found(room("......", "a.c..."), 1, accessible=1) == ["B0"]
 
 
+def test_rows_with_the_accessible_seats_are_found_though_others_come_first() -> None:
+    assert found(room("..", "..", "a."), 4, accessible=1) == ["B0", "B1", "C0", "C1"]
+
+
 def test_too_few_accessible_seats_find_nothing() -> None:
     assert found(room("......a"), 2, accessible=2) is None
 
@@ -170,6 +174,8 @@ def test_a_party_splits_in_pairs_only_if_capacity_allows() -> None:
     assert found(hall, 4, limits={STALLS: 2}) == ["A0", "A1", "B0", "B1"]
     assert found(hall, 4, limits={STALLS: 1}) == ["A0", "B0", "B1", "B2"]
     assert found(room("... .."), 4, limits={STALLS: 4}) == ["A0", "A1", "A4", "A5"]
+    large = found(room("... ... .."), 7)
+    assert large == ["A0", "A1", "A2", "A4", "A5", "A8", "A9"], "nobody alone in the third group"
 
 
 def test_accessible_seats_are_given_if_capacity_excludes_all_others() -> None:
