@@ -7,7 +7,6 @@ from uuid_utils.compat import uuid7
 from holdfast.domain.carts.fill_cart import FillCart
 from holdfast.domain.carts.items import CartAsk
 from holdfast.domain.group.origin import IdempotencyKey
-from holdfast.domain.holds.hold import NO_REMARKS, Remarks
 from holdfast.domain.ids import HoldId
 from holdfast.domain.values import Holder, InvalidValue
 from holdfast.entrypoints.api.carts.structs import (
@@ -15,7 +14,13 @@ from holdfast.entrypoints.api.carts.structs import (
     FillCartRequest,
     RenewCartRequest,
 )
-from holdfast.entrypoints.api.holds.requests import ask_of, errors_of_seats, holder_of, read_holder
+from holdfast.entrypoints.api.holds.requests import (
+    ask_of,
+    errors_of_seats,
+    holder_of,
+    read_holder,
+    remarks_of,
+)
 from holdfast.entrypoints.api.http.exchange import Call
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
 from holdfast.entrypoints.api.http.shapes import given_metadata
@@ -39,7 +44,7 @@ def fill_command(call: Call, body: FillCartRequest, key: IdempotencyKey | None) 
         asks=asks,
         origin=call.origin,
         idempotency=key,
-        remarks=Remarks(body.source or NO_REMARKS.source, call.cart, body.notes),
+        remarks=remarks_of(body, call.cart, body.notes),
         metadata=given_metadata(body.metadata),
     )
 

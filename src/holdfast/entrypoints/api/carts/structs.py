@@ -4,9 +4,9 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta
 
-from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, Source
+from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX
 from holdfast.domain.holds.placement import LINES_MAX
-from holdfast.entrypoints.api.holds.structs import AskedLine, Notes
+from holdfast.entrypoints.api.holds.structs import AskedLine, Notes, RemarkedRequest
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.fields import Email, MetadataTexts, SessionRef, UserId, ruled
 from holdfast.entrypoints.api.http.shapes import RequestShape
@@ -32,7 +32,7 @@ class CartItemRequest(AskedLine, frozen=True, kw_only=True):
     cart_item_id: CartItemId
 
 
-class FillCartRequest(RequestShape, frozen=True):
+class FillCartRequest(RemarkedRequest, frozen=True):
     """The whole cart, not the changes: missing items are released. With items, `session_id` and
     `customer_email` or `user_id` are required. Without items, everything is released; a given
     holder must then be the cart's."""
@@ -43,7 +43,6 @@ class FillCartRequest(RequestShape, frozen=True):
     session_id: SessionRef | None = None
     customer_email: Email | None = None
     user_id: UserId | None = None
-    source: Source | None = None
     notes: Notes | None = None
     metadata: (
         Annotated[

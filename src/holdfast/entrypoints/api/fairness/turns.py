@@ -21,8 +21,8 @@ BYTES_PER_TURN = 128 * 1024
 # Per organization; one more is refused.
 WAITING_MAX = 1_000
 # Of one processor. Above it reads wait, though never for long: commands alone may need more.
-BUSY_SHARE_MAX = 0.6
-PAUSE_SECONDS_MAX = 0.02
+BUSY_SHARE_MAX = 0.35
+PAUSE_SECONDS_MAX = 0.04
 # An organization counts as present for this long after its last request.
 PRESENT_SECONDS = 1.0
 

@@ -65,7 +65,7 @@ async def place_hold(context: Context, call: Call, body: PlaceHoldRequest) -> Re
         call.origin,
         key,
         is_id_from_client=body.hold_id is not None,
-        remarks=remarks_of(body, body.notes),
+        remarks=remarks_of(body, body.cart_token, body.notes, body.metadata),
         wants_alternative=bool(body.offer_alternative),
     )
     answer = await context.engine.answer(command, partial(render, call) if key else None)

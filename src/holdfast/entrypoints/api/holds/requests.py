@@ -12,6 +12,7 @@ from holdfast.entrypoints.api.holds.structs import (
     AskedLine,
     ExtendHoldRequest,
     PlaceHoldRequest,
+    RemarkedRequest,
 )
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
@@ -37,7 +38,9 @@ def holder_and_asks(body: PlaceHoldRequest) -> tuple[Holder, tuple[Ask | SeatAsk
 
 
 def reservation_of(body: ReserveRequest) -> tuple[Holder, Remarks]:
-    return holder_of(body.customer_email, body.user_id), remarks_of(body)
+    return holder_of(body.customer_email, body.user_id), remarks_of(
+        body, body.cart_token, metadata=body.metadata
+    )
 
 
 def extension_of(body: ExtendHoldRequest) -> tuple[int, Holder | None]:
@@ -83,11 +86,15 @@ def refuse_doubled(seat_ids: Sequence[SeatId]) -> None:
         raise invalid(errors)
 
 
-def remarks_of(body: PlaceHoldRequest | ReserveRequest, notes: str | None = None) -> Remarks:
-    if body.source is None and body.cart_token is None and notes is None and not body.metadata:
+def remarks_of(
+    body: RemarkedRequest,
+    cart_token: str | None,
+    notes: str | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Remarks:
+    if body.source is None and cart_token is None and notes is None and not metadata:
         return NO_REMARKS
-    source = body.source or NO_REMARKS.source
-    return Remarks(source, body.cart_token, notes, metadata_of(body.metadata))
+    return Remarks(body.source or NO_REMARKS.source, cart_token, notes, metadata_of(metadata))
 
 
 def read_holder(

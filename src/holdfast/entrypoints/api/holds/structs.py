@@ -75,7 +75,13 @@ class AskedLine(RequestShape, frozen=True):
     at_least: AtLeast | None = None
 
 
-class PlaceHoldRequest(RequestShape, frozen=True):
+class RemarkedRequest(RequestShape, frozen=True, kw_only=True):
+    """What holds, carts and reservations alike may say about themselves."""
+
+    source: Source | None = None
+
+
+class PlaceHoldRequest(RemarkedRequest, frozen=True):
     """Either `ticket_type_id` and `quantity` (of a seated type, the best available, within
     `block_id` if given), or `seat_ids`, or `lines` of both kinds; and `customer_email` or
     `user_id`."""
@@ -109,7 +115,6 @@ class PlaceHoldRequest(RequestShape, frozen=True):
     accessible: AccessibleCount | None = None
     together: Together | None = None
     at_least: AtLeast | None = None
-    source: Source | None = None
     cart_token: CartToken | None = None
     notes: Notes | None = None
     metadata: MetadataTexts | None = None

@@ -1,8 +1,8 @@
 """One example of each problem, built from real refusals to stay correct."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from inspect import Parameter, isfunction, signature
-from types import FunctionType
 from typing import Any
 
 from holdfast.domain import refusals
@@ -46,12 +46,12 @@ _WITH_VALUES = (
 def _refusals() -> Iterator[Refusal]:
     """Of several refusals with one code, the first is the example."""
     for make in vars(refusals).values():
-        if isfunction(make) and not _needed(make):
+        if (isfunction(make) or isinstance(make, partial)) and not _needed(make):
             yield make()
     yield from _WITH_VALUES
 
 
-def _needed(make: FunctionType) -> list[Parameter]:
+def _needed(make: Callable[..., Refusal]) -> list[Parameter]:
     parameters = signature(make).parameters.values()
     return [each for each in parameters if each.default is Parameter.empty]
 

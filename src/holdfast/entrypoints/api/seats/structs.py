@@ -4,9 +4,9 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from holdfast.domain.holds.hold import Source
 from holdfast.domain.seats.block_seats import SEATS_PER_BLOCKING_MAX
 from holdfast.domain.seats.seat import BLOCKED_REASON_LENGTH_MAX
+from holdfast.entrypoints.api.holds.structs import RemarkedRequest
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.fields import (
     CartToken,
@@ -40,12 +40,11 @@ MapVersion: TypeAlias = Annotated[
 ]
 
 
-class ReserveRequest(RequestShape, frozen=True):
+class ReserveRequest(RemarkedRequest, frozen=True):
     """At least one of `customer_email` and `user_id` is required."""
 
     customer_email: Email | None = None
     user_id: UserId | None = None
-    source: Source | None = None
     cart_token: CartToken | None = None
     metadata: MetadataTexts | None = None
 
