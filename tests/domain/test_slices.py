@@ -1,9 +1,11 @@
 """Long work yields to other threads."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from holdfast.domain import slices
 from holdfast.domain.slices import (
     PAUSE_SECONDS_MAX,
     PAUSE_SECONDS_MIN,
@@ -15,20 +17,28 @@ from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
 
 
 @pytest.fixture
-def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock of this module alone: threads of other tests may still be running."""
+    clock = SimpleNamespace(thread_time=time.thread_time)
+    monkeypatch.setattr(slices, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def slept(clock: SimpleNamespace) -> list[float]:
     slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
+    clock.sleep = slept.append
     return slept
 
 
 @pytest.mark.parametrize(
-    ("slices", "pauses"),
+    ("count_of_slices", "pauses"),
     [(0, 0), (SLICES_WITHOUT_PAUSE, 0), (SLICES_WITHOUT_PAUSE + 1, 1), (20, 15)],
 )
 def test_every_slice_after_the_first_few_ends_with_a_pause(
-    slices: int, pauses: int, slept: list[float]
+    count_of_slices: int, pauses: int, slept: list[float]
 ) -> None:
-    count = 10 * slices + 9
+    count = 10 * count_of_slices + 9
     assert list(giving_way(range(count), per_slice=10)) == list(range(count))
     assert len(slept) == pauses
     assert all(PAUSE_SECONDS_MIN <= seconds <= PAUSE_SECONDS_MAX for seconds in slept)
@@ -40,11 +50,11 @@ def test_the_main_lane_never_pauses(slept: list[float]) -> None:
 
 
 def test_a_pause_is_longer_than_the_work_before_it_up_to_a_bound(
-    slept: list[float], monkeypatch: pytest.MonkeyPatch
+    slept: list[float], clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.domain.slices.SLICES_WITHOUT_PAUSE", 0)
+    monkeypatch.setattr(slices, "SLICES_WITHOUT_PAUSE", 0)
     now, work = 0.0, iter((0.0002, 0.0003, 0.0004, 0.0005, 60.0, 60.0))
-    monkeypatch.setattr(time, "thread_time", lambda: now)
+    clock.thread_time = lambda: now
     for _ in giving_way(range(6), per_slice=2):
         now += next(work)
     assert slept == [

@@ -136,10 +136,14 @@ class Watchdog:
             self.release(watch)
 
     def _look(self) -> None:
-        """Polls, because a wake-up for each exchange would cost more than it saves."""
+        """Polls, because a wake-up for each exchange would cost more than it saves. Ends when there
+        is nothing to watch."""
         while True:
             time.sleep(LOOK_EVERY_SECONDS)
             with self._lock:
+                if not self._watches:
+                    self._thread = None
+                    return
                 for watch in self._watches:
                     watch.check()
 
