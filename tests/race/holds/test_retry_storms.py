@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from holdfast.domain.carts import cart
-from holdfast.domain.group import plan
+from holdfast.domain.group import command as commands
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.origin import IdempotencyKey
 from holdfast.domain.holds import place_hold
@@ -145,6 +145,6 @@ def test_control_without_keys_the_answers_differ(
     world, _ = two_engines
     with psycopg.connect(world.url, autocommit=True) as owner:
         owner.execute("ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey")
-    for module in (cart, plan, place_hold, start_checkout, convert_holds, block_seats):
+    for module in (cart, commands, place_hold, start_checkout, convert_holds, block_seats):
         monkeypatch.setattr(module, "key_of", lambda _command: set())
     assert len(storm(two_engines, request_).bodies) > 1
