@@ -3,12 +3,14 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
 
+from holdfast import domain
 from tests.pages.sales import Sale, insert, list_of, new_sale, page
 
 
@@ -158,3 +160,14 @@ def test_the_audit_is_filtered_by_action_actor_seat_and_time(
         "seat",
         "failed",
     }
+
+
+def test_every_refused_attempt_can_be_filtered(operator: Client) -> None:
+    """The names are in the commands, as plain strings."""
+    sources = Path(domain.__path__[0]).rglob("*.py")
+    named = {
+        name for each in sources for name in re.findall(r'"([\w.]+_failed)"', each.read_text())
+    }
+    assert "cart.fill_failed" in named
+    shown = page(operator, "auditentry/")
+    assert [name for name in sorted(named) if name not in shown] == []

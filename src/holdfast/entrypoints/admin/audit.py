@@ -37,6 +37,7 @@ ACTIONS = (
     # Refused attempts.
     *("hold.create_failed", "hold.extend_failed", "hold.release_failed", "hold.convert_failed"),
     *("checkout.start_failed", "seat_reserve_failed", "seat.block_failed", "seat.unblock_failed"),
+    *("cart.fill_failed", "cart.renew_failed"),
 )
 
 
