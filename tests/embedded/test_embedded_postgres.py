@@ -168,8 +168,8 @@ def test_another_port_is_used_if_it_is_taken_at_the_last_moment(
     blocker = listening()
     taken: int = blocker.getsockname()[1]
     answers = iter([taken])
-    genuine: Callable[[str], int] = tcp_ports.free_port
-    monkeypatch.setattr(tcp_ports, "free_port", lambda host: next(answers, 0) or genuine(host))
+    genuine: Callable[[str], int] = tcp_ports.lasting_port
+    monkeypatch.setattr(tcp_ports, "lasting_port", lambda host: next(answers, 0) or genuine(host))
     with blocker, EmbeddedPostgres(home) as service:
         assert service.port != taken
         assert "Address already in use" in service.log.read_text()

@@ -1,9 +1,14 @@
 """Choosing a TCP port, and keeping it across restarts."""
 
+import secrets
 import socket
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
+# Below the ports of outgoing connections: any of those could take the port of a service that is
+# about to restart.
+LASTING_PORTS = range(20_000, 32_768)
+LASTING_PORT_TRIES = 20
 
 
 def is_port_free(host: str, port: int) -> bool:
@@ -40,4 +45,13 @@ def choose_port(memory: Path) -> int:
     port = remembered_port(memory)
     if port is not None and is_port_free(LOOPBACK, port):
         return port
-    return free_port(LOOPBACK)
+    return lasting_port(LOOPBACK)
+
+
+def lasting_port(host: str) -> int:
+    """An unused port that no outgoing connection takes, if there is one."""
+    for _ in range(LASTING_PORT_TRIES):
+        port = secrets.choice(LASTING_PORTS)
+        if is_port_free(host, port):
+            return port
+    return free_port(host)
