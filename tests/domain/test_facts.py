@@ -5,7 +5,14 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast.domain.facts import Fact, audit_of, facts_of, iso, order_fact
+from holdfast.domain.facts import (
+    TICKETS_IN_FACT_MAX,
+    Fact,
+    audit_of,
+    facts_of,
+    iso,
+    order_fact,
+)
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import CartItem, Hold, HoldStatus, LineSeat, Remarks, WaitingPlace
@@ -251,4 +258,14 @@ def test_the_fact_of_an_order_leaves_out_what_it_does_not_have() -> None:
     assert (full["checkout_id"], full["payment_reference"]) == (str(CHECKOUT), "pay-1")
     assert full["hold_ids"] == [str(hold.id) for hold in holds]
     assert isinstance(full["tickets"], list)
-    assert len(full["tickets"]) == 6
+    assert full["ticket_count"] == len(full["tickets"]) == 6
+
+
+@pytest.mark.parametrize("count", [TICKETS_IN_FACT_MAX, TICKETS_IN_FACT_MAX + 1])
+def test_the_fact_of_a_large_order_counts_its_tickets_and_does_not_list_them(count: int) -> None:
+    hold = a_hold()
+    hold = replace(hold, lines=(replace(hold.lines[0], quantity=count),))
+    purchase = Purchase(OrderId(uuid4()), bytes(SEED_BYTES))
+    payload = order_fact(make_order([hold], purchase, NOW, None), 2).payload
+    assert payload["ticket_count"] == count
+    assert ("tickets" in payload) is (count <= TICKETS_IN_FACT_MAX)

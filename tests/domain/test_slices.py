@@ -10,7 +10,9 @@ from holdfast.domain.slices import (
     PAUSE_SECONDS_MAX,
     PAUSE_SECONDS_MIN,
     REST,
+    REST_BESIDE_OTHERS,
     SLICES_WITHOUT_PAUSE,
+    Presence,
     giving_way,
 )
 from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
@@ -19,7 +21,7 @@ from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of this module alone: threads of other tests may still be running."""
-    clock = SimpleNamespace(thread_time=time.thread_time)
+    clock = SimpleNamespace(thread_time=time.thread_time, monotonic=lambda: 100.0)
     monkeypatch.setattr(slices, "time", clock)
     return clock
 
@@ -33,7 +35,12 @@ def slept(clock: SimpleNamespace) -> list[float]:
 
 @pytest.mark.parametrize(
     ("count_of_slices", "pauses"),
-    [(0, 0), (SLICES_WITHOUT_PAUSE, 0), (SLICES_WITHOUT_PAUSE + 1, 1), (20, 15)],
+    [
+        (0, 0),
+        (SLICES_WITHOUT_PAUSE, 0),
+        (SLICES_WITHOUT_PAUSE + 1, 1),
+        (SLICES_WITHOUT_PAUSE + 15, 15),
+    ],
 )
 def test_every_slice_after_the_first_few_ends_with_a_pause(
     count_of_slices: int, pauses: int, slept: list[float]
@@ -49,17 +56,23 @@ def test_the_main_lane_never_pauses(slept: list[float]) -> None:
     assert not slept
 
 
-def test_a_pause_is_longer_than_the_work_before_it_up_to_a_bound(
-    slept: list[float], clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("shared_until", "rest"), [(100.0, REST), (100.1, REST_BESIDE_OTHERS)])
+def test_a_pause_is_longer_than_the_work_before_it_and_more_so_beside_other_organizations(
+    shared_until: float,
+    rest: int,
+    slept: list[float],
+    clock: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(slices, "SLICES_WITHOUT_PAUSE", 0)
-    now, work = 0.0, iter((0.0002, 0.0003, 0.0004, 0.0005, 60.0, 60.0))
+    monkeypatch.setattr(Presence, "shared_until", shared_until)
+    now, work = 0.0, iter((0.0001, 0.0001, 0.0002, 0.0002, 60.0, 60.0))
     clock.thread_time = lambda: now
     for _ in giving_way(range(6), per_slice=2):
         now += next(work)
     assert slept == [
-        pytest.approx(REST * 0.0005),
-        pytest.approx(REST * 0.0009),
+        pytest.approx(rest * 0.0002),
+        pytest.approx(rest * 0.0004),
         PAUSE_SECONDS_MAX,
     ]
 

@@ -6,16 +6,26 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# About a millisecond of work on most things.
-ITEMS_PER_SLICE = 100
+# A quarter of a millisecond of work on most things, less than the interval after which the
+# interpreter makes threads switch.
+ITEMS_PER_SLICE = 25
 # Small jobs run without a pause: the engine's main lane and the event loop must not sleep.
-SLICES_WITHOUT_PAUSE = 5
-# The pause as a multiple of the slice's processor time.
+SLICES_WITHOUT_PAUSE = 20
+# The pause as a multiple of the slice's processor time; longer while other organizations are
+# present.
 REST = 2
+REST_BESIDE_OTHERS = 6
 # Not 0: without a real sleep, the thread has the interpreter back before another one wakes up.
 PAUSE_SECONDS_MIN = 0.00005
 # Bounded because some callers hold locks.
 PAUSE_SECONDS_MAX = 0.003
+
+
+class Presence:
+    """Until when several organizations count as present, by the monotonic clock. The API notes it
+    for the whole process."""
+
+    shared_until = 0.0
 
 
 def giving_way(items: Iterable[T], per_slice: int = ITEMS_PER_SLICE) -> Iterator[T]:
@@ -28,5 +38,7 @@ def giving_way(items: Iterable[T], per_slice: int = ITEMS_PER_SLICE) -> Iterator
         if number % per_slice == 0:
             worked = time.thread_time() - begun
             if number >= first_pause:
-                time.sleep(min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, REST * worked)))
+                is_shared = time.monotonic() < Presence.shared_until
+                rest = (REST_BESIDE_OTHERS if is_shared else REST) * worked
+                time.sleep(min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, rest)))
             begun = time.thread_time()

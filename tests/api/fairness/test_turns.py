@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.slices import Presence
 from holdfast.entrypoints.api.fairness import turns
 from holdfast.entrypoints.api.fairness.turns import PAUSE_SECONDS_MAX, TURNS_IN_ROUND_MAX, ReadTurns
 from holdfast.entrypoints.api.http.problems import Problem
@@ -15,6 +16,11 @@ from tests.api.world import World
 
 BUSY, QUIET = (OrganizationId(uuid4()) for _ in range(2))
 READS = 10 * TURNS_IN_ROUND_MAX
+
+
+@pytest.fixture(autouse=True)
+def _nobody_was_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Presence, "shared_until", 0.0)
 
 
 class Machine:

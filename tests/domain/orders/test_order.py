@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 from typing import Any, cast
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from holdfast.domain.facts import order_fact
 from holdfast.domain.holds.hold import LineSeat
@@ -45,10 +46,23 @@ def test_derived_ids_and_codes_are_the_same_in_every_version() -> None:
     assert str(revival_id(one)) == "f8ca1994-c01a-5a3c-805a-234f2f3fc185"
     assert ticket_code(SEED, 0) == "M46YK6SHRRRMSVF55V1643TJNN"
     assert ticket_code(SEED, 70_000) == "BHWZZ09NXMJ2R6JRH3H13G9PJ2"
-    order_id = OrderId(uuid4())
+    order_id = OrderId(UUID("0198f1c3-1d20-7e41-8a77-91c4f05e000d"))
     tickets = make_order([a_hold()], Purchase(order_id, SEED), NOW, None).tickets
-    assert [ticket.id for ticket in tickets] == [uuid5(order_id, str(n)) for n in range(3)]
+    assert [str(ticket.id) for ticket in tickets] == [
+        "0198f1c3-1d20-897f-b966-b1fc2e949e32",
+        "0198f1c3-1d20-8902-a8a1-23ea372c2e33",
+        "0198f1c3-1d20-82f9-9aa1-28b1d4df711a",
+    ]
     assert tickets[0].code == ticket_code(SEED, 0)
+
+
+def test_the_tickets_of_an_order_are_neighbours_in_the_index() -> None:
+    one, other = (OrderId(uuid7()) for _ in range(2))
+    orders = [make_order([a_hold()], Purchase(id_, SEED), NOW, None) for id_ in (one, other)]
+    for order in orders:
+        assert {ticket.id.bytes[:6] for ticket in order.tickets} == {order.id.bytes[:6]}
+        assert {ticket.id.version for ticket in order.tickets} == {8}
+    assert len({ticket.id for order in orders for ticket in order.tickets}) == 6
 
 
 def test_ticket_codes_are_distinct_and_depend_on_every_bit_of_the_seed() -> None:

@@ -160,7 +160,9 @@ def test_one_order_has_at_most_ten_thousand_tickets(platform: Platform) -> None:
     ]
     body = {"session_id": sale.session_id, "lines": lines, "user_id": "bob"}
     problem_of(platform.client.post("/api/holds", json=body), 400, "too_many_tickets")
-    assert len(ok(confirmed(platform, most))["order"]["tickets"]) == 10_000
+    order = ok(confirmed(platform, most))["order"]
+    assert len({ticket["code"] for ticket in order["tickets"]}) == 10_000
+    assert ok(platform.client.get(f"/api/orders/{order['order_id']}")) == order
 
 
 def another_type(platform: Platform, session_id: str) -> str:

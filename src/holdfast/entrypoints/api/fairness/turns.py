@@ -13,10 +13,12 @@ from collections import deque
 from dataclasses import dataclass
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.slices import Presence
 from holdfast.entrypoints.api.http.problems import unavailable
 
-# Per organization. A read from memory is one turn; a large answer takes several.
-TURNS_IN_ROUND_MAX = 8
+# Per organization. A read from memory is one turn; a large answer takes several. With more, threads
+# that read at the same time would compete with the engine's for the interpreter.
+TURNS_IN_ROUND_MAX = 2
 BYTES_PER_TURN = 128 * 1024
 # Per organization; one more is refused.
 WAITING_MAX = 1_000
@@ -45,12 +47,11 @@ class ReadTurns:
         self._used = 0.0
         self._behind_seconds = 0.0
         self.last: OrganizationId | None = None
-        self._shared_until = 0.0
 
     def saw(self, organization_id: OrganizationId) -> None:
         """Call for every request, unless the organization is `last` itself."""
         if organization_id != self.last:
-            self._shared_until = time.monotonic() + PRESENT_SECONDS
+            Presence.shared_until = time.monotonic() + PRESENT_SECONDS
         self.last = organization_id
 
     async def take(self, organization_id: OrganizationId, turns: int = 1) -> None:
@@ -75,7 +76,7 @@ class ReadTurns:
         behind = self._behind_seconds + (used - self._used) / BUSY_SHARE_MAX - (now - self._planned)
         self._behind_seconds = min(PAUSE_SECONDS_MAX, max(0.0, behind))
         self._planned, self._used = now, used
-        if self._behind_seconds and now < self._shared_until:
+        if self._behind_seconds and now < Presence.shared_until:
             loop.call_later(self._behind_seconds, self._begin_round, loop)
         else:
             loop.call_soon(self._begin_round, loop)

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, cast
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType, structs
+from msgspec import UNSET, Meta, Raw, UnsetType, json, structs
 
 from holdfast.domain.group.outcomes import CheckoutStarted
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, OrderId
 from holdfast.domain.orders.order import Order, Ticket
+from holdfast.domain.slices import giving_way
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api.holds.answers import (
     HoldAnswer,
@@ -27,6 +28,9 @@ from holdfast.entrypoints.api.http.shapes import (
     utc,
 )
 from holdfast.ports.orders import SeenCheckout
+
+# A larger order is serialized on a thread, in parts; this many tickets take a few milliseconds.
+TICKETS_WRITTEN_AT_ONCE_MAX = 500
 
 
 class TicketAnswer(AnswerShape, frozen=True):
@@ -95,8 +99,17 @@ def order_answer(order: Order) -> OrderAnswer:
         currency=order.total.currency,
         created_at=utc(order.created_at),
         metadata=metadata_or_unset(order.metadata),
-        tickets=[_ticket_answer(ticket) for ticket in order.tickets],
+        tickets=_ticket_answers(order.tickets),
     )
+
+
+def _ticket_answers(tickets: Sequence[Ticket]) -> list[TicketAnswer]:
+    """Those of a large order are serialized one by one, because a single call for all of them would
+    keep the interpreter for ten milliseconds."""
+    if len(tickets) <= TICKETS_WRITTEN_AT_ONCE_MAX:
+        return [_ticket_answer(ticket) for ticket in tickets]
+    texts = (Raw(json.encode(_ticket_answer(ticket))) for ticket in giving_way(tickets))
+    return cast("list[TicketAnswer]", list(texts))
 
 
 def confirmed_answer(hold: Hold, order: Order, at: datetime) -> ConfirmedHoldAnswer:

@@ -41,9 +41,6 @@ from holdfast.services.orders.checkout import Payment, Sale
 T = TypeVar("T")
 PayingRequest = structs.ConfirmHoldRequest | structs.CompleteCheckoutRequest
 
-# Larger orders are serialized on a thread; these take a few milliseconds.
-TICKETS_WRITTEN_AT_ONCE_MAX = 500
-
 
 async def start_checkout(context: Context, call: Call, body: structs.StartCheckoutRequest) -> Reply:
     _refuse_choice(body)
@@ -145,7 +142,10 @@ async def _reply_to_sale(context: Context, call: Call, answer: Answer, show: Sho
     """A recorded answer was serialized by the engine. Otherwise a large order is serialized on a
     thread, to keep the event loop free."""
     sold = answer.outcome if answer.body is None else None
-    if isinstance(sold, Converted) and len(sold.order.tickets) > TICKETS_WRITTEN_AT_ONCE_MAX:
+    if (
+        isinstance(sold, Converted)
+        and len(sold.order.tickets) > answers.TICKETS_WRITTEN_AT_ONCE_MAX
+    ):
         organization_id = call.principal.organization_id
         try:
             return await context.large.run(organization_id, reply_to, call, answer, show)
