@@ -13,6 +13,7 @@ from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.paging import Page, PageRequest
+from holdfast.ports.statistics import HoldStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +64,6 @@ class HoldFilter:
 class HoldOrder(StrEnum):
     NEWEST = "newest"
     EXPIRY = "expiry"  # next to expire first, without ended holds
-
-
-@dataclass(frozen=True, slots=True)
-class HoldStatistics:
-    """`active` holds have `tickets`, of which `seats` are assigned seats; `expiring_soon` counts
-    some of them. `lapsed` holds are not yet recorded as expired. Parties on the waitlist have no
-    places: `waiting` ones are live, `lapsed_waiting` ones ran out of time."""
-
-    active: int
-    lapsed: int
-    tickets: int
-    seats: int
-    expiring_soon: int
-    waiting: int
-    lapsed_waiting: int
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Sales statistics: the results of the last hours' holds."""
+"""Statistics: the current holds, and the results of the last hours' holds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -6,6 +6,22 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from holdfast.domain.ids import OrganizationId, SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class HoldStatistics:
+    """`active` holds have `tickets`, of which `seats` are assigned seats; `expiring_soon` counts
+    some of them. `lapsed` holds are not yet recorded as expired. Parties on the waitlist have no
+    places: `waiting` ones are live, `lapsed_waiting` ones ran out of time."""
+
+    active: int
+    lapsed: int
+    tickets: int
+    seats: int
+    expiring_soon: int
+    waiting: int
+    lapsed_waiting: int
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

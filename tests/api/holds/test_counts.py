@@ -4,8 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from holdfast.domain.ids import OrganizationId, SessionId
-from holdfast.ports.holds import HoldStatistics
-from holdfast.ports.statistics import SaleHistory, SaleHour
+from holdfast.ports.statistics import HoldStatistics, SaleHistory, SaleHour
 from holdfast.services.holds.statistics import HOURS_MAX, CountedSale, SaleCounter, statistics_key
 from tests.api.world import NOW, ORGANIZATION
 

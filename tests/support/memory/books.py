@@ -36,12 +36,12 @@ from holdfast.ports.holds import (
     DueHold,
     HoldFilter,
     HoldOrder,
-    HoldStatistics,
     SeenHold,
     SeenPlace,
     estimated_seconds,
 )
 from holdfast.ports.paging import Cursor, Page, PageRequest
+from holdfast.ports.statistics import HoldStatistics
 
 
 @dataclass(slots=True)

@@ -12,8 +12,13 @@ from holdfast.domain import refusals
 from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogStore
-from holdfast.ports.holds import HoldReader, HoldStatistics
-from holdfast.ports.statistics import SaleHistory, SaleStatistics, SaleStatisticsReader
+from holdfast.ports.holds import HoldReader
+from holdfast.ports.statistics import (
+    HoldStatistics,
+    SaleHistory,
+    SaleStatistics,
+    SaleStatisticsReader,
+)
 from holdfast.services.reads import found, read
 
 EXPIRING_SOON = timedelta(minutes=5)

@@ -21,7 +21,6 @@ from holdfast.adapters.postgres.connections.connection import (
 from holdfast.adapters.postgres.engine.statements import COMMIT
 from holdfast.adapters.postgres.holds import statements as sql
 from holdfast.adapters.postgres.holds.rows import hold_from_row
-from holdfast.adapters.postgres.seats.statements import HOLD_STATISTICS, OF_SESSION
 from holdfast.adapters.postgres.waitlist import statements as waiting_sql
 from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
@@ -32,13 +31,13 @@ from holdfast.ports.holds import (
     DueHold,
     HoldFilter,
     HoldOrder,
-    HoldStatistics,
     PromoterTurn,
     SeenHold,
     SeenPlace,
     estimated_seconds,
 )
 from holdfast.ports.paging import Cursor, Page, PageRequest
+from holdfast.ports.statistics import HoldStatistics
 from holdfast.ports.store import StoreUnavailable
 
 # One per thread of the API (reads, large reads and imports), and two for the duties.
@@ -137,7 +136,8 @@ class PostgresHolds:
     def statistics(
         self, organization_id: OrganizationId, session_id: SessionId | None, soon: timedelta
     ) -> HoldStatistics:
-        query = HOLD_STATISTICS.format(of_session=OF_SESSION if session_id else "")
+        of_session = sql.STATISTICS_OF_SESSION if session_id else ""
+        query = sql.HOLD_STATISTICS.format(of_session=of_session)
         names = {"organization_id": organization_id, "session_id": session_id, "soon": soon}
         with self._database.transaction(organization_id) as connection:
             row = connection.execute(query, names).fetchone()

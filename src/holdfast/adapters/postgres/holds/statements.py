@@ -1,6 +1,7 @@
 """The SQL that reads holds, for the API and for background duties."""
 
 from holdfast.adapters.postgres.holds.rows import HOLD_COLUMNS
+from holdfast.adapters.postgres.seats.statements import IS_HELD
 
 # One clock for the filter and the answer.
 SELECT_HOLD = f"""
@@ -96,6 +97,29 @@ LIVE_OF_EVERY_SESSION = """(
         ORDER BY expires_at, id LIMIT %(limit)s
     ) h
     WHERE s.organization_id = %(organization_id)s)"""
+
+# All holds that have not ended, counted with one clock. Their seats are counted in the seat table,
+# for sessions with an active hold: the lines of hundreds of thousands of holds would take seconds.
+HOLD_STATISTICS = f"""
+WITH unended AS MATERIALIZED (
+    SELECT session_id, quantity, expires_at, status = 'waiting' AS is_waiting,
+        expires_at <= statement_timestamp() AS is_lapsed,
+        status = 'active' AND expires_at > statement_timestamp() AS is_live
+    FROM hold
+    WHERE organization_id = %(organization_id)s AND status IN ('waiting', 'active') {{of_session}}
+)
+SELECT count(*) FILTER (WHERE is_live), count(*) FILTER (WHERE is_lapsed AND NOT is_waiting),
+    coalesce(sum(quantity) FILTER (WHERE is_live), 0), (
+        SELECT count(*) FROM (SELECT DISTINCT session_id FROM unended WHERE is_live) busy
+        JOIN seat s ON s.organization_id = %(organization_id)s AND s.session_id = busy.session_id
+        WHERE {IS_HELD}),
+    count(*) FILTER (WHERE is_live AND expires_at <= statement_timestamp() + %(soon)s),
+    count(*) FILTER (WHERE is_waiting AND NOT is_lapsed),
+    count(*) FILTER (WHERE is_waiting AND is_lapsed),
+    statement_timestamp()
+FROM unended
+"""  # noqa: S608
+STATISTICS_OF_SESSION = "AND session_id = %(session_id)s"
 
 DUE_HOLDS = """
 SELECT organization_id, session_id, id, is_lapsed, quantity

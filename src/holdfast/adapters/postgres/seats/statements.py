@@ -35,7 +35,7 @@ _BLOCKS_DIGEST = """(
 # Later than every transaction.
 _NEVER = "'18446744073709551615'::xid8"
 
-_IS_HELD = "s.status = 'held' AND s.held_until > statement_timestamp()"
+IS_HELD = "s.status = 'held' AND s.held_until > statement_timestamp()"
 _IS_AVAILABLE = "s.status = 'available' OR s.held_until <= statement_timestamp()"
 
 # The whole map in one snapshot, with a row of the result for a row of seats: aggregating in the
@@ -55,7 +55,7 @@ WITH seat_row AS MATERIALIZED (
         SELECT s.block_id, s.row_name, s.row_rank, s.id::text AS id, s.number, s.x, s.y,
             s.is_accessible, s.is_companion, s.is_restricted_view,
             CASE WHEN {_IS_AVAILABLE} THEN 'a' ELSE left(s.status, 1) END AS letter,
-            CASE WHEN {_IS_HELD} THEN extract(epoch FROM s.held_until)::bigint END AS until,
+            CASE WHEN {IS_HELD} THEN extract(epoch FROM s.held_until)::bigint END AS until,
             row_number() OVER (PARTITION BY s.block_id, s.row_name ORDER BY s.position) - 1
                 AS index
         FROM seat s
@@ -96,7 +96,7 @@ WITH asked AS MATERIALIZED (
 )
 SELECT {_VERSION}, change.is_too_much, s.id,
     CASE WHEN {_IS_AVAILABLE} THEN 'available' ELSE s.status END,
-    CASE WHEN {_IS_HELD} THEN s.held_until END, s.version
+    CASE WHEN {IS_HELD} THEN s.held_until END, s.version
 FROM session x
 CROSS JOIN change
 LEFT JOIN seat s ON s.organization_id = x.organization_id AND s.session_id = x.id
@@ -111,7 +111,7 @@ ORDER BY s.changed_xid
 OCCUPANCY = f"""
 WITH counted AS MATERIALIZED (
     SELECT s.block_id, count(*) FILTER (WHERE {_IS_AVAILABLE}) AS available,
-        count(*) FILTER (WHERE {_IS_HELD}) AS held,
+        count(*) FILTER (WHERE {IS_HELD}) AS held,
         count(*) FILTER (WHERE s.status = 'sold') AS sold,
         count(*) FILTER (WHERE s.status = 'blocked') AS blocked
     FROM session x
@@ -149,26 +149,3 @@ SELECT statement_timestamp(), (
     WHERE x.organization_id = e.organization_id AND x.event_id = e.id)
 FROM event e WHERE e.organization_id = %(organization_id)s AND e.id = %(event_id)s
 """  # noqa: S608
-
-# All holds that have not ended, counted with one clock. Their seats are counted in the seat table,
-# for sessions with an active hold: the lines of hundreds of thousands of holds would take seconds.
-HOLD_STATISTICS = f"""
-WITH unended AS MATERIALIZED (
-    SELECT session_id, quantity, expires_at, status = 'waiting' AS is_waiting,
-        expires_at <= statement_timestamp() AS is_lapsed,
-        status = 'active' AND expires_at > statement_timestamp() AS is_live
-    FROM hold
-    WHERE organization_id = %(organization_id)s AND status IN ('waiting', 'active') {{of_session}}
-)
-SELECT count(*) FILTER (WHERE is_live), count(*) FILTER (WHERE is_lapsed AND NOT is_waiting),
-    coalesce(sum(quantity) FILTER (WHERE is_live), 0), (
-        SELECT count(*) FROM (SELECT DISTINCT session_id FROM unended WHERE is_live) busy
-        JOIN seat s ON s.organization_id = %(organization_id)s AND s.session_id = busy.session_id
-        WHERE {_IS_HELD}),
-    count(*) FILTER (WHERE is_live AND expires_at <= statement_timestamp() + %(soon)s),
-    count(*) FILTER (WHERE is_waiting AND NOT is_lapsed),
-    count(*) FILTER (WHERE is_waiting AND is_lapsed),
-    statement_timestamp()
-FROM unended
-"""  # noqa: S608
-OF_SESSION = "AND session_id = %(session_id)s"

@@ -13,7 +13,6 @@ from holdfast.entrypoints.api.openapi import example_values as sale
 from holdfast.entrypoints.api.orders.examples import HELD
 from holdfast.entrypoints.api.seats import answers, structs
 from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
-from holdfast.ports.holds import HoldStatistics
 from holdfast.ports.seats import (
     BlockOccupancy,
     EventOccupancy,
@@ -24,7 +23,7 @@ from holdfast.ports.seats import (
     SessionMap,
     SessionOccupancy,
 )
-from holdfast.ports.statistics import SaleStatistics
+from holdfast.ports.statistics import HoldStatistics, SaleStatistics
 from holdfast.services.holds.statistics import Statistics
 
 _UNTIL = sale.NOW + timedelta(minutes=5)
