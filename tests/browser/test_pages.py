@@ -109,7 +109,7 @@ def test_a_locked_out_operator_sees_for_how_long(
         expect(visitor.page.get_by_text("for 10 minutes")).to_be_visible()
         picture(visitor, tmp_path, f"locked-out-{device}")
         visitor.assert_fits_the_width()
-    visitor.page.get_by_role("link", name="Back to log-in").click()
+    visitor.page.get_by_role("link", name="Back to login").click()
     expect(visitor.page.get_by_label("Username")).to_be_visible()
 
 

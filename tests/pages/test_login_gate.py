@@ -196,7 +196,7 @@ def test_the_server_installs_the_gate(server: RunningServer) -> None:
     body = b"x" * (login_gate.BODY_BYTES_MAX + 1)
     answer = httpx.post(f"{server.base_url}/admin/login/", content=body, timeout=LONG_SECONDS)
     assert (answer.status_code, answer.text) == (413, "The request body is too large.\n")
-    assert "Log-in is busy" in render_to_string("pages/login_busy.html")
+    assert "Too many logins at once" in render_to_string("pages/login_busy.html")
 
 
 @pytest.mark.parametrize(

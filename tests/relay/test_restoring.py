@@ -121,7 +121,7 @@ def test_the_relay_stops_until_the_migration(restored: Restored) -> None:
         assert _waiting(stage.url) == len(stage.stored())
         assert published.messages == []
         checks = PostgresBooks(stage.url).checked(NO_HURRY_SECONDS)
-        assert "a position from the future" in {each.looks_for for each in checks if each.found}
+        assert "a cursor from the future" in {each.looks_for for each in checks if each.found}
 
 
 def test_recently_relayed_facts_are_relayed_again(stage: Stage, restore: Restore) -> None:

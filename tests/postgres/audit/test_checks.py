@@ -257,7 +257,7 @@ DAMAGES = {
         "UPDATE hold_line SET removed_version = 99",
     ),
     "a session without a waitlist": ("DELETE FROM waitlist",),
-    "a position from the future": (
+    "a cursor from the future": (
         "UPDATE outbox SET xid = '999999999'",
         "INSERT INTO relay_cursor (partition, xid, seq) VALUES (0, '999999999', 1)",
         "UPDATE fact_horizon SET xid = '999999999'",

@@ -293,7 +293,7 @@ WHERE due_at <> coalesce(warn_at, expires_at) OR (status <> 'active' AND warn_at
 
 # Happens after a restore into another PostgreSQL, until it is migrated.
 _AHEAD = """
-SELECT newest.kept_in, newest.xid::text AS position FROM (
+SELECT newest.kept_in, newest.xid::text AS cursor FROM (
     SELECT 'outbox', max(xid) FROM outbox
     UNION ALL SELECT 'relay_cursor', max(xid) FROM relay_cursor
     UNION ALL SELECT 'fact_horizon', max(xid) FROM fact_horizon
@@ -409,7 +409,7 @@ BOOK_CHECKS = (
         _FACTS_WITHOUT_HOLD,
     ),
     BookCheck("an order without exactly one fact", "purchase_order", _ORDER_FACTS),
-    BookCheck("a position from the future", "outbox", _AHEAD),
+    BookCheck("a cursor from the future", "outbox", _AHEAD),
     BookCheck(
         "a waiting hold without a place on the waitlist, or a place without its hold",
         "hold",
