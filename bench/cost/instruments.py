@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -29,6 +29,15 @@ NUMBERS = GROUPS, LOCKED_SECONDS, CALLS, COUNTED_GROUPS, COUNTED_COMMANDS = rang
 NUMBERS_SUFFIX, TRACE_SUFFIX = ".numbers", ".trace"
 SWITCH = "switch"
 ENGINE = "holdfast engine"
+# What is measured, as it is called now and as versions before called it.
+CONNECT_LANE = (
+    ("holdfast.adapters.postgres.engine.store", "PostgresStore.connect"),
+    ("holdfast.adapters.postgres.store", "PostgresStore.connect"),
+)
+SUBMIT = (
+    ("holdfast.engine.admission", "Admission.submit_for_callback"),
+    ("holdfast.engine.admission", "Admission.submit"),
+)
 
 
 def mapped(path: Path, count: int) -> "memoryview[float]":
@@ -131,8 +140,8 @@ def install(directory: Path) -> None:
         return original(*args, **kwargs)
 
     wrap("psycopg", "connect", connect)
-    wrap("holdfast.adapters.postgres.engine.store", "PostgresStore.connect", connect_lane)
-    wrap("holdfast.engine.admission", "Admission.submit", submit)
+    wrap_first(CONNECT_LANE, connect_lane)
+    wrap_first(SUBMIT, submit)
 
 
 def _name_thread(*_: object) -> None:
@@ -140,6 +149,16 @@ def _name_thread(*_: object) -> None:
     sys.setprofile(None)
     name = threading.current_thread().name
     Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name[:15])
+
+
+def wrap_first(places: Iterable[tuple[str, str]], wrapper: Callable[..., Any]) -> None:
+    """Wrap what this version of Holdfast has."""
+    for module_name, path in places:
+        try:
+            return wrap(module_name, path, wrapper)
+        except (ModuleNotFoundError, AttributeError):
+            continue
+    raise LookupError(f"none of {places} exists")
 
 
 def wrap(module_name: str, path: str, wrapper: Callable[..., Any]) -> None:

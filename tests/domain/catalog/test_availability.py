@@ -3,7 +3,8 @@
 from uuid import uuid4
 
 from holdfast.domain.catalog.availability import BlockCounts, Counts, seated_counts
-from holdfast.domain.ids import TicketTypeId
+from holdfast.domain.catalog.model import PoolState
+from holdfast.domain.ids import PoolId, SessionId, TicketTypeId
 
 ADULT, CHILD = (TicketTypeId(uuid4()) for _ in range(2))
 STALLS = BlockCounts(total=10, held=2, sold=1, free=7, room=None, ticket_types=frozenset({ADULT}))
@@ -23,3 +24,8 @@ def test_a_type_counts_the_seats_of_the_blocks_that_sell_it() -> None:
 def test_availability_is_limited_by_quotas() -> None:
     assert seated_counts(ADULT, [STALLS, CIRCLE], [3, 40]).available == 3
     assert seated_counts(ADULT, [], [3]).available == 0
+
+
+def test_a_pool_has_available_what_is_neither_held_nor_sold() -> None:
+    pool = PoolState(PoolId(uuid4()), SessionId(uuid4()), "Floor", total=10, held=3, sold=2)
+    assert pool.available == 5
