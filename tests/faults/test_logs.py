@@ -7,9 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from select import PIPE_BUF
 from typing import IO
+
+import pytest
 
 from tests.support.databases import own_environment, server_url
 from tests.support.platform import new_platform
@@ -63,22 +66,45 @@ def test_a_closed_log_pipe_does_not_stop_the_sale(database_url: str, tmp_path: P
 
 
 LOGS_A_GROUP = """
-import structlog
-from holdfast.bootstrap.logs import configure_logs, written_at_once
+from holdfast.bootstrap.logs import configure_logs, log_at_once
 from holdfast.bootstrap.settings import Settings
 
-configure_logs(Settings())
-log = structlog.get_logger()
-with written_at_once():
-    for number in range(100):
-        log.info("hold.created", number=number, name="Zoë" * 50)
+configure_logs(Settings(**settings))
+log_at_once(
+    [{"event": "hold.created", "number": number, "name": "Zoë" * 50} for number in range(100)]
+)
 """
+
+
+def _logging_a_group(**settings: str) -> list[str]:
+    return [sys.executable, "-c", f"settings = {settings}{LOGS_A_GROUP}"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ({}, 100),
+        ({"holdfast_log_format": "console"}, 100),
+        ({"holdfast_log_level": "warning"}, 0),
+    ],
+)
+def test_entries_logged_together_follow_the_format_and_the_level(
+    settings: dict[str, str], count: int
+) -> None:
+    done = subprocess.run(_logging_a_group(**settings), stderr=subprocess.PIPE, check=True)
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) == count
+    assert all("hold.created" in line and "info" in line for line in lines)
+    if not settings:
+        moments = {json.loads(line)["timestamp"] for line in lines}
+        assert len(moments) == 1
+        assert datetime.fromisoformat(moments.pop()).utcoffset() == timedelta(0)
 
 
 def test_log_entries_written_together_stay_whole_in_a_pipe() -> None:
     # A packet pipe keeps writes apart and splits those that are too long.
     reader, writer = os.pipe2(os.O_DIRECT | os.O_NONBLOCK)
-    subprocess.run([sys.executable, "-c", LOGS_A_GROUP], stderr=writer, check=True)
+    subprocess.run(_logging_a_group(), stderr=writer, check=True)
     os.close(writer)
     pieces = list(iter(lambda: os.read(reader, 2 * PIPE_BUF), b""))
     os.close(reader)

@@ -10,7 +10,7 @@ from holdfast.adapters.postgres.audit.integrity import PostgresBooks
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.pruner import PostgresPruning
-from holdfast.bootstrap.logs import written_at_once
+from holdfast.bootstrap.logs import log_at_once
 from holdfast.bootstrap.settings import Settings
 from holdfast.engine import Admission, Limits
 from holdfast.services.audit.integrity import BookAudit
@@ -30,7 +30,7 @@ class EngineRoom:
         self.settings = settings
         self.url = url = settings.required_database_url
         self.database = Database(url)
-        self.journal = Journal(PostgresAttempts(self.database), written_at_once)
+        self.journal = Journal(PostgresAttempts(self.database), log_at_once)
         self.admission = Admission(PostgresStore(url), _limits(settings), [self.journal])
         self.holds = PostgresHolds(self.database)
         self.reaper = Reaper(self.holds, self.admission)

@@ -4,8 +4,8 @@ import contextlib
 import logging
 import re
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from select import PIPE_BUF
 from typing import TextIO
 
@@ -13,11 +13,13 @@ import msgspec
 import structlog
 
 from holdfast.bootstrap.settings import Settings
+from holdfast.domain.facts import iso
 
 # A word of a log entry: it ends at characters that no address has; a JSON escape counts as one
 # letter.
 _WORD = re.compile(r'(?:\\u[0-9a-f]{4}|\\[\\"]|[^\s"<>(),;:\\])+', re.IGNORECASE)
 _encoder = msgspec.json.Encoder(enc_hook=repr)
+_log = structlog.get_logger()
 
 
 def configure_logs(settings: Settings) -> None:
@@ -63,35 +65,25 @@ class _Lines:
         self._stream = stream
 
     def msg(self, line: str) -> None:
-        if _gathered.lines is None:
-            _write(self._stream, line)
-        else:
-            _gathered.lines.append(line)
+        _write(self._stream, line)
 
     debug = info = warning = error = critical = msg
 
 
-class _Gathered(threading.local):
-    """The entries that this thread will write together."""
-
-    lines: list[str] | None = None
-
-
-_gathered = _Gathered()
-
-
-@contextlib.contextmanager
-def written_at_once() -> Iterator[None]:
-    """Write the entries of this thread at the end, with few system calls: each releases the
-    interpreter lock, and the thread has to wait to get it back."""
-    lines: list[str] = []
-    _gathered.lines = lines
-    try:
-        yield
-    finally:
-        _gathered.lines = None
-        for text in lines if len(lines) < 2 else _joined(lines):
-            _write(sys.stderr, text)
+def log_at_once(entries: Sequence[Mapping[str, object]]) -> None:
+    """Log entries of one moment, at level info, with one time stamp and few system calls: each call
+    releases the interpreter lock, and the thread has to wait to get it back. Logging them one by
+    one took a tenth of the engine's time."""
+    if not _log.is_enabled_for(logging.INFO):
+        return
+    if structlog.get_config()["processors"][-1] is not _render_json:
+        for entry in entries:
+            _log.info(**entry)
+        return
+    common = {"level": "info", "timestamp": iso(datetime.now(UTC))}
+    lines = [_render_json(None, "", {**entry, **common}) for entry in entries]
+    for text in lines if len(lines) < 2 else _joined(lines):
+        _write(sys.stderr, text)
 
 
 def _joined(lines: list[str]) -> Iterator[str]:

@@ -3,8 +3,7 @@ or unblocked, and the audit of failed attempts. The engine calls it for every co
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -45,18 +44,26 @@ _OF_PAYMENTS = {
 _log = structlog.get_logger("holdfast.holds")
 
 
+LogEntry = Mapping[str, object]
+
+
+def _log_one_by_one(entries: Sequence[LogEntry]) -> None:
+    for entry in entries:
+        _log.info(**entry)
+
+
 class Journal:
     """Implements Observer and AttemptJournal. A duty of its own writes the attempts: while the
     database is slow or down they are kept here, and beyond a limit the oldest are dropped and
-    counted. `log_together` wraps the logging of a group."""
+    counted. `log_all` logs the changes of a group."""
 
     def __init__(
         self,
         attempts: AttemptLog,
-        log_together: Callable[[], AbstractContextManager[None]] = nullcontext,
+        log_all: Callable[[Sequence[LogEntry]], None] = _log_one_by_one,
     ) -> None:
         self._attempts = attempts
-        self._log_together = log_together
+        self._log_all = log_all
         self._lock = threading.Lock()
         self._waiting: deque[FailedAttempt] = deque()
         self._dropped = 0
@@ -65,11 +72,8 @@ class Journal:
     def committed(
         self, transitions: Sequence[Transition], seat_transitions: Sequence[SeatTransition]
     ) -> None:
-        with self._log_together():
-            for transition in transitions:
-                _log_transition(transition)
-            if seat_transitions:
-                _log_blocked(seat_transitions)
+        entries = [_change(transition) for transition in transitions]
+        self._log_all(entries + _blocked(seat_transitions) if seat_transitions else entries)
 
     def refused(self, command: Command, refusal: Refusal) -> None:
         if command.gives_time:
@@ -150,34 +154,35 @@ def _halves(batch: list[FailedAttempt]) -> list[list[FailedAttempt]]:
     return [batch[middle:], batch[:middle]]
 
 
-def _log_transition(transition: Transition) -> None:
+def _change(transition: Transition) -> LogEntry:
     hold = transition.after
     email = hold.holder.email
-    _log.info(
-        transition.fact_type.value,
-        organization_id=str(hold.organization_id),
-        hold_id=str(hold.id),
-        session_id=str(hold.session_id),
-        quantity=hold.quantity,
-        customer_email=email.redacted if email else None,
-        actor=transition.origin.actor,
-        request_id=transition.origin.request_id,
-    )
+    return {
+        "organization_id": str(hold.organization_id),
+        "hold_id": str(hold.id),
+        "session_id": str(hold.session_id),
+        "quantity": hold.quantity,
+        "customer_email": email.redacted if email else None,
+        "actor": transition.origin.actor,
+        "request_id": transition.origin.request_id,
+        "event": transition.fact_type.value,
+    }
 
 
-def _log_blocked(seat_transitions: Sequence[SeatTransition]) -> None:
+def _blocked(seat_transitions: Sequence[SeatTransition]) -> list[LogEntry]:
     """One log entry per call, for any number of seats: the audit has a row for each."""
     calls: dict[tuple[Origin, FactType], list[SeatTransition]] = {}
     for each in seat_transitions:
         calls.setdefault((each.origin, each.fact_type), []).append(each)
-    for (origin, fact_type), changed in calls.items():
-        seat = changed[0].after
-        _log.info(
-            fact_type.value,
-            organization_id=str(seat.organization_id),
-            session_id=str(seat.session_id),
-            seats=len(changed),
-            reason=changed[0].reason,
-            actor=origin.actor,
-            request_id=origin.request_id,
-        )
+    return [
+        {
+            "organization_id": str(changed[0].after.organization_id),
+            "session_id": str(changed[0].after.session_id),
+            "seats": len(changed),
+            "reason": changed[0].reason,
+            "actor": origin.actor,
+            "request_id": origin.request_id,
+            "event": fact_type.value,
+        }
+        for (origin, fact_type), changed in calls.items()
+    ]
