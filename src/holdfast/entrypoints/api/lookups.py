@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.http.context import Context
-from holdfast.entrypoints.api.http.exchange import Call
+from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.replies import written
 
+ID = TypeVar("ID")
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -25,3 +28,14 @@ async def look_up(
     return await context.blocking.run(
         organization_id, read, reader, organization_id, *args, **kwargs
     )
+
+
+def shared_reply(
+    read: Callable[[R, OrganizationId, ID], T | Refusal],
+    reader: R,
+    answer: Callable[[T], object],
+    key: tuple[OrganizationId, ID],
+) -> Reply | Refusal:
+    """Read and serialize an answer for all callers that share it. Blocks."""
+    found = read(reader, *key)
+    return found if isinstance(found, Refusal) else Reply(200, written(answer(found)))

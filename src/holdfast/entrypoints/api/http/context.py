@@ -7,6 +7,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.fairness.answers import EngineAnswers, FreshLookups, SharedLookups
 from holdfast.entrypoints.api.fairness.calls import FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
+from holdfast.entrypoints.api.http.exchange import Reply
 from holdfast.entrypoints.api.seats.maps import WrittenMap
 from holdfast.ports.audit.reader import AuditReader
 from holdfast.ports.catalog import CatalogStore
@@ -32,7 +33,8 @@ class Context:
     catalog: CatalogStore
     seats: SeatReader
     statistics: FreshLookups[StatisticsKey, CountedSale | Refusal]
-    occupancies: FreshLookups[EventKey, bytes | Refusal]
+    availabilities: FreshLookups[SessionKey, Reply | Refusal]
+    occupancies: FreshLookups[EventKey, Reply | Refusal]
     orders: OrderReader
     facts: FactLog
     audit: AuditReader

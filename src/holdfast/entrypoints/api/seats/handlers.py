@@ -22,7 +22,13 @@ from holdfast.entrypoints.api.http.exchange import (
 )
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_reply
-from holdfast.entrypoints.api.http.replies import Show, render, reply_to, reply_to_reading
+from holdfast.entrypoints.api.http.replies import (
+    Show,
+    render,
+    reply_to,
+    reply_to_reading,
+    reply_to_shared,
+)
 from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
 from holdfast.entrypoints.api.lookups import look_up
 from holdfast.entrypoints.api.seats import answers, structs
@@ -131,7 +137,4 @@ def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
 async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
     """Counts every seat of the event, so concurrent callers share the answer."""
     key = (call.principal.organization_id, EventId(call.path_id))
-    written = await context.occupancies.get(key)
-    if isinstance(written, Refusal):
-        return refusal_reply(written, call.request_id)
-    return Reply(200, written)
+    return reply_to_shared(call, await context.occupancies.get(key))
