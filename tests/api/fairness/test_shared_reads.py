@@ -14,6 +14,8 @@ from holdfast.domain.ids import OrganizationId, SessionId
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api import app, lookups
 from holdfast.entrypoints.api.fairness.answers import FreshLookups
+from holdfast.entrypoints.api.http import encodings
+from holdfast.entrypoints.api.http.encodings import Coding
 from holdfast.entrypoints.api.http.replies import written
 from holdfast.ports.access import ALL_SCOPES
 from tests.api.fairness.gate import BOUND_SECONDS, Gate
@@ -145,6 +147,22 @@ def test_a_shared_answer_is_serialized_once_on_a_reading_thread(
     crowd_beside_a_read(new_world(), catalog.gate)
     assert len(threads) == 2
     assert all(name.startswith("holdfast-read") for name in threads)
+
+
+def test_a_shared_answer_is_compressed_once(
+    new_world: Callable[[], World], catalog: CountedCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies: list[bytes] = []
+
+    def noted(body: bytes) -> bytes:
+        bodies.append(body)
+        return b"compressed"
+
+    monkeypatch.setattr(encodings, "COMPRESSED_BYTES_MIN", 0)
+    monkeypatch.setattr(encodings, "COMPRESSORS", {Coding.ZSTD: noted})
+    _, crowd = crowd_beside_a_read(new_world(), catalog.gate, {"Accept-Encoding": "zstd"})
+    assert {answer.content for answer in crowd} == {b"compressed"}
+    assert len(bodies) == 2
 
 
 def test_another_organization_gets_its_own_answer(

@@ -15,12 +15,13 @@ from holdfast.entrypoints.api.fairness.answers import (
 from holdfast.entrypoints.api.fairness.calls import IMPORTS, LARGE_READS, READS, FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.replies import size_of
 from holdfast.entrypoints.api.http.routing import Edge, Router
 from holdfast.entrypoints.api.lookups import shared_reply
 from holdfast.entrypoints.api.openapi.page import documents
 from holdfast.entrypoints.api.orders.routes import DEMO_ROUTES
 from holdfast.entrypoints.api.routes import ROUTES
-from holdfast.entrypoints.api.seats.maps import MapWriter, size_of_map
+from holdfast.entrypoints.api.seats.maps import MapWriter
 from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
 from holdfast.services import reads
 from holdfast.services.access.authentication import Authenticator
@@ -59,11 +60,13 @@ class Api(Edge):
                 self._reads.run_by_key,
                 partial(shared_reply, reads.availability, container.catalog, availability_answer),
                 turns,
+                size_of,
             ),
             occupancies=FreshLookups(
                 self._large_reads.run_by_key,
                 partial(shared_reply, reads.occupancy, container.seats, occupancy_answer),
                 turns,
+                size_of,
             ),
             orders=container.orders,
             facts=container.facts,
@@ -75,7 +78,7 @@ class Api(Edge):
             seat_finder=seat_finder,
             seat_lookups=SharedLookups(self._reads.run_by_key, seat_finder.find),
             maps=FreshLookups(
-                self._large_reads.run_by_key, MapWriter(container.seats).write, turns, size_of_map
+                self._large_reads.run_by_key, MapWriter(container.seats).write, turns, size_of
             ),
             turns=turns,
         )

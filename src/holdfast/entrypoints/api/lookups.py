@@ -6,6 +6,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from holdfast.domain.ids import OrganizationId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.encodings import Coding, compressed
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.replies import written
 
@@ -34,8 +35,11 @@ def shared_reply(
     read: Callable[[R, OrganizationId, ID], T | Refusal],
     reader: R,
     answer: Callable[[T], object],
-    key: tuple[OrganizationId, ID],
+    key: tuple[OrganizationId, ID, Coding],
 ) -> Reply | Refusal:
-    """Read and serialize an answer for all callers that share it. Blocks."""
-    found = read(reader, *key)
-    return found if isinstance(found, Refusal) else Reply(200, written(answer(found)))
+    """Read, serialize and compress an answer for all callers that share it. Blocks."""
+    organization_id, id_, coding = key
+    found = read(reader, organization_id, id_)
+    if isinstance(found, Refusal):
+        return found
+    return compressed(Reply(200, written(answer(found))), coding)

@@ -21,6 +21,7 @@ from holdfast.entrypoints.api.catalog.hall_answers import block_answer
 from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
+from holdfast.entrypoints.api.http.encodings import coding_for
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
@@ -117,7 +118,7 @@ async def change_session(context: Context, call: Call, body: asked.ChangeSession
 
 async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
     """Many callers poll it, so concurrent ones share the answer."""
-    key = (call.principal.organization_id, SessionId(call.path_id))
+    key = (call.principal.organization_id, SessionId(call.path_id), coding_for(call))
     return reply_to_shared(call, await context.availabilities.get(key))
 
 
