@@ -26,6 +26,7 @@ from holdfast.domain.ids import (
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.domain.values import Money
 from holdfast.entrypoints.api.http import encodings
+from holdfast.entrypoints.api.routes import ROUTES
 from holdfast.ports.seats import (
     ChangedSeat,
     EventOccupancy,
@@ -106,6 +107,13 @@ def read(world: World, path: str, coding: str, method: str = "GET", **known: str
     if known:
         headers["If-None-Match"] = known["tag"]
     return world.call(method, path, headers=headers)
+
+
+def test_the_routes_say_which_answers_are_compressed() -> None:
+    paths = {MAP, AVAILABILITY, OCCUPANCY}
+    named = [path.replace(str(SESSION), "{session_id}") for path in paths]
+    named = [path.replace(str(EVENT), "{event_id}") for path in named]
+    assert sorted(named) == sorted(route.path for route in ROUTES if route.is_compressed)
 
 
 @every_path
