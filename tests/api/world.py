@@ -257,20 +257,20 @@ class World:
     """One organization and one session with two ticket types: plenty on the floor, one place on the
     balcony."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalog: StubCatalog | None = None, seats: StubSeats | None = None) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
         self._put_on_sale()
         self.engine = Admission(self.store, PATIENT)
         self.engine.start()
         self.keys = StubKeys()
-        self.catalog = StubCatalog()
+        self.catalog = catalog or StubCatalog()
         self.secret = self.keys.new_key(*ALL_SCOPES)
         self.attempts = KeptAttempts()
         self.container = ApiContainer(
             submit=self.engine,
             holds=self.store,
             catalog=self.catalog,
-            seats=StubSeats(),
+            seats=seats or StubSeats(),
             statistics=StubStatistics(),
             orders=KeptOrders(self.store),
             facts=StubFacts(),

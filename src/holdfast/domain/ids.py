@@ -18,7 +18,6 @@ ApiKeyId = NewType("ApiKeyId", UUID)
 
 # Clients may choose hold ids, so two organizations may choose the same one.
 HoldKey = tuple[OrganizationId, HoldId]
-EventKey = tuple[OrganizationId, EventId]
 SessionKey = tuple[OrganizationId, SessionId]
 # By the provider's payment reference.
 PaymentKey = tuple[OrganizationId, str]

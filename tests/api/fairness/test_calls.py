@@ -1,7 +1,6 @@
 """One organization's reads, however many and slow, leave the others their share."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -24,29 +23,10 @@ from holdfast.entrypoints.api.http.problems import Problem
 from holdfast.ports.access import ALL_SCOPES
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, EventFilter
 from holdfast.ports.paging import Page, PageRequest
+from tests.api.fairness.gate import BOUND_SECONDS, Gate
 from tests.api.world import ORGANIZATION, SESSION, StubCatalog, World
 
 BUSY, QUIET, THIRD = (OrganizationId(UUID(int=number)) for number in (1, 2, 3))
-BOUND_SECONDS = 60
-
-
-class Gate:
-    """Blocks calls until it is opened."""
-
-    def __init__(self) -> None:
-        self._opened = threading.Event()
-        self._entered = threading.Semaphore(0)
-
-    def pass_through(self) -> None:
-        self._entered.release()
-        assert self._opened.wait(BOUND_SECONDS)
-
-    def await_entered(self, count: int) -> None:
-        for _ in range(count):
-            assert self._entered.acquire(timeout=BOUND_SECONDS)
-
-    def open(self) -> None:
-        self._opened.set()
 
 
 @contextmanager

@@ -89,6 +89,9 @@ def test_every_answer_of_a_route_is_documented(document: Json, route: Route[Any]
     statuses = {str(KINDS[code].status) for code in route_codes(route)} | {str(route.status)}
     assert set(found["responses"]) - statuses - {"304"} == set(map(str, route.also))
     assert ("304" in found["responses"]) == route.has_etag
+    headers = found["responses"][str(route.status)]["headers"].keys()
+    assert ("ETag" in headers) == route.has_etag
+    assert ({"Content-Encoding", "Vary"} <= headers) == route.is_compressed
     if route.not_found is not None:
         assert route.not_found.code in route_codes(route)
 

@@ -2,16 +2,13 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 
 from holdfast.domain.ids import EventId, OrganizationId
-from holdfast.entrypoints.api import app
-from holdfast.entrypoints.api.app import create_api
+from holdfast.entrypoints.api import app, lookups
 from holdfast.entrypoints.api.fairness.calls import Shares
 from holdfast.entrypoints.api.http import replies
-from holdfast.entrypoints.api.seats import occupancy_answers
 from holdfast.ports.seats import EventOccupancy
 from tests.api.world import EVENT, NOW, StubSeats, World
 
@@ -30,10 +27,8 @@ def new_world() -> Iterator[Callable[[], World]]:
     worlds: list[World] = []
 
     def make() -> World:
-        world = World()
+        world = World(seats=EmptyHall())
         worlds.append(world)
-        world.api.close()
-        world.api = create_api(replace(world.container, seats=EmptyHall()))
         return world
 
     yield make
@@ -51,7 +46,7 @@ def writers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(threading.current_thread().name)
         return write(answer)
 
-    for module in (replies, occupancy_answers):
+    for module in (replies, lookups):
         monkeypatch.setattr(module, "written", recorded)
     return names
 

@@ -1,18 +1,30 @@
-"""A seat map is read and rendered once for everybody, and never served stale."""
+"""A seat map is read, rendered and compressed once for everybody, and never served stale."""
 
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from uuid import UUID
 
 import pytest
 
 from holdfast.domain import refusals
 from holdfast.domain.ids import BlockId, OrganizationId, SessionId
+from holdfast.entrypoints.api.http import encodings
+from holdfast.entrypoints.api.http.encodings import Coding
+from holdfast.entrypoints.api.http.exchange import Reply
 from holdfast.entrypoints.api.seats import maps
-from holdfast.entrypoints.api.seats.maps import MapWriter, WrittenMap
+from holdfast.entrypoints.api.seats.maps import MapWriter
 from holdfast.ports.seats import MapBlock, MapRow, MapState, SessionMap
 from tests.api.world import ORGANIZATION, SESSION, StubSeats
 
-KEY = (ORGANIZATION, SESSION)
+PLAIN = Coding.IDENTITY
+KEY = (ORGANIZATION, SESSION, PLAIN)
+IN_ZSTD = (ORGANIZATION, SESSION, Coding.ZSTD)
+IN_GZIP = (ORGANIZATION, SESSION, Coding.GZIP)
 LAPSE = 1_000
+SEATS = 100
 
 
 class CountedSeats(StubSeats):
@@ -30,7 +42,8 @@ class CountedSeats(StubSeats):
         self, organization_id: OrganizationId, session_id: SessionId
     ) -> SessionMap | None:
         self.reads += 1
-        row = MapRow("A", ["1"], ["1"], [0.0], [0.0], "h", {"0": LAPSE}, (), (), ())
+        names, places = [str(number) for number in range(SEATS)], [0.0] * SEATS
+        row = MapRow("A", names, names, places, places, "h" * SEATS, {"0": LAPSE}, (), (), ())
         block = MapBlock(BlockId(UUID(int=1)), "Stalls", None, (row,))
         return SessionMap(session_id, self.version, (block,), self.state.blocks_digest)
 
@@ -40,10 +53,25 @@ def seats() -> CountedSeats:
     return CountedSeats()
 
 
+@pytest.fixture
+def compressions(monkeypatch: pytest.MonkeyPatch) -> Counter[Coding]:
+    """How often a body was compressed, by coding."""
+    counted: Counter[Coding] = Counter()
+
+    def noted(coding: Coding, compress: Callable[[bytes], bytes], body: bytes) -> bytes:
+        counted[coding] += 1
+        time.sleep(0.01)  # so that other threads arrive in the meantime
+        return compress(body)
+
+    noting = {each: partial(noted, each, made) for each, made in encodings.COMPRESSORS.items()}
+    monkeypatch.setattr(encodings, "COMPRESSORS", noting)
+    return counted
+
+
 def test_a_current_map_is_not_read_again(seats: CountedSeats) -> None:
     writer = MapWriter(seats)
     first = writer.write(KEY)
-    assert isinstance(first, WrittenMap)
+    assert isinstance(first, Reply)
     assert writer.write(KEY) is first
     assert seats.reads == 1
 
@@ -76,7 +104,7 @@ def test_a_map_read_during_a_change_is_not_cached(seats: CountedSeats) -> None:
 def test_the_map_cache_is_bounded(seats: CountedSeats, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maps, "MAPS_KEPT_MAX", 2)
     writer = MapWriter(seats)
-    keys = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]
+    keys = [(ORGANIZATION, SessionId(UUID(int=number)), PLAIN) for number in range(3)]
     for key in keys:
         writer.write(key)
     writer.write(keys[2])
@@ -88,10 +116,10 @@ def test_the_map_cache_is_bounded(seats: CountedSeats, monkeypatch: pytest.Monke
 def test_one_organizations_maps_do_not_evict_anothers(seats: CountedSeats) -> None:
     writer = MapWriter(seats)
     other = OrganizationId(UUID(int=77))
-    large = writer.write((other, SESSION))
+    large = writer.write((other, SESSION, PLAIN))
     for number in range(maps.MAPS_KEPT_MAX + 1):
-        writer.write((ORGANIZATION, SessionId(UUID(int=number))))
-    assert writer.write((other, SESSION)) is large
+        writer.write((ORGANIZATION, SessionId(UUID(int=number)), PLAIN))
+    assert writer.write((other, SESSION, PLAIN)) is large
 
 
 def test_the_least_recently_used_map_is_evicted_first(
@@ -99,11 +127,58 @@ def test_the_least_recently_used_map_is_evicted_first(
 ) -> None:
     monkeypatch.setattr(maps, "MAPS_KEPT_MAX", 2)
     writer = MapWriter(seats)
-    first, second, third = [(ORGANIZATION, SessionId(UUID(int=number))) for number in range(3)]
+    first, second, third = [
+        (ORGANIZATION, SessionId(UUID(int=number)), PLAIN) for number in range(3)
+    ]
     known = writer.write(first)
     for key in (second, first, third):
         writer.write(key)
     assert writer.write(first) is known
+
+
+def test_a_kept_map_is_compressed_once_for_each_coding(
+    seats: CountedSeats, compressions: Counter[Coding]
+) -> None:
+    writer = MapWriter(seats)
+    for key in (IN_ZSTD, KEY, IN_GZIP) * 3:
+        writer.write(key)
+    assert seats.reads == 1
+    assert compressions == {Coding.ZSTD: 1, Coding.GZIP: 1}
+
+
+def test_threads_that_want_the_same_coding_wait_for_one_compression(
+    seats: CountedSeats, compressions: Counter[Coding]
+) -> None:
+    writer = MapWriter(seats)
+    writer.write(KEY)
+    with ThreadPoolExecutor(8) as threads:
+        replies = list(threads.map(writer.write, [IN_ZSTD] * 50))
+    assert all(reply is replies[0] for reply in replies)
+    assert compressions == {Coding.ZSTD: 1}
+
+
+def test_a_changed_map_is_compressed_again_and_the_old_one_is_dropped(
+    seats: CountedSeats, compressions: Counter[Coding]
+) -> None:
+    writer = MapWriter(seats)
+    first = writer.write(IN_ZSTD)
+    seats.state, seats.version = MapState(9, 1, 0.0), 9
+    changed = writer.write(IN_ZSTD)
+    assert isinstance(first, Reply)
+    assert isinstance(changed, Reply)
+    assert first.body != changed.body
+    assert compressions == {Coding.ZSTD: 2}
+    assert [kept.version for kept in writer._kept.values()] == [9]
+
+
+def test_every_coding_has_its_own_etag(seats: CountedSeats) -> None:
+    writer = MapWriter(seats)
+    replies = [writer.write(key) for key in (KEY, IN_ZSTD, IN_GZIP)]
+    tags = {dict(reply.headers)[b"etag"] for reply in replies if isinstance(reply, Reply)}
+    assert len(tags) == 3
+    again = MapWriter(seats).write(IN_ZSTD)
+    assert isinstance(again, Reply)
+    assert dict(again.headers)[b"etag"] in tags, "another process would send other bytes"
 
 
 def test_an_unknown_session_is_refused() -> None:

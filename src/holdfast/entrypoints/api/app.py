@@ -5,6 +5,7 @@ from functools import partial
 from holdfast.entrypoints.api.access.authentication import Bearer
 from holdfast.entrypoints.api.access.key_lookups import KeyLookups
 from holdfast.entrypoints.api.access.tarpit import Tarpit
+from holdfast.entrypoints.api.catalog.answers import availability_answer
 from holdfast.entrypoints.api.fairness.answers import (
     GRACE_SECONDS,
     EngineAnswers,
@@ -14,12 +15,15 @@ from holdfast.entrypoints.api.fairness.answers import (
 from holdfast.entrypoints.api.fairness.calls import IMPORTS, LARGE_READS, READS, FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.replies import size_of
 from holdfast.entrypoints.api.http.routing import Edge, Router
+from holdfast.entrypoints.api.lookups import shared_reply
 from holdfast.entrypoints.api.openapi.page import documents
 from holdfast.entrypoints.api.orders.routes import DEMO_ROUTES
 from holdfast.entrypoints.api.routes import ROUTES
-from holdfast.entrypoints.api.seats.maps import MapWriter, size_of_map
-from holdfast.entrypoints.api.seats.occupancy_answers import written_occupancy
+from holdfast.entrypoints.api.seats.maps import MapWriter
+from holdfast.entrypoints.api.seats.occupancy_answers import occupancy_answer
+from holdfast.services import reads
 from holdfast.services.access.authentication import Authenticator
 from holdfast.services.container import ApiContainer
 from holdfast.services.holds.statistics import SaleCounter
@@ -52,8 +56,17 @@ class Api(Edge):
                 SaleCounter(container.catalog, container.holds, container.statistics).count,
                 turns,
             ),
+            availabilities=FreshLookups(
+                self._reads.run_by_key,
+                partial(shared_reply, reads.availability, container.catalog, availability_answer),
+                turns,
+                size_of,
+            ),
             occupancies=FreshLookups(
-                self._large_reads.run_by_key, partial(written_occupancy, container.seats), turns
+                self._large_reads.run_by_key,
+                partial(shared_reply, reads.occupancy, container.seats, occupancy_answer),
+                turns,
+                size_of,
             ),
             orders=container.orders,
             facts=container.facts,
@@ -65,7 +78,7 @@ class Api(Edge):
             seat_finder=seat_finder,
             seat_lookups=SharedLookups(self._reads.run_by_key, seat_finder.find),
             maps=FreshLookups(
-                self._large_reads.run_by_key, MapWriter(container.seats).write, turns, size_of_map
+                self._large_reads.run_by_key, MapWriter(container.seats).write, turns, size_of
             ),
             turns=turns,
         )

@@ -4,9 +4,13 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.http.context import Context
-from holdfast.entrypoints.api.http.exchange import Call
+from holdfast.entrypoints.api.http.encodings import Coding, compressed
+from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.replies import written
 
+ID = TypeVar("ID")
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -25,3 +29,17 @@ async def look_up(
     return await context.blocking.run(
         organization_id, read, reader, organization_id, *args, **kwargs
     )
+
+
+def shared_reply(
+    read: Callable[[R, OrganizationId, ID], T | Refusal],
+    reader: R,
+    answer: Callable[[T], object],
+    key: tuple[OrganizationId, ID, Coding],
+) -> Reply | Refusal:
+    """Read, serialize and compress an answer for all callers that share it. Blocks."""
+    organization_id, id_, coding = key
+    found = read(reader, organization_id, id_)
+    if isinstance(found, Refusal):
+        return found
+    return compressed(Reply(200, written(answer(found))), coding)

@@ -21,6 +21,7 @@ from holdfast.entrypoints.api.catalog.hall_answers import block_answer
 from holdfast.entrypoints.api.catalog.policy import PolicyChangeRequest, PolicyRequest
 from holdfast.entrypoints.api.http.context import Context
 from holdfast.entrypoints.api.http.cursors import page_request
+from holdfast.entrypoints.api.http.encodings import coding_for
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.problems import FieldError, invalid
@@ -29,6 +30,7 @@ from holdfast.entrypoints.api.http.replies import (
     reply_to,
     reply_to_listing,
     reply_to_reading,
+    reply_to_shared,
 )
 from holdfast.entrypoints.api.http.shapes import (
     CsvText,
@@ -115,10 +117,9 @@ async def change_session(context: Context, call: Call, body: asked.ChangeSession
 
 
 async def get_availability(context: Context, call: Call, _: NoFields) -> Reply:
-    session_id = SessionId(call.path_id)
-    return await read_part(
-        context, call, reads.availability, session_id, answers.availability_answer
-    )
+    """Many callers poll it, so concurrent ones share the answer."""
+    key = (call.principal.organization_id, SessionId(call.path_id), coding_for(call))
+    return reply_to_shared(call, await context.availabilities.get(key))
 
 
 async def list_pools(context: Context, call: Call, query: asked.OfSessionQuery) -> Reply:

@@ -185,6 +185,7 @@ CATALOG_ROUTES: tuple[Route[Any], ...] = (
         handler=handlers.get_availability,
         answer=answers.AvailabilityAnswer,
         not_found=refusals.session_not_found(),
+        is_compressed=True,
     ),
     *(route for part in _PARTS for route in part.routes()),
     Route(

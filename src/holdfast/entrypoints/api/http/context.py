@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from holdfast.domain.ids import EventKey, SessionId, SessionKey
+from holdfast.domain.ids import SessionId
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.fairness.answers import EngineAnswers, FreshLookups, SharedLookups
 from holdfast.entrypoints.api.fairness.calls import FairCalls
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
-from holdfast.entrypoints.api.seats.maps import WrittenMap
+from holdfast.entrypoints.api.http.encodings import CodedEvent, CodedSession
+from holdfast.entrypoints.api.http.exchange import Reply
 from holdfast.ports.audit.reader import AuditReader
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.engine import Submit
@@ -32,7 +33,8 @@ class Context:
     catalog: CatalogStore
     seats: SeatReader
     statistics: FreshLookups[StatisticsKey, CountedSale | Refusal]
-    occupancies: FreshLookups[EventKey, bytes | Refusal]
+    availabilities: FreshLookups[CodedSession, Reply | Refusal]
+    occupancies: FreshLookups[CodedEvent, Reply | Refusal]
     orders: OrderReader
     facts: FactLog
     audit: AuditReader
@@ -40,5 +42,5 @@ class Context:
     demo_till: DemoTill | None
     seat_finder: SeatFinder
     seat_lookups: SharedLookups[SeatPath, SessionId | Refusal]
-    maps: FreshLookups[SessionKey, WrittenMap | Refusal]
+    maps: FreshLookups[CodedSession, Reply | Refusal]
     turns: ReadTurns

@@ -130,6 +130,15 @@ def reply_to_listing(call: Call, found: Page[T] | Refusal, answer: Callable[[T],
     return Reply(200, written(PageAnswer(data, found.next is not None, following)))
 
 
+def reply_to_shared(call: Call, found: Reply | Refusal) -> Reply:
+    """A refusal names the request, so callers do not share it."""
+    return refusal_reply(found, call.request_id) if isinstance(found, Refusal) else found
+
+
+def size_of(found: Reply | Refusal) -> int:
+    return 0 if isinstance(found, Refusal) else len(found.body)
+
+
 def _reply_to_outcome(call: Call, outcome: AnyOutcome, show: Show) -> Reply:
     if isinstance(outcome, Refusal):
         return refusal_reply(outcome, call.request_id)

@@ -68,6 +68,15 @@ _HEADERS: dict[str, Json] = {
         "description": "Identifies this answer; send it back as If-None-Match.",
         "schema": {"type": "string"},
     },
+    "Content-Encoding": {
+        "description": "The coding of a compressed answer: one that your Accept-Encoding lists. "
+        "Small answers are not compressed.",
+        "schema": {"type": "string", "enum": ["zstd", "gzip"]},
+    },
+    "Vary": {
+        "description": "The answer depends on your Accept-Encoding.",
+        "schema": {"type": "string", "const": "accept-encoding"},
+    },
     "Retry-After": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 1}},
 }
 _IDEMPOTENCY_KEY: Json = {
@@ -180,6 +189,7 @@ def _responses(route: Route[Any], components: Components) -> dict[str, Json]:
     names = ["X-Request-ID"]
     names += ["Idempotent-Replayed"] if route.is_unsafe else []
     names += ["ETag"] if route.has_etag else []
+    names += ["Content-Encoding", "Vary"] if route.is_compressed else []
     headers = _headers(components, *names)
     responses: dict[str, Json] = {}
     for status, meaning in {route.status: route.returns, **route.also}.items():
@@ -192,7 +202,7 @@ def _responses(route: Route[Any], components: Components) -> dict[str, Json]:
     if route.has_etag:
         responses["304"] = {
             "description": "Unchanged since the answer named in If-None-Match.",
-            "headers": _headers(components, "X-Request-ID", "ETag"),
+            "headers": _headers(components, "X-Request-ID", "ETag", "Vary"),
         }
     by_status: dict[int, list[Code]] = {}
     for code in route_codes(route):

@@ -13,6 +13,7 @@ from holdfast.domain.seats.block_seats import BlockSeats
 from holdfast.entrypoints.api.holds.requests import holder_of, refuse_doubled, reservation_of
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
+from holdfast.entrypoints.api.http.encodings import Coding, coding_for, compressed
 from holdfast.entrypoints.api.http.exchange import (
     API_HEADERS,
     NOT_MODIFIED,
@@ -22,16 +23,20 @@ from holdfast.entrypoints.api.http.exchange import (
 )
 from holdfast.entrypoints.api.http.idempotency import idempotency_of
 from holdfast.entrypoints.api.http.problems import FieldError, invalid, refusal_reply
-from holdfast.entrypoints.api.http.replies import Show, render, reply_to, reply_to_reading
+from holdfast.entrypoints.api.http.replies import (
+    Show,
+    render,
+    reply_to,
+    reply_to_reading,
+    reply_to_shared,
+)
 from holdfast.entrypoints.api.http.shapes import NoFields, given_or_none
 from holdfast.entrypoints.api.lookups import look_up
 from holdfast.entrypoints.api.seats import answers, structs
-from holdfast.entrypoints.api.seats.maps import tag_of
+from holdfast.entrypoints.api.seats.maps import tagged
 from holdfast.services import reads
 
 _NEVER_KEPT = ((b"cache-control", b"no-cache, no-store"), *API_HEADERS[1:])
-# Callers may cache a map, but must revalidate it.
-_ASKED_AGAIN = ((b"cache-control", b"private, no-cache"), *API_HEADERS[1:])
 
 
 async def reserve_seat(context: Context, call: Call, body: structs.ReserveRequest) -> Reply:
@@ -97,26 +102,29 @@ async def _change_blocking(
 
 
 async def get_seat_map(context: Context, call: Call, query: structs.SeatMapQuery) -> Reply:
+    organization_id, coding = call.principal.organization_id, coding_for(call)
     if not isinstance(query.since, UnsetType):
         reply = await context.blocking.run(
-            call.principal.organization_id, _changes_reply, context, call, query.since
+            organization_id, _changes_reply, context, call, query.since, coding
         )
         if reply is not None:
-            return _tagged(call, reply, tag_of(reply.body)) if reply.status == 200 else reply
-    key = (call.principal.organization_id, SessionId(call.path_id))
-    written = await context.maps.get(key)
-    if isinstance(written, Refusal):
-        return refusal_reply(written, call.request_id)
-    return _tagged(call, Reply(200, written.body), written.tag)
+            return _unless_known(call, reply)
+    key = (organization_id, SessionId(call.path_id), coding)
+    return _unless_known(call, reply_to_shared(call, await context.maps.get(key)))
 
 
-def _tagged(call: Call, reply: Reply, tag: bytes) -> Reply:
-    reply = reply._replace(headers=((b"etag", tag),), standing_headers=_ASKED_AGAIN)
-    return reply._replace(status=NOT_MODIFIED) if is_known_tag(call, tag) else reply
+def _unless_known(call: Call, reply: Reply) -> Reply:
+    """304 if the caller has this reply already."""
+    headers = dict(reply.headers)
+    tag = headers.get(b"etag")
+    if tag is None or not is_known_tag(call, tag):
+        return reply
+    headers.pop(b"content-encoding", None)  # there is no body to decompress
+    return reply._replace(status=NOT_MODIFIED, headers=tuple(headers.items()))
 
 
-def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
-    """None if so much has changed that the whole map is better."""
+def _changes_reply(context: Context, call: Call, since: int, coding: Coding) -> Reply | None:
+    """None if so much has changed that the whole map is better. Runs on the reading thread."""
     organization_id, session_id = call.principal.organization_id, SessionId(call.path_id)
     changes = reads.seat_changes(context.seats, organization_id, session_id, since)
     if not isinstance(changes, Refusal) and since > changes.version:
@@ -125,13 +133,11 @@ def _changes_reply(context: Context, call: Call, since: int) -> Reply | None:
         raise invalid([FieldError("since", ProblemCode.INVALID_CURSOR.value, message)])
     if not isinstance(changes, Refusal) and changes.too_many:
         return None
-    return reply_to_reading(call, changes, answers.changes_answer)
+    reply = reply_to_reading(call, changes, answers.changes_answer)
+    return reply if isinstance(changes, Refusal) else tagged(compressed(reply, coding))
 
 
 async def get_occupancy(context: Context, call: Call, _: NoFields) -> Reply:
     """Counts every seat of the event, so concurrent callers share the answer."""
-    key = (call.principal.organization_id, EventId(call.path_id))
-    written = await context.occupancies.get(key)
-    if isinstance(written, Refusal):
-        return refusal_reply(written, call.request_id)
-    return Reply(200, written)
+    key = (call.principal.organization_id, EventId(call.path_id), coding_for(call))
+    return reply_to_shared(call, await context.occupancies.get(key))

@@ -2,34 +2,45 @@
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-
-import msgspec
 
 from holdfast.domain.ids import SessionKey
 from holdfast.domain.refusal_codes import Refusal
+from holdfast.entrypoints.api.http.encodings import CodedSession, Coding, compressed
+from holdfast.entrypoints.api.http.exchange import API_HEADERS, Reply
+from holdfast.entrypoints.api.http.replies import written
 from holdfast.entrypoints.api.seats.answers import map_answer
 from holdfast.ports.seats import MapState, SeatReader
 from holdfast.services import reads
 
-# A map of 50,000 seats takes 1.5 MB.
+# A map of 50,000 seats takes 1.5 MB, and up to a third of that in each coding that callers use.
 MAPS_KEPT_MAX = 16
 # One organization with many small halls must not evict the large ones of others.
 MAPS_OF_ORGANIZATION_MAX = 4
 
-_encode = msgspec.json.Encoder().encode
+# Callers may cache a map, but must revalidate it.
+_ASKED_AGAIN = ((b"cache-control", b"private, no-cache"), *API_HEADERS[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenMap:
-    """A serialized map. It is valid until its version changes or the first of its holds lapses."""
+    """A serialized map. It is valid until its version changes or the first of its holds lapses. Its
+    replies, one for each coding that was asked for, are kept with it."""
 
-    body: bytes
-    tag: bytes
+    plain: Reply
     version: int
     blocks_digest: int
     next_lapse: float
+    _replies: dict[Coding, Reply] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reply(self, coding: Coding) -> Reply:
+        """Compresses the map the first time, which blocks for a while."""
+        with self._lock:
+            if coding not in self._replies:
+                self._replies[coding] = tagged(compressed(self.plain, coding))
+            return self._replies[coding]
 
     def is_true(self, now: MapState) -> bool:
         is_same = (self.version, self.blocks_digest) == (now.version, now.blocks_digest)
@@ -44,25 +55,30 @@ class MapWriter:
         self._lock = threading.Lock()
         self._kept: OrderedDict[SessionKey, WrittenMap] = OrderedDict()
 
-    def write(self, key: SessionKey) -> WrittenMap | Refusal:
+    def write(self, key: CodedSession) -> Reply | Refusal:
         """Blocks; a large map takes a while."""
+        organization_id, session_id, coding = key
+        current = self._current((organization_id, session_id))
+        return current if isinstance(current, Refusal) else current.reply(coding)
+
+    def _current(self, key: SessionKey) -> WrittenMap | Refusal:
         state = reads.map_state(self._seats, *key)
         if isinstance(state, Refusal):
             return state
         known = self._known(key)
         if known is not None and known.is_true(state):
             return known
-        written = self._written(key)
-        if isinstance(written, WrittenMap):
-            self._keep(key, written)
-        return written
+        fresh = self._written(key)
+        if isinstance(fresh, WrittenMap):
+            self._keep(key, fresh)
+        return fresh
 
     def _written(self, key: SessionKey) -> WrittenMap | Refusal:
         found = reads.session_map(self._seats, *key)
         if isinstance(found, Refusal):
             return found
-        body = _encode(map_answer(found))
-        return WrittenMap(body, tag_of(body), found.version, found.blocks_digest, found.next_lapse)
+        plain = Reply(200, written(map_answer(found)))
+        return WrittenMap(plain, found.version, found.blocks_digest, found.next_lapse)
 
     def _known(self, key: SessionKey) -> WrittenMap | None:
         with self._lock:
@@ -70,9 +86,9 @@ class MapWriter:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: SessionKey, written: WrittenMap) -> None:
+    def _keep(self, key: SessionKey, fresh: WrittenMap) -> None:
         with self._lock:
-            self._kept[key] = written
+            self._kept[key] = fresh
             self._kept.move_to_end(key)
             own = [each for each in self._kept if each[0] == key[0]]
             if len(own) > MAPS_OF_ORGANIZATION_MAX:
@@ -81,9 +97,8 @@ class MapWriter:
                 self._kept.popitem(last=False)
 
 
-def tag_of(body: bytes) -> bytes:
-    return b'"%s"' % blake2b(body, digest_size=16).hexdigest().encode()
-
-
-def size_of_map(written: WrittenMap | Refusal) -> int:
-    return len(written.body) if isinstance(written, WrittenMap) else 0
+def tagged(reply: Reply) -> Reply:
+    """With an ETag. It is computed from the bytes that are sent, so every coding has its own."""
+    tag = b'"%s"' % blake2b(reply.body, digest_size=16).hexdigest().encode()
+    headers = (*reply.headers, (b"etag", tag))
+    return reply._replace(headers=headers, standing_headers=_ASKED_AGAIN)

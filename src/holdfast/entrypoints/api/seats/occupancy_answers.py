@@ -6,20 +6,15 @@ from uuid import UUID
 from msgspec import UNSET, Meta
 
 from holdfast.domain.catalog.model import PoolState
-from holdfast.domain.ids import EventKey
-from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.catalog.hall_answers import BlockCapacity
 from holdfast.entrypoints.api.http.fields import Moment
-from holdfast.entrypoints.api.http.replies import written
 from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc
 from holdfast.ports.seats import (
     BlockOccupancy,
     EventOccupancy,
     SeatCounts,
-    SeatReader,
     SessionOccupancy,
 )
-from holdfast.services import reads
 
 
 class SeatCountsAnswer(AnswerShape, frozen=True):
@@ -74,12 +69,6 @@ class OccupancyAnswer(AnswerShape, frozen=True):
     at: Moment
     seats: Annotated[SeatCountsAnswer, Meta(description="Seats of all sessions by status.")]
     sessions: Annotated[list[SessionOccupancyAnswer], Meta(description="The sessions.")]
-
-
-def written_occupancy(seats: SeatReader, key: EventKey) -> bytes | Refusal:
-    """Blocks; a large event takes a while."""
-    found = reads.occupancy(seats, *key)
-    return found if isinstance(found, Refusal) else written(occupancy_answer(found))
 
 
 def occupancy_answer(occupancy: EventOccupancy) -> OccupancyAnswer:

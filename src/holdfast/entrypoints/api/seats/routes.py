@@ -62,6 +62,7 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         answer=answers.SeatMapAnswer,
         not_found=refusals.session_not_found(),
         has_etag=True,
+        is_compressed=True,
     ),
     Route(
         method="POST",
@@ -96,5 +97,6 @@ SEAT_ROUTES: tuple[Route[Any], ...] = (
         handler=handlers.get_occupancy,
         answer=OccupancyAnswer,
         not_found=refusals.event_not_found(),
+        is_compressed=True,
     ),
 )
