@@ -1,5 +1,6 @@
 """Long work yields to other threads."""
 
+import asyncio
 import time
 from types import SimpleNamespace
 
@@ -80,3 +81,13 @@ def test_a_pause_is_longer_than_the_work_before_it_and_more_so_beside_other_orga
 def test_a_pause_is_never_zero() -> None:
     """Sleeping for zero seconds does not release the interpreter."""
     assert PAUSE_SECONDS_MIN > 0
+
+
+def test_an_event_loop_never_pauses(slept: list[float]) -> None:
+    async def on_the_loop() -> int:
+        return len(list(giving_way(range(10_000))))
+
+    assert asyncio.run(on_the_loop()) == 10_000
+    assert not slept
+    assert len(list(giving_way(range(10_000)))) == 10_000
+    assert slept  # control

@@ -1,6 +1,9 @@
 """One organization's reads, however many and slow, leave the others their share."""
 
 import asyncio
+import gc
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -269,3 +272,49 @@ def test_one_organization_never_has_all_the_threads() -> None:
     for shares in (fair_calls.READS, fair_calls.LARGE_READS, fair_calls.IMPORTS):
         assert 2 * shares.at_once <= shares.threads
         assert shares.calls_of_one_max < shares.calls_max
+
+
+class Body:
+    """Something large that a call is given."""
+
+
+def test_a_failed_call_leaves_nothing_in_memory() -> None:
+    """Without waiting for the garbage collector, which seldom looks at old objects."""
+    fair = FairCalls("test", READS, BOUND_SECONDS, ReadTurns())
+
+    def fail(_body: Body) -> None:
+        raise ZeroDivisionError
+
+    async def failed_call() -> "weakref.ref[Body]":
+        body = Body()
+        with pytest.raises(ZeroDivisionError):
+            await fair.run(BUSY, fail, body)
+        return weakref.ref(body)
+
+    gc.disable()
+    try:
+        kept = asyncio.run(failed_call())
+        fair.close()
+        deadline = time.monotonic() + BOUND_SECONDS
+        while kept() is not None and time.monotonic() < deadline:
+            time.sleep(0.01)  # until the thread has left the call
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+class NoTurns(ReadTurns):
+    async def take(self, organization_id: OrganizationId, turns: int = 1) -> None:
+        await asyncio.Event().wait()
+
+
+def test_a_call_for_a_command_does_not_wait_for_a_turn() -> None:
+    fair = FairCalls("test", READS, BOUND_SECONDS, NoTurns())
+
+    async def scenario() -> None:
+        assert await fair.run_for_command(BUSY, str.upper, "paid") == "PAID"
+        with pytest.raises(Problem):  # control
+            await fair.run_for(0.01, BUSY, lambda: "read")
+
+    asyncio.run(scenario())
+    fair.close()

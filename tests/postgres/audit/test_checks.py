@@ -156,6 +156,7 @@ DAMAGES = {
         "UPDATE pool SET total = held + sold - 1, held = held - 1 WHERE name = 'Stalls capacity'",
     ),
     "a paid hold without an order, or an unpaid hold with one": (
+        "DELETE FROM purchase_order",
         "UPDATE hold SET order_id = gen_random_uuid() WHERE status = 'converted'",
         (
             "UPDATE hold SET order_id = (SELECT id FROM purchase_order LIMIT 1)"
@@ -168,6 +169,7 @@ DAMAGES = {
         "UPDATE hold SET status = 'expired', order_id = NULL WHERE status = 'converted'",
     ),
     "tickets that differ from the lines of a paid hold": (
+        "UPDATE ticket SET order_id = gen_random_uuid()",
         "DELETE FROM ticket WHERE position = 0",
         "UPDATE ticket SET hold_id = (SELECT id FROM hold WHERE status = 'cancelled' LIMIT 1)",
         "UPDATE ticket SET unit_price_minor = unit_price_minor + 1",

@@ -64,9 +64,10 @@ def _write_orders(connection: Pipeline, writes: GroupWrites) -> None:
         orders = rows.columns(map(order_row, writes.orders))
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
         tickets = (ticket for order in writes.orders for ticket in ticket_rows(order))
+        is_large = any(len(order.tickets) > TICKETS_PER_STATEMENT for order in writes.orders)
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
             connection.execute(sql.INSERT_TICKETS, rows.columns(some))
-            if len(some) == TICKETS_PER_STATEMENT:
+            if is_large:
                 connection.send()
 
 

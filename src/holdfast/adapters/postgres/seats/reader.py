@@ -26,7 +26,7 @@ from holdfast.ports.seats import (
 )
 
 # A row of a seat map contains all seats of a row of the hall.
-ROWS_PER_SLICE = 10
+ROWS_PER_SLICE = 4
 
 
 class PostgresSeats:

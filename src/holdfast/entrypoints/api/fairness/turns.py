@@ -24,7 +24,7 @@ BYTES_PER_TURN = 128 * 1024
 WAITING_MAX = 1_000
 # Of one processor. Above it reads wait, though never for long: commands alone may need more.
 BUSY_SHARE_MAX = 0.35
-PAUSE_SECONDS_MAX = 0.04
+PAUSE_SECONDS_MAX = 0.01
 # An organization counts as present for this long after its last request.
 PRESENT_SECONDS = 1.0
 

@@ -22,8 +22,8 @@ else:
 
 # Smaller answers fit into one packet anyway.
 COMPRESSED_BYTES_MIN = 1_000
-# A longer header is ignored.
-ACCEPTED_BYTES_MAX = 500
+# A longer header is ignored. Browsers send about 25 bytes.
+ACCEPTED_BYTES_MAX = 100
 # A map of 40,000 seats: 2 ms to 9% of its size, and 12 ms to 12%. Higher levels take several times
 # as long for a few percent, and a map changes with every hold.
 ZSTD_LEVEL = 1

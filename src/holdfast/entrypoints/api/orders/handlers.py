@@ -65,10 +65,11 @@ async def _holds_to_pay(
 ) -> tuple[HoldId, ...] | Refusal:
     organization_id = call.principal.organization_id
     if body.cart_token is not None:
-        held = checkout.held_in_cart
-        return await look_up(context, call, held, context.holds, body.cart_token)
+        return await context.blocking.run_for_command(
+            organization_id, checkout.held_in_cart, context.holds, organization_id, body.cart_token
+        )
     if body.event_id is not None and holder is not None:
-        return await context.blocking.run(
+        return await context.blocking.run_for_command(
             organization_id,
             checkout.held_for_event,
             context.holds,
@@ -91,7 +92,7 @@ async def complete_checkout(
 ) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, checkout_id = _payment(call, body), CheckoutId(call.path_id)
-    due = await context.blocking.run(
+    due = await context.blocking.run_for_command(
         call.principal.organization_id, context.cashier.holds_to_complete, payment, checkout_id
     )
     if isinstance(due, Refusal):
@@ -103,7 +104,7 @@ async def complete_checkout(
     paid_order = partial(
         context.cashier.paid_order, payment, due.hold_ids[0], answer.outcome.order_id
     )
-    return await context.blocking.run(
+    return await context.blocking.run_for_command(
         call.principal.organization_id, _reply_again, call, paid_order, answers.order_answer
     )
 
@@ -111,7 +112,7 @@ async def complete_checkout(
 async def confirm_hold(context: Context, call: Call, body: structs.ConfirmHoldRequest) -> Reply:
     attendees = _attendees(body.attendees or ())
     payment, hold_id = _payment(call, body), HoldId(call.path_id)
-    due = await context.blocking.run(
+    due = await context.blocking.run_for_command(
         call.principal.organization_id, context.cashier.hold_to_confirm, payment, hold_id
     )
     if isinstance(due, Refusal):
@@ -121,7 +122,7 @@ async def confirm_hold(context: Context, call: Call, body: structs.ConfirmHoldRe
     if not isinstance(answer.outcome, AlreadyConverted):
         return await _reply_to_sale(context, call, answer, _confirmed_now)
     paid_hold = partial(context.cashier.paid_hold, payment, hold_id, answer.outcome.order_id)
-    return await context.blocking.run(
+    return await context.blocking.run_for_command(
         call.principal.organization_id, _reply_again, call, paid_hold, _confirmed_before
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Annotated
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from holdfast.entrypoints.api.http.shapes import AnswerShape, or_unset, utc, utc
 from holdfast.ports.seats import MapRow, SeatChanges, SeenSeat, SessionMap
 
 SECONDS_PER_MINUTE = 60
-ROWS_PER_SLICE = 10
+ROWS_PER_SLICE = 4
 
 Indexes = Annotated[list[int], Meta(description="Indexes of these seats in the row, from 0.")]
 Coordinates = Annotated[
@@ -235,12 +236,13 @@ def unblocked_answer(session_id: SessionId, outcome: object) -> SeatsUnblockedAn
 
 
 def map_answer(seats: SessionMap) -> SeatMapAnswer:
+    rows = giving_way((row for block in seats.blocks for row in block.rows), ROWS_PER_SLICE)
     blocks = [
         MapBlockAnswer(
             block_id=block.id,
             name=block.name,
             capacity=or_unset(block.capacity),
-            rows=[_map_row(row) for row in giving_way(block.rows, ROWS_PER_SLICE)],
+            rows=[_map_row(row) for row in islice(rows, len(block.rows))],
         )
         for block in seats.blocks
     ]
