@@ -129,6 +129,8 @@ def test_sessions_of_events_that_are_not_on_sale_are_not_offered(
         f"/api/events/{cancelled.event_id}", json={"status": "cancelled"}
     )
     assert changed.status_code == 200, changed.text
+    live = platform.client.patch(f"/api/events/{sale.event_id}", json={"status": "live"})
+    assert live.status_code == 200, live.text
     for asked in (sale, cancelled):
         tab = opened(asked)
         options = tab.page.locator("#session option")

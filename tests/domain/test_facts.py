@@ -160,6 +160,7 @@ def test_an_extension_says_until_when_the_hold_lasted() -> None:
         "expires_at": iso(END),
         "checkout_id": str(CHECKOUT),
         "freed_quantity": 0,
+        "added_quantity": 0,
     }
 
 
@@ -167,7 +168,8 @@ def test_a_change_says_how_many_tickets_there_were() -> None:
     hold = a_hold()
     after = hold.changed(NOW, hold.lines[:1], (), hold.holder, hold.remarks)
     found = payload(hold, after)
-    assert (found["quantity"], found["previous_quantity"], found["freed_quantity"]) == (2, 3, 1)
+    assert (found["quantity"], found["previous_quantity"]) == (2, 3)
+    assert (found["freed_quantity"], found["added_quantity"]) == (1, 0)
     assert found["ticket_type_id"] == str(hold.lines[0].ticket_type_id)
 
 

@@ -202,14 +202,13 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     """The payload of the fact, without fields that have no value. Only hold.created has the e-mail
     address and the metadata."""
     hold, before = transition.after, transition.before
-    # Consumers put `quantity`, or the lines, back on sale: nothing for a hold that only waited.
-    is_end_of_waiting = before is not None and before.waiting is not None and hold.is_over()
     single = hold.lines[0] if len(hold.lines) == 1 else None
     payload: dict[str, JsonValue] = {
         "hold_id": str(hold.id),
         "session_id": str(hold.session_id),
         "ticket_type_id": str(single.ticket_type_id) if single else None,
-        "quantity": 0 if is_end_of_waiting else hold.quantity,
+        # Consumers put it, or the lines, back on sale: nothing for a hold that only waited.
+        "quantity": 0 if transition.ends_waiting else hold.quantity,
     }
     match transition.fact_type:
         case FactType.HOLD_CREATED:
@@ -231,6 +230,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
             payload["checkout_id"] = None if hold.checkout_id is None else str(hold.checkout_id)
             if transition.fact_type is FactType.HOLD_CHANGED:
                 payload["freed_quantity"] = transition.freed_quantity
+                payload["added_quantity"] = transition.added_quantity
         case FactType.HOLD_EXPIRING:
             payload["expires_at"] = iso(hold.expires_at)
         case FactType.HOLD_EXPIRED | FactType.HOLD_CANCELLED:
@@ -238,7 +238,7 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
         case FactType.HOLD_CONVERTED:
             payload["order_id"] = str(hold.order_id)
     is_plain = single is not None and single.seat is None and single.item is None
-    if not (is_plain or is_end_of_waiting):
+    if not (is_plain or transition.ends_waiting):
         payload["lines"] = [_line_payload(line) for line in hold.lines]
     return {name: value for name, value in payload.items() if value is not None}
 

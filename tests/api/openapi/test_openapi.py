@@ -131,6 +131,12 @@ def test_an_empty_cart_is_documented_beside_a_full_one(document: Json) -> None:
     assert found["schema"]["oneOf"] == [{"$ref": f"#/components/schemas/{name}"} for name in names]
 
 
+def test_a_released_hold_is_shown_as_cancelled(document: Json) -> None:
+    for path, method in (("release", "post"), ("", "delete")):
+        operation = document["paths"][f"/api/holds/{{hold_id}}/{path}".rstrip("/")][method]
+        assert example_of(document, operation["responses"]["200"])["status"] == "cancelled"
+
+
 def test_every_202_shows_a_hold_on_the_waitlist(document: Json) -> None:
     accepted = [
         example_of(document, operation["responses"]["202"])

@@ -39,6 +39,8 @@ def held_by_the_facts(world: World, venue: Venue) -> int:
                 held += payload["quantity"]
             case "hold.expired" | "hold.cancelled":
                 held -= payload["quantity"]
+            case "hold.changed":
+                held += payload["added_quantity"] - payload["freed_quantity"]
     return held
 
 
@@ -79,6 +81,22 @@ def test_a_promoted_hold_frees_its_places(world: World, engine: Admission, ended
     assert held_by_the_facts(world, venue) == 0
 
 
+def test_a_cart_that_grows_and_shrinks_is_counted_by_its_facts(
+    world: World, engine: Admission
+) -> None:
+    venue = club(world)
+    placed(engine, venue.fill("basket", {"a": ("standing", 1)}))
+    for standing in (3, 2, 4):
+        changed(engine, venue.fill("basket", {"a": ("standing", standing)}))
+        assert held_by_the_facts(world, venue) == standing
+    party = waiting(engine, venue.place(("standing", 1), holder=STRANGER))
+    assert held_by_the_facts(world, venue) == 4
+    emptied(engine, venue.empty("basket"))
+    assert held_by_the_facts(world, venue) == 1 == world.pool(venue.pools["floor"]).held
+    ask(engine, venue.release(party.id))
+    assert held_by_the_facts(world, venue) == 0
+
+
 def test_each_cart_change_reports_the_places_it_frees(world: World, engine: Admission) -> None:
     venue = club(world)
 
@@ -104,6 +122,9 @@ def test_a_waiting_cart_that_shrinks_frees_nothing(world: World, engine: Admissi
     type_, payload = last_payload(world, venue, less)
     assert (type_, payload["quantity"], payload["previous_quantity"]) == ("hold.changed", 1, 3)
     assert payload["freed_quantity"] == 0
+    more = waiting(engine, venue.fill("basket", {"a": ("standing", 4)}))
+    _, payload = last_payload(world, venue, more)
+    assert (payload["freed_quantity"], payload["added_quantity"]) == (0, 0)
 
 
 def test_the_fact_of_a_freed_seat_has_reason_and_time(world: World, engine: Admission) -> None:

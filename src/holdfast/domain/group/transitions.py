@@ -102,6 +102,19 @@ class Transition:
             return before.quantity
         return (_contents(before) - _contents(after)).total() if self.changes_lines else 0
 
+    @property
+    def added_quantity(self) -> int:
+        """Tickets that a hold with places got in addition."""
+        before, after = self.before, self.after
+        if before is None or not (before.occupies_places() and after.occupies_places()):
+            return 0
+        return (_contents(after) - _contents(before)).total() if self.changes_lines else 0
+
+    @property
+    def ends_waiting(self) -> bool:
+        """Whether the hold ended on the waitlist, without ever having places."""
+        return self.before is not None and self.before.waiting is not None and self.after.is_over()
+
     def added_lines(self) -> tuple[Line, ...]:
         if self.before is None:
             return self.after.lines

@@ -70,7 +70,10 @@ def _release(room: EngineRoom) -> int:
     if swept.waiting:
         say(f"Expired {swept.waiting:,} place(s) on the waitlist, which held no tickets.")
     if swept.failed:
-        say(f"Failed to expire {swept.failed:,} hold(s): see the log for the reason.")
+        say(
+            f"Failed to expire {swept.failed:,} hold(s) or place(s) on the waitlist: another "
+            "transaction has locked them, or the database did not answer. Run this again."
+        )
     return 1 if swept.failed else 0
 
 

@@ -161,7 +161,7 @@ def _change(transition: Transition) -> LogEntry:
         "organization_id": str(hold.organization_id),
         "hold_id": str(hold.id),
         "session_id": str(hold.session_id),
-        "quantity": hold.quantity,
+        "quantity": 0 if transition.ends_waiting else hold.quantity,
         "customer_email": email.redacted if email else None,
         "actor": transition.origin.actor,
         "request_id": transition.origin.request_id,

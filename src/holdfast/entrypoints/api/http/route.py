@@ -45,6 +45,7 @@ class Route(Generic[G]):
     invalid: ProblemCode = ProblemCode.VALIDATION_ERROR
     has_etag: bool = False
     is_compressed: bool = False  # if the caller accepts it
+    ends_hold: bool = False  # its example shows a hold that has ended
     refusals: tuple[Code, ...] = ()
     is_unsafe: bool = field(init=False)  # changes something, so it takes an Idempotency-Key
     has_names: bool = field(init=False)  # ids or a cart token in its path

@@ -15,7 +15,12 @@ from holdfast.entrypoints.api.http.replies import ACCEPTED, OK
 from holdfast.entrypoints.api.http.route import Route
 from holdfast.entrypoints.api.openapi.components import Components, Json, referenced
 from holdfast.entrypoints.api.openapi.example_values import PATH_EXAMPLES
-from holdfast.entrypoints.api.openapi.examples import ANSWERS, REQUESTS, WAITLIST_ANSWERS
+from holdfast.entrypoints.api.openapi.examples import (
+    ANSWERS,
+    RELEASED,
+    REQUESTS,
+    WAITLIST_ANSWERS,
+)
 from holdfast.entrypoints.api.openapi.glossary import GLOSSARY
 from holdfast.entrypoints.api.openapi.problem_examples import problem_example
 from holdfast.entrypoints.api.openapi.schemas import parameter_schemas, schemas, types_in
@@ -217,6 +222,8 @@ def _shown(route: Route[Any], status: int, components: Components) -> Json:
     name, example = route.answer.__name__, ANSWERS[route.answer]
     schema = referenced("schemas", name)
     examples = {"answer": components.share("examples", name, {"value": example})}
+    if route.ends_hold:
+        examples = {"answer": components.share("examples", "ReleasedHold", {"value": RELEASED})}
     if status == ACCEPTED:
         waiting = {"value": WAITLIST_ANSWERS[route.answer]}
         examples = {"waiting": components.share("examples", f"{name}Waiting", waiting)}

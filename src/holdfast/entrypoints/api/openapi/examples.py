@@ -28,6 +28,8 @@ ANSWERS: Mapping[type[Struct], Struct] = {
     )
 }
 
+RELEASED = hold_answer(HELD.released(NOW), NOW)
+
 # The 202 answers of routes that can lead to the waitlist.
 WAITLIST_ANSWERS: Mapping[type[Struct], Struct] = {
     HoldAnswer: hold_answer(WAITING, NOW, position=3),

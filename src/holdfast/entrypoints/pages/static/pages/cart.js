@@ -34,6 +34,8 @@ class Refused extends Error {
   }
 }
 
+const ON_SALE = new Set(["published", "live"]);
+
 // The API's messages are for developers.
 const REASONS = {
   insufficient_inventory: ({ available_quantity: left }) =>
@@ -45,7 +47,8 @@ const REASONS = {
   amount_changed: () => "Your cart has changed. Check the new total and pay again",
 };
 
-const reasonOf = (problem) => `${REASONS[problem.error]?.(problem) ?? problem.message}.`;
+const reasonOf = (problem) =>
+  `${REASONS[problem.error]?.(problem) ?? problem.message.replace(/\.$/, "")}.`;
 
 async function ask(method, path, body) {
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
@@ -370,7 +373,7 @@ function sessionGroup(event, sessions) {
 }
 
 async function loadSessions() {
-  const events = (await all("events")).filter((each) => each.status === "published");
+  const events = (await all("events")).filter((each) => ON_SALE.has(each.status));
   const sessions = await all("sessions");
   const groups = events.map((event) => sessionGroup(event, sessions));
   const list = at("session");
