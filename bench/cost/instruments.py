@@ -29,7 +29,7 @@ NUMBERS = GROUPS, LOCKED_SECONDS, CALLS, COUNTED_GROUPS, COUNTED_COMMANDS = rang
 NUMBERS_SUFFIX, TRACE_SUFFIX = ".numbers", ".trace"
 SWITCH = "switch"
 ENGINE = "holdfast engine"
-# What is measured, as it is called now and as versions before called it.
+# The measured functions, under their present names and those of earlier versions.
 CONNECT_LANE = (
     ("holdfast.adapters.postgres.engine.store", "PostgresStore.connect"),
     ("holdfast.adapters.postgres.store", "PostgresStore.connect"),
