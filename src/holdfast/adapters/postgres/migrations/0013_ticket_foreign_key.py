@@ -1,6 +1,6 @@
 """The foreign key from a ticket to its order, checked 10,000 times for an order of 10,000 tickets.
 The server's role may not delete orders, and the integrity check compares tickets with orders
-(ADR 0033)."""
+(ADR 0026)."""
 
 from django.db import migrations
 
