@@ -4,7 +4,6 @@ workers."""
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -12,6 +11,7 @@ import structlog
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.relay import configured_relay
 from holdfast.bootstrap.settings import Settings
+from holdfast.domain.immutable import immutable
 from holdfast.services.audit.journal import Journal
 from holdfast.services.holds.sweep import sweep
 
@@ -23,7 +23,7 @@ SECONDS_PER_MINUTE = 60
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Duty:
     """A recurring task of a thread. Each run returns the seconds to wait before the next."""
 
@@ -67,7 +67,7 @@ class DutyThread(BackgroundThread):
                     log.exception("duty_failed", duty=self._duty.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class SharedDuty:
     """A duty of all processes together. A server tends it on a thread: a little at a time, with
     the seconds to wait as the result. A worker completes it whenever beat sends its task."""

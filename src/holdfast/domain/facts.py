@@ -1,7 +1,6 @@
 """Derives the published facts and the audit records from the transitions."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
@@ -11,6 +10,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.seats.seat import SeatStatus
 from holdfast.domain.values import JsonValue
@@ -20,7 +20,7 @@ from holdfast.domain.values import JsonValue
 TICKETS_IN_FACT_MAX = 500
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fact:
     """A published message. Without a hold, it carries the seat's version."""
 
@@ -32,7 +32,7 @@ class Fact:
     payload: dict[str, JsonValue]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditRecord:
     organization_id: OrganizationId
     action: str

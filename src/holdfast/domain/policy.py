@@ -6,10 +6,11 @@ the admin pages follow from it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import Enum, auto
 from typing import Any
 
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import QUANTITY_MAX, InvalidValue
 
 TTL_SECONDS_MAX = 7 * 24 * 3600
@@ -30,7 +31,7 @@ class Unchanged(Enum):
 UNCHANGED = Unchanged.UNCHANGED
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Bounds:
     """The range of a whole number."""
 
@@ -39,7 +40,7 @@ class Bounds:
     example: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PolicyField:
     """`label` is for the admin pages, `meaning` for the API. A field without bounds is a bool."""
 
@@ -66,7 +67,7 @@ def _switch(label: str, meaning: str) -> bool:
     return field(default=False, metadata={"policy": PolicyField(label, meaning)})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HoldPolicy:
     """The rules in force for one ticket type."""
 
@@ -143,7 +144,7 @@ POLICY_FIELDS: Mapping[str, PolicyField] = {
 PolicyChange = dict[str, int | None]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@immutable(init=False)
 class PolicyOverride:
     """The fields set by one level (organization, event, ticket type); missing fields and None are
     inherited from the level above."""

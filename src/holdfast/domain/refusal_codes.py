@@ -1,9 +1,10 @@
 """The refusal codes. They are part of the API: never rename one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import JsonValue
 
 
@@ -99,7 +100,7 @@ _RETRYABLE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Refusal:
     code: RefusalCode
     message: str

@@ -1,11 +1,13 @@
 """Immutable values that are valid by construction."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Self
 from uuid import UUID
+
+from holdfast.domain.immutable import immutable
 
 QUANTITY_MAX = 10_000
 MINOR_UNITS_MAX = 10**12  # of one price
@@ -36,7 +38,7 @@ class InvalidValue(ValueError):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@immutable(repr=False)
 class EmailAddress:
     """An address in dot-atom form. `str` and `repr` are redacted to keep it out of logs."""
 
@@ -76,7 +78,7 @@ class Quantity(int):
         return super().__new__(cls, value)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Money:
     """An amount in minor units (cents) of one currency. Never a float."""
 
@@ -90,7 +92,7 @@ class Money:
             raise InvalidValue("invalid_price", "An amount must be 0 or more minor units")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Holder:
     """The person who has a hold: an e-mail address, the platform's user id, or both."""
 
@@ -134,7 +136,7 @@ class Holder:
         return same_email and self.user_id == other.user_id
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Metadata:
     """The platform's own texts by key. They may be personal data, so `repr` does not show them."""
 

@@ -1,6 +1,6 @@
 """The limits of the engine."""
 
-from dataclasses import dataclass
+from holdfast.domain.immutable import immutable
 
 # Total weight of a group, because every command in it waits for the whole group.
 WEIGHT_PER_GROUP_MAX = 500
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.01
 RETRY_JITTER_SECONDS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Limits:
     """`queue_max` counts every unanswered command, queued or not."""
 

@@ -1,11 +1,12 @@
 """Callers, their scopes and API keys."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
 from holdfast.domain.ids import ApiKeyId, OrganizationId
+from holdfast.domain.immutable import immutable
 
 
 class Scope(StrEnum):
@@ -22,7 +23,7 @@ class Scope(StrEnum):
 ALL_SCOPES = tuple(Scope)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Principal:
     """The caller, from its credential, which is the only source of the organization."""
 

@@ -1,7 +1,6 @@
 """Reads and changes the catalog. Changes are rare; they lock the session exclusively."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -18,13 +17,14 @@ from holdfast.domain.catalog.model import (
 from holdfast.domain.catalog.seat_import import ImportedSeats
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.paging import Page, PageRequest
 
 CatalogOutcome = Event | Session | PoolState | TicketType | Block | ImportedSeats | Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CatalogAnswer:
     """`body` is the rendered answer, stored for the idempotency key. A replay has no outcome.
     `unsettled` are the sessions where the change may have freed places for the waitlist."""
@@ -35,7 +35,7 @@ class CatalogAnswer:
     unsettled: tuple[SessionId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionFilter:
     """`event_status` is the status of the session's event."""
 
@@ -47,7 +47,7 @@ class SessionFilter:
     created_before: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EventFilter:
     """The times of start find events with a session that starts then."""
 
@@ -119,7 +119,7 @@ class OrganizationStore(Protocol):
     ) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewKey:
     """A secret key as stored: only its hash."""
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Protocol
 
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.outcomes import Outcome
 from holdfast.domain.group.transitions import SeatTransition, Transition
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Answer:
     """The answer to a command. `body` is rendered for an idempotency key: now or, with
     `is_replay`, the first time."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
@@ -11,18 +10,19 @@ from uuid import UUID
 
 from holdfast.domain.holds.hold import Hold, HoldStatus
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SessionId, SessionKey
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import EmailAddress, Holder
 from holdfast.ports.paging import Page, PageRequest
 from holdfast.ports.statistics import HoldStatistics
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeenHold:
     hold: Hold
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeenPlace:
     """A place on the waitlist. `position` counts from 1 among all `waiting` for any of the same;
     `estimate_seconds` is the estimated wait, if known."""
@@ -46,7 +46,7 @@ def estimated_seconds(position: int, served: int, open_seconds: float) -> int | 
     return ceil(position * open_seconds / served)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HoldFilter:
     """Lapsed holds count as expired; `is_lapsed` finds those not yet recorded as expired."""
 
@@ -66,7 +66,7 @@ class HoldOrder(StrEnum):
     EXPIRY = "expiry"  # next to expire first, without ended holds
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DueHold:
     """A hold to expire if it has lapsed, or else to warn. `quantity` is what expiry frees: 0 for a
     party on the waitlist."""
@@ -150,7 +150,7 @@ class Housekeeping(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PromoterTurn:
     """The progress of the sweep over all waitlists (None: at its start), and whether to
     continue."""

@@ -1,11 +1,11 @@
 """Reads checkouts and orders."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.values import EmailAddress
 from holdfast.ports.paging import Page, PageRequest
@@ -14,7 +14,7 @@ from holdfast.ports.paging import Page, PageRequest
 TICKETS_PER_PAGE_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeenCheckout:
     """A checkout and its holds at the time `at`. `order_id` is set once it is complete."""
 
@@ -24,7 +24,7 @@ class SeenCheckout:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OrderFilter:
     """`hold_id` and `reference` find what a hold became, `event_id` and `session_id` the orders
     with a ticket of it."""

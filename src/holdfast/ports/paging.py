@@ -1,9 +1,10 @@
 """Cursor-based pages, stable while rows are added."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
+
+from holdfast.domain.immutable import immutable
 
 PAGE_SIZE_DEFAULT = 20
 PAGE_SIZE_MAX = 100
@@ -18,7 +19,7 @@ class Cursor(NamedTuple):
     id: UUID
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PageRequest:
     size: int = PAGE_SIZE_DEFAULT
     after: Cursor | None = None
@@ -27,7 +28,7 @@ class PageRequest:
         assert 1 <= self.size <= PAGE_SIZE_MAX
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Page(Generic[T]):
     """`next` is set if there is more."""
 

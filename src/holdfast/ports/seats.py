@@ -1,20 +1,20 @@
 """Reads seats. `at` is the database's time at which a result was true."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 from typing import NamedTuple, Protocol
 
 from holdfast.domain.catalog.model import PoolState
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, SeatId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.seat import Seat, SeatStatus
 
 # Beyond this the whole map is shorter, and is rendered once for everybody.
 CHANGES_MAX = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeenSeat:
     seat: Seat
     event_id: EventId
@@ -22,7 +22,7 @@ class SeenSeat:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MapRow:
     """A row from left to right, one entry per seat. `statuses` has one letter per seat: a, h, s or
     b. `held_until` and the special places refer to seats by index."""
@@ -39,7 +39,7 @@ class MapRow:
     restricted_view: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MapBlock:
     id: BlockId
     name: str
@@ -47,7 +47,7 @@ class MapBlock:
     rows: tuple[MapRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionMap:
     """All seats of a session. The changes since `version` are complete. `blocks_digest` is a digest
     of the blocks' own data."""
@@ -80,7 +80,7 @@ class ChangedSeat(NamedTuple):
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatChanges:
     """The seats changed since a version, perhaps including known changes. With `too_many`, none are
     listed."""
@@ -91,7 +91,7 @@ class SeatChanges:
     too_many: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatCounts:
     """Seat counts. Seats whose hold has lapsed are available."""
 
@@ -113,7 +113,7 @@ class SeatCounts:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockOccupancy:
     id: BlockId
     name: str
@@ -121,7 +121,7 @@ class BlockOccupancy:
     seats: SeatCounts
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionOccupancy:
     """`pools` are those of the ticket types; a block's capacity is in the block."""
 
@@ -138,7 +138,7 @@ class SessionOccupancy:
         return counts
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EventOccupancy:
     event_id: EventId
     at: datetime

@@ -1,14 +1,15 @@
 """Statistics: the current holds, and the results of the last hours' holds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HoldStatistics:
     """`active` holds have `tickets`, of which `seats` are assigned seats; `expiring_soon` counts
     some of them. `lapsed` holds are not yet recorded as expired. Parties on the waitlist have no
@@ -24,7 +25,7 @@ class HoldStatistics:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class SaleHour:
     """The numbers of holds created in one hour; the first got its places at `first_at`. Lapsed
     holds count as expired. A place on the waitlist counts as a hold once it is promoted. Holders
@@ -57,7 +58,7 @@ class SaleHour:
 _COUNTED = tuple(each.name for each in fields(SaleHour) if each.name != "first_at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class SaleStatistics(SaleHour):
     """The sums of the hours from `since` to `at`, and what follows from them."""
 
@@ -102,7 +103,7 @@ class SaleStatistics(SaleHour):
         return _ratio(self.waited_seconds, self.promoted)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SaleHistory:
     """Hours by their age in whole hours before `at`; hours without holds are left out."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -30,6 +30,7 @@ from holdfast.domain.ids import (
     SessionId,
     SessionKey,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.seats.seat import Seat
 
@@ -56,7 +57,7 @@ class Rejected(StoreError):
     """A value or a constraint refused the group. Nothing was committed."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CommitToken:
     """Tells later whether a transaction has committed: its id, and a row that exists only then."""
 
@@ -87,7 +88,7 @@ class CommitState(Enum):
     UNKNOWN = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupWrites:
     """Everything that one group writes."""
 
@@ -156,7 +157,7 @@ class GroupWrites:
         yield from map(seat_audit, self.seat_transitions)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wanted:
     """What a group locks and reads, and the new holds that may need a reference. Immutable parts of
     holds `known` from the survey are not read again. `look_ahead` parties of every locked waitlist

@@ -1,7 +1,6 @@
 """The dependencies of the API and the admin."""
 
-from dataclasses import dataclass
-
+from holdfast.domain.immutable import immutable
 from holdfast.ports.access import KeyDirectory
 from holdfast.ports.audit.attempts import AttemptJournal
 from holdfast.ports.audit.reader import AuditReader
@@ -15,7 +14,7 @@ from holdfast.ports.seats import SeatReader
 from holdfast.ports.statistics import SaleStatisticsReader
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ApiContainer:
     """`deadline_seconds` is the engine's; the API waits a little longer than that. `demo_till` is
     set only with the demo's payment provider.

@@ -2,10 +2,10 @@
 holds, orders, tickets or rows of the audit."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 
+from holdfast.domain.immutable import immutable
 from holdfast.ports.facts.log import PARTITIONS
 from holdfast.ports.holds import Pruning
 from holdfast.ports.store import StoreError
@@ -17,7 +17,7 @@ FULL_RUN = BATCH_SIZE * BATCHES_MAX
 _log = structlog.get_logger("holdfast.pruner")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Keeping:
     """How long each kind of row is kept."""
 
@@ -26,7 +26,7 @@ class Keeping:
     receipts_seconds: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pruned:
     answers: int = 0
     facts: int = 0
@@ -38,7 +38,7 @@ class Pruned:
         return max(self.answers, self.facts, self.receipts) >= FULL_RUN
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pruner:
     """Uses small transactions, to block nobody, and a bounded number of them per run."""
 

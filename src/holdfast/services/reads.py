@@ -1,7 +1,6 @@
 """Read operations. Every call blocks; a missing object or an unavailable store is a refusal."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -9,6 +8,7 @@ import structlog
 
 from holdfast.domain import refusals
 from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader, SeenHold, SeenPlace
@@ -81,7 +81,7 @@ block = lookup_of(CatalogStore.block, refusals.block_not_found)
 blocks = query_of(CatalogStore.blocks)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HoldWithPosition:
     """A hold, with its queue position while it waits."""
 

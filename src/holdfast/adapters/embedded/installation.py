@@ -2,13 +2,13 @@
 
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.adapters.embedded.errors import EmbeddedServiceError
+from holdfast.domain.immutable import immutable
 
 
-@dataclass(frozen=True)
+@immutable
 class PostgresInstallation:
     """A directory laid out like the wheel's site-packages, as the programs expect."""
 

@@ -10,7 +10,6 @@ import pwd
 import signal
 import stat
 import subprocess
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from holdfast.adapters.embedded import fallback
 from holdfast.adapters.embedded.errors import EmbeddedServiceError
 from holdfast.adapters.embedded.installation import PostgresInstallation
 from holdfast.adapters.embedded.processes import clean_environment, launcher_command
+from holdfast.domain.immutable import immutable
 
 DATA_NAME = "postgres-data"
 _PROBE_TIMEOUT_SECONDS = 20.0
@@ -32,7 +32,7 @@ class RunAs(Enum):
     NOBODY = "nobody"
 
 
-@dataclass(frozen=True)
+@immutable
 class Placement:
     """Everything that depends on the server's user."""
 

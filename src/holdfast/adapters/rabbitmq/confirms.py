@@ -2,16 +2,16 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from holdfast.adapters.rabbitmq.connections import Channel, Connection
 from holdfast.adapters.rabbitmq.messages import RawMessage
+from holdfast.domain.immutable import immutable
 from holdfast.ports.facts.log import PublishFailed, Unroutable
 
 CONFIRM_SECONDS_MAX = 15.0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Letter:
     """A message with its destination."""
 

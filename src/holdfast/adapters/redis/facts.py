@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from uuid import uuid4
 
 import redis
@@ -23,6 +22,7 @@ from holdfast.adapters.redis.streams import (
     from_fields,
     to_fields,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.ports.facts.deliveries import (
     DELIVERIES_MAX,
     MALFORMED,
@@ -74,7 +74,7 @@ class ValkeyPublisher:
         self._client.close()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Entry:
     """A message in the stream, with its number of deliveries including this one."""
 

@@ -1,11 +1,11 @@
 """The hall of the demo: three levels, curved around the stage."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import cos, sin
 from string import ascii_uppercase
 
 from holdfast.domain.catalog.seat_import import DraftSeat, Source
+from holdfast.domain.immutable import immutable
 
 _ROW_DISTANCE = 1.1
 # The seats shown first: this many in the middle of each of these rows.
@@ -13,7 +13,7 @@ _SHOWN_ROWS = {("Stalls", "F"), ("Stalls", "H"), ("Stalls", "J"), ("Circle", "B"
 _SHOWN_PER_ROW = 8
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Level:
     """One block. Its rows, from A on, are drawn from left to right: `o` is a seat, `w` a wheelchair
     space, `c` a companion seat, `v` a seat behind a pillar, and a space an aisle."""

@@ -1,7 +1,5 @@
 """Releases a cart's hold."""
 
-from dataclasses import dataclass
-
 from holdfast.domain import refusals
 from holdfast.domain.carts.cart import CartCommand, footprint_of_cart, newest_hold
 from holdfast.domain.group.footprint import Footprint
@@ -11,10 +9,11 @@ from holdfast.domain.group.outcomes import CartEmptied, Decision, NeedsMore
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import Holder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmptyCart(CartCommand):
     """Release the cart's live hold, if any. With `holder`, it must be theirs."""
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
 from holdfast.domain import refusals
@@ -45,6 +45,7 @@ from holdfast.domain.holds.preconditions import (
     refuse_status,
 )
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId, SessionId, SessionKey, TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.domain.seats.seat_choice import Picked, pick_seats
 from holdfast.domain.values import NO_METADATA, Holder, InvalidValue, Metadata
@@ -53,7 +54,7 @@ from holdfast.domain.waitlist.fairness import sharing
 from holdfast.domain.waitlist.queues import QUEUES_MAX, blocks_for, wants_of
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FillCart(CartCommand):
     """Make the cart's hold match its items, or change nothing. `hold_id` and `group_id` are used
     for new holds and lines. Without `metadata`, a live hold keeps its own."""
@@ -184,7 +185,7 @@ def _changed_remarks(command: FillCart, hold: Hold) -> Remarks:
     return replace(hold.remarks, metadata=command.metadata)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Added:
     lines: list[Line]
     fit: Fit

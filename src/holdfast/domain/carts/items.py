@@ -12,10 +12,11 @@ from uuid import UUID
 from holdfast.domain.holds.hold import CART_ITEM_ID_LENGTH_MAX, CartItem, Hold, Line, SeatWish
 from holdfast.domain.holds.placement import Ask, SeatAsk
 from holdfast.domain.ids import SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import InvalidValue, Quantity
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CartAsk:
     """An item of a cart and its ask."""
 

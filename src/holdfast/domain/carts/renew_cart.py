@@ -1,6 +1,5 @@
 """Renews a cart whose hold has expired."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from holdfast.domain import refusals
@@ -22,11 +21,12 @@ from holdfast.domain.holds.hold import CartItem, Hold
 from holdfast.domain.holds.place_hold import contested_seat
 from holdfast.domain.holds.placement import Placement
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RenewCart(CartCommand):
     """Place a new hold with the contents of the cart's expired one. A live hold is left alone."""
 

@@ -1,6 +1,6 @@
 """The changes of the catalog. Fields that are None stay unchanged."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from holdfast.domain import refusals
@@ -15,12 +15,13 @@ from holdfast.domain.ids import (
     SessionId,
     TicketTypeId,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import UNCHANGED, PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import NO_METADATA, Metadata
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SaleChange:
     """A change of an event's sale. A time of None clears it."""
 
@@ -51,7 +52,7 @@ def refuse_window(terms: SaleTerms) -> Refusal | None:
     return refusals.invalid_sale_window() if is_empty else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CreateEvent:
     organization_id: OrganizationId
     event_id: EventId
@@ -62,7 +63,7 @@ class CreateEvent:
     metadata: Metadata = NO_METADATA
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangeEvent:
     organization_id: OrganizationId
     event_id: EventId
@@ -76,7 +77,7 @@ class ChangeEvent:
         return self.policy is not None or self.sale is not None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CreateSession:
     organization_id: OrganizationId
     session_id: SessionId
@@ -86,7 +87,7 @@ class CreateSession:
     metadata: Metadata = NO_METADATA
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangeSession:
     organization_id: OrganizationId
     session_id: SessionId
@@ -95,7 +96,7 @@ class ChangeSession:
     metadata: Metadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CreatePool:
     organization_id: OrganizationId
     pool_id: PoolId
@@ -104,7 +105,7 @@ class CreatePool:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangePool:
     organization_id: OrganizationId
     pool_id: PoolId
@@ -112,7 +113,7 @@ class ChangePool:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CreateTicketType:
     """`own_pool` is created with the ticket type; `pool_ids` are shared. A seated type needs
     neither: its seats limit it."""
@@ -129,7 +130,7 @@ class CreateTicketType:
     metadata: Metadata = NO_METADATA
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangeTicketType:
     organization_id: OrganizationId
     ticket_type_id: TicketTypeId
@@ -140,7 +141,7 @@ class ChangeTicketType:
     metadata: Metadata | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CreateBlock:
     """`own_pool` counts the block's capacity. Without a rank, the block comes last."""
 
@@ -153,7 +154,7 @@ class CreateBlock:
     prices: tuple[BlockPrice, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangeBlock:
     """A `capacity` of None removes the limit. `new_pool_id` is for a block that had none."""
 
@@ -166,7 +167,7 @@ class ChangeBlock:
     prices: tuple[BlockPrice, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DraftedBlock:
     """A block of an import. `if_new` is created if no block has its name."""
 
@@ -174,7 +175,7 @@ class DraftedBlock:
     draft: DraftBlock
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportSeats:
     """Imports all seats or none. Their ids count up from the first."""
 

@@ -2,7 +2,6 @@
 names."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from holdfast.domain.catalog.rules import ImportPlan
 from holdfast.domain.facts import iso
 from holdfast.domain.group.transitions import FactType
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import JsonValue
 
 CatalogRecord = Event | Session | PoolState | TicketType | Block
@@ -26,7 +26,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CatalogFact:
     """One fact and one audit entry with the same values. `catalog_id` is the changed record; `ids`
     are those of the record and its parents."""

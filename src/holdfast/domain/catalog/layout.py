@@ -3,7 +3,7 @@ special places."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from string import ascii_uppercase
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from holdfast.domain.catalog.seat_import import (
     flaws_within,
     refuse_flaws,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.slices import giving_way
 
@@ -35,7 +36,7 @@ class Point(NamedTuple):
     y: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RowRange:
     """Rows such as A to M, Z to AC, or 1 to 30."""
 
@@ -72,7 +73,7 @@ def _letters(index: int) -> str:
     return label
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockLayout:
     """`aisles_after` counts places from the left. Gaps and special places have row and number as
     printed: A1, or A-1 if A1 is ambiguous."""

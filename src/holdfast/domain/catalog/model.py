@@ -1,7 +1,7 @@
 """The catalog as it is managed and, in short form, as the engine sees it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -15,6 +15,7 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import HoldPolicy, PolicyOverride
 from holdfast.domain.values import NO_METADATA, Metadata, Money
 
@@ -49,7 +50,7 @@ _NEXT_STATUSES: Mapping[EventStatus, frozenset[EventStatus]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SaleTerms:
     """The event's status and sale window, which decide whether tickets are on sale."""
 
@@ -75,7 +76,7 @@ class SaleTerms:
 ALWAYS_ON_SALE = SaleTerms()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Offer:
     """A ticket type as the engine sees it. Each unit takes one of every pool; a seated type also
     needs a seat, and may have no pool."""
@@ -86,7 +87,7 @@ class Offer:
     is_seated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatBlock:
     """An area with seats, as the engine sees it. `prices` are those of the ticket types sold there;
     if empty, every seated type is sold at its own price."""
@@ -100,7 +101,7 @@ class SeatBlock:
         return not self.prices or ticket_type_id in self.prices
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionCatalog:
     """The offers of a session. The version rises with every change."""
 
@@ -163,7 +164,7 @@ class SessionCatalog:
         return self.blocks[block_id].prices.get(ticket_type_id, own)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Event:
     id: EventId
     name: str
@@ -175,7 +176,7 @@ class Event:
     metadata: Metadata = NO_METADATA
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Session:
     """One dated occurrence of an event. Tickets are sold for a session."""
 
@@ -188,7 +189,7 @@ class Session:
     metadata: Metadata = NO_METADATA
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PoolState:
     """A pool with its counters; `held` counts live holds only."""
 
@@ -204,7 +205,7 @@ class PoolState:
         return self.total - self.held - self.sold
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TicketType:
     id: TicketTypeId
     session_id: SessionId
@@ -218,13 +219,13 @@ class TicketType:
     metadata: Metadata = NO_METADATA
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockPrice:
     ticket_type_id: TicketTypeId
     price_minor: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Block:
     """An area of a session with seats."""
 
@@ -240,7 +241,7 @@ class Block:
     capacity_pool_id: PoolId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TicketTypeAvailability:
     ticket_type_id: TicketTypeId
     name: str
@@ -251,7 +252,7 @@ class TicketTypeAvailability:
     available: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionAvailability:
     """Counts and prices by ticket type, at one time of the database's clock. Nothing is available
     for an event that is not on sale."""
@@ -268,7 +269,7 @@ class SessionAvailability:
             object.__setattr__(self, "ticket_types", nothing)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pool:
     """held + sold <= total, each at least 0, always. PostgreSQL checks the same."""
 

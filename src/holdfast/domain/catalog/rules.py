@@ -1,7 +1,7 @@
 """Decides changes of the catalog, with values read under the lock of the event or session."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from holdfast.domain import refusals
@@ -24,6 +24,7 @@ from holdfast.domain.catalog.seat_import import (
     refuse_flaws,
 )
 from holdfast.domain.ids import BlockId, PoolId, TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import Unchanged
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import SeatPlace
@@ -104,7 +105,7 @@ def given_or(given: T | None, current: T) -> T:
     return current if given is None else given
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Hall:
     """The blocks of a session by name, the rank after its last one, and its seated ticket types,
     read under the session's lock."""
@@ -118,7 +119,7 @@ class Hall:
         return None if is_seated else refusals.not_seated_here()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportPlan:
     """The additions of an import: new blocks, and seats in new and existing ones."""
 

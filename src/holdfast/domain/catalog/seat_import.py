@@ -8,6 +8,7 @@ from uuid import UUID
 from holdfast.domain import refusals
 from holdfast.domain.catalog.model import BlockPrice
 from holdfast.domain.ids import BlockId, SeatId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import SeatPlace
 from holdfast.domain.slices import giving_way
@@ -34,7 +35,7 @@ class Flaw(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DraftSeat:
     """A new seat. Without a position it follows the seat before it in the row; without coordinates
     it is drawn by row and position."""
@@ -50,7 +51,7 @@ class DraftSeat:
     is_restricted_view: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DraftBlock:
     """Seats for a block. The terms apply only if the block is new."""
 
@@ -76,14 +77,14 @@ class DraftBlock:
         return [Flaw(self.source, "conflicting_fields", message)]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportedBlock:
     id: BlockId
     name: str
     seats_added: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ImportedSeats:
     session_id: SessionId
     blocks: tuple[ImportedBlock, ...]

@@ -16,7 +16,7 @@ order, so transactions cannot deadlock:
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from hashlib import sha256
 from typing import NamedTuple
@@ -36,6 +36,7 @@ from holdfast.domain.ids import (
     SeatId,
     SessionKey,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.values import Holder
@@ -81,7 +82,7 @@ def lock_order(resource: Resource) -> tuple[int, int, int]:
     return (resource.kind, resource.organization_id.int, resource.name.int)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Proposal:
     """The seats that the survey found for each best-available ask in `asks`, in order. If it is
     short, `seats` is empty and `requested` and `available` say how short. `full_block` has enough
@@ -114,7 +115,7 @@ class Holding(NamedTuple):
     holder: Holder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Footprint:
     """The resources one command locks. It cannot be decided without the `required` ones. `optional`
     ones (lapsed holds that might make room, proposed seats) are locked if nobody else has them."""
@@ -136,7 +137,7 @@ class Footprint:
         return [resource for resource in self.required if resource.kind is kind]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Needs:
     """The data the unlocked survey must read. Whether new holds need the seats depends on the
     catalog: see `seats_to_survey`."""
@@ -150,7 +151,7 @@ class Needs:
     waitlists: frozenset[SessionKey] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatNeeds:
     """Sessions whose whole seating is needed, and seats whose block is needed."""
 
@@ -158,7 +159,7 @@ class SeatNeeds:
     blocks_of: frozenset[tuple[SessionKey, SeatId]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Survey:
     """The result of the unlocked survey. It may be stale: it only decides what to lock."""
 

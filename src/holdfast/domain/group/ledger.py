@@ -26,13 +26,14 @@ from holdfast.domain.ids import (
     SeatId,
     SessionKey,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order
 from holdfast.domain.seats.seat import Seat
 from holdfast.domain.seats.seat_plan import Seating
 from holdfast.domain.waitlist.queues import Waitlist
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RecordedAnswer:
     """The first answer to an idempotency key, as the entry point rendered it."""
 

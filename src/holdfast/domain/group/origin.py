@@ -1,12 +1,12 @@
 """The origin of a command and its idempotency key."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Origin:
     """Who sent the command, and from where, for the audit log."""
 
@@ -16,7 +16,7 @@ class Origin:
     user_agent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IdempotencyKey:
     """One effect per key. `digest` covers the principal and the key as sent; `fingerprint` covers
     the request, to detect a key reused for another one."""
@@ -28,7 +28,7 @@ class IdempotencyKey:
     receipt: "Receipt | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Receipt:
     """A message processed by one of our consumers."""
 

@@ -1,7 +1,7 @@
 """The outcomes of commands."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from uuid import UUID
 
@@ -17,19 +17,20 @@ from holdfast.domain.ids import (
     SeatId,
     SessionKey,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Checkout, Order
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import Seat
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Placed:
     hold: Hold
     at: datetime
     is_repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Waiting:
     """On the waitlist. `position` is set only if the hold has just joined; otherwise read it."""
 
@@ -39,7 +40,7 @@ class Waiting:
     is_repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CartChanged:
     """The cart's current hold. With `is_repeat`, nothing had to change."""
 
@@ -48,7 +49,7 @@ class CartChanged:
     is_repeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CartEmptied:
     """`hold` is the released hold, if there was one."""
 
@@ -56,7 +57,7 @@ class CartEmptied:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Promoted:
     """The number of parties promoted from the waitlist."""
 
@@ -64,19 +65,19 @@ class Promoted:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Released:
     hold: Hold
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Extended:
     hold: Hold
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CheckoutStarted:
     """With `is_repeat`, these holds were in this checkout already."""
 
@@ -90,7 +91,7 @@ class CheckoutStarted:
         return min(hold.expires_at for hold in self.holds)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Converted:
     """`holds` are those the order was made from: for a late payment, the holds that replace the
     expired ones."""
@@ -100,7 +101,7 @@ class Converted:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AlreadyConverted:
     """The holds became this order earlier. Its tickets are not locked here and have to be read."""
 
@@ -108,19 +109,19 @@ class AlreadyConverted:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Expired:
     hold_ids: tuple[HoldId, ...]
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Warned:
     hold_ids: tuple[HoldId, ...]
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatsBlocked:
     """`changed` seats were blocked (or unblocked) now, `unchanged` ones before. `ended` are the
     holds that this ended."""
@@ -131,7 +132,7 @@ class SeatsBlocked:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NeedsMore:
     """The footprint was too small, or others were quicker. The next plan uses what was learnt:
 
@@ -185,7 +186,7 @@ Outcome = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Decision:
     outcome: Outcome | NeedsMore
     transitions: tuple[Transition, ...] = ()

@@ -4,7 +4,6 @@ the published facts (in `facts`)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line, LineSeat
 from holdfast.domain.ids import PoolId, SeatId, TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.seat import Seat
 
 
@@ -53,7 +53,7 @@ _FACT_OF_STATUS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Transition:
     """One hold before and after a change, and its origin. `before` is None for a new hold."""
 
@@ -145,7 +145,7 @@ class Transition:
             yield from ((seat, None) for seat in has if seat.id in had_ids)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatTransition:
     """A seat that an operator blocked or unblocked."""
 

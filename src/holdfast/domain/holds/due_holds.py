@@ -1,6 +1,6 @@
 """The reaper's commands: they expire lapsed holds, and warn holders before their holds expire."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, Needs
@@ -16,12 +16,13 @@ from holdfast.domain.group.plan import (
 )
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.ids import HoldId, HoldKey, OrganizationId
+from holdfast.domain.immutable import immutable
 
 # A few milliseconds of work, the longest that people's commands wait for it.
 DUE_BATCH_MAX = 16
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DueHolds(Command):
     """Holds of one organization that are due. Those that are not are left alone."""
 
@@ -43,7 +44,7 @@ class DueHolds(Command):
         return Needs(holds=frozenset(self.hold_keys))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ExpireHolds(DueHolds):
     """Mark these lapsed holds as expired."""
 
@@ -65,7 +66,7 @@ class ExpireHolds(DueHolds):
         return Decision(Expired(expired, ledger.now), tuple(transitions))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WarnHolds(DueHolds):
     """Publish that these holds expire soon."""
 

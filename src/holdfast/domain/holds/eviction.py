@@ -1,17 +1,17 @@
 """Eviction: expires lapsed holds whose places are needed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition, units_by_pool
 from holdfast.domain.ids import PoolId
+from holdfast.domain.immutable import immutable
 
 EVICTIONS_MAX = 128
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Room:
     evictions: tuple[Transition, ...]
     short_pools: frozenset[PoolId]

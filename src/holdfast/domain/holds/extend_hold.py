@@ -1,6 +1,5 @@
 """Extends a hold for its holder or an operator, and the rules of its lifetime."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from holdfast.domain import refusals
@@ -13,12 +12,13 @@ from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import Hold, rounded_up
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import TTL_SECONDS_MAX, HoldPolicy
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder, InvalidValue
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ExtendHold(HoldCommand):
     """Extend an active hold by `seconds`. Only operators may exceed the policy. With `holder`, the
     hold must be theirs."""

@@ -14,7 +14,7 @@ recorded that. Ask by intent (`can_convert(now)`); never compare the status.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
@@ -34,6 +34,7 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import NO_METADATA, Holder, Metadata, Money
 
 CART_TOKEN_LENGTH_MAX = 255
@@ -56,7 +57,7 @@ class Source(StrEnum):
     SCANNER = "scanner"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Remarks:
     """The platform's own data on a hold."""
 
@@ -69,7 +70,7 @@ class Remarks:
 NO_REMARKS = Remarks()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LineSeat:
     """The seat of a line, with its label for people."""
 
@@ -82,7 +83,7 @@ class LineSeat:
     is_accessible: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CartItem:
     """The cart item a line belongs to, and the call that added it."""
 
@@ -90,7 +91,7 @@ class CartItem:
     group_id: UUID
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatWish:
     """The seats a waiting line wants: in one block or any, how many accessible, together or not,
     and at which price if the platform named one."""
@@ -101,7 +102,7 @@ class SeatWish:
     unit_price_minor: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Line:
     """An immutable line of a hold. It stores the pools it drew from, so that returned units go back
     there even if the catalog has changed. Its number is unique among all lines its hold ever had.
@@ -126,7 +127,7 @@ def numbered_lines(lines: Iterable[Line], version: int) -> tuple[Line, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WaitingPlace:
     """A place in a waitlist queue. `passes_seen` is the queue's count of overtakes at joining."""
 
@@ -135,7 +136,7 @@ class WaitingPlace:
     passes_seen: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Hold:
     organization_id: OrganizationId
     id: HoldId

@@ -1,7 +1,7 @@
 """The request for a hold and its asks: quantities of ticket types, or specific seats."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import NO_REMARKS, CartItem, Remarks
@@ -15,13 +15,14 @@ from holdfast.domain.ids import (
     SessionKey,
     TicketTypeId,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import Holder, InvalidValue, Quantity
 
 LINES_MAX = 50
 SEATS_PER_HOLD_MAX = 250
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ask:
     """A quantity of a ticket type, at the catalog's price unless the platform names one. For a
     seated type, the best available seats: in `block_id` if given, with `accessible` accessible
@@ -40,7 +41,7 @@ class Ask:
             raise InvalidValue("invalid_at_least", "at_least must not exceed quantity")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatAsk:
     """Specific seats, sold as this ticket type or as the first type their block sells."""
 
@@ -49,7 +50,7 @@ class SeatAsk:
     unit_price_minor: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wish:
     """What a command may hold, as far as known before the survey."""
 
@@ -64,7 +65,7 @@ class Wish:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Placement:
     """A hold to be placed, all or nothing. Cart commands build one, too."""
 

@@ -3,7 +3,6 @@ ticket types and limits), then whether its new lines fit and which lapsed holds 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from holdfast.domain.holds.eviction import make_room
 from holdfast.domain.holds.hold import Line
 from holdfast.domain.holds.placement import SEATS_PER_HOLD_MAX, Ask, SeatAsk
 from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import TICKETS_PER_ORDER_MAX
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat_choice import Picked
@@ -108,7 +108,7 @@ def refuse_holder(
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Addition:
     """Lines to be added, and the additional demand on each pool."""
 
@@ -118,7 +118,7 @@ class Addition:
     picked: Picked
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fit:
     """There is room once these holds have ended and these waitlist queues were overtaken."""
 

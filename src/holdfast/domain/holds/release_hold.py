@@ -1,7 +1,5 @@
 """Releases a hold."""
 
-from dataclasses import dataclass
-
 from holdfast.domain import refusals
 from holdfast.domain.group.command import FailedAction, HoldCommand
 from holdfast.domain.group.ledger import Ledger
@@ -9,10 +7,11 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Released
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.ids import HoldId, OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReleaseHold(HoldCommand):
     """Release a live hold."""
 

@@ -7,7 +7,7 @@ The expired hold stays expired, and nobody loses a place.
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -38,6 +38,7 @@ from holdfast.domain.ids import (
     PoolId,
     SessionKey,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import (
     SEATS_PER_ORDER_MAX,
     Purchase,
@@ -52,7 +53,7 @@ from holdfast.domain.values import Holder
 from holdfast.domain.waitlist.fairness import passes, taking_of
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConvertHolds(Command):
     """Make one order of all these paid holds, or none. A single-use payment makes no other
     order."""
@@ -225,7 +226,7 @@ def _may_be_late(ledger: Ledger, hold: Hold) -> bool:
     return ledger.now < hold.expires_at + timedelta(seconds=seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Revived:
     """Replacements of expired holds, the holds that end for them, and the waitlist queues they
     overtake."""

@@ -1,7 +1,6 @@
 """Orders and their tickets, one per unit."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from uuid import UUID, uuid5
@@ -18,6 +17,7 @@ from holdfast.domain.ids import (
     TicketId,
     TicketTypeId,
 )
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.slices import giving_way
 from holdfast.domain.values import (
@@ -54,7 +54,7 @@ _CHECKOUT = UUID("1a55ab1e-0b1c-5f3e-8d3b-6a2f0d1c9e44")
 _REVIVAL = UUID("6f2a1c52-6f0b-5a0e-9f53-1f8b6f6f3f10")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Attendee:
     """The person who uses a ticket."""
 
@@ -73,7 +73,7 @@ class Attendee:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Purchase:
     """The order to make from paid holds. Ticket codes are derived from `seed`, which is random,
     secret and never stored: decisions stay deterministic and codes cannot be guessed."""
@@ -88,7 +88,7 @@ class Purchase:
         assert len(self.seed) == SEED_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ticket:
     id: TicketId
     code: str
@@ -100,7 +100,7 @@ class Ticket:
     attendee: Attendee | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Order:
     organization_id: OrganizationId
     id: OrderId
@@ -121,7 +121,7 @@ class Order:
         return (self.organization_id, self.payment_reference)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Checkout:
     """Holds that are paid for together. It never changes; its holds show whether it is complete."""
 

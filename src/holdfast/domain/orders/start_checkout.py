@@ -1,7 +1,6 @@
 """Starts a checkout and extends its holds to give the buyer time to pay."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from holdfast.domain import refusals
 from holdfast.domain.group.command import Command, FailedAction
@@ -20,6 +19,7 @@ from holdfast.domain.holds.extend_hold import (
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.preconditions import refuse_status
 from holdfast.domain.ids import CheckoutId, HoldId, HoldKey, OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import (
     SEATS_PER_ORDER_MAX,
     Checkout,
@@ -31,7 +31,7 @@ from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.values import Holder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StartCheckout(Command):
     """Start paying for these holds. Each is extended once, as its policy says. Without holds it is
     refused, unless it repeats a request that was answered when there were some."""

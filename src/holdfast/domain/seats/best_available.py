@@ -2,14 +2,15 @@
 else in rows as close to each other as possible."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from holdfast.domain.ids import BlockId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.seat_plan import FreeSeats, Row, SeatPlan, Spot
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Search:
     """A number of seats in these blocks, some of them accessible. `limits` cap the seats taken
     from a block. Seats are side by side if possible; `is_together` requires it."""

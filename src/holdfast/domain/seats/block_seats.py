@@ -1,6 +1,5 @@
 """Blocks and unblocks seats for an operator."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.domain import refusals
@@ -19,6 +18,7 @@ from holdfast.domain.group.plan import (
 from holdfast.domain.group.transitions import SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey, OrganizationId, SeatId, SessionId, SessionKey
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.assignment import seat_resources
 from holdfast.domain.seats.seat import BLOCKED_REASON_LENGTH_MAX, Seat, SeatStatus
@@ -27,7 +27,7 @@ from holdfast.domain.values import InvalidValue
 SEATS_PER_BLOCKING_MAX = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BlockSeats(Command):
     """Take seats off sale or, with `is_lifted`, put them back. Blocking a held seat ends its whole
     hold. Seats already in the wanted state are left alone."""

@@ -1,7 +1,7 @@
 """Proposes seats that seem free for the best-available asks of a hold."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple, Self
 
@@ -9,6 +9,7 @@ from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.group.footprint import Proposal
 from holdfast.domain.holds.placement import Ask, Placement
 from holdfast.domain.ids import BlockId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.best_available import Search, best_available, count_available
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating, Spot
 from holdfast.domain.waitlist.queues import blocks_for
@@ -32,7 +33,7 @@ def seated_asks(command: Placement, session: SessionCatalog) -> list[tuple[int, 
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatScope:
     """Where to look for seats. `free` seats only seem free. `limits` are capacities of blocks.
     `locked` seats are avoided at first, and `closed` blocks, where the waitlist comes first,
@@ -55,7 +56,7 @@ class SeatScope:
         return replace(self, free=free, limits=limits)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Part:
     """Asks for the same blocks, met together so that two adults and two children sit side by side.
     `positions` are their indexes among the best-available asks."""

@@ -6,13 +6,14 @@ A held seat whose hold has lapsed is free, whatever its row says. A blocked seat
 keeps its hold, so unblocking never frees it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from holdfast.domain.ids import BlockId, HoldId, HoldKey, OrganizationId, SeatId, SessionId
+from holdfast.domain.immutable import immutable
 
 SEAT_LABEL_LENGTH_MAX = 20
 BLOCKED_REASON_LENGTH_MAX = 200
@@ -25,7 +26,7 @@ class SeatStatus(StrEnum):
     BLOCKED = "blocked"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatPlace:
     """The fixed location of a seat. Neighbours have consecutive positions; a gap is an aisle."""
 
@@ -42,7 +43,7 @@ class SeatPlace:
     is_restricted_view: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Seat:
     organization_id: OrganizationId
     session_id: SessionId

@@ -7,12 +7,13 @@ Free seats are a hint, read without locks: they say which seats to try, and the 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from holdfast.domain.ids import BlockId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.seat import SeatPlace, SeatStatus
 
 # Blocks closed in favor of the waitlist are left out, so any subset of blocks may be searched.
@@ -26,7 +27,7 @@ class Spot(NamedTuple):
     bit: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Row:
     block_id: BlockId
     name: str
@@ -37,7 +38,7 @@ class Row:
     restricted: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SeatPlan:
     """The rows of a session, best first."""
 
@@ -102,7 +103,7 @@ class FreeSeats:
             self.longest[row] = _longest_run(mask)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Seating:
     """A plan with the places that seemed free when read, and those not sold."""
 

@@ -5,7 +5,6 @@ overtake that party if it may still be overtaken.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import units_by_pool
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import BlockId, PoolId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.proposals import SeatScope
 from holdfast.domain.seats.seat_plan import FreeSeats, Seating
 from holdfast.domain.waitlist.queues import (
@@ -32,7 +32,7 @@ from holdfast.domain.waitlist.seating import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Taking:
     """What a party is about to take: the units left of each pool and the seats taken. `place` is
     its place on the waitlist; None for a newcomer."""
@@ -43,7 +43,7 @@ class Taking:
     place: tuple[datetime, UUID] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Claim:
     """The needs of a queue's first party, which others leave to it unless they may overtake it."""
 

@@ -1,6 +1,6 @@
 """Promotes parties from the waitlist of a session."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from holdfast.domain.group.command import Command
 from holdfast.domain.group.footprint import Footprint, Needs, Resource, ResourceKind
@@ -9,10 +9,11 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Decision, NeedsMore, Promoted
 from holdfast.domain.group.plan import GroupPlan
 from holdfast.domain.ids import OrganizationId, SessionId, SessionKey
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.assignment import seat_resources
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PromoteWaiting(Command):
     """Give free places to the waitlist, or end the waitlist if the sale is over. Repeats are
     harmless."""

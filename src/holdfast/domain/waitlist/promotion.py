@@ -1,7 +1,7 @@
 """Promotes parties from the waitlist in order as places become free."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from holdfast.domain.holds.hold import Hold, Line, numbered_lines, rounded_up
 from holdfast.domain.holds.new_hold import seat_line
 from holdfast.domain.holds.placement import Ask
 from holdfast.domain.ids import PoolId, SessionKey
+from holdfast.domain.immutable import immutable
 from holdfast.domain.seats.proposals import propose
 from holdfast.domain.waitlist.claims import Claims
 from holdfast.domain.waitlist.fairness import Taking, can_be_served
@@ -23,7 +24,7 @@ from holdfast.domain.waitlist.seating import seat_asks, waitlist_scope, wished_b
 ACTOR = "waitlist"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Promotion:
     hold: Hold
     passed: tuple[UUID, ...]

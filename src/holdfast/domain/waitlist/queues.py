@@ -21,6 +21,7 @@ from uuid import UUID
 from holdfast.domain.catalog.model import SessionCatalog
 from holdfast.domain.holds.hold import Hold, Line
 from holdfast.domain.ids import BlockId, HoldKey, PoolId, SeatId, SessionKey, TicketTypeId
+from holdfast.domain.immutable import immutable
 
 # Parties of a queue that are read.
 LOOK_AHEAD = 64
@@ -67,7 +68,7 @@ def place_of(hold: Hold) -> tuple[datetime, UUID]:
     return (hold.waiting.since, hold.id)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WaitlistQueue:
     """A queue of the waitlist. `first` are its first parties, as far as read, in order; `served`
     counts those promoted since it opened."""

@@ -22,7 +22,7 @@ from holdfast.entrypoints.admin.lists import (
 from holdfast.entrypoints.admin.seats.hall import hall_of
 
 _NAMES = tuple(POLICY_FIELDS)
-POLICY = tuple(zip(_NAMES[::2], _NAMES[1::2], strict=True))  # two in a row
+POLICY = tuple(_NAMES[number : number + 2] for number in range(0, len(_NAMES), 2))  # two in a row
 
 _COLOUR_OF_STATUS = {
     EventStatus.DRAFT.value: "",

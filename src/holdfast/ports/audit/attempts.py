@@ -2,17 +2,17 @@
 cost a transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol, Self
 
 from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FailedAttempt:
     """A refused attempt: the action, its origin and the refusal code. `at` is this machine's clock,
     for information only. Of several seats, `seat_id` is the contested one, or else the first."""

@@ -1,11 +1,12 @@
 """The integrity check of the database."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
+from holdfast.domain.immutable import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Checked:
     """The result of one check: the problem it looks for, the rows checked, the violations found,
     and a few examples (ids and figures, never names)."""

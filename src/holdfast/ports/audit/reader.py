@@ -1,16 +1,16 @@
 """Reads the audit log: who did what, to which hold, seat or part of the catalog, from where."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import JsonValue
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditEntry:
     seq: int
     at: datetime
@@ -26,7 +26,7 @@ class AuditEntry:
     new: Mapping[str, JsonValue]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditFilter:
     hold_id: HoldId | None = None
     seat_id: SeatId | None = None

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
 from uuid import UUID, uuid5
 
+from holdfast.domain.immutable import immutable
 from holdfast.ports.facts.log import Dead, DeadLetter, Handled, Handler, Message
 
 # After this many deliveries that failed or killed their consumer, a message is dead-lettered.
@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 20 * 60.0
 _NAMELESS = UUID("5f1f2a0e-6a3c-4d0b-9d8e-0f3f4c1f7a55")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Subscription:
     """One of our queues, and the message types it receives."""
 

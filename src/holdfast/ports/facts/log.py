@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from holdfast.domain.ids import HoldId, OrganizationId, SeatId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import JsonValue
 from holdfast.ports.store import StoreError
 
@@ -24,7 +24,7 @@ class Position(NamedTuple):
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StoredFact:
     organization_id: OrganizationId
     position: Position
@@ -38,7 +38,7 @@ class StoredFact:
     holder_key: UUID | None  # of the hold's holder, for the relay
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Message:
     """A fact as a message. Its type is the routing key, its id is the same on every delivery, and
     its headers are CloudEvents attributes."""
@@ -85,7 +85,7 @@ class ClaimedPartition(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RelayLag:
     """The backlog of unpublished facts (counted up to a bound), and the age of the oldest."""
 
@@ -93,7 +93,7 @@ class RelayLag:
     oldest_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RelayCursor:
     """How far a partition was relayed, and when that was last updated."""
 
@@ -119,7 +119,7 @@ class Outbox(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FactPage:
     """`next` is the next cursor, even if there are no items. `is_gone` means that facts after
     `after` were pruned, or that `after` is from a database that this one was restored from."""
@@ -143,7 +143,7 @@ class Handled(Enum):
     AGAIN = auto()  # not now: deliver it again
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dead:
     """The message can never be handled: dead-letter it with this reason."""
 
@@ -155,7 +155,7 @@ class Dead:
 Handler = Callable[[Message], Handled | Dead]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeadLetter:
     """A dead-lettered message, with its reason and original queue."""
 

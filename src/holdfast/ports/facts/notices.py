@@ -1,16 +1,16 @@
 """Notices to buyers, and the inbox of their senders."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import EmailAddress
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Notice:
     """`id` is the same on every attempt, so that duplicates can be recognized."""
 

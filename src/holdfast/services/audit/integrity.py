@@ -1,16 +1,16 @@
 """The integrity check: proves from the rows that nothing was lost or counted twice."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import structlog
 
+from holdfast.domain.immutable import immutable
 from holdfast.ports.audit.books import Books, Checked
 
 _log = structlog.get_logger("holdfast.books")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BookAudit:
     books: Books
     grace_seconds: int

@@ -1,14 +1,13 @@
 """Reading the audit log."""
 
-from dataclasses import dataclass
-
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.audit.reader import AuditEntry, AuditFilter, AuditReader
 from holdfast.services import reads
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AuditPage:
     entries: tuple[AuditEntry, ...]
     has_more: bool

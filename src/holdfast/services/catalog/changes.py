@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
-from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
@@ -31,6 +30,7 @@ from holdfast.domain.catalog.model import BlockPrice, SaleTerms
 from holdfast.domain.catalog.seat_import import DraftBlock, countable_id
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import PolicyChange, PolicyOverride, Unchanged
 from holdfast.domain.values import NO_METADATA, Metadata
 from holdfast.ports.catalog import CatalogAnswer, CatalogOutcome, CatalogStore
@@ -44,7 +44,7 @@ PROMOTION_SECONDS_MAX = 2.0
 _log = structlog.get_logger("holdfast.catalog")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CatalogEditor:
     """Changes on behalf of one caller, with its idempotency key if it sent one."""
 

@@ -1,17 +1,17 @@
 """The texts of the buyers' e-mails."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.domain.amounts import written
 from holdfast.domain.holds.hold import Hold, LineSeat
 from holdfast.domain.ids import TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.values import Money
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Occasion:
     """The event and session that the tickets are for, as advertised."""
 
@@ -24,7 +24,7 @@ class Occasion:
         return f"{self.event_name}, {self.session_name}{when}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Admissions:
     """The tickets of an order for one session."""
 
@@ -32,7 +32,7 @@ class Admissions:
     tickets: Sequence[Ticket]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Text:
     subject: str
     body: str

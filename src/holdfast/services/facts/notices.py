@@ -4,7 +4,6 @@ Facts carry neither addresses nor ticket codes, which therefore never pass throu
 are looked up when the notice is written, and a notice that is out of date is not sent.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -14,6 +13,7 @@ import structlog
 from holdfast.domain.group.origin import Receipt
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldId, OrderId, OrganizationId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order
 from holdfast.domain.values import Holder
 from holdfast.ports.catalog import CatalogStore
@@ -75,7 +75,7 @@ _Fact = _ExpiringFact | _PromotedFact | _ConfirmedFact
 _decoder: msgspec.json.Decoder[_Fact] = msgspec.json.Decoder(_Fact)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NoticeSender:
     """Sends the notices that belong to our own facts. The mail server is outside the transaction:
     after a crash it may get a mail again, with the same id."""

@@ -9,10 +9,10 @@ kept, however many relays share the work.
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 
+from holdfast.domain.immutable import immutable
 from holdfast.ports.facts.deliveries import pause_seconds
 from holdfast.ports.facts.log import (
     PARTITIONS,
@@ -39,7 +39,7 @@ STORE_ERRORS_MAX = 2
 _log = structlog.get_logger("holdfast.relay")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Relayed:
     """The result of one run. `may_be_more` means that facts are left."""
 

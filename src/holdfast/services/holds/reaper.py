@@ -20,6 +20,7 @@ from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.outcomes import Expired, Warned
 from holdfast.domain.holds.due_holds import DUE_BATCH_MAX, ExpireHolds, WarnHolds
 from holdfast.domain.ids import HoldId, OrganizationId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.engine import Answer, Submit
 from holdfast.ports.holds import DueHold, Housekeeping
@@ -39,7 +40,7 @@ AFTER_DUE_SECONDS = 0.01
 _log = structlog.get_logger("holdfast.reaper")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reaped:
     """The result of one run. `expired_holds` excludes expired waitlist entries (`expired_waiting`);
     `processed_successfully` counts both kinds, `waiting_processed` only the latter. A hold fails if
@@ -164,7 +165,7 @@ class Reaper:
         return frozenset(blocked)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Batch:
     """The holds for one command: of one organization, all lapsed or all to be warned."""
 

@@ -4,12 +4,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
 from holdfast.domain import refusals
 from holdfast.domain.ids import OrganizationId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.ports.catalog import CatalogStore
 from holdfast.ports.holds import HoldReader
@@ -30,7 +30,7 @@ KEPT_SECONDS_MAX = 30.0
 COUNTS_KEPT_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Statistics:
     """The current holds, and the outcomes of the last hours."""
 
@@ -38,7 +38,7 @@ class Statistics:
     sale: SaleStatistics
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CountedSale:
     """One count, which serves any number of hours up to its key's `hours_max`."""
 

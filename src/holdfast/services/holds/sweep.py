@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from holdfast.domain.ids import SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.services.holds.reaper import Reaped, Reaper
 
 FRUITLESS_MAX = 3
 PAUSE_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Swept:
     """`expired` counts holds, `waiting` waitlist entries. `failed` counts those that the last pass
     could not end; if their rows are locked, there may be more behind them."""

@@ -8,11 +8,13 @@ A sealed answer is a version byte, a nonce and the ciphertext (AES-256-GCM). It 
 request's fingerprint: moved to another row, it cannot be decrypted.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from uuid_utils import uuid4
+
+from holdfast.domain.immutable import immutable
 
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
@@ -20,7 +22,7 @@ _KEY_BYTES = 32
 _PURPOSE = b"holdfast answer"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Seal:
     """Encrypts and decrypts the answer to one request."""
 

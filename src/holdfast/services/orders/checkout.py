@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import structlog
 from uuid_utils.compat import uuid7
@@ -12,6 +11,7 @@ from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import CheckoutId, EventId, HoldId, OrderId, OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import (
     HOLDS_PER_CHECKOUT_MAX,
@@ -34,7 +34,7 @@ from holdfast.services import reads
 _log = structlog.get_logger("holdfast.payments")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Due:
     """Holds to be paid for, and the total that the payment was checked against: None if they
     already became an order, and nothing was checked. `problem` says why the payment is invalid."""
@@ -44,7 +44,7 @@ class Due:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sale:
     """Holds that are to become an order, with its attendees and metadata."""
 
@@ -54,7 +54,7 @@ class Sale:
     checkout_id: CheckoutId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Payment:
     """A payment as the caller reports it. Without `amount_minor`, it is for the total due."""
 

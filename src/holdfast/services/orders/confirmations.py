@@ -6,7 +6,6 @@ anyone who may publish to `holdfast.inbound` can sell every organization's holds
 """
 
 import secrets
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
 from uuid import UUID
@@ -21,6 +20,7 @@ from holdfast.domain.group.command import FailedAction
 from holdfast.domain.group.origin import IdempotencyKey, Origin, Receipt
 from holdfast.domain.group.outcomes import AlreadyConverted, Outcome
 from holdfast.domain.ids import CheckoutId, HoldId, OrderId, OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.convert_holds import ConvertHolds
 from holdfast.domain.orders.order import (
     PAYMENT_REFERENCE_LENGTH_MAX,
@@ -70,7 +70,7 @@ class _Envelope(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Envelope)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PaidOrder:
     """A decoded message. It names a checkout or the holds."""
 
@@ -118,7 +118,7 @@ def _malformed(problem: str) -> InvalidValue:
     return InvalidValue("malformed_message", problem)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OrderTaker:
     """Handles messages of the service that takes the payment. The receipt of a message commits with
     the order, so a repeated message has no effect."""

@@ -1,7 +1,7 @@
 """The SQL of the catalog, and the values of its rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from holdfast.domain.catalog.model import (
     TicketType,
 )
 from holdfast.domain.ids import BlockId, EventId, OrganizationId, PoolId, SessionId, TicketTypeId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.policy import POLICY_FIELDS, PolicyOverride
 from holdfast.domain.values import Money, metadata_of
 from holdfast.ports.paging import PageRequest
@@ -27,7 +28,7 @@ T = TypeVar("T")
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table(Generic[T]):
     """A query whose first two columns, id and created_at, order the pages; `build` makes a record
     from its row."""

@@ -1,7 +1,6 @@
 """The transaction of one catalog change: its locks, the current records, and its facts."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from holdfast.domain.catalog.facts import CatalogFact, CatalogRecord, fact_of
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.ids import EventId, OrganizationId, SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.values import JsonValue
 from holdfast.ports.facts.log import PARTITIONS
 
@@ -29,7 +29,7 @@ def lock(connection: Connection, resource: Resource) -> None:
     connection.execute(sql.LOCK_EXCLUSIVELY, (advisory_name(resource),))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CatalogTransaction:
     connection: Connection
     organization_id: OrganizationId

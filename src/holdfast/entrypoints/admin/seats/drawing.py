@@ -2,11 +2,12 @@
 at the top."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import ceil, dist
 from statistics import fmean, median
 from typing import NamedTuple
+
+from holdfast.domain.immutable import immutable
 
 ROOM_AT_SIDES = 2.4
 ROOM_AT_BOTTOM = 1.0
@@ -47,7 +48,7 @@ class Label(NamedTuple):
     y: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Drawing:
     width: float
     height: float

@@ -4,11 +4,11 @@ and a connection of their own, and are looked up in batches."""
 import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import islice
 
 import structlog
 
+from holdfast.domain.immutable import immutable
 from holdfast.entrypoints.api.http.problems import unavailable
 from holdfast.ports.access import Principal
 from holdfast.ports.store import StoreError, StoreUnavailable
@@ -27,7 +27,7 @@ class TooManyLookups(Exception):
     """Too many look-ups are pending, in total or from this address."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Lookup:
     """`address` is None for a key that was valid before."""
 

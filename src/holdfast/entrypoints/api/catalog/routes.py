@@ -1,12 +1,12 @@
 """Routes of events, sessions, pools, ticket types and blocks, and of seat imports."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
 
 from holdfast.domain import refusals
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal, RefusalCode
 from holdfast.entrypoints.api.catalog import answers, hall_answers, handlers, structs
 from holdfast.entrypoints.api.http.context import Context
@@ -20,7 +20,7 @@ _C = RefusalCode
 _Handler = Callable[[Context, Call, Any], Awaitable[Reply]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class _Part:
     """A part of the catalog: it is listed, created, read and changed. `details` complete the
     summaries."""

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import structlog
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.entrypoints.api.fairness.turns import ReadTurns
 from holdfast.entrypoints.api.http.problems import unavailable
 
@@ -23,7 +24,7 @@ T = TypeVar("T")
 _log = structlog.get_logger("holdfast.api")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Shares:
     """`at_once` is how many threads one organization may use; `calls_max` counts calls that run
     and calls in a queue, apart from the first `at_once` of each organization."""

@@ -10,9 +10,9 @@ find the interpreter free. An organization that is alone gets the whole loop.
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass
 
 from holdfast.domain.ids import OrganizationId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.slices import Presence
 from holdfast.entrypoints.api.http.problems import unavailable
 
@@ -29,7 +29,7 @@ PAUSE_SECONDS_MAX = 0.01
 PRESENT_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Waiter:
     turns: int
     is_let_go: "asyncio.Future[None]"

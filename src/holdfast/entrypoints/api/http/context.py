@@ -1,8 +1,7 @@
 """The dependencies of handlers."""
 
-from dataclasses import dataclass
-
 from holdfast.domain.ids import SessionId
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.fairness.answers import EngineAnswers, FreshLookups, SharedLookups
 from holdfast.entrypoints.api.fairness.calls import FairCalls
@@ -22,7 +21,7 @@ from holdfast.services.orders.checkout import Cashier
 from holdfast.services.seats import SeatFinder, SeatPath
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Context:
     engine: EngineAnswers
     submit: Submit

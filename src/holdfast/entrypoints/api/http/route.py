@@ -1,11 +1,12 @@
 """The definition of a route."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 import msgspec
 
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.http.codes import Code, ProblemCode
 from holdfast.entrypoints.api.http.context import Context
@@ -16,7 +17,7 @@ from holdfast.ports.access import Scope
 G = TypeVar("G", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class Route(Generic[G]):
     """The handler gets the body or the query. `not_found` refuses an unknown id in the path,
     `nested_not_found` the second one. `invalid` is the code of invalid fields without their own

@@ -2,10 +2,11 @@
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 
 from holdfast.domain.ids import SessionKey
+from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.entrypoints.api.http.encodings import CodedSession, Coding, compressed
 from holdfast.entrypoints.api.http.exchange import API_HEADERS, Reply
@@ -23,7 +24,7 @@ MAPS_OF_ORGANIZATION_MAX = 4
 _ASKED_AGAIN = ((b"cache-control", b"private, no-cache"), *API_HEADERS[1:])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WrittenMap:
     """A serialized map. It is valid until its version changes or the first of its holds lapses. Its
     replies, one for each coding that was asked for, are kept with it."""
