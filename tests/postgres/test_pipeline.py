@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.connections.pipeline import Pipeline
+from holdfast.adapters.postgres.connections.precedence import Precedence
 
 # More than the sockets on both sides can buffer.
 LARGE = 4_000_000
@@ -21,7 +22,7 @@ def connection(database_url: str) -> Iterator[psycopg.Connection[tuple[object, .
 
 @pytest.fixture
 def pipeline(connection: psycopg.Connection[tuple[object, ...]]) -> Pipeline:
-    return Pipeline(connection)
+    return Pipeline(connection, Precedence())
 
 
 def test_every_statement_has_its_own_rows(pipeline: Pipeline) -> None:

@@ -15,6 +15,7 @@ from psycopg import errors
 from psycopg.types.json import set_json_loads
 
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Statements
+from holdfast.adapters.postgres.connections.precedence import Precedence
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.store import Contended, Rejected, StoreError, StoreUnavailable
@@ -234,6 +235,7 @@ class Link:
         self._url = url
         self._watchdog = watchdog
         self._on_open = on_open
+        self.precedence = Precedence()
         self._opened: _Opened | None = None
         self._not_before = 0.0
         self._planned_at = 0.0
@@ -281,7 +283,8 @@ class Link:
             self._not_before = time.monotonic() + RECONNECT_PAUSE_SECONDS
             raise
         self._on_open()
-        self._opened = _Opened(connection, Pipeline(connection), self._watchdog.watch(connection))
+        pipeline = Pipeline(connection, self.precedence)
+        self._opened = _Opened(connection, pipeline, self._watchdog.watch(connection))
         return self._opened
 
     def clean(self) -> None:

@@ -20,6 +20,8 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
+from holdfast.adapters.postgres.connections.precedence import Precedence
+
 Parameters = Sequence[Any] | Mapping[str, Any]
 Row = tuple[Any, ...]
 
@@ -73,8 +75,9 @@ class _Queued(NamedTuple):
 class Pipeline:
     """The statements of one connection, for one thread."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], precedence: Precedence) -> None:
         self._connection = connection
+        self._precedence = precedence
         self._wire = connection.pgconn
         self.loader = Transformer(connection)
         self._queue: list[_Queued] = []
@@ -126,11 +129,12 @@ class Pipeline:
             return
         queue, self._queue = self._preamble + self._queue, []
         try:
-            self._wire.enter_pipeline_mode()
-            new = self._put(queue)
-            self._write()
-            self._read(queue, new)
-            self._wire.exit_pipeline_mode()
+            with self._precedence.suspended():
+                self._wire.enter_pipeline_mode()
+                new = self._put(queue)
+                self._write()
+                self._read(queue, new)
+                self._wire.exit_pipeline_mode()
         except Exception:
             # Results may be outstanding, so the connection cannot be used again, and nobody knows
             # what the server did.

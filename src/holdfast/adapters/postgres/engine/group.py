@@ -89,6 +89,8 @@ class PostgresGroup:
         ordered = sorted(wanted.resources, key=lock_order)
         organizations = {resource.organization_id for resource in ordered}
         self.is_over = False
+        if wait_for is None:
+            self._link.precedence.take()  # the main lane; patient lanes have larger work
         with self._link.exchange() as connection:
             begin(connection, organizations)
             if wait_for is not None and wait_for.kind in _WAITED_FOR:

@@ -82,13 +82,16 @@ class PostgresConnection:
         """A group without writes ends with COMMIT too."""
         group = PostgresGroup(self._link, self._memories, self._references)
         try:
-            yield group
-        except BaseException:
-            self._link.clean()
-            raise
-        if not group.is_over:
-            with self._link.exchange() as connection:
-                connection.execute(sql.COMMIT)
+            try:
+                yield group
+            except BaseException:
+                self._link.clean()
+                raise
+            if not group.is_over:
+                with self._link.exchange() as connection:
+                    connection.execute(sql.COMMIT)
+        finally:
+            self._link.precedence.end()
 
     def resolve(self, token: CommitToken) -> CommitState:
         """Ask the server until it knows the outcome, for a bounded time."""

@@ -7,6 +7,7 @@ from holdfast.adapters.postgres.audit.rows import audit_row
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
+from holdfast.adapters.postgres.engine.joined import JoinedStatements
 from holdfast.adapters.postgres.facts.rows import fact_row
 from holdfast.adapters.postgres.holds.rows import (
     changed_hold_row,
@@ -28,8 +29,9 @@ from holdfast.ports.store import GroupWrites
 TICKETS_PER_STATEMENT = 250
 
 
-def write_group(connection: Pipeline, writes: GroupWrites, position: str) -> None:
+def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
     """`position` is the position of the group's facts in the log."""
+    connection = JoinedStatements(pipeline)
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
         _write_pools(connection, writes)
@@ -52,9 +54,10 @@ def write_group(connection: Pipeline, writes: GroupWrites, position: str) -> Non
         _write_orders(connection, writes)
     if writes.answers:
         _write_answers(connection, writes)
+    connection.queue()
 
 
-def _write_orders(connection: Pipeline, writes: GroupWrites) -> None:
+def _write_orders(connection: JoinedStatements, writes: GroupWrites) -> None:
     """PostgreSQL and this thread take turns on a large order, with pauses for everybody else."""
     now = writes.ledger.now
     if writes.checkouts:
