@@ -16,12 +16,18 @@ from holdfast.domain.facts import (
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import Transition
 from holdfast.domain.holds.hold import CartItem, Hold, HoldStatus, LineSeat, Remarks, WaitingPlace
-from holdfast.domain.ids import BlockId, EventId, HoldId, OrderId, SeatId
+from holdfast.domain.ids import BlockId, EventId, HoldId, OrderId, SeatId, SessionKey
 from holdfast.domain.orders.order import SEED_BYTES, Purchase, make_order
 from holdfast.domain.values import EmailAddress, Holder, JsonValue, Metadata
 from tests.domain.holds.test_hold import BEFORE_END, CHECKOUT, END, NOW, ORDER, SECOND, a_hold
 
 EVENT = EventId(uuid4())
+
+
+def event_of(_: SessionKey) -> EventId:
+    return EVENT
+
+
 ORIGIN = Origin("test", "request-1")
 LATER = END + 60 * SECOND
 SEATS = [
@@ -46,7 +52,7 @@ def single() -> Hold:
 
 
 def facts(before: Hold | None, after: Hold, *, by_operator: bool = False) -> list[Fact]:
-    return list(facts_of(Transition(before, after, ORIGIN, is_by_operator=by_operator), EVENT))
+    return list(facts_of(Transition(before, after, ORIGIN, is_by_operator=by_operator), event_of))
 
 
 def payload(before: Hold | None, after: Hold) -> dict[str, JsonValue]:
@@ -106,7 +112,7 @@ def test_a_released_seat_says_why(
     assert released.payload["released_at"] == released.payload["timestamp"] == iso(after.updated_at)
     assert not {"held_until", "user_id"} & released.payload.keys()
     transition = Transition(hold, after, ORIGIN, is_by_operator=by_operator)
-    of_hold, *of_seats = audit_of(transition, EVENT)
+    of_hold, *of_seats = audit_of(transition, event_of)
     assert [(row.action, row.seat_id) for row in of_seats] == [(action, seat.id) for seat in SEATS]
     assert (of_seats[0].old, of_seats[0].new) == ({"status": "held"}, {"status": "available"})
     assert of_hold.new.get("as_operator", False) is by_operator
@@ -210,12 +216,12 @@ def test_a_fact_lists_the_lines_of_carts_seats_and_several_tickets() -> None:
 
 def test_the_audit_shows_lines_only_if_they_changed() -> None:
     hold = a_hold()
-    (created,) = audit_of(Transition(None, hold, ORIGIN), EVENT)
+    (created,) = audit_of(Transition(None, hold, ORIGIN), event_of)
     assert (created.action, created.hold_id, created.seat_id) == ("hold.created", hold.id, None)
     values = {"status": "active", "version": 1, "quantity": 3, "expires_at": iso(END)}
     assert (created.old, created.new) == (None, values)
     after = hold.changed(NOW, hold.lines[:1], (), hold.holder, hold.remarks)
-    (changed,) = audit_of(Transition(hold, after, ORIGIN), EVENT)
+    (changed,) = audit_of(Transition(hold, after, ORIGIN), event_of)
     lines = [
         {"ticket_type_id": str(line.ticket_type_id), "quantity": line.quantity}
         for line in hold.lines
@@ -226,7 +232,7 @@ def test_the_audit_shows_lines_only_if_they_changed() -> None:
 
 def test_the_audit_names_the_order_the_replaced_hold_and_the_seats() -> None:
     hold = replace(seated(), revives=HoldId(uuid4()))
-    of_hold, reserved, _ = audit_of(Transition(None, hold, ORIGIN), EVENT)
+    of_hold, reserved, _ = audit_of(Transition(None, hold, ORIGIN), event_of)
     assert of_hold.new["replaces_hold_id"] == str(hold.revives)
     assert (of_hold.new["source"], of_hold.new["seat_ids"]) == (
         "web",
@@ -240,7 +246,7 @@ def test_the_audit_names_the_order_the_replaced_hold_and_the_seats() -> None:
         "held_until": iso(END),
         "source": "web",
     }
-    of_hold, sold, _ = audit_of(Transition(hold, hold.converted(NOW, ORDER), ORIGIN), EVENT)
+    of_hold, sold, _ = audit_of(Transition(hold, hold.converted(NOW, ORDER), ORIGIN), event_of)
     assert of_hold.new["order_id"] == str(ORDER)
     assert (sold.action, sold.old, sold.new) == (
         "seat_sold",

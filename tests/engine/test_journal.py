@@ -64,7 +64,7 @@ def test_every_transition_is_one_log_entry_including_evictions(stage: Stage) -> 
     assert isinstance(lapsed, Placed)
     lines = [line for line in logs if line["event"].startswith("hold.")]
     assert [line["event"] for line in lines] == ["hold.created", "hold.expired", "hold.created"]
-    assert lines[1]["hold_id"] == str(lapsed.hold.id)
+    assert lines[1]["hold_id"] == lapsed.hold.id
     assert lines[0]["customer_email"] == "b***@example.com"
     assert lines[0]["request_id"] == "request-1"
 

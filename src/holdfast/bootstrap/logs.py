@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from select import PIPE_BUF
 from typing import TextIO
+from uuid import UUID
 
 import msgspec
 import structlog
@@ -78,12 +79,16 @@ def log_at_once(entries: Sequence[Mapping[str, object]]) -> None:
         return
     if structlog.get_config()["processors"][-1] is not _render_json:
         for entry in entries:
-            _log.info(**entry)
+            _log.info(**{name: _readable(value) for name, value in entry.items()})
         return
     common = {"level": "info", "timestamp": iso(datetime.now(UTC))}
     lines = [_render_json(None, "", {**entry, **common}) for entry in entries]
     for text in lines if len(lines) < 2 else _joined(lines):
         _write(sys.stderr, text)
+
+
+def _readable(value: object) -> object:
+    return str(value) if isinstance(value, UUID) else value
 
 
 def _joined(lines: list[str]) -> Iterator[str]:

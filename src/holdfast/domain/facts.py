@@ -1,15 +1,17 @@
 """Derives the published facts and the audit records from the transitions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
+from uuid import UUID
 
 from holdfast.domain.group.origin import Origin
 from holdfast.domain.group.transitions import FactType, SeatTransition, Transition
 from holdfast.domain.holds.hold import Hold, HoldStatus, Line
-from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId
+from holdfast.domain.ids import EventId, HoldId, OrganizationId, SeatId, SessionKey
 from holdfast.domain.immutable import immutable
 from holdfast.domain.orders.order import Order, Ticket
 from holdfast.domain.seats.seat import SeatStatus
@@ -18,6 +20,12 @@ from holdfast.domain.values import JsonValue
 # The fact of a larger order does not list its tickets: brokers and databases handle small messages
 # best, and one of 10,000 tickets would be two megabytes.
 TICKETS_IN_FACT_MAX = 500
+
+
+# The event of a session.
+EventOf = Callable[[SessionKey], EventId]
+# The holds of a group share some ids.
+_text: Callable[[UUID], str] = lru_cache(maxsize=1024)(str)
 
 
 @immutable
@@ -51,11 +59,14 @@ _SEAT_ACTION = {
 }
 
 
-def facts_of(transition: Transition, event_id: EventId) -> Iterator[Fact]:
+def facts_of(transition: Transition, event_of: EventOf) -> Iterator[Fact]:
     """The fact of the hold, then one for each seat that changes."""
     hold = transition.after
     key = (hold.organization_id, transition.fact_type, hold.version, hold.id)
     yield Fact(*key, None, fact_payload(transition))
+    if not transition.has_seats:
+        return
+    event_id = event_of(hold.session_key)
     for seat, move in transition.seat_moves():
         if move is None:
             continue
@@ -145,7 +156,7 @@ def seat_fact(transition: SeatTransition, event_id: EventId, now: datetime) -> F
     return Fact(seat.organization_id, transition.fact_type, seat.version, None, seat.id, payload)
 
 
-def audit_of(transition: Transition, event_id: EventId) -> Iterator[AuditRecord]:
+def audit_of(transition: Transition, event_of: EventOf) -> Iterator[AuditRecord]:
     """The record of the hold, then one for each seat that changes."""
     hold, before = transition.after, transition.before
     new = audit_values(hold)
@@ -159,6 +170,9 @@ def audit_of(transition: Transition, event_id: EventId) -> Iterator[AuditRecord]
     action, origin = transition.fact_type.value, transition.origin
     key = (hold.organization_id, action, hold.id)
     yield AuditRecord(*key, None, origin, old, new)
+    if not transition.has_seats:
+        return
+    event_id = event_of(hold.session_key)
     for seat, move in transition.seat_moves():
         if move is not None:
             yield _seat_record(transition, seat.id, move, event_id)
@@ -205,8 +219,8 @@ def fact_payload(transition: Transition) -> dict[str, JsonValue]:
     single = hold.lines[0] if len(hold.lines) == 1 else None
     payload: dict[str, JsonValue] = {
         "hold_id": str(hold.id),
-        "session_id": str(hold.session_id),
-        "ticket_type_id": str(single.ticket_type_id) if single else None,
+        "session_id": _text(hold.session_id),
+        "ticket_type_id": _text(single.ticket_type_id) if single else None,
         # Consumers put it, or the lines, back on sale: nothing for a hold that only waited.
         "quantity": 0 if transition.ends_waiting else hold.quantity,
     }

@@ -172,7 +172,7 @@ def _learn(pending: Pending, needs: NeedsMore, has_moved: bool) -> None:
 
 
 def _replay(ledger: Ledger, key: IdempotencyKey) -> Answer | None:
-    if (key.organization_id, key.receipt) in ledger.receipts:
+    if key.receipt is not None and (key.organization_id, key.receipt) in ledger.receipts:
         return Answer(None, is_replay=True)
     recorded = ledger.answers.get((key.organization_id, key.digest))
     if recorded is None:

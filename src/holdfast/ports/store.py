@@ -27,7 +27,6 @@ from holdfast.domain.ids import (
     HoldKey,
     OrganizationId,
     PaymentKey,
-    SessionId,
     SessionKey,
 )
 from holdfast.domain.immutable import immutable
@@ -128,18 +127,17 @@ class GroupWrites:
                 moved[each.after.key] = each.after
         return moved
 
-    def event_of(self, organization_id: OrganizationId, session_id: SessionId) -> EventId:
-        return self.ledger.sessions[organization_id, session_id].event_id
+    def event_of(self, session_key: SessionKey) -> EventId:
+        return self.ledger.sessions[session_key].event_id
 
     def facts(self) -> Iterator[Fact]:
         for transition in self.transitions:
-            hold = transition.after
-            yield from facts_of(transition, self.event_of(hold.organization_id, hold.session_id))
+            yield from facts_of(transition, self.event_of)
         if self.orders:
             yield from self._order_facts()
         for blocking in self.seat_transitions:
             seat = blocking.after
-            event_id = self.event_of(seat.organization_id, seat.session_id)
+            event_id = self.event_of((seat.organization_id, seat.session_id))
             yield seat_fact(blocking, event_id, self.ledger.now)
 
     def _order_facts(self) -> Iterator[Fact]:
@@ -152,8 +150,7 @@ class GroupWrites:
 
     def audit(self) -> Iterator[AuditRecord]:
         for transition in self.transitions:
-            hold = transition.after
-            yield from audit_of(transition, self.event_of(hold.organization_id, hold.session_id))
+            yield from audit_of(transition, self.event_of)
         yield from map(seat_audit, self.seat_transitions)
 
 

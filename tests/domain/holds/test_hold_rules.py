@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.domain.catalog.model import Pool, SaleTerms
 from holdfast.domain.facts import fact_payload, iso
 from holdfast.domain.group.origin import Origin
-from holdfast.domain.group.transitions import Transition, lapse_moves, pool_moves
+from holdfast.domain.group.transitions import Transition, moves_of
 from holdfast.domain.holds.hold import HoldStatus
 from holdfast.domain.holds.new_hold import REFERENCE_LETTERS, reference_of
 from holdfast.domain.ids import OrganizationId, PoolId
@@ -108,17 +108,17 @@ def test_a_released_hold_frees_what_it_took_from_its_pools() -> None:
     hold = a_hold()
     begun = Transition(None, hold, ORIGIN)
     ended = Transition(hold, hold.released(BEFORE_END), ORIGIN)
-    assert sorted(move.held for move in pool_moves([begun]).values()) == [1, 2]
-    assert sorted(lapse_moves([begun]).values()) == [1, 2]
-    assert pool_moves([begun, ended]) == {}
-    assert lapse_moves([begun, ended]) == {}
+    assert sorted(moves_of([begun]).held.values()) == [1, 2]
+    assert sorted(moves_of([begun]).lapse.values()) == [1, 2]
+    held, sold, lapse = moves_of([begun, ended])
+    assert (sold, {*held.values(), *lapse.values()}) == ({}, {0})
 
 
 def test_a_converted_hold_turns_held_into_sold() -> None:
     hold = a_hold()
     converted = replace(hold, status=HoldStatus.CONVERTED)
-    moves = pool_moves([Transition(hold, converted, ORIGIN)])
-    assert sorted((move.held, move.sold) for move in moves.values()) == [(-2, 2), (-1, 1)]
+    held, sold, _ = moves_of([Transition(hold, converted, ORIGIN)])
+    assert sorted((held[pool_id], sold[pool_id]) for pool_id in held) == [(-2, 2), (-1, 1)]
 
 
 def test_only_the_created_fact_contains_the_email() -> None:

@@ -14,7 +14,6 @@ from holdfast.domain.group.footprint import (
     waitlists_to_survey,
 )
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.transitions import lapse_moves, pool_moves
 from holdfast.domain.holds.eviction import EVICTIONS_MAX
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.holds.new_hold import reference_of
@@ -226,13 +225,13 @@ class MemoryGroup:
         with store.changed:
             for transition in writes.transitions:
                 store.stored_holds[transition.after.key] = transition.after
-            for pool_id in pool_moves(writes.transitions):
+            for pool_id in writes.ledger.moved_pools:
                 store.pools[pool_id] = writes.ledger.pools[pool_id]
             for seat in writes.changed_seats():
                 store.seats[seat.id] = seat
             store.facts += writes.facts()
             store.audit += writes.audit()
-            for (pool_id, second), units in lapse_moves(writes.transitions).items():
+            for (pool_id, second), units in writes.ledger.moved_lapse.items():
                 buckets = store.lapse.setdefault(pool_id, {})
                 buckets[second] = buckets.get(second, 0) + units
                 if not buckets[second]:

@@ -292,4 +292,4 @@ class Pool:
 
     def moved(self, held: int, sold: int) -> "Pool":
         """The pool with `held` and `sold` changed by these amounts."""
-        return replace(self, held=self.held + held, sold=self.sold + sold)
+        return Pool(self.organization_id, self.id, self.total, self.held + held, self.sold + sold)

@@ -11,8 +11,7 @@ from holdfast.domain.group.origin import Receipt
 from holdfast.domain.group.transitions import (
     SeatTransition,
     Transition,
-    lapse_moves,
-    pool_moves,
+    moves_of,
     seat_after,
 )
 from holdfast.domain.holds.hold import Hold
@@ -74,6 +73,9 @@ class Ledger:
     freed: set[SessionKey] = field(default_factory=set)
     # Seats that this group has sold, which the survey does not know either.
     sold_seats: set[SeatId] = field(default_factory=set)
+    # What this group has changed so far: pools, and units by second of lapse.
+    moved_pools: set[PoolId] = field(default_factory=set)
+    moved_lapse: dict[tuple[PoolId, datetime], int] = field(default_factory=dict)
 
     def lapsed_units(self, pool_id: PoolId) -> int:
         """Units of the pool that lapsed holds still occupy."""
@@ -121,17 +123,16 @@ class Ledger:
         """Apply all changes or none: new pools and seats are built, and so validated, before any is
         stored. `passed` are the overtaken waitlist queues."""
         transitions = tuple(transitions)
+        held, sold, lapse = moves_of(transitions)
         moved = {
-            pool_id: self.pools[pool_id].moved(move.held, move.sold)
-            for pool_id, move in pool_moves(transitions).items()
+            pool_id: self.pools[pool_id].moved(held.get(pool_id, 0), sold.get(pool_id, 0))
+            for pool_id in (held | sold if sold else held)
+            if held.get(pool_id) or sold.get(pool_id)
         }
-        seats: dict[SeatId, Seat] = {}
-        for transition in transitions:
-            for seat, move in transition.seat_moves():
-                before = seats.get(seat.id) or self.seats[seat.id]
-                seats[seat.id] = seat_after(before, move, transition.after)
+        seats = self._moved_seats(transitions)
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
+        self.moved_pools.update(moved)
         if seats:
             self._keep(seats)
         for transition in transitions:
@@ -148,11 +149,26 @@ class Ledger:
             for session_key in {each.after.session_key for each in transitions}:
                 if session_key in self.waitlists:
                     self.waitlists[session_key].passed(passed)
-        for (pool_id, second), units in lapse_moves(transitions).items():
-            buckets = self.lapse.setdefault(pool_id, {})
-            buckets[second] = buckets.get(second, 0) + units
+        self._count_lapse(lapse)
         if order is not None and order.used_payment is not None:
             self.paid.setdefault(order.used_payment, order.id)
+
+    def _moved_seats(self, transitions: Iterable[Transition]) -> dict[SeatId, Seat]:
+        seats: dict[SeatId, Seat] = {}
+        for transition in transitions:
+            if transition.has_seats:
+                for seat, move in transition.seat_moves():
+                    before = seats.get(seat.id) or self.seats[seat.id]
+                    seats[seat.id] = seat_after(before, move, transition.after)
+        return seats
+
+    def _count_lapse(self, moves: Mapping[tuple[PoolId, datetime], int]) -> None:
+        for bucket, units in moves.items():
+            if units:
+                self.moved_lapse[bucket] = self.moved_lapse.get(bucket, 0) + units
+                pool_id, second = bucket
+                buckets = self.lapse.setdefault(pool_id, {})
+                buckets[second] = buckets.get(second, 0) + units
 
     def close_claim(self, claim: Claim) -> None:
         """Return claimed seats that the command did not take to the commands after it."""

@@ -127,6 +127,10 @@ class Transition:
         kept = {line.number for line in self.after.lines}
         return tuple(line for line in self.before.lines if line.number not in kept)
 
+    @property
+    def has_seats(self) -> bool:
+        return bool(self.after.seats or (self.before is not None and self.before.seats))
+
     def seat_moves(self) -> Iterator[tuple[LineSeat, FactType | None]]:
         """The seats that change and the fact of each; None if only the expiry changes."""
         before, after = self.before, self.after
@@ -159,42 +163,36 @@ class SeatTransition:
         return FactType.SEAT_BLOCKED if self.after.is_blocked() else FactType.SEAT_UNBLOCKED
 
 
-class PoolMove(NamedTuple):
-    held: int
-    sold: int
+class Moves(NamedTuple):
+    """Changes of the counters of pools, and of the units that lapse in each second of each pool.
+    Some may be 0."""
+
+    held: dict[PoolId, int]
+    sold: dict[PoolId, int]
+    lapse: dict[tuple[PoolId, datetime], int]
 
 
-_NO_MOVE = PoolMove(0, 0)
-
-
-def pool_moves(transitions: Iterable[Transition]) -> dict[PoolId, PoolMove]:
-    """The changes of each pool's counters."""
-    held: dict[PoolId, int] = {}
-    sold: dict[PoolId, int] = {}
+def moves_of(transitions: Iterable[Transition]) -> Moves:
+    moves = Moves({}, {}, {})
     for transition in transitions:
-        for hold, sign in ((transition.before, -1), (transition.after, 1)):
-            if hold is None or hold.status not in (HoldStatus.ACTIVE, HoldStatus.CONVERTED):
-                continue
-            counter = held if hold.status is HoldStatus.ACTIVE else sold
-            for line in hold.lines:
-                for pool_id in line.pool_ids:
-                    counter[pool_id] = counter.get(pool_id, 0) + sign * line.quantity
-    moves = {each: PoolMove(held.get(each, 0), sold.get(each, 0)) for each in held | sold}
-    return {pool_id: move for pool_id, move in moves.items() if move != _NO_MOVE}
+        if transition.before is not None:
+            _move(moves, transition.before, -1)
+        _move(moves, transition.after, 1)
+    return moves
 
 
-def lapse_moves(transitions: Iterable[Transition]) -> dict[tuple[PoolId, datetime], int]:
-    """The changes of the units that lapse in each second of each pool."""
-    moves: dict[tuple[PoolId, datetime], int] = {}
-    for transition in transitions:
-        for hold, sign in ((transition.before, -1), (transition.after, 1)):
-            if hold is None or not hold.occupies_places():
-                continue
-            for line in hold.lines:
-                for pool_id in line.pool_ids:
-                    bucket = (pool_id, hold.expires_at)
-                    moves[bucket] = moves.get(bucket, 0) + sign * line.quantity
-    return {key: units for key, units in moves.items() if units}
+def _move(moves: Moves, hold: Hold, sign: int) -> None:
+    is_held = hold.occupies_places()
+    if not (is_held or hold.is_converted()):
+        return
+    counter = moves.held if is_held else moves.sold
+    for line in hold.lines:
+        units = sign * line.quantity
+        for pool_id in line.pool_ids:
+            counter[pool_id] = counter.get(pool_id, 0) + units
+            if is_held:
+                bucket = (pool_id, hold.expires_at)
+                moves.lapse[bucket] = moves.lapse.get(bucket, 0) + units
 
 
 def _contents(hold: Hold) -> Counter[tuple[TicketTypeId, SeatId | None]]:
@@ -209,10 +207,15 @@ def units_by_pool(hold: Hold) -> Counter[PoolId]:
 
 
 def units_of(lines: Iterable[Line]) -> Counter[PoolId]:
-    units: Counter[PoolId] = Counter()
+    return Counter(demand_of(lines))
+
+
+def demand_of(lines: Iterable[Line]) -> dict[PoolId, int]:
+    """As `units_of`, for every hold that is placed: a counter takes longer."""
+    units: dict[PoolId, int] = {}
     for line in lines:
         for pool_id in line.pool_ids:
-            units[pool_id] += line.quantity
+            units[pool_id] = units.get(pool_id, 0) + line.quantity
     return units
 
 

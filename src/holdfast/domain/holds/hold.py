@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import field, fields, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -362,6 +363,7 @@ def warning_time(now: datetime, expires_at: datetime, warning_seconds: int) -> d
     return warn_at if warning_seconds and warn_at > now else None
 
 
+@lru_cache(maxsize=16)  # for all holds of a group
 def rounded_up(moment: datetime) -> datetime:
     """Round up to whole seconds, so that buyers never get less time than promised."""
     return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)

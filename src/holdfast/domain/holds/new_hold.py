@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import count
 from typing import NamedTuple
 
 from holdfast.domain.catalog.model import SessionCatalog
@@ -50,7 +49,7 @@ def with_quantity(ask: Ask, quantity: int) -> Ask:
 
 def parts_of(command: Placement) -> list[Part]:
     items = command.items or (None,) * len(command.asks)
-    return [Part(*each) for each in zip(count(), command.asks, items, strict=False)]
+    return [Part(number, ask, items[number]) for number, ask in enumerate(command.asks)]
 
 
 def make_lines(
@@ -143,9 +142,9 @@ def placed_hold(
 ) -> Hold:
     # With several ticket types, the shortest time to live wins.
     policies = [session.offers[line.ticket_type_id].policy for line in lines]
-    ttl_seconds = min(policy.ttl_seconds for policy in policies)
+    ttl_seconds = min([policy.ttl_seconds for policy in policies])
     expires_at = rounded_up(ledger.now) + timedelta(seconds=ttl_seconds)
-    warning_seconds = max(policy.warning_seconds for policy in policies)
+    warning_seconds = max([policy.warning_seconds for policy in policies])
     warn_at = warning_time(ledger.now, expires_at, warning_seconds)
     return _hold(ledger, session, command, lines, expires_at, warn_at=warn_at)
 

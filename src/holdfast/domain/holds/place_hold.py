@@ -24,7 +24,7 @@ from holdfast.domain.group.plan import (
     resources_of,
     seats_of,
 )
-from holdfast.domain.group.transitions import Transition, units_of
+from holdfast.domain.group.transitions import Transition, demand_of
 from holdfast.domain.holds.hold import Hold, Line, numbered_lines
 from holdfast.domain.holds.new_hold import make_lines, parts_of, placed_hold
 from holdfast.domain.holds.partial_fulfilment import fulfil_partially
@@ -219,7 +219,7 @@ def _place(
     found = fit(
         ledger,
         session,
-        Addition([part.ask for part in parts], lines, units_of(lines), picked),
+        Addition([part.ask for part in parts], lines, demand_of(lines), picked),
         placement.origin,
     )
     if isinstance(found, Decision):

@@ -75,9 +75,10 @@ def _refuse_ask(session: SessionCatalog, ask: Ask | SeatAsk) -> Refusal | None:
 
 def refuse_lines(session: SessionCatalog, lines: Iterable[Line]) -> Refusal | None:
     """Check the limits per ticket type and hold, and per order."""
-    quantities: Counter[TicketTypeId] = Counter()
+    quantities: dict[TicketTypeId, int] = {}
     for line in lines:
-        quantities[line.ticket_type_id] += line.quantity
+        type_id = line.ticket_type_id
+        quantities[type_id] = quantities.get(type_id, 0) + line.quantity
     for ticket_type_id, quantity in quantities.items():
         maximum = session.offers[ticket_type_id].policy.quantity_max
         if quantity > maximum:
@@ -131,7 +132,7 @@ def fit(
 ) -> Fit | Refusal | Decision:
     """Check capacity and the waitlist. Returns a Decision if more has to be locked first."""
     is_unknown = session.has_waitlist and not ledger.knows_waitlist_of(session)
-    if is_unknown or any(pool_id not in ledger.pools for pool_id in added.demand):
+    if is_unknown or not added.demand.keys() <= ledger.pools.keys():
         return Decision(NeedsMore())
     passed: tuple[UUID, ...] = ()
     if session.has_waitlist and ledger.waitlists[session.key]:
@@ -141,11 +142,9 @@ def fit(
             unknown = unknown_pools(ledger, session, taking.wants)
             return Decision(NeedsMore(pools=unknown)) if unknown else refusals.others_are_waiting()
         passed = found
-    vacated = tuple(
-        Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed
-    )
-    vacated += tuple(
-        Transition(hold, hold.released(ledger.now), origin) for hold in added.picked.taken_over
+    vacated = (
+        *[Transition(hold, hold.expired(ledger.now), origin) for hold in added.picked.lapsed],
+        *[Transition(hold, hold.released(ledger.now), origin) for hold in added.picked.taken_over],
     )
     demand = added.demand
     if all(units <= ledger.pools[pool_id].free for pool_id, units in demand.items()):

@@ -158,9 +158,9 @@ def _change(transition: Transition) -> LogEntry:
     hold = transition.after
     email = hold.holder.email
     return {
-        "organization_id": str(hold.organization_id),
-        "hold_id": str(hold.id),
-        "session_id": str(hold.session_id),
+        "organization_id": hold.organization_id,
+        "hold_id": hold.id,
+        "session_id": hold.session_id,
         "quantity": 0 if transition.ends_waiting else hold.quantity,
         "customer_email": email.redacted if email else None,
         "actor": transition.origin.actor,

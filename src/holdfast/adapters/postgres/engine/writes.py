@@ -20,7 +20,7 @@ from holdfast.adapters.postgres.orders.rows import checkout_row, order_row, tick
 from holdfast.adapters.postgres.seats.rows import changed_seat_row
 from holdfast.adapters.postgres.waitlist.rows import write_places, write_queues
 from holdfast.domain.group.ledger import Ledger
-from holdfast.domain.group.transitions import FactType, Transition, lapse_moves, pool_moves
+from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey
 from holdfast.ports.store import GroupWrites
@@ -35,7 +35,7 @@ def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
     now, transitions = writes.ledger.now, writes.transitions
     if transitions:
         _write_pools(connection, writes)
-        _write_lapse(connection, writes.ledger, transitions)
+        _write_lapse(connection, writes.ledger)
         _write_holds(connection, writes, position)
         if any(each.after.waiting or (each.before and each.before.waiting) for each in transitions):
             write_places(connection, writes.waiting_places())
@@ -93,7 +93,7 @@ def _write_answers(connection: Statements, writes: GroupWrites) -> None:
 
 
 def _write_pools(connection: Statements, writes: GroupWrites) -> None:
-    moved = [writes.ledger.pools[pool_id] for pool_id in pool_moves(writes.transitions)]
+    moved = [writes.ledger.pools[pool_id] for pool_id in writes.ledger.moved_pools]
     if moved:
         counters = rows.columns(
             (pool.organization_id, pool.id, pool.held, pool.sold) for pool in moved
@@ -101,10 +101,10 @@ def _write_pools(connection: Statements, writes: GroupWrites) -> None:
         connection.execute(sql.UPDATE_POOLS, counters)
 
 
-def _write_lapse(connection: Statements, ledger: Ledger, transitions: Sequence[Transition]) -> None:
+def _write_lapse(connection: Statements, ledger: Ledger) -> None:
     added: list[rows.Row] = []
     subtracted: list[rows.Row] = []
-    for (pool_id, second), units in lapse_moves(transitions).items():
+    for (pool_id, second), units in ledger.moved_lapse.items():
         move = (ledger.pools[pool_id].organization_id, pool_id, second, units)
         if units:
             (added if units > 0 else subtracted).append(move)

@@ -1,6 +1,6 @@
 """Answers about holds."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -115,8 +115,8 @@ class HoldPage(PageAnswer[HoldAnswer], frozen=True):
 def hold_answer(
     hold: Hold, at: datetime, position: int | None = None, estimated_wait_seconds: int | None = None
 ) -> HoldAnswer:
-    """Written without small functions, because every hold placed is answered with it. A moment in
-    UTC is written as Z."""
+    """Written without small functions, because every hold placed is answered with it. All its
+    moments are in UTC, and are written with a Z."""
     lines = [_line_answer(line) for line in hold.lines]
     remaining_seconds = hold.remaining_seconds(at)
     remarks = hold.remarks
@@ -126,19 +126,19 @@ def hold_answer(
         ticket_type_id=lines[0].ticket_type_id if len(lines) == 1 else UNSET,
         quantity=hold.quantity,
         status=hold.status_at(at),
-        expires_at=hold.expires_at.astimezone(UTC),
-        created_at=hold.created_at.astimezone(UTC),
+        expires_at=hold.expires_at,
+        created_at=hold.created_at,
         reference=hold.reference,
         lines=lines,
         total=sum(line.subtotal for line in lines),
         currency=hold.currency,
         expires_in_seconds=remaining_seconds,
         version=hold.version,
-        updated_at=hold.updated_at.astimezone(UTC),
-        held_at=hold.held_at.astimezone(UTC) if hold.held_at else UNSET,
-        confirmed_at=hold.confirmed_at.astimezone(UTC) if hold.confirmed_at else UNSET,
-        cancelled_at=hold.cancelled_at.astimezone(UTC) if hold.cancelled_at else UNSET,
-        expired_at=hold.expired_at.astimezone(UTC) if hold.expired_at else UNSET,
+        updated_at=hold.updated_at,
+        held_at=hold.held_at or UNSET,
+        confirmed_at=hold.confirmed_at or UNSET,
+        cancelled_at=hold.cancelled_at or UNSET,
+        expired_at=hold.expired_at or UNSET,
         seat_ids=[seat.id for seat in hold.seats],
         adjacent=bool(hold.is_adjacent) if hold.seats else UNSET,
         minutes_remaining=remaining_seconds // 60,
