@@ -81,6 +81,8 @@ class Pipeline:
         self._wire = connection.pgconn
         self.loader = Transformer(connection)
         self._queue: list[_Queued] = []
+        self._under_way: list[_Queued] = []  # sent ahead of the others of their round trip
+        self._new: set[Rows] = set()
         self._prepared: dict[str, bytes] = {}
         self._numbers = count()
         self._error: psycopg.Error | None = None
@@ -109,6 +111,9 @@ class Pipeline:
     def forget(self) -> None:
         """Drop statements that are queued and not sent."""
         self._queue.clear()
+        if self._under_way:
+            self._under_way.clear()
+            self._connection.close()  # their results are outstanding
 
     @contextmanager
     def beginning_with(self, statement: str, parameters: Parameters) -> Iterator[None]:
@@ -122,46 +127,60 @@ class Pipeline:
         finally:
             self._preamble = []
 
+    def start(self) -> None:
+        """Send the queued statements, and don't wait: the server executes them while this thread
+        prepares the rest of the round trip."""
+        queue, self._queue = self._preamble + self._queue, []
+        with self._or_closed(), self._precedence.suspended():
+            self._put(queue)
+            self._write()
+
     def send(self) -> None:
         """Send all queued statements and read their results. Raises the first error; the server
         skips the statements after it."""
         if not self._queue:
             return
         queue, self._queue = self._preamble + self._queue, []
-        try:
-            with self._precedence.suspended():
-                self._wire.enter_pipeline_mode()
-                new = self._put(queue)
-                self._write()
-                self._read(queue, new)
-                self._wire.exit_pipeline_mode()
-        except Exception:
-            # Results may be outstanding, so the connection cannot be used again, and nobody knows
-            # what the server did.
-            self._connection.close()
-            self._error = self._error or psycopg.OperationalError("the connection was lost")
-        except BaseException:
-            self._connection.close()
-            raise
+        with self._or_closed(), self._precedence.suspended():
+            self._put(queue)
+            self._wire.pipeline_sync()
+            self._write()
+            self._read()
+            self._wire.exit_pipeline_mode()
         error, self._error = self._error, None
         if error is not None:
             if error.sqlstate in _STALE:
                 self._prepared.clear()
             raise error
 
-    def _put(self, queue: Iterable[_Queued]) -> set[Rows]:
-        """Hand the statements to libpq. Returns those that are new to the server."""
-        new: set[Rows] = set()
+    @contextmanager
+    def _or_closed(self) -> Iterator[None]:
+        """Close the connection if this block fails: results may be outstanding, so it cannot be
+        used again, and nobody knows what the server did."""
+        try:
+            yield
+        except Exception:
+            self._connection.close()
+            self._under_way.clear()
+            self._error = self._error or psycopg.OperationalError("the connection was lost")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _put(self, queue: Sequence[_Queued]) -> None:
+        """Hand the statements to libpq."""
+        if not self._under_way:
+            self._wire.enter_pipeline_mode()
+            self._new.clear()
+        self._under_way += queue
         for statement, texts, rows in queue:
             name = self._prepared.get(statement)
             if name is None:
                 text, _ = _translated(statement)
                 name = self._prepared[statement] = b"holdfast_%d" % next(self._numbers)
                 self._wire.send_prepare(name, text)
-                new.add(rows)
+                self._new.add(rows)
             self._wire.send_query_prepared(name, texts)
-        self._wire.pipeline_sync()
-        return new
 
     def _write(self) -> None:
         while self._wire.flush():
@@ -170,9 +189,10 @@ class Pipeline:
             if ready & ~select.POLLOUT:
                 self._wire.consume_input()
 
-    def _read(self, queue: Iterable[_Queued], new: set[Rows]) -> None:
-        for statement, _, rows in queue:
-            if rows in new and self._next_result() is None:
+    def _read(self) -> None:
+        sent, self._under_way = self._under_way, []
+        for statement, _, rows in sent:
+            if rows in self._new and self._next_result() is None:
                 del self._prepared[statement]
             rows.result = self._next_result()
         self._wait()

@@ -40,6 +40,10 @@ class JoinedStatements:
             self._pipeline.execute(_joined(tuple(self._statements)), self._parameters)
         self._tables, self._statements, self._parameters = set(), [], []
 
+    def start(self) -> None:
+        self.queue()
+        self._pipeline.start()
+
     def send(self) -> None:
         self.queue()
         self._pipeline.send()

@@ -27,6 +27,8 @@ from holdfast.ports.store import GroupWrites
 
 # PostgreSQL inserts them in a few milliseconds, in which it keeps one processor busy.
 TICKETS_PER_STATEMENT = 250
+# PostgreSQL begins to write the holds of larger groups while their facts are prepared.
+WRITTEN_AT_ONCE_MAX = 4
 
 
 def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
@@ -45,6 +47,8 @@ def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
     if seats:
         changed = rows.columns(map(changed_seat_row, seats))
         connection.execute(sql.UPDATE_SEATS, (position, *changed))
+    if len(transitions) > WRITTEN_AT_ONCE_MAX:
+        connection.start()
     if transitions or seats:
         facts = rows.columns(map(fact_row, writes.facts()))
         connection.execute(sql.INSERT_FACTS, (now, position, *facts))
