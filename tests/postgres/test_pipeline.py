@@ -6,8 +6,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.connections.pipeline import Pipeline
-from holdfast.adapters.postgres.connections.precedence import Precedence
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Precedence
 
 # More than the sockets on both sides can buffer.
 LARGE = 4_000_000

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from holdfast.adapters.postgres.connections.pipeline import Pipeline
-from holdfast.adapters.postgres.connections.precedence import Precedence
-from holdfast.adapters.postgres.engine.joined import JoinedStatements
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Precedence
+from holdfast.adapters.postgres.engine.writes import JoinedStatements
 
 FIRST = "INSERT INTO one SELECT * FROM unnest(%s::integer[])"
 OTHER = "INSERT INTO two SELECT n + %s FROM unnest(%s::integer[]) AS n"

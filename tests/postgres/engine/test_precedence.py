@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.adapters.postgres.connections.precedence import KEPT_SECONDS, Precedence
+from holdfast.adapters.postgres.connections.pipeline import KEPT_SECONDS
 from holdfast.adapters.postgres.engine.store import PostgresStore
 from holdfast.domain.group.footprint import Resource, ResourceKind
 from holdfast.ports.store import Wanted
@@ -31,24 +31,6 @@ def venue(database_url: str) -> Venue:
 
 def interval_now() -> float:
     return round(sys.getswitchinterval(), 6)
-
-
-def test_a_thread_keeps_the_interpreter_between_round_trips() -> None:
-    precedence = Precedence()
-    precedence.take()
-    with precedence.suspended():
-        assert interval_now() == USUAL_SECONDS
-    assert interval_now() == KEPT_SECONDS
-    with precedence.suspended():
-        assert interval_now() == USUAL_SECONDS
-    precedence.end()
-    assert interval_now() == USUAL_SECONDS
-
-
-def test_other_threads_do_not() -> None:
-    with Precedence().suspended():
-        assert interval_now() == USUAL_SECONDS
-    assert interval_now() == USUAL_SECONDS
 
 
 @pytest.mark.parametrize("is_patient", [False, True])

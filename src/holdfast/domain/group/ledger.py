@@ -129,7 +129,7 @@ class Ledger:
             for pool_id in (held | sold if sold else held)
             if held.get(pool_id) or sold.get(pool_id)
         }
-        seats = self._moved_seats(transitions)
+        seats = self._moved_seats(transitions) if self.seats else {}
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
         self.moved_pools.update(moved)
@@ -156,10 +156,9 @@ class Ledger:
     def _moved_seats(self, transitions: Iterable[Transition]) -> dict[SeatId, Seat]:
         seats: dict[SeatId, Seat] = {}
         for transition in transitions:
-            if transition.has_seats:
-                for seat, move in transition.seat_moves():
-                    before = seats.get(seat.id) or self.seats[seat.id]
-                    seats[seat.id] = seat_after(before, move, transition.after)
+            for seat, move in transition.seat_moves():
+                before = seats.get(seat.id) or self.seats[seat.id]
+                seats[seat.id] = seat_after(before, move, transition.after)
         return seats
 
     def _count_lapse(self, moves: Mapping[tuple[PoolId, datetime], int]) -> None:

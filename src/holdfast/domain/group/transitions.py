@@ -163,6 +163,9 @@ class SeatTransition:
         return FactType.SEAT_BLOCKED if self.after.is_blocked() else FactType.SEAT_UNBLOCKED
 
 
+_OCCUPYING = frozenset({HoldStatus.ACTIVE, HoldStatus.CONVERTED})
+
+
 class Moves(NamedTuple):
     """Changes of the counters of pools, and of the units that lapse in each second of each pool.
     Some may be 0."""
@@ -173,26 +176,21 @@ class Moves(NamedTuple):
 
 
 def moves_of(transitions: Iterable[Transition]) -> Moves:
-    moves = Moves({}, {}, {})
+    held, sold, lapse = moves = Moves({}, {}, {})
     for transition in transitions:
-        if transition.before is not None:
-            _move(moves, transition.before, -1)
-        _move(moves, transition.after, 1)
+        for hold, sign in ((transition.before, -1), (transition.after, 1)):
+            if hold is None or hold.status not in _OCCUPYING:
+                continue
+            is_held = hold.status is HoldStatus.ACTIVE
+            counter = held if is_held else sold
+            for line in hold.lines:
+                units = sign * line.quantity
+                for pool_id in line.pool_ids:
+                    counter[pool_id] = counter.get(pool_id, 0) + units
+                    if is_held:
+                        bucket = (pool_id, hold.expires_at)
+                        lapse[bucket] = lapse.get(bucket, 0) + units
     return moves
-
-
-def _move(moves: Moves, hold: Hold, sign: int) -> None:
-    is_held = hold.occupies_places()
-    if not (is_held or hold.is_converted()):
-        return
-    counter = moves.held if is_held else moves.sold
-    for line in hold.lines:
-        units = sign * line.quantity
-        for pool_id in line.pool_ids:
-            counter[pool_id] = counter.get(pool_id, 0) + units
-            if is_held:
-                bucket = (pool_id, hold.expires_at)
-                moves.lapse[bucket] = moves.lapse.get(bucket, 0) + units
 
 
 def _contents(hold: Hold) -> Counter[tuple[TicketTypeId, SeatId | None]]:

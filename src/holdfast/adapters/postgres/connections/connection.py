@@ -14,8 +14,7 @@ import psycopg
 from psycopg import errors
 from psycopg.types.json import set_json_loads
 
-from holdfast.adapters.postgres.connections.pipeline import Pipeline, Statements
-from holdfast.adapters.postgres.connections.precedence import Precedence
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Precedence, Statements
 from holdfast.adapters.postgres.engine import statements as sql
 from holdfast.domain.ids import OrganizationId
 from holdfast.ports.store import Contended, Rejected, StoreError, StoreUnavailable

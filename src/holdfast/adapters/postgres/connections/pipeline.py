@@ -8,6 +8,7 @@ and, as a rule, one wait.
 
 import re
 import select
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -20,11 +21,11 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 
-from holdfast.adapters.postgres.connections.precedence import Precedence
-
 Parameters = Sequence[Any] | Mapping[str, Any]
 Row = tuple[Any, ...]
 
+# How long a thread with precedence may compute while others wait: most groups need less.
+KEPT_SECONDS = 0.005
 # Converting more rows at once would keep the interpreter busy for too long.
 ROWS_AT_ONCE = 500
 
@@ -70,6 +71,23 @@ class _Queued(NamedTuple):
     statement: str
     texts: list[bytes | None]
     rows: Rows
+
+
+class Precedence:
+    """Whether a thread keeps the interpreter between its round trips, while it holds locks.
+    Everybody who wants the same pool waits for the thread that has locked it. That thread shares
+    the interpreter with the event loop, which is as busy: half of the time under the lock, it only
+    waited for its turn. One thread of a process may have precedence, because all threads have the
+    same switch interval."""
+
+    def __init__(self) -> None:
+        self.usual_seconds = sys.getswitchinterval()
+        self.is_taken = False
+
+    def end(self) -> None:
+        if self.is_taken:
+            self.is_taken = False
+            sys.setswitchinterval(self.usual_seconds)
 
 
 class Pipeline:
@@ -131,7 +149,7 @@ class Pipeline:
         """Send the queued statements, and don't wait: the server executes them while this thread
         prepares the rest of the round trip."""
         queue, self._queue = self._preamble + self._queue, []
-        with self._or_closed(), self._precedence.suspended():
+        with self._exchanging():
             self._put(queue)
             self._write()
 
@@ -141,7 +159,7 @@ class Pipeline:
         if not self._queue:
             return
         queue, self._queue = self._preamble + self._queue, []
-        with self._or_closed(), self._precedence.suspended():
+        with self._exchanging():
             self._put(queue)
             self._wire.pipeline_sync()
             self._write()
@@ -154,11 +172,17 @@ class Pipeline:
             raise error
 
     @contextmanager
-    def _or_closed(self) -> Iterator[None]:
+    def _exchanging(self) -> Iterator[None]:
         """Close the connection if this block fails: results may be outstanding, so it cannot be
-        used again, and nobody knows what the server did."""
+        used again, and nobody knows what the server did. Precedence pauses: libpq gives the
+        interpreter away many times, and this thread wants it back soon."""
+        precedence = self._precedence
         try:
+            if precedence.is_taken:
+                sys.setswitchinterval(precedence.usual_seconds)
             yield
+            if precedence.is_taken:
+                sys.setswitchinterval(KEPT_SECONDS)
         except Exception:
             self._connection.close()
             self._under_way.clear()

@@ -89,8 +89,9 @@ class PostgresGroup:
         ordered = sorted(wanted.resources, key=lock_order)
         organizations = {resource.organization_id for resource in ordered}
         self.is_over = False
-        if wait_for is None:
-            self._link.precedence.take()  # the main lane; patient lanes have larger work
+        self._link.precedence.is_taken = (
+            wait_for is None
+        )  # not in a patient lane: its work is large
         with self._link.exchange() as connection:
             begin(connection, organizations)
             if wait_for is not None and wait_for.kind in _WAITED_FOR:

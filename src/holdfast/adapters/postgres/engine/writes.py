@@ -1,13 +1,15 @@
 """Writes a group's results in a few set-based statements."""
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from itertools import islice
+from typing import Any
 
 from holdfast.adapters.postgres.audit.rows import audit_row
-from holdfast.adapters.postgres.connections.pipeline import Pipeline, Statements
+from holdfast.adapters.postgres.connections.pipeline import Pipeline, Row, Statements
 from holdfast.adapters.postgres.engine import rows
 from holdfast.adapters.postgres.engine import write_statements as sql
-from holdfast.adapters.postgres.engine.joined import JoinedStatements
 from holdfast.adapters.postgres.facts.rows import fact_row
 from holdfast.adapters.postgres.holds.rows import (
     changed_hold_row,
@@ -29,6 +31,61 @@ from holdfast.ports.store import GroupWrites
 TICKETS_PER_STATEMENT = 250
 # PostgreSQL begins to write the holds of larger groups while their facts are prepared.
 WRITTEN_AT_ONCE_MAX = 4
+
+_TABLE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+
+
+class JoinedStatements:
+    """Statements that write to different tables, executed as one: every statement has a fixed
+    price, in PostgreSQL and here, that a group of one hold pays alone. The parts see the same
+    snapshot and run in no particular order, so each may write to one table and read no other.
+    Statements for the same table run one after the other, in the order given."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._tables: set[str] = set()
+        self._statements: list[str] = []
+        self._parameters: list[Any] = []
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Iterable[Row]:
+        """Returns no rows."""
+        table = _table_of(statement)
+        if table in self._tables:
+            self.queue()
+        self._tables.add(table)
+        self._statements.append(statement)
+        self._parameters += parameters
+        return ()
+
+    def queue(self) -> None:
+        """Queue the statements so far as one."""
+        if self._statements:
+            self._pipeline.execute(_joined(tuple(self._statements)), self._parameters)
+        self._tables, self._statements, self._parameters = set(), [], []
+
+    def start(self) -> None:
+        self.queue()
+        self._pipeline.start()
+
+    def send(self) -> None:
+        self.queue()
+        self._pipeline.send()
+
+
+@cache
+def _table_of(statement: str) -> str:
+    match = _TABLE.match(statement)
+    assert match is not None, statement
+    return match[1]
+
+
+@cache
+def _joined(statements: Sequence[str]) -> str:
+    *others, last = statements
+    if not others:
+        return last
+    named = ", ".join(f"s{number} AS ({each})" for number, each in enumerate(others))
+    return f"WITH {named} {last}"
 
 
 def write_group(pipeline: Pipeline, writes: GroupWrites, position: str) -> None:
