@@ -152,3 +152,45 @@ def test_a_killed_backend_is_an_error_and_closes_the_connection(
     with pytest.raises(psycopg.OperationalError):
         pipeline.send()
     assert pipeline.is_closed
+
+
+def test_statements_can_be_started_before_the_others_of_their_round_trip(
+    pipeline: Pipeline,
+) -> None:
+    started = pipeline.execute("SELECT 1")
+    pipeline.start()
+    following = pipeline.execute("SELECT 2")
+    pipeline.send()
+    assert (list(started), list(following)) == ([(1,)], [(2,)])
+    assert list(pipeline.execute("SELECT 1")) == [(1,)]
+
+
+def test_an_error_of_a_started_statement_is_raised_at_the_end(pipeline: Pipeline) -> None:
+    pipeline.execute("SELECT 1 / 0")
+    pipeline.start()
+    pipeline.execute("SELECT 2")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        pipeline.send()
+    assert list(pipeline.execute("SELECT 3")) == [(3,)]
+
+
+def test_forgetting_a_started_statement_closes_the_connection(pipeline: Pipeline) -> None:
+    """Its result would be taken for that of the next statement."""
+    pipeline.execute("SELECT 1")
+    pipeline.start()
+    pipeline.forget()
+    assert pipeline.is_closed
+
+
+def test_a_connection_that_is_lost_while_statements_are_under_way_is_reported(
+    pipeline: Pipeline, database_url: str
+) -> None:
+    ((pid,),) = pipeline.execute("SELECT pg_backend_pid()")
+    pipeline.execute("SELECT pg_sleep(60)")
+    pipeline.start()
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [pid])
+    pipeline.execute("SELECT 2")
+    with pytest.raises(psycopg.OperationalError):
+        pipeline.send()
+    assert pipeline.is_closed
