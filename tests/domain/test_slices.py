@@ -13,8 +13,10 @@ from holdfast.domain.slices import (
     REST,
     REST_BESIDE_OTHERS,
     SLICES_WITHOUT_PAUSE,
+    STEP_PAUSE_SECONDS_MAX,
     Presence,
     giving_way,
+    resting_after,
 )
 from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
 
@@ -91,3 +93,28 @@ def test_an_event_loop_never_pauses(slept: list[float]) -> None:
     assert not slept
     assert len(list(giving_way(range(10_000)))) == 10_000
     assert slept  # control
+
+
+@pytest.mark.parametrize(
+    ("shared_until", "took", "rests"),
+    [
+        (0.0, 0.002, []),
+        (1000.0, 0.002, [0.002]),
+        (1000.0, 5.0, [STEP_PAUSE_SECONDS_MAX]),
+    ],
+    ids=["alone", "beside others", "for a bounded time"],
+)
+def test_a_step_of_large_work_is_followed_by_as_long_a_rest(
+    shared_until: float,
+    took: float,
+    rests: list[float],
+    clock: SimpleNamespace,
+    slept: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Presence, "shared_until", shared_until)
+    moments = iter((100.0, 100.0 + took))
+    clock.monotonic = lambda: next(moments)
+    with resting_after():
+        pass
+    assert slept == pytest.approx(rests)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -20,6 +21,7 @@ REST_BESIDE_OTHERS = 4
 PAUSE_SECONDS_MIN = 0.00005
 # Bounded because some callers hold locks.
 PAUSE_SECONDS_MAX = 0.003
+STEP_PAUSE_SECONDS_MAX = 0.01
 
 
 class Presence:
@@ -47,6 +49,17 @@ def giving_way(items: Iterable[T], per_slice: int = ITEMS_PER_SLICE) -> Iterator
                 rest = (REST_BESIDE_OTHERS if is_shared else REST) * worked
                 time.sleep(min(PAUSE_SECONDS_MAX, max(PAUSE_SECONDS_MIN, rest)))
             begun = time.thread_time()
+
+
+@contextmanager
+def resting_after() -> Iterator[None]:
+    """Pause for as long as this block took, if other organizations are present. For one of many
+    steps of large work in the database, which keeps a processor busy there."""
+    begun = time.monotonic()
+    yield
+    ended = time.monotonic()
+    if ended < Presence.shared_until:
+        time.sleep(min(STEP_PAUSE_SECONDS_MAX, ended - begun))
 
 
 def _is_on_event_loop() -> bool:

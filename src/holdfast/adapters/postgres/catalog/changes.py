@@ -50,7 +50,7 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import BlockId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.slices import giving_way
+from holdfast.domain.slices import giving_way, resting_after
 from holdfast.ports.catalog import CatalogOutcome
 
 # For the whole transaction; each of its statements has a little less.
@@ -356,7 +356,9 @@ def _import_seats(transaction: CatalogTransaction, change: ImportSeats) -> Catal
         _insert_block(transaction, block)
     places = giving_way(plan.places)
     while some := list(islice(places, SEATS_PER_STATEMENT)):
-        transaction.execute(sql.INSERT_SEATS, session_id, *columns(map(seat_place_row, some)))
+        values = columns(map(seat_place_row, some))
+        with resting_after():
+            transaction.execute(sql.INSERT_SEATS, session_id, *values)
     transaction.execute(sql.RAISE_VERSIONS, [session_id])
     ids = (change.organization_id, session.event_id, session_id)
     transaction.record_fact(import_fact(*ids, plan))

@@ -25,6 +25,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey
+from holdfast.domain.slices import resting_after
 from holdfast.ports.store import GroupWrites
 
 # PostgreSQL inserts them in a few milliseconds, in which it keeps one processor busy.
@@ -132,7 +133,8 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites) -> None:
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
             connection.execute(sql.INSERT_TICKETS, rows.columns(some))
             if is_large:
-                connection.send()
+                with resting_after():
+                    connection.send()
 
 
 def _write_answers(connection: Statements, writes: GroupWrites) -> None:
