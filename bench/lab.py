@@ -42,9 +42,12 @@ POSTGRES_SETTINGS = {
     "shared_buffers": "512MB",
     "max_connections": "400",
     "max_wal_size": "4GB",
+    "min_wal_size": "1GB",
     "checkpoint_timeout": "30min",
     "autovacuum": "off",
 }
+# Of 16 MB each.
+WAL_SEGMENTS = 60
 
 
 def pool_id(number: int) -> UUID:
@@ -74,6 +77,7 @@ class Lab:
 
     def __enter__(self) -> Self:
         self.postgres.start()
+        self._prepare_wal()
         self._migrate()
         self.secret_key = self.add_organization(ORGANIZATION_ID, POOLS)
         return self
@@ -93,6 +97,15 @@ class Lab:
             stdout=subprocess.DEVNULL,
             check=True,
         )
+
+    def _prepare_wal(self) -> None:
+        """A server that has run for a while reuses the files of its write-ahead log. In a new one,
+        every commit waits now and then for another file to be filled with zeros, up to 100 ms."""
+        with psycopg.connect(self.postgres.superuser_url, autocommit=True) as connection:
+            for _ in range(WAL_SEGMENTS):
+                connection.execute("SELECT pg_logical_emit_message(false, 'bench', '')")
+                connection.execute("SELECT pg_switch_wal()")
+        self.checkpoint()
 
     def _environment(self, **settings: str) -> dict[str, str]:
         if self._sources != SOURCES:

@@ -14,6 +14,7 @@ from holdfast.domain.slices import (
     REST_BESIDE_OTHERS,
     SLICES_WITHOUT_PAUSE,
     STEP_PAUSE_SECONDS_MAX,
+    STEP_REST,
     Presence,
     giving_way,
     resting_after,
@@ -99,22 +100,18 @@ def test_an_event_loop_never_pauses(slept: list[float]) -> None:
     ("shared_until", "took", "rests"),
     [
         (0.0, 0.002, []),
-        (1000.0, 0.002, [0.002]),
+        (1000.0, 0.002, [STEP_REST * 0.002]),
         (1000.0, 5.0, [STEP_PAUSE_SECONDS_MAX]),
     ],
     ids=["alone", "beside others", "for a bounded time"],
 )
-def test_a_step_of_large_work_is_followed_by_as_long_a_rest(
-    shared_until: float,
-    took: float,
-    rests: list[float],
-    clock: SimpleNamespace,
-    slept: list[float],
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_step_of_large_work_is_followed_by_a_longer_rest(
+    shared_until: float, took: float, rests: list[float], clock: SimpleNamespace, slept: list[float]
 ) -> None:
-    monkeypatch.setattr(Presence, "shared_until", shared_until)
+    clock_until, Presence.shared_until = Presence.shared_until, shared_until
     moments = iter((100.0, 100.0 + took))
     clock.monotonic = lambda: next(moments)
     with resting_after():
         pass
+    Presence.shared_until = clock_until
     assert slept == pytest.approx(rests)

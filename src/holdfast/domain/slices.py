@@ -21,7 +21,10 @@ REST_BESIDE_OTHERS = 4
 PAUSE_SECONDS_MIN = 0.00005
 # Bounded because some callers hold locks.
 PAUSE_SECONDS_MAX = 0.003
-STEP_PAUSE_SECONDS_MAX = 0.01
+# The pause after a step of large work in the database, as a multiple of the step. It limits what
+# the disk has to write, too: everybody's commits wait for that.
+STEP_REST = 3
+STEP_PAUSE_SECONDS_MAX = 0.015
 
 
 class Presence:
@@ -53,13 +56,13 @@ def giving_way(items: Iterable[T], per_slice: int = ITEMS_PER_SLICE) -> Iterator
 
 @contextmanager
 def resting_after() -> Iterator[None]:
-    """Pause for as long as this block took, if other organizations are present. For one of many
-    steps of large work in the database, which keeps a processor busy there."""
+    """Pause for longer than this block took, if other organizations are present. For one of many
+    steps of large work in the database, which keeps a processor and the disk busy there."""
     begun = time.monotonic()
     yield
     ended = time.monotonic()
     if ended < Presence.shared_until:
-        time.sleep(min(STEP_PAUSE_SECONDS_MAX, ended - begun))
+        time.sleep(min(STEP_PAUSE_SECONDS_MAX, STEP_REST * (ended - begun)))
 
 
 def _is_on_event_loop() -> bool:

@@ -151,6 +151,23 @@ def test_a_large_answer_takes_several_turns() -> None:
     asyncio.run(scenario())
 
 
+def test_a_very_large_answer_uses_up_the_next_rounds_too() -> None:
+    """Several organizations may read such answers, and a hold must not wait for all of them."""
+
+    async def scenario() -> None:
+        read_turns = ReadTurns()
+        large = asyncio.ensure_future(read_turns.take(BUSY, 3 * TURNS_IN_ROUND_MAX))
+        following = asyncio.ensure_future(read_turns.take(BUSY))
+        rounds = 0
+        while not following.done():
+            await asyncio.sleep(0)
+            rounds += large.done() and not following.done()
+            await asyncio.sleep(0)
+        assert rounds == 3
+
+    asyncio.run(scenario())
+
+
 def test_cancelled_reads_use_no_turns() -> None:
     async def scenario() -> None:
         read_turns = ReadTurns()

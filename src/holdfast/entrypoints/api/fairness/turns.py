@@ -24,7 +24,7 @@ BYTES_PER_TURN = 128 * 1024
 WAITING_MAX = 1_000
 # Of one processor. Above it reads wait, though never for long: commands alone may need more.
 BUSY_SHARE_MAX = 0.35
-PAUSE_SECONDS_MAX = 0.01
+PAUSE_SECONDS_MAX = 0.02
 # An organization counts as present for this long after its last request.
 PRESENT_SECONDS = 1.0
 
@@ -82,8 +82,12 @@ class ReadTurns:
             loop.call_soon(self._begin_round, loop)
 
     def _begin_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A large answer uses up the turns of the following rounds, too."""
+        taken = self._taken
         self._taken = {
-            organization_id: self._let_go(organization_id)
+            organization_id: self._let_go(
+                organization_id, max(0, taken.get(organization_id, 0) - TURNS_IN_ROUND_MAX)
+            )
             for organization_id in list(self._waiting)
         }
         if self._taken:
@@ -91,10 +95,10 @@ class ReadTurns:
         else:
             self._loop = None
 
-    def _let_go(self, organization_id: OrganizationId) -> int:
-        """Release those whose turn it is; return how many turns they take."""
+    def _let_go(self, organization_id: OrganizationId, turns: int) -> int:
+        """Release those whose turn it is; return how many turns are taken, with those taken
+        already."""
         waiting = self._waiting[organization_id]
-        turns = 0
         while waiting and turns < TURNS_IN_ROUND_MAX:
             waiter = waiting.popleft()
             if not waiter.is_let_go.done():
