@@ -151,19 +151,23 @@ def test_a_large_answer_takes_several_turns() -> None:
     asyncio.run(scenario())
 
 
-def test_a_very_large_answer_uses_up_the_next_rounds_too() -> None:
-    """Several organizations may read such answers, and a hold must not wait for all of them."""
-
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+def test_a_very_large_answer_uses_up_the_next_rounds_too(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
+        begun = []
         read_turns = ReadTurns()
-        large = asyncio.ensure_future(read_turns.take(BUSY, 3 * TURNS_IN_ROUND_MAX))
-        following = asyncio.ensure_future(read_turns.take(BUSY))
-        rounds = 0
-        while not following.done():
-            await asyncio.sleep(0)
-            rounds += large.done() and not following.done()
-            await asyncio.sleep(0)
-        assert rounds == 3
+        begin_round = read_turns._begin_round
+
+        def counted(loop: asyncio.AbstractEventLoop) -> None:
+            begun.append(loop)
+            begin_round(loop)
+
+        monkeypatch.setattr(read_turns, "_begin_round", counted)
+        await read_turns.take(BUSY, rounds * TURNS_IN_ROUND_MAX)
+        await read_turns.take(BUSY)
+        assert len(begun) == rounds
 
     asyncio.run(scenario())
 
