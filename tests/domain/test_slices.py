@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -14,10 +15,11 @@ from holdfast.domain.slices import (
     REST_BESIDE_OTHERS,
     SLICES_WITHOUT_PAUSE,
     STEP_PAUSE_SECONDS_MAX,
+    STEP_PAUSES_SECONDS_MAX,
     STEP_REST,
     Presence,
+    Rests,
     giving_way,
-    resting_after,
 )
 from holdfast.engine.limits import WEIGHT_IN_MAIN_LANE_MAX
 
@@ -111,7 +113,20 @@ def test_a_step_of_large_work_is_followed_by_a_longer_rest(
     clock_until, Presence.shared_until = Presence.shared_until, shared_until
     moments = iter((100.0, 100.0 + took))
     clock.monotonic = lambda: next(moments)
-    with resting_after():
+    with Rests().after_step():
         pass
     Presence.shared_until = clock_until
     assert slept == pytest.approx(rests)
+
+
+def test_the_rests_of_one_job_are_bounded_in_total(
+    clock: SimpleNamespace, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Presence, "shared_until", 1e9)
+    moments = count(100)
+    clock.monotonic = lambda: next(moments)
+    rests = Rests()
+    for _ in range(1_000):
+        with rests.after_step():
+            pass
+    assert sum(slept) == pytest.approx(STEP_PAUSES_SECONDS_MAX)

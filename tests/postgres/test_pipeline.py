@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from holdfast.adapters.postgres.connections.pipeline import Pipeline, Precedence
+from tests.support.patience import wait_until
 
 # More than the sockets on both sides can buffer.
 LARGE = 4_000_000
@@ -194,3 +195,19 @@ def test_a_connection_that_is_lost_while_statements_are_under_way_is_reported(
     with pytest.raises(psycopg.OperationalError):
         pipeline.send()
     assert pipeline.is_closed
+
+
+def test_a_transaction_is_not_left_open_if_the_rest_of_a_round_trip_never_comes(
+    pipeline: Pipeline, database_url: str
+) -> None:
+    """A process that is stopped between the two must not keep its locks."""
+    pipeline.execute("SET idle_in_transaction_session_timeout = '50ms'")
+    pipeline.send()
+    pipeline.execute("BEGIN")
+    ((pid,),) = pipeline.execute("SELECT pg_backend_pid()")
+    pipeline.execute("SELECT 1")
+    pipeline.start()
+    with psycopg.connect(database_url, autocommit=True) as other:
+        still = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+        wait_until(lambda: other.execute(still, [pid]).fetchone() == (0,), "the backend ends")
+    pipeline.forget()

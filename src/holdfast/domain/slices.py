@@ -25,6 +25,7 @@ PAUSE_SECONDS_MAX = 0.003
 # the disk has to write, too: everybody's commits wait for that.
 STEP_REST = 3
 STEP_PAUSE_SECONDS_MAX = 0.015
+STEP_PAUSES_SECONDS_MAX = 1.0  # of one job in total, because it holds locks
 
 
 class Presence:
@@ -54,15 +55,23 @@ def giving_way(items: Iterable[T], per_slice: int = ITEMS_PER_SLICE) -> Iterator
             begun = time.thread_time()
 
 
-@contextmanager
-def resting_after() -> Iterator[None]:
-    """Pause for longer than this block took, if other organizations are present. For one of many
-    steps of large work in the database, which keeps a processor and the disk busy there."""
-    begun = time.monotonic()
-    yield
-    ended = time.monotonic()
-    if ended < Presence.shared_until:
-        time.sleep(min(STEP_PAUSE_SECONDS_MAX, STEP_REST * (ended - begun)))
+class Rests:
+    """The pauses of one job between its steps in the database, which keep a processor and the disk
+    busy there."""
+
+    def __init__(self) -> None:
+        self._left_seconds = STEP_PAUSES_SECONDS_MAX
+
+    @contextmanager
+    def after_step(self) -> Iterator[None]:
+        """Pause for longer than this block took, if other organizations are present."""
+        begun = time.monotonic()
+        yield
+        ended = time.monotonic()
+        if ended < Presence.shared_until:
+            rest = min(STEP_PAUSE_SECONDS_MAX, STEP_REST * (ended - begun), self._left_seconds)
+            self._left_seconds -= rest
+            time.sleep(rest)
 
 
 def _is_on_event_loop() -> bool:

@@ -151,9 +151,9 @@ def test_a_large_answer_takes_several_turns() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 4])
+@pytest.mark.parametrize(("turns_taken", "rounds"), [(1, 1), (2, 2), (5, 5), (100, 5)])
 def test_a_very_large_answer_uses_up_the_next_rounds_too(
-    rounds: int, monkeypatch: pytest.MonkeyPatch
+    turns_taken: int, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         begun = []
@@ -165,7 +165,7 @@ def test_a_very_large_answer_uses_up_the_next_rounds_too(
             begin_round(loop)
 
         monkeypatch.setattr(read_turns, "_begin_round", counted)
-        await read_turns.take(BUSY, rounds * TURNS_IN_ROUND_MAX)
+        await read_turns.take(BUSY, turns_taken * TURNS_IN_ROUND_MAX)
         await read_turns.take(BUSY)
         assert len(begun) == rounds
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from uuid import UUID
 
 from holdfast.domain.catalog.model import Pool, SessionCatalog
@@ -129,7 +130,8 @@ class Ledger:
             for pool_id in (held | sold if sold else held)
             if held.get(pool_id) or sold.get(pool_id)
         }
-        seats = self._moved_seats(transitions) if self.seats else {}
+        has_seats = self.seats or any(map(attrgetter("has_seats"), transitions))
+        seats = self._moved_seats(transitions) if has_seats else {}
         seats |= {each.after.id: each.after for each in seat_transitions}
         self.pools.update(moved)
         self.moved_pools.update(moved)

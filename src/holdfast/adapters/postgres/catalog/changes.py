@@ -5,7 +5,6 @@ waits for older groups instead (decision_barrier)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, assert_never
 from uuid import UUID
 
@@ -50,7 +49,7 @@ from holdfast.domain.group.origin import IdempotencyKey, Origin
 from holdfast.domain.ids import BlockId, PoolId, SessionId, TicketTypeId
 from holdfast.domain.policy import PolicyOverride
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.slices import giving_way, resting_after
+from holdfast.domain.slices import Rests
 from holdfast.ports.catalog import CatalogOutcome
 
 # For the whole transaction; each of its statements has a little less.
@@ -354,10 +353,10 @@ def _import_seats(transaction: CatalogTransaction, change: ImportSeats) -> Catal
         return plan
     for block in plan.new_blocks:
         _insert_block(transaction, block)
-    places = giving_way(plan.places)
-    while some := list(islice(places, SEATS_PER_STATEMENT)):
-        values = columns(map(seat_place_row, some))
-        with resting_after():
+    rests = Rests()
+    for start in range(0, len(plan.places), SEATS_PER_STATEMENT):
+        values = columns(map(seat_place_row, plan.places[start : start + SEATS_PER_STATEMENT]))
+        with rests.after_step():
             transaction.execute(sql.INSERT_SEATS, session_id, *values)
     transaction.execute(sql.RAISE_VERSIONS, [session_id])
     ids = (change.organization_id, session.event_id, session_id)

@@ -99,7 +99,7 @@ class Pipeline:
         self._wire = connection.pgconn
         self.loader = Transformer(connection)
         self._queue: list[_Queued] = []
-        self._under_way: list[_Queued] = []  # sent ahead of the others of their round trip
+        self._under_way: list[_Queued | None] = []  # without results yet; None is a sync
         self._new: set[Rows] = set()
         self._prepared: dict[str, bytes] = {}
         self._numbers = count()
@@ -146,9 +146,10 @@ class Pipeline:
             self._preamble = []
 
     def start(self) -> None:
-        """Send the queued statements, and don't wait: the server executes them while this thread
-        prepares the rest of the round trip."""
-        queue, self._queue = self._preamble + self._queue, []
+        """Send the queued statements of a transaction, and don't wait: the server executes them
+        while this thread prepares the rest of the round trip. If the rest never comes, the server
+        ends the transaction after a while, because they are synced."""
+        queue, self._queue = self._queue, []
         with self._exchanging():
             self._put(queue)
             self._write()
@@ -156,12 +157,11 @@ class Pipeline:
     def send(self) -> None:
         """Send all queued statements and read their results. Raises the first error; the server
         skips the statements after it."""
-        if not self._queue:
+        if not (self._queue or self._under_way):
             return
         queue, self._queue = self._preamble + self._queue, []
         with self._exchanging():
             self._put(queue)
-            self._wire.pipeline_sync()
             self._write()
             self._read()
             self._wire.exit_pipeline_mode()
@@ -192,11 +192,11 @@ class Pipeline:
             raise
 
     def _put(self, queue: Sequence[_Queued]) -> None:
-        """Hand the statements to libpq."""
+        """Hand the statements to libpq, and a sync."""
         if not self._under_way:
             self._wire.enter_pipeline_mode()
             self._new.clear()
-        self._under_way += queue
+        self._under_way += (*queue, None)
         for statement, texts, rows in queue:
             name = self._prepared.get(statement)
             if name is None:
@@ -205,6 +205,7 @@ class Pipeline:
                 self._wire.send_prepare(name, text)
                 self._new.add(rows)
             self._wire.send_query_prepared(name, texts)
+        self._wire.pipeline_sync()
 
     def _write(self) -> None:
         while self._wire.flush():
@@ -215,14 +216,17 @@ class Pipeline:
 
     def _read(self) -> None:
         sent, self._under_way = self._under_way, []
-        for statement, _, rows in sent:
+        for queued in sent:
+            if queued is None:
+                self._wait()
+                synced = self._wire.get_result()
+                if synced is None or synced.status != ExecStatus.PIPELINE_SYNC:
+                    raise psycopg.OperationalError("the connection was lost")
+                continue
+            statement, _, rows = queued
             if rows in self._new and self._next_result() is None:
                 del self._prepared[statement]
             rows.result = self._next_result()
-        self._wait()
-        synced = self._wire.get_result()
-        if synced is None or synced.status != ExecStatus.PIPELINE_SYNC:
-            raise psycopg.OperationalError("the connection was lost")
 
     def _next_result(self) -> PGresult | None:
         """The result of a statement, or None if it failed or was skipped."""

@@ -25,7 +25,7 @@ from holdfast.domain.group.ledger import Ledger
 from holdfast.domain.group.transitions import FactType, Transition
 from holdfast.domain.holds.hold import Hold
 from holdfast.domain.ids import HoldKey
-from holdfast.domain.slices import resting_after
+from holdfast.domain.slices import Rests
 from holdfast.ports.store import GroupWrites
 
 # PostgreSQL inserts them in a few milliseconds, in which it keeps one processor busy.
@@ -130,10 +130,11 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites) -> None:
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
         tickets = (ticket for order in writes.orders for ticket in ticket_rows(order))
         is_large = any(len(order.tickets) > TICKETS_PER_STATEMENT for order in writes.orders)
+        rests = Rests()
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
             connection.execute(sql.INSERT_TICKETS, rows.columns(some))
             if is_large:
-                with resting_after():
+                with rests.after_step():
                     connection.send()
 
 

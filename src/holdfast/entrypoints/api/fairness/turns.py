@@ -20,6 +20,8 @@ from holdfast.entrypoints.api.http.problems import unavailable
 # that read at the same time would compete with the engine's for the interpreter.
 TURNS_IN_ROUND_MAX = 2
 BYTES_PER_TURN = 128 * 1024
+# Other reads of the organization wait behind a large answer for up to four rounds.
+TURNS_OWED_MAX = 4 * TURNS_IN_ROUND_MAX
 # Per organization; one more is refused.
 WAITING_MAX = 1_000
 # Of one processor. Above it reads wait, though never for long: commands alone may need more.
@@ -82,14 +84,14 @@ class ReadTurns:
             loop.call_soon(self._begin_round, loop)
 
     def _begin_round(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A large answer uses up the turns of the following rounds, too."""
+        """A large answer uses up the turns of some following rounds, too."""
         taken = self._taken
-        self._taken = {
-            organization_id: self._let_go(
-                organization_id, max(0, taken.get(organization_id, 0) - TURNS_IN_ROUND_MAX)
+        self._taken = {}
+        for organization_id in list(self._waiting):
+            owed = taken.get(organization_id, 0) - TURNS_IN_ROUND_MAX
+            self._taken[organization_id] = self._let_go(
+                organization_id, max(0, min(owed, TURNS_OWED_MAX))
             )
-            for organization_id in list(self._waiting)
-        }
         if self._taken:
             self._plan_round(loop)
         else:
