@@ -93,20 +93,10 @@ async def serving() -> AsyncIterator[App]:
     """The API inside this process, on the database that the environment names."""
     from holdfast.entrypoints.asgi.app import create_api_only  # noqa: PLC0415
 
-    app = create_api_only()
-    messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
-    started = asyncio.Event()
-
-    async def sent(message: Any) -> None:
-        assert message["type"].endswith(".complete"), message
-        started.set()
-
-    life = asyncio.ensure_future(app({"type": "lifespan"}, messages.get, sent))
-    await messages.put({"type": "lifespan.startup"})
-    await started.wait()
-    yield app
-    await messages.put({"type": "lifespan.shutdown"})
-    await life
+    application = create_api_only()
+    async with application.running():
+        assert application.api is not None
+        yield application.api
 
 
 class Request(NamedTuple):

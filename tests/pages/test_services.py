@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
-from starlette.types import ASGIApp, Message
 from uuid_utils.compat import uuid7
 
 from holdfast.bootstrap.settings import Settings
@@ -21,7 +20,7 @@ from tests.pages.sales import Sale, page
 
 @pytest.mark.parametrize("create", [app.create_everything, app.create_pages_only])
 def test_the_admin_can_release_a_hold_through_the_services(
-    create: Callable[[], ASGIApp],
+    create: Callable[[], app.Application],
     operator: Client,
     sale: Sale,
     database_url: str,
@@ -40,15 +39,6 @@ def test_the_admin_can_release_a_hold_through_the_services(
     assert "cancelled" in page(operator, f"hold/{hold_id}/change/")
 
 
-async def _while_served(served: ASGIApp, act: Callable[[], Answer]) -> Answer:
-    orders: asyncio.Queue[Message] = asyncio.Queue()
-    replies: asyncio.Queue[Message] = asyncio.Queue()
-    lifespan = asyncio.ensure_future(
-        served({"type": "lifespan", "state": {}}, orders.get, replies.put)
-    )
-    await orders.put({"type": "lifespan.startup"})
-    assert (await replies.get())["type"] == "lifespan.startup.complete"
-    answer = await asyncio.to_thread(act)
-    await orders.put({"type": "lifespan.shutdown"})
-    await lifespan
-    return answer
+async def _while_served(served: app.Application, act: Callable[[], Answer]) -> Answer:
+    async with served.running():
+        return await asyncio.to_thread(act)

@@ -23,7 +23,7 @@ LARGE = b'{"status":"available"}' * 100
 
 
 def call_with(*headers: tuple[bytes, bytes]) -> Call:
-    return Call({"headers": headers, "method": "GET", "path": "/", "query_string": b""})
+    return Call("GET", "/", None, b"", headers, client=None)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,7 @@
-"""The outermost application: health checks, the API, and Django's pages.
-
-It owns the lifespan: the engine starts before the first request and drains after the last.
-"""
+"""The outermost application: health checks, the API, and Django's pages."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -19,65 +16,62 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.bootstrap.database import setup_django
 from holdfast.bootstrap.process import prepare_process
 from holdfast.bootstrap.server import Server
+from holdfast.domain.immutable import immutable
 from holdfast.entrypoints.admin.apps import AdminConfig
-from holdfast.entrypoints.api.app import create_api
+from holdfast.entrypoints.api.app import Api, create_api
 from holdfast.entrypoints.asgi.health import Readiness, health_routes
 from holdfast.entrypoints.asgi.login_gate import LoginGate
 
 
-def create_everything() -> ASGIApp:
-    """API and pages in one process."""
-    server = Server(prepare_process())
-    return _with_api(server, [_pages(server)])
+@immutable
+class Application:
+    """What one process serves: the API, and an ASGI application for everything else."""
 
-
-def create_api_only() -> ASGIApp:
-    return _with_api(Server(prepare_process()), [])
-
-
-def create_pages_only() -> ASGIApp:
-    """With an engine for what operators do, and without the duties."""
-    server = Server(replace(prepare_process(), holdfast_duties="none"))
-    return _served(server, [_pages(server)])
-
-
-def _with_api(server: Server, beside: Sequence[BaseRoute]) -> ASGIApp:
-    api = create_api(server.container)
-    rest = _served(server, beside, api.close)
-
-    def front_door(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """The API is the hot path, so its requests bypass the router."""
-        path = scope.get("path", "")
-        is_of_api = scope["type"] == "http" and (path.startswith("/api/") or path == "/api")
-        return (api if is_of_api else rest)(scope, receive, send)
-
-    return front_door
-
-
-def _served(
-    server: Server, routes: Sequence[BaseRoute], close: Callable[[], None] = lambda: None
-) -> ASGIApp:
-    """The routes beside the API, and the lifespan of the process."""
-    readiness = Readiness(server.dependencies())
+    api: Api | None
+    rest: ASGIApp
+    _server: Server
+    _readiness: Readiness
 
     @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        server.start()
+    async def running(self) -> AsyncIterator[None]:
+        """The engine starts before the first request and drains after the last."""
+        self._server.start()
         try:
             yield
         finally:
             # On a thread: the loop has to go on handing out the answers of the last commands.
-            await asyncio.to_thread(server.stop)
-            close()
-            readiness.close()
+            await asyncio.to_thread(self._server.stop)
+            if self.api is not None:
+                self.api.close()
+            self._readiness.close()
 
-    app = Starlette(routes=[*health_routes(readiness), *routes], lifespan=lifespan)
-    return _always_answering(app)
+
+def create_everything() -> Application:
+    """API and pages in one process."""
+    server = Server(prepare_process())
+    return _application(server, create_api(server.container), [_pages(server)])
+
+
+def create_api_only() -> Application:
+    server = Server(prepare_process())
+    return _application(server, create_api(server.container), [])
+
+
+def create_pages_only() -> Application:
+    """With an engine for what operators do, and without the duties."""
+    server = Server(replace(prepare_process(), holdfast_duties="none"))
+    return _application(server, None, [_pages(server)])
+
+
+def _application(server: Server, api: Api | None, pages: Sequence[BaseRoute]) -> Application:
+    readiness = Readiness(server.dependencies())
+    rest = Starlette(routes=[*health_routes(readiness), *pages])
+    return Application(api, _always_answering(rest), server, readiness)
 
 
 def _always_answering(app: ASGIApp) -> ASGIApp:
-    """Answer 400 to an incomplete or malformed body. Django sends no response, which the server
-    would turn into a 500."""
+    """Answer 400 to an incomplete or malformed body. Django sends no response, which would be a
+    500."""
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         is_answered = False
@@ -88,7 +82,7 @@ def _always_answering(app: ASGIApp) -> ASGIApp:
             await send(message)
 
         await app(scope, receive, noted)
-        if scope["type"] == "http" and not is_answered:
+        if not is_answered:
             refusal = PlainTextResponse("The request body is incomplete.\n", status_code=400)
             await refusal(scope, receive, send)
 

@@ -4,25 +4,15 @@ import argparse
 import os
 import secrets
 import socket
-from contextlib import closing
-from importlib import import_module
-
-from granian import Granian
-from granian.constants import Interfaces, Loops
-from granian.log import LogLevels
+from functools import partial
 
 from holdfast.bootstrap.database import refuse_unsafe_login
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.entrypoints.cli.terminal import CommandFailed
+from holdfast.entrypoints.server.supervisor import supervise
 
 # Time for connections to close, after the engine's time to drain.
 _KILL_AFTER_DRAIN_SECONDS = 10
-
-_TARGETS = {
-    "all": "holdfast.entrypoints.asgi.app:create_everything",
-    "api": "holdfast.entrypoints.asgi.app:create_api_only",
-    "pages": "holdfast.entrypoints.asgi.app:create_pages_only",
-}
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -49,41 +39,50 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def refuse_taken_port(settings: Settings) -> None:
-    """The server itself would silently share the port with another Holdfast."""
+    """Before anything is started."""
+    listening_socket(settings, is_shared=False).close()
+
+
+def listening_socket(settings: Settings, *, is_shared: bool) -> socket.socket:
+    """Processes share the port, and the kernel spreads connections over them. Every `serve` could
+    join in, so the first socket is opened on its own."""
     host, port = settings.holdfast_host, settings.holdfast_port
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        with closing(socket.socket(family, kind, protocol)) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listening.bind(address)
     except OSError as error:
         raise CommandFailed(
             f"cannot listen on {host}:{port} ({error.strerror}). "
             "Choose another port with HOLDFAST_PORT."
         ) from error
+    return listening
 
 
 def serve(settings: Settings, part: str) -> None:
     """Serve until stopped by a signal. Forks its processes, so nothing may be open or running."""
+    # Loaded before the fork, to share memory and to start replacement processes faster.
+    from holdfast.entrypoints.asgi import app  # noqa: PLC0415
+    from holdfast.entrypoints.server.process import serve_process  # noqa: PLC0415
+
     refuse_unsafe_login(settings)
     # Set before the fork: all processes have to sign with the same key.
     os.environ.setdefault("HOLDFAST_SECRET_KEY", secrets.token_urlsafe(48))
-    # Loaded before the fork, to share memory and to start replacement processes faster.
-    import_module(_TARGETS[part].partition(":")[0])
-    Granian(
-        _TARGETS[part],
-        factory=True,
-        address=settings.holdfast_host,
-        port=settings.holdfast_port,
-        interface=Interfaces.ASGI,
-        loop=Loops.uvloop,
-        workers=settings.holdfast_processes,
-        workers_kill_timeout=settings.holdfast_drain_seconds + _KILL_AFTER_DRAIN_SECONDS,
-        respawn_failed_workers=True,
-        backlog=4096,
-        backpressure=4096,
-        websockets=False,
-        log_level=LogLevels.warning,
-    ).serve()
+    create = {
+        "all": app.create_everything,
+        "api": app.create_api_only,
+        "pages": app.create_pages_only,
+    }[part]
+    sockets = [
+        listening_socket(settings, is_shared=True) for _ in range(settings.holdfast_processes)
+    ]
+    supervise(
+        partial(serve_process, create),
+        sockets,
+        stop_seconds=settings.holdfast_drain_seconds + _KILL_AFTER_DRAIN_SECONDS,
+    )

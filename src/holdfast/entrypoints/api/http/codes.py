@@ -2,6 +2,7 @@
 
 A problem is about
 |-- the caller         unauthorized, insufficient_scope, too_many_requests           401, 403, 429
+|-- the HTTP message   malformed_request, request_timeout, headers_too_large         400, 408, 431
 |-- the address        not_found, method_not_allowed                                 404, 405
 |-- the body           body_too_large, unsupported_media_type                        413, 415
 |                      malformed_json, invalid_characters                            400
@@ -24,6 +25,9 @@ class ProblemCode(StrEnum):
     UNAUTHORIZED = "unauthorized"
     INSUFFICIENT_SCOPE = "insufficient_scope"
     TOO_MANY_REQUESTS = "too_many_requests"
+    MALFORMED_REQUEST = "malformed_request"
+    REQUEST_TIMEOUT = "request_timeout"
+    HEADERS_TOO_LARGE = "headers_too_large"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     BODY_TOO_LARGE = "body_too_large"
@@ -60,6 +64,9 @@ KINDS: Mapping[str, Kind] = {
     ProblemCode.UNAUTHORIZED: Kind(401, "Missing or invalid key"),
     ProblemCode.INSUFFICIENT_SCOPE: Kind(403, "Missing scope"),
     ProblemCode.TOO_MANY_REQUESTS: Kind(429, "Too many requests"),
+    ProblemCode.MALFORMED_REQUEST: Kind(400, "Malformed request"),
+    ProblemCode.REQUEST_TIMEOUT: Kind(408, "Request timeout"),
+    ProblemCode.HEADERS_TOO_LARGE: Kind(431, "Headers too large"),
     ProblemCode.NOT_FOUND: Kind(404, "Not found"),
     ProblemCode.METHOD_NOT_ALLOWED: Kind(405, "Method not allowed"),
     ProblemCode.BODY_TOO_LARGE: Kind(413, "Body too large"),

@@ -5,6 +5,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from re import ASCII
 from re import compile as compile_pattern
+from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
@@ -44,14 +45,19 @@ class Reply(NamedTuple):
     standing_headers: tuple[tuple[bytes, bytes], ...] = API_HEADERS
 
 
+def body_for(method: str, reply: Reply) -> bytes:
+    return b"" if method == "HEAD" or reply.status == NOT_MODIFIED else reply.body
+
+
 class Call:
-    """A request. Routing fills in the route, the principal, the ids or cart of the path, the
-    idempotency key and the seal of the recorded answer. `rendered` is the answer that was sealed
-    last, and its reply."""
+    """A request. `body` is set if all of it has arrived. Routing fills in the route, the principal,
+    the ids or cart of the path, the idempotency key and the seal of the recorded answer. `rendered`
+    is the answer that was sealed last, and its reply."""
 
     __slots__ = (
         "_raw_path",
         "actor",
+        "body",
         "cart",
         "client",
         "headers",
@@ -66,6 +72,7 @@ class Call:
         "request_id",
         "route_path",
         "seal",
+        "started",
         "success_status",
     )
 
@@ -73,17 +80,27 @@ class Call:
     path_id: UUID
     nested_id: UUID
 
-    def __init__(self, scope: Scope) -> None:
-        raw: RawHeaders = scope["headers"]
-        headers = dict(raw)
-        if len(headers) != len(raw):
-            headers = _joined(raw)
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        raw_path: bytes | None,
+        query_string: bytes,
+        raw_headers: RawHeaders,
+        *,
+        client: tuple[str, object] | None,
+    ) -> None:
+        self.started = perf_counter()
+        headers = dict(raw_headers)
+        if len(headers) != len(raw_headers):
+            headers = _joined(raw_headers)
         self.headers = headers
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
-        self._raw_path: bytes | None = scope.get("raw_path")
-        self.query_string: bytes = scope["query_string"]
-        self.client: tuple[str, object] | None = scope.get("client")
+        self.method = method
+        self.path = path
+        self._raw_path = raw_path
+        self.query_string = query_string
+        self.client = client
+        self.body: bytes | None = None
         sent_id = headers.get(b"x-request-id")
         if sent_id is not None and _REQUEST_ID.fullmatch(sent_id):
             self.request_id = sent_id.decode("ascii")
@@ -96,6 +113,18 @@ class Call:
         self.seal: Seal | None = None
         self.rendered: tuple[bytes, Reply] | None = None
         self.success_status = 200
+
+    @classmethod
+    def of_scope(cls, scope: Scope) -> "Call":
+        """Of an ASGI server."""
+        return cls(
+            scope["method"],
+            scope["path"],
+            scope.get("raw_path"),
+            scope["query_string"],
+            scope["headers"],
+            client=scope.get("client"),
+        )
 
     @property
     def address(self) -> str:

@@ -15,7 +15,7 @@ from holdfast.entrypoints.api.access.authentication import Bearer, missing_scope
 from holdfast.entrypoints.api.fairness.large_bodies import LargeBodies
 from holdfast.entrypoints.api.http.codes import ProblemCode
 from holdfast.entrypoints.api.http.context import Context
-from holdfast.entrypoints.api.http.exchange import JSON, NOT_MODIFIED, Call, Reply
+from holdfast.entrypoints.api.http.exchange import JSON, Call, Reply, body_for
 from holdfast.entrypoints.api.http.idempotency import checked_key
 from holdfast.entrypoints.api.http.parsing import (
     BODY_BYTES_MAX,
@@ -49,43 +49,43 @@ Respond = Callable[[Call, Receive], Awaitable[Reply]]
 
 
 class Edge:
-    """Plain ASGI. Every error becomes a reply that reveals nothing internal."""
+    """Every error becomes a reply that reveals nothing internal. Holdfast's own server calls
+    `respond` and `log_reply`; for others, this is an ASGI application."""
 
     def __init__(self, answer: Respond) -> None:
         self._answer = answer
         # The level is set before the API is created.
         self._logs_everything = _log.is_enabled_for(DEBUG)
 
+    async def respond(self, call: Call, receive: Receive) -> Reply:
+        try:
+            return await self._answer(call, receive)
+        except Problem as problem:
+            return problem.reply(call.request_id)
+        except ClientGone:
+            _log.info("request.abandoned", method=call.method, request_id=call.request_id)
+            # Only read by a client that is still there and sent a broken body.
+            return body_cut_off().reply(call.request_id)
+        except Exception:
+            _log.exception("request.failed", method=call.method, request_id=call.request_id)
+            return unexpected_reply(call.request_id)
+
+    def log_reply(self, call: Call, reply: Reply) -> None:
+        """Call after the reply was sent. A hold has its own log entry with this request id; a
+        second one would cost a tenth of the throughput."""
+        if reply.status >= HTTP_REFUSED or self._logs_everything:
+            _log_request(call, reply.status, perf_counter() - call.started)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await _decline(scope, send)
             return
-        started = perf_counter()
-        call = Call(scope)
-        try:
-            reply = await self._answer(call, receive)
-        except Problem as problem:
-            reply = problem.reply(call.request_id)
-        except ClientGone:
-            _log.info("request.abandoned", method=call.method, request_id=call.request_id)
-            # Only read by a client that is still there and sent a broken body.
-            reply = body_cut_off().reply(call.request_id)
-        except Exception:
-            _log.exception("request.failed", method=call.method, request_id=call.request_id)
-            reply = unexpected_reply(call.request_id)
-        await send(
-            {
-                "type": "http.response.start",
-                "status": reply.status,
-                "headers": _headers(call, reply),
-            }
-        )
-        has_body = call.method != "HEAD" and reply.status != NOT_MODIFIED
-        await send({"type": "http.response.body", "body": reply.body if has_body else b""})
-        # A hold has its own log entry with this request id; a second one would cost a tenth of the
-        # throughput.
-        if reply.status >= HTTP_REFUSED or self._logs_everything:
-            _log_request(call, reply.status, perf_counter() - started)
+        call = Call.of_scope(scope)
+        reply = await self.respond(call, receive)
+        headers = _headers(call, reply)
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body_for(call.method, reply)})
+        self.log_reply(call, reply)
 
 
 def _headers(call: Call, reply: Reply) -> list[tuple[bytes, bytes]]:
@@ -140,7 +140,9 @@ class Endpoint:
             if principal.organization_id is not self._context.turns.last:
                 self._context.turns.saw(principal.organization_id)
             if route.is_unsafe:
-                body = await self._read_body(call, receive)
+                body = call.body
+                if body is None or len(body) > BODY_BYTES_MAX:
+                    body = await self._read_body(call, receive)
                 given = (
                     self._parse_body(call, body)
                     if len(body) <= BODY_BYTES_MAX

@@ -1,0 +1,1 @@
+"""The HTTP server: connections, one process, and the processes of `holdfast serve`."""
