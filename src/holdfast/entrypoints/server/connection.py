@@ -35,6 +35,8 @@ SILENT_SECONDS_MAX = 30.0
 # at once could delete the response on its way.
 LINGER_SECONDS_MAX = 2.0
 
+_UPGRADE = frozenset({b"connection", b"upgrade"})
+
 _log = structlog.get_logger("holdfast.server")
 
 
@@ -90,7 +92,8 @@ class Connection(asyncio.Protocol):
         self._url = b""
         self._headers: Headers = []
         self._head_since: float | None = None
-        self._head_bytes = 0
+        self._head_bytes = 0  # while it is incomplete
+        self._data_bytes = 0  # that arrived last
         self._arriving: Exchange | None = None  # until its body is complete
         self._waiting: deque[Exchange] = deque()
         self._current: Exchange | None = None
@@ -131,11 +134,12 @@ class Connection(asyncio.Protocol):
         if self._is_over:
             return
         self._since = self._door.now
+        self._data_bytes = len(data)
         try:
             self._parser.feed_data(data)
-        except HttpParserUpgrade:
-            # The request is complete. We ignore the wish to upgrade; the parser cannot go on.
-            self._is_over = True
+        except HttpParserUpgrade as upgrade:
+            self._ignore_upgrade(data[upgrade.args[0] :])
+            return
         except HttpParserCallbackError:
             _log.exception("server.parser_failed")
             self._cannot_parse()
@@ -175,6 +179,11 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._head_since = None
+        if self._is_over:
+            return
+        if self._data_bytes > HEAD_BYTES_MAX and self._is_head_too_large():
+            self._refuse(_head_too_large())
+            return
         parser = self._parser
         is_http_1_0 = parser.get_http_version() != "1.1"
         exchange = Exchange(
@@ -331,13 +340,28 @@ class Connection(asyncio.Protocol):
             self._waiting.clear()
         self._go_on()
 
+    def _is_head_too_large(self) -> bool:
+        sizes = (len(name) + len(value) for name, value in self._headers)
+        return len(self._url) + sum(sizes) > HEAD_BYTES_MAX
+
+    def _ignore_upgrade(self, rest: bytes) -> None:
+        """The parser does not read the body of a request that wants to upgrade. We speak HTTP/1.1
+        only, so the request is parsed again without that wish, and is the last."""
+        exchange = self._waiting.pop()
+        lines = [b"%b %b HTTP/1.1" % (exchange.method.encode("ascii"), self._url)]
+        lines += [b"%b: %b" % each for each in exchange.headers if each[0] not in _UPGRADE]
+        self._arriving = None
+        self._parser = HttpRequestParser(self)
+        self.data_received(b"\r\n".join((*lines, b"connection: close", b"", rest)))
+
     def _cannot_parse(self) -> None:
+        latest = self._waiting[-1] if self._waiting else self._current
         self._is_over = True
-        if self._arriving is None:
-            self._refuse(_malformed())
-        else:
+        if self._arriving is not None:
             self._arriving.lose()
             self._arriving = None
+        elif latest is None or not latest.is_last:  # after the last, anything may follow
+            self._refuse(_malformed())
 
     def _refuse(self, problem: Problem) -> None:
         """After the requests that have arrived."""

@@ -1,0 +1,468 @@
+"""What clients can rely on at the level of HTTP, and what hostile ones cannot do."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.parsing import read_body
+from holdfast.entrypoints.server.connection import (
+    HEAD_BYTES_MAX,
+    HEAD_SECONDS_MAX,
+    IDLE_SECONDS_MAX,
+    LINGER_SECONDS_MAX,
+    SILENT_SECONDS_MAX,
+)
+from holdfast.entrypoints.server.exchange import BODY_BUFFER_BYTES
+from tests.server.clients import Client, hosting, run
+
+LARGE = b"x" * 4_000_000
+
+
+def on_the_loop(test: Callable[[], Any]) -> Callable[[], None]:
+    @wraps(test)
+    def running() -> None:
+        run(test)
+
+    return running
+
+
+def get(path: str, *headers: str) -> str:
+    return "\r\n".join((f"GET {path} HTTP/1.1", "Host: test", *headers, "", ""))
+
+
+def post(path: str, body: bytes, *headers: str) -> bytes:
+    lines = (f"POST {path} HTTP/1.1", f"Content-Length: {len(body)}", *headers, "", "")
+    return "\r\n".join(lines).encode() + body
+
+
+async def echo(call: Call, receive: Receive) -> Reply:
+    body = call.body if call.body is not None else await read_body(call, receive, 10_000_000)
+    return Reply(200, body)
+
+
+async def problem_of(client: Client, status: int, error: str) -> None:
+    """The next response, which is the last."""
+    response = await client.response()
+    assert response.status == status
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["connection"] == "close"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    problem = json.loads(response.body)
+    assert problem["error"] == error
+    assert problem["request_id"] == response.headers["x-request-id"]
+    assert await client.rest() == b""
+
+
+@on_the_loop
+async def test_requests_sent_at_once_are_answered_one_by_one_in_order() -> None:
+    is_released = asyncio.Event()
+    started = []
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        started.append(call.path)
+        if call.path == "/api/first":
+            await is_released.wait()
+        return Reply(200, call.path.encode())
+
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(get("/api/first") + get("/api/second?x=1") + get("/api/third"))
+        await host.until(lambda: bool(started))
+        await asyncio.sleep(0.01)
+        assert started == ["/api/first"]
+        is_released.set()
+        bodies = [(await client.response()).body for _ in range(3)]
+    assert bodies == [b"/api/first", b"/api/second", b"/api/third"]
+
+
+@on_the_loop
+async def test_a_request_may_arrive_byte_by_byte() -> None:
+    async with hosting(echo) as host:
+        client = await host.connect()
+        for byte in post("/api/x", b"hello"):
+            client.send(bytes([byte]))
+            await client.writer.drain()
+            await asyncio.sleep(0)
+        response = await client.response()
+    assert (response.status, response.body) == (200, b"hello")
+    assert response.headers["date"].endswith("GMT")
+
+
+@on_the_loop
+async def test_a_large_body_is_read_as_the_application_asks_for_it() -> None:
+    async with hosting(echo) as host:
+        client = await host.connect()
+        client.send(post("/api/x", LARGE))
+        assert (await client.response()).body == LARGE
+        client.send(get("/api/again"))
+        assert (await client.response()).body == b""
+
+
+@on_the_loop
+async def test_a_body_that_nobody_reads_stops_arriving() -> None:
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(b"POST /api/x HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n")
+        client.send(LARGE * 5)
+        await host.until(lambda: any(each._is_paused for each in host.door))
+        ((exchange,),) = ([*host.door.running],)
+        assert BODY_BUFFER_BYTES < exchange._arrived < len(LARGE)
+
+
+@on_the_loop
+async def test_a_client_that_still_sends_can_read_the_refusal() -> None:
+    async def answer(call: Call, receive: Receive) -> Reply:
+        return Reply(413, b"too large")
+
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(b"POST /api/x HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n")
+        for _ in range(20):
+            client.send(LARGE)
+        response = await client.response()
+        assert (response.status, response.body) == (413, b"too large")
+        assert response.headers["connection"] == "close"
+        host.pass_time(LINGER_SECONDS_MAX + 1)
+        await host.until(lambda: not [*host.door])
+
+
+@on_the_loop
+async def test_a_client_that_expects_it_is_told_to_continue() -> None:
+    async with hosting(echo) as host:
+        client = await host.connect()
+        head = "POST /api/x HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        client.send(head)
+        assert (await client.response()).status == 100
+        client.send("ok")
+        assert (await client.response()).body == b"ok"
+
+
+@on_the_loop
+async def test_a_response_to_head_has_no_body() -> None:
+    async with hosting() as host:
+        client = await host.connect()
+        client.send(get("/api/x").replace("GET", "HEAD") + get("/api/y"))
+        assert (await client.response(has_body=False)).headers["content-length"] == "6"
+        assert (await client.response()).body == b"/api/y"
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [get("/api/x", "Connection: close"), "GET /api/x HTTP/1.0\r\n\r\n"],
+    ids=["close", "HTTP/1.0"],
+)
+def test_the_connection_closes_if_the_client_wants_that(request_text: str) -> None:
+    async def test() -> None:
+        async with hosting() as host:
+            client = await host.connect()
+            client.send(request_text + get("/api/ignored"))
+            assert (await client.response()).headers["connection"] == "close"
+            assert await client.rest() == b""
+
+    run(test)
+
+
+@on_the_loop
+async def test_an_upgrade_is_ignored() -> None:
+    async with hosting(echo) as host:
+        client = await host.connect()
+        client.send(post("/api/x", b"body", "Connection: Upgrade", "Upgrade: h2c"))
+        response = await client.response()
+        assert (response.status, response.body) == (200, b"body")
+        assert await client.rest() == b""
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [
+        ("http://example.com/api/x?y=1", "/api/x"),
+        ("/api/%C3%A9#part", "/api/é"),
+        ("/%61pi/x", "/api/x"),
+    ],
+)
+def test_every_form_of_an_address_leads_to_the_api(address: str, path: str) -> None:
+    async def test() -> None:
+        async with hosting() as host:
+            client = await host.connect()
+            client.send(get(address))
+            assert (await client.response()).body.decode() == path
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"hello\r\n\r\n",
+        b"GET /api/x HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST /api/x HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"GET /api/x HTTP/1.1\r\nHo st: x\r\n\r\n",
+        b"GET /api/x HTTP/1.1\r\nX: \x00\r\n\r\n",
+        b"GET /api/x HTTP/9.9\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+    ],
+    ids=lambda garbage: repr(garbage[:30]),
+)
+def test_a_malformed_request_gets_a_problem(garbage: bytes) -> None:
+    async def test() -> None:
+        async with hosting() as host:
+            client = await host.connect()
+            client.send(get("/api/before").encode() + garbage)
+            assert (await client.response()).body == b"/api/before"
+            await problem_of(client, 400, "malformed_request")
+
+    run(test)
+
+
+@pytest.mark.parametrize("size", [HEAD_BYTES_MAX + 1, 100 * HEAD_BYTES_MAX])
+@pytest.mark.parametrize("start", ["GET /api/", "GET /api/x HTTP/1.1\r\nX-Long: "])
+def test_headers_are_limited(start: str, size: int) -> None:
+    async def test() -> None:
+        async with hosting() as host:
+            client = await host.connect()
+            client.send(start + "x" * size)
+            await problem_of(client, 431, "headers_too_large")
+
+    run(test)
+
+
+@on_the_loop
+async def test_complete_headers_are_limited_too() -> None:
+    async with hosting() as host:
+        client = await host.connect()
+        client.send(get("/api/x", "X-Long: " + "x" * HEAD_BYTES_MAX))
+        await problem_of(client, 431, "headers_too_large")
+
+
+@on_the_loop
+async def test_slow_headers_are_refused() -> None:
+    async with hosting() as host:
+        client = await host.connect()
+        for name in "abcd":
+            client.send("GET /api/x HTTP/1.1\r\n" if name == "a" else f"{name}: 1\r\n")
+            await asyncio.sleep(0.01)
+            host.pass_time(HEAD_SECONDS_MAX / 3)
+        host.pass_time(1)
+        await problem_of(client, 408, "request_timeout")
+
+
+@on_the_loop
+async def test_a_body_that_stops_arriving_is_cut_off() -> None:
+    async with hosting(echo) as host:
+        client = await host.connect()
+        client.send("POST /api/x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel")
+        await host.until(lambda: bool(host.door.running))
+        host.pass_time(SILENT_SECONDS_MAX + 1)
+        response = await client.response()
+    assert response.status == 400
+    assert b"incomplete" in response.body
+
+
+@on_the_loop
+async def test_an_idle_connection_is_closed() -> None:
+    async with hosting() as host:
+        client = await host.connect()
+        client.send(get("/api/x"))
+        await client.response()
+        host.pass_time(IDLE_SECONDS_MAX - 1)
+        client.send(get("/api/y"))
+        assert (await client.response()).status == 200
+        host.pass_time(IDLE_SECONDS_MAX + 1)
+        assert await client.rest() == b""
+
+
+async def answer_large(call: Call, receive: Receive) -> Reply:
+    return Reply(200, LARGE)
+
+
+@on_the_loop
+async def test_a_client_that_does_not_read_gets_one_response_at_a_time() -> None:
+    started = []
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        started.append(call.path)
+        return Reply(200, LARGE)
+
+    async with hosting(answer) as host:
+        client = await host.connect(limit=1024)
+        client.send(get("/api/x") * 50)
+        await host.until(lambda: bool(started))
+        await asyncio.sleep(0.05)
+        assert len(started) < 5
+        host.pass_time(SILENT_SECONDS_MAX + 1)
+        host.pass_time(SILENT_SECONDS_MAX + 1)
+        await host.until(lambda: not [*host.door])
+
+
+@on_the_loop
+async def test_a_client_that_reads_slowly_gets_everything() -> None:
+    async with hosting(answer_large) as host:
+        client = await host.connect(limit=1024)
+        client.send(get("/api/x") + get("/api/y"))
+        for _ in range(2):
+            assert (await client.response()).body == LARGE
+            host.pass_time(SILENT_SECONDS_MAX - 1)
+
+
+@on_the_loop
+async def test_a_new_connection_replaces_the_one_that_is_idle_for_longest() -> None:
+    async with hosting(connections_max=2) as host:
+        first, second = await host.connect(), await host.connect()
+        for client in (second, first):
+            client.send(get("/api/x"))
+            await client.response()
+        third = await host.connect()
+        third.send(get("/api/x"))
+        assert (await third.response()).status == 200
+        await second.is_cut_off()
+        first.send(get("/api/x"))
+        assert (await first.response()).status == 200
+
+
+@on_the_loop
+async def test_a_connection_beyond_the_limit_is_refused_if_all_are_busy() -> None:
+    is_released = asyncio.Event()
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await is_released.wait()
+        return Reply(200, b"")
+
+    async with hosting(answer, connections_max=1) as host:
+        busy = await host.connect()
+        busy.send(get("/api/x"))
+        await host.until(lambda: bool(host.door.running))
+        await problem_of(await host.connect(), 503, "service_unavailable")
+        is_released.set()
+        assert (await busy.response()).status == 200
+
+
+@on_the_loop
+async def test_a_client_that_hangs_up_cancels_nothing() -> None:
+    is_released, is_done = asyncio.Event(), asyncio.Event()
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await is_released.wait()
+        is_done.set()
+        return Reply(200, b"")
+
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(post("/api/x", b"{}"))
+        await host.until(lambda: bool(host.door.running))
+        client.writer.transport.abort()
+        await host.until(lambda: not [*host.door])
+        is_released.set()
+        await host.until(is_done.is_set)
+        await host.until(lambda: not host.door.running)
+
+
+@on_the_loop
+async def test_a_process_that_ends_answers_what_has_arrived() -> None:
+    is_released = asyncio.Event()
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await is_released.wait()
+        return Reply(200, b"")
+
+    async with hosting(answer) as host:
+        busy, idle = await host.connect(), await host.connect()
+        busy.send(get("/api/x"))
+        await host.until(lambda: bool(host.door.running))
+        host.door.is_closing = True
+        for connection in host.door:
+            connection.shut_down()
+        assert await idle.rest() == b""
+        is_released.set()
+        assert (await busy.response()).headers["connection"] == "close"
+        assert await busy.rest() == b""
+
+
+# Everything but the API is an ASGI application.
+
+
+async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+    body = (await receive())["body"]
+    headers = [(b"X-Path", scope["path"].encode()), (b"x-query", scope["query_string"])]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for part in (body[:2], b"", body[2:]):
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body"})
+
+
+@on_the_loop
+async def test_pages_are_streamed_in_chunks() -> None:
+    async with hosting(rest=stream) as host:
+        client = await host.connect()
+        client.send(post("/page?a=b", b"hello") + post("/other", b""))
+        response = await client.response()
+        assert response.headers["transfer-encoding"] == "chunked"
+        assert response.headers["x-path"] == "/page"
+        assert response.headers["x-query"] == "a=b"
+        assert response.body == b"hello"
+        assert (await client.response()).body == b""
+
+
+@on_the_loop
+async def test_a_page_for_an_old_client_ends_with_the_connection() -> None:
+    async with hosting(rest=stream) as host:
+        client = await host.connect()
+        client.send("POST /page HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello")
+        response = await client.response()
+        assert "transfer-encoding" not in response.headers
+        assert await client.rest() == b"hello"
+
+
+@on_the_loop
+async def test_an_error_of_a_page_is_a_500_without_details() -> None:
+    async def fail(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ValueError("a secret")
+
+    async with hosting(rest=fail) as host:
+        client = await host.connect()
+        client.send(get("/page"))
+        response = await client.response()
+    assert response.status == 500
+    assert b"secret" not in response.body
+
+
+@on_the_loop
+async def test_a_page_that_fails_half_way_is_cut_off() -> None:
+    async def fail(scope: Scope, receive: Receive, send: Send) -> None:
+        head = [(b"content-length", b"10")]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        raise ValueError
+
+    async with hosting(rest=fail) as host:
+        client = await host.connect()
+        client.send(get("/page"))
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await client.response()
+
+
+@on_the_loop
+async def test_a_page_hears_that_its_client_is_gone() -> None:
+    heard = []
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        heard.append((await receive())["type"])
+        heard.append((await receive())["type"])
+
+    async with hosting(rest=wait) as host:
+        client = await host.connect()
+        client.send(get("/page"))
+        await host.until(lambda: bool(heard))
+        client.writer.close()
+        await host.until(lambda: not host.door.running)
+    assert heard == ["http.request", "http.disconnect"]
