@@ -8,16 +8,19 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import holdfast
 from bench.cost.calls import is_call
 from bench.lab import SESSION_ID, Lab, ticket_type_id
+
+if TYPE_CHECKING:
+    from holdfast.entrypoints.server.door import Door
 
 SOURCES = f"{Path(holdfast.__file__).parent}/"
 FUNCTIONS_TARGET, FILES_TARGET = 160, 40
@@ -25,8 +28,6 @@ WARM_UP_HOLDS = 5
 # Periodic work falls into some of them, the work of a hold into all.
 RECORDED_HOLDS = 5
 QUIET_SECONDS = 0.05
-
-App = Callable[[Any, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Any]
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,12 @@ async def record(secret_key: str) -> list[Step]:
     threading.setprofile(recorder)
     sys.setprofile(recorder)
     recordings = []
-    async with serving() as app:
+    async with serving() as door:
+        client = Client(door)
         for number in range(WARM_UP_HOLDS + RECORDED_HOLDS):
             recorder.calls, recorder.threads = Counter(), {}
             recorder.is_on = number >= WARM_UP_HOLDS
-            await send_request(app, hold_request(secret_key, number))
+            await client.send(hold_request(secret_key, number))
             while time.monotonic() - recorder.last_at < QUIET_SECONDS:
                 await asyncio.sleep(QUIET_SECONDS)
             recorder.is_on = False
@@ -89,57 +91,58 @@ async def record(secret_key: str) -> list[Step]:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[App]:
+async def serving() -> AsyncIterator["Door"]:
     """The API inside this process, on the database that the environment names."""
     from holdfast.entrypoints.asgi.app import create_api_only  # noqa: PLC0415
+    from holdfast.entrypoints.server.door import Door  # noqa: PLC0415
 
     application = create_api_only()
     async with application.running():
-        assert application.api is not None
-        yield application.api
+        yield Door(application.api, application.rest, connections_max=1_000)
 
 
-class Request(NamedTuple):
-    """As the HTTP server passes it to the application."""
-
-    scope: dict[str, Any]
-    body: bytes
-
-
-def hold_request(secret_key: str, number: int) -> Request:
+def hold_request(secret_key: str, number: int) -> bytes:
     wanted = {
         "session_id": str(SESSION_ID),
         "ticket_type_id": str(ticket_type_id(1)),
         "quantity": 2,
         "customer_email": f"buyer{number}@example.com",
     }
-    headers = {"authorization": f"Bearer {secret_key}", "content-type": "application/json"}
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/api/holds",
-        "raw_path": b"/api/holds",
-        "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 80),
-    }
-    return Request(scope, json.dumps(wanted).encode())
+    body = json.dumps(wanted).encode()
+    head = (
+        "POST /api/holds HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {secret_key}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    )
+    return "\r\n".join((*head, "", "")).encode() + body
 
 
-async def send_request(app: App, request: Request) -> None:
-    answer: list[Any] = []
+class Client(asyncio.Transport):
+    """A client without a network: it hands its request to the connection, as the event loop would,
+    and takes what the connection writes."""
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": request.body, "more_body": False}
+    def __init__(self, door: "Door") -> None:
+        from holdfast.entrypoints.server.connection import Connection  # noqa: PLC0415
 
-    async def send(message: Any) -> None:
-        answer.append(message)
+        super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 80)})
+        self._answer: asyncio.Future[bytes] | None = None
+        self._connection = Connection(door)
+        self._connection.connection_made(self)
 
-    await app(request.scope, receive, send)
-    assert answer[0]["status"] == 201, answer
+    async def send(self, request: bytes) -> None:
+        self._answer = asyncio.get_running_loop().create_future()
+        self._connection.data_received(request)
+        answer = await self._answer
+        assert answer.startswith(b"HTTP/1.1 201 "), answer
+
+    def write(self, data: "bytes | bytearray | memoryview[Any]") -> None:
+        assert self._answer is not None
+        self._answer.set_result(bytes(data))
+
+    def is_closing(self) -> bool:
+        return False
 
 
 def common(recordings: Sequence[Sequence[Step]]) -> list[Step]:

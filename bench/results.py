@@ -12,8 +12,8 @@ from bench.cost.figures import Cost, cost_table
 @dataclass(frozen=True)
 class Figure:
     """A row of the table. `ratio` is `rate` divided by `base_rate`, the rate of `versus`. `must` is
-    the smallest ratio that passes; None is only shown. With `base_p99_ms` the ratio is one of
-    latencies, and `at_most` is the largest that passes."""
+    the smallest ratio that passes; None is only shown. `p99_ratio` is a ratio of latencies instead,
+    and `at_most` the largest that passes."""
 
     name: str
     clients: int
@@ -26,14 +26,14 @@ class Figure:
     p95_ms: float | None = None
     p99_ms: float | None = None
     note: str = ""
-    base_p99_ms: float | None = None
+    p99_ratio: float | None = None
     at_most: float | None = None
     cost: Cost | None = None
 
     @property
     def ratio(self) -> float | None:
-        if self.base_p99_ms and self.p99_ms is not None:
-            return self.p99_ms / self.base_p99_ms
+        if self.p99_ratio is not None:
+            return self.p99_ratio
         return self.rate / self.base_rate if self.base_rate else None
 
     @property

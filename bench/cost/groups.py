@@ -19,13 +19,7 @@ import uvloop
 from bench.cost.calls import is_call, is_ours
 from bench.cost.instruments import ENGINE, wrap
 from bench.cost.traffic import Trace, traffic_in
-from bench.hold_path import (
-    App,
-    hold_request,
-    lab_for_this_process,
-    send_request,
-    serving,
-)
+from bench.hold_path import Client, hold_request, lab_for_this_process, serving
 
 SIZES = (1, 32)
 WARM_UP_GROUPS = 3
@@ -76,14 +70,15 @@ class Lane:
         self._is_paused = False
         return original(queue, count_max)
 
-    async def counts(self, app: App, secret_key: str) -> GroupCounts:
+    async def counts(self, clients: Sequence[Client], secret_key: str) -> GroupCounts:
         """The counts of one group."""
         requests = [hold_request(secret_key, number) for number in range(self.group_size)]
         create_task = asyncio.get_running_loop().create_task
         self._trace_path.write_bytes(b"")
         self._has_stopped.clear()
         self.calls.clear()
-        for task in [create_task(send_request(app, request)) for request in requests]:
+        sent_by = zip(clients, requests, strict=False)
+        for task in [create_task(client.send(request)) for client, request in sent_by]:
             await task
         front_calls = self.calls[LOOP]
         self._has_stopped.wait()
@@ -98,10 +93,12 @@ class Lane:
 
 async def count(lane: Lane, secret_key: str) -> dict[int, GroupCounts]:
     counted = {}
-    async with serving() as app:
+    async with serving() as door:
+        clients = [Client(door) for _ in range(max(SIZES))]
         for lane.group_size in SIZES:
             groups = [
-                await lane.counts(app, secret_key) for _ in range(WARM_UP_GROUPS + COUNTED_GROUPS)
+                await lane.counts(clients, secret_key)
+                for _ in range(WARM_UP_GROUPS + COUNTED_GROUPS)
             ]
             counted[lane.group_size] = fewest(groups[WARM_UP_GROUPS:])
         lane.group_size = 0  # lets the lane end

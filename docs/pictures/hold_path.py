@@ -23,6 +23,7 @@ class Stop:
 
 # In the order in which a hold first enters them.
 STOPS = (
+    Stop("entrypoints/server/connection.py", LOOP, "reads the request from the socket"),
     Stop("entrypoints/api/http/routing.py", LOOP, "gives the request an id, finds the route"),
     Stop("entrypoints/api/access/authentication.py", LOOP, "checks the key and its scope"),
     Stop("entrypoints/api/http/parsing.py", LOOP, "reads the body and checks its form"),

@@ -113,7 +113,7 @@ def test_a_step_of_large_work_is_followed_by_a_longer_rest(
     clock_until, Presence.shared_until = Presence.shared_until, shared_until
     moments = iter((100.0, 100.0 + took))
     clock.monotonic = lambda: next(moments)
-    with Rests().after_step():
+    with Rests(steps=10).after_step():
         pass
     Presence.shared_until = clock_until
     assert slept == pytest.approx(rests)
@@ -125,8 +125,9 @@ def test_the_rests_of_one_job_are_bounded_in_total(
     monkeypatch.setattr(Presence, "shared_until", 1e9)
     moments = count(100)
     clock.monotonic = lambda: next(moments)
-    rests = Rests()
+    rests = Rests(steps=1_000)
     for _ in range(1_000):
         with rests.after_step():
             pass
     assert sum(slept) == pytest.approx(STEP_PAUSES_SECONDS_MAX)
+    assert max(slept) == pytest.approx(min(slept)), "the last steps rest as long as the first"

@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.routing import Edge
-from holdfast.entrypoints.server.connection import Connection, Door
+from holdfast.entrypoints.server.connection import Connection
+from holdfast.entrypoints.server.door import Door
 
 WAIT_SECONDS_MAX = 20
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -12,11 +12,15 @@ from starlette.types import Receive, Scope, Send
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.parsing import read_body
 from holdfast.entrypoints.server.connection import (
+    BODY_BYTES_MAX,
+    BODY_SECONDS_MAX,
     HEAD_BYTES_MAX,
     HEAD_SECONDS_MAX,
+    HEADERS_MAX,
     IDLE_SECONDS_MAX,
     LINGER_SECONDS_MAX,
     SILENT_SECONDS_MAX,
+    WAITING_MAX,
 )
 from holdfast.entrypoints.server.exchange import BODY_BUFFER_BYTES
 from tests.server.clients import Client, hosting, run
@@ -116,7 +120,61 @@ async def test_a_body_that_nobody_reads_stops_arriving() -> None:
         client.send(LARGE * 5)
         await host.until(lambda: any(each._is_paused for each in host.door))
         ((exchange,),) = ([*host.door.running],)
-        assert BODY_BUFFER_BYTES < exchange._arrived < len(LARGE)
+        assert BODY_BUFFER_BYTES < exchange.size < len(LARGE)
+
+
+@on_the_loop
+async def test_a_body_above_every_limit_is_cut_off() -> None:
+    received = []
+
+    async def read(scope: Scope, receive: Receive, send: Send) -> None:
+        while (message := await receive())["type"] == "http.request":
+            received.append(len(message["body"]))
+
+    async with hosting(rest=read) as host:
+        client = await host.connect()
+        client.send(f"POST /page HTTP/1.1\r\nContent-Length: {100 * BODY_BYTES_MAX}\r\n\r\n")
+        for _ in range(5):
+            client.send(LARGE)
+        assert (await client.response()).status == 500
+        assert sum(received) <= BODY_BYTES_MAX
+
+
+@pytest.mark.parametrize("seconds", [1, SILENT_SECONDS_MAX - 1])
+def test_a_body_has_to_arrive_in_time(seconds: float) -> None:
+    """However steadily it drips in."""
+
+    async def test() -> None:
+        async with hosting(echo) as host:
+            client = await host.connect()
+            client.send("POST /api/x HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
+            await host.until(lambda: bool(host.door.running))
+            for _ in range(int(BODY_SECONDS_MAX / seconds) + 2):
+                client.send("x")
+                await asyncio.sleep(0.001)
+                host.pass_time(seconds)
+            assert (await client.response()).status == 400
+
+    run(test)
+
+
+@on_the_loop
+async def test_trailers_are_ignored_and_limited() -> None:
+    seen = []
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await read_body(call, receive)
+        seen.append(call.headers)
+        return Reply(200, b"")
+
+    chunked = "POST /api/x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(chunked + "Authorization: Bearer x\r\n\r\n")
+        assert (await client.response()).status == 200
+        assert b"authorization" not in seen[0]
+        client.send(chunked + "a: b\r\n" * HEAD_BYTES_MAX)
+        assert (await client.response()).status == 400
 
 
 @on_the_loop
@@ -140,7 +198,7 @@ async def test_a_client_that_still_sends_can_read_the_refusal() -> None:
 async def test_a_client_that_expects_it_is_told_to_continue() -> None:
     async with hosting(echo) as host:
         client = await host.connect()
-        head = "POST /api/x HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        head = "POST /api/x HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-Continue\r\n\r\n"
         client.send(head)
         assert (await client.response()).status == 100
         client.send("ok")
@@ -182,6 +240,28 @@ async def test_an_upgrade_is_ignored() -> None:
         assert await client.rest() == b""
 
 
+@on_the_loop
+async def test_an_upgrade_among_other_requests_is_ignored() -> None:
+    async with hosting(echo) as host:
+        client = await host.connect()
+        wish = ("Connection: Upgrade", "Upgrade: websocket")
+        client.send(post("/api/x", b"first") + post("/api/y", b"second", *wish) * 3)
+        assert (await client.response()).body == b"first"
+        assert (await client.response()).body == b"second"
+        assert await client.rest() == b""
+
+
+@pytest.mark.parametrize("behind", [b"", b"x" * 300_000])
+def test_connect_is_refused(behind: bytes) -> None:
+    async def test() -> None:
+        async with hosting() as host:
+            client = await host.connect()
+            client.send(b"CONNECT a:1 HTTP/1.1\r\n\r\n" + behind)
+            await problem_of(client, 400, "malformed_request")
+
+    run(test)
+
+
 @pytest.mark.parametrize(
     ("address", "path"),
     [
@@ -209,6 +289,7 @@ def test_every_form_of_an_address_leads_to_the_api(address: str, path: str) -> N
         b"GET /api/x HTTP/1.1\r\nHo st: x\r\n\r\n",
         b"GET /api/x HTTP/1.1\r\nX: \x00\r\n\r\n",
         b"GET /api/x HTTP/9.9\r\n\r\n",
+        b"GET /api/x HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00",
     ],
@@ -245,6 +326,49 @@ async def test_complete_headers_are_limited_too() -> None:
         await problem_of(client, 431, "headers_too_large")
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["X-Long: " + "x" * 2 * HEAD_BYTES_MAX, "Connection: Upgrade", "Upgrade: h2c"],
+        [f"X-{number}: 1" for number in range(HEADERS_MAX + 1)],
+    ],
+    ids=["of an upgrade", "in number"],
+)
+def test_headers_are_limited_after_other_requests(headers: list[str]) -> None:
+    async def test() -> None:
+        async with hosting(echo) as host:
+            client = await host.connect()
+            client.send(post("/api/first", b"1") + get("/api/x", *headers).encode())
+            first = await client.response()
+            assert first.body == b"1"
+            assert "connection" not in first.headers, "another response follows"
+            await problem_of(client, 431, "headers_too_large")
+
+    run(test)
+
+
+@on_the_loop
+async def test_what_came_before_does_not_count_as_headers() -> None:
+    async with hosting(echo) as host:
+        client = await host.connect()
+        request = post("/api/x", LARGE[:70_000])
+        for _ in range(4):
+            client.send(request + get("/api/y").encode()[:9])
+            assert len((await client.response()).body) == 70_000
+            client.send(get("/api/y")[9:])
+            assert (await client.response()).status == 200
+
+
+@on_the_loop
+async def test_thousands_of_requests_at_once_wait_unparsed() -> None:
+    async with hosting() as host:
+        client = await host.connect()
+        client.send(get("/api/x") * 5_000)
+        for _ in range(5_000):
+            assert (await client.response()).status == 200
+            assert all(len(each._waiting) <= 2 * WAITING_MAX * 16 for each in host.door)
+
+
 @on_the_loop
 async def test_slow_headers_are_refused() -> None:
     async with hosting() as host:
@@ -255,6 +379,25 @@ async def test_slow_headers_are_refused() -> None:
             host.pass_time(HEAD_SECONDS_MAX / 3)
         host.pass_time(1)
         await problem_of(client, 408, "request_timeout")
+
+
+@on_the_loop
+async def test_headers_are_not_late_while_another_request_is_answered() -> None:
+    is_released = asyncio.Event()
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        if call.path == "/api/slow":
+            await is_released.wait()
+        return Reply(200, b"")
+
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(get("/api/slow") + get("/api/x") + get("/api/y")[:10])
+        await host.until(lambda: any(each._is_paused for each in host.door))
+        client.send(get("/api/y")[10:])
+        host.pass_time(HEAD_SECONDS_MAX * 3)
+        is_released.set()
+        assert [(await client.response()).status for _ in range(3)] == [200, 200, 200]
 
 
 @on_the_loop
@@ -306,6 +449,28 @@ async def test_a_client_that_does_not_read_gets_one_response_at_a_time() -> None
 
 
 @on_the_loop
+async def test_a_closing_connection_ends_even_if_nobody_reads_its_response() -> None:
+    size = 1_000
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        return Reply(200, LARGE[:size])
+
+    async with hosting(answer) as host:
+        client = await host.connect(limit=1024)
+        cast("asyncio.Transport", client.writer.transport).pause_reading()
+        while not any(each._transport.get_write_buffer_size() for each in host.door):
+            client.send(get("/api/x"))
+            await asyncio.sleep(0.001)
+            size = min(size * 2, 60_000)
+        client.send(get("/api/x", "Connection: close"))
+        await host.until(lambda: not host.door.running)
+        for _ in range(3):
+            await asyncio.sleep(0.01)
+            host.pass_time(IDLE_SECONDS_MAX + 1)
+        await host.until(lambda: not [*host.door])
+
+
+@on_the_loop
 async def test_a_client_that_reads_slowly_gets_everything() -> None:
     async with hosting(answer_large) as host:
         client = await host.connect(limit=1024)
@@ -328,6 +493,45 @@ async def test_a_new_connection_replaces_the_one_that_is_idle_for_longest() -> N
         await second.is_cut_off()
         first.send(get("/api/x"))
         assert (await first.response()).status == 200
+
+
+@on_the_loop
+async def test_connections_that_were_never_used_are_replaced_first() -> None:
+    async with hosting(connections_max=2) as host:
+        used, unused = await host.connect(), await host.connect()
+        used.send(get("/api/x"))
+        await used.response()
+        await (await host.connect()).writer.drain()
+        await unused.is_cut_off()
+        used.send(get("/api/x"))
+        assert (await used.response()).status == 200
+
+
+@pytest.mark.parametrize(
+    "occupying",
+    ["POST /api/body HTTP/1.1\r\nContent-Length: 100\r\n\r\nx", get("/api/delayed")],
+    ids=["an incomplete request", "a delayed refusal"],
+)
+def test_requests_without_end_cannot_keep_others_out(occupying: str) -> None:
+    async def answer(call: Call, receive: Receive) -> Reply:
+        if call.path == "/api/delayed":
+            assert call.on_delay is not None
+            call.on_delay()
+            await asyncio.Event().wait()
+        if call.path == "/api/body":
+            await read_body(call, receive)
+        return Reply(200, b"")
+
+    async def test() -> None:
+        async with hosting(answer, connections_max=3) as host:
+            for _ in range(3):
+                (await host.connect()).send(occupying)
+            await host.until(lambda: len(host.door.running) == 3)
+            newcomer = await host.connect()
+            newcomer.send(get("/api/x"))
+            assert (await newcomer.response()).status == 200
+
+    run(test)
 
 
 @on_the_loop
@@ -449,6 +653,30 @@ async def test_a_page_that_fails_half_way_is_cut_off() -> None:
         client.send(get("/page"))
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await client.response()
+
+
+@pytest.mark.parametrize("length", [b"3", b"5"])
+def test_a_page_with_the_wrong_length_is_cut_off(length: bytes) -> None:
+    """The rest would be mistaken for the next response."""
+    executed = []
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        executed.append(call.path)
+        return Reply(200, b"")
+
+    async def lie(scope: Scope, receive: Receive, send: Send) -> None:
+        head = [(b"content-length", length)]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": b"four"})
+
+    async def test() -> None:
+        async with hosting(answer, lie) as host:
+            client = await host.connect()
+            client.send(get("/page") + get("/api/after"))
+            await host.until(lambda: not [*host.door])
+
+    run(test)
+    assert not executed, "nobody would hear of it"
 
 
 @on_the_loop

@@ -11,8 +11,8 @@ from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.entrypoints.cli.terminal import CommandFailed
 from holdfast.entrypoints.server.supervisor import supervise
 
-# Time for connections to close, after the engine's time to drain.
-_KILL_AFTER_DRAIN_SECONDS = 10
+# For connections to close before the engine drains, and for everything else after that.
+_STOP_BESIDES_DRAIN_SECONDS = 15
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -84,5 +84,5 @@ def serve(settings: Settings, part: str) -> None:
     supervise(
         partial(serve_process, create),
         sockets,
-        stop_seconds=settings.holdfast_drain_seconds + _KILL_AFTER_DRAIN_SECONDS,
+        stop_seconds=settings.holdfast_drain_seconds + _STOP_BESIDES_DRAIN_SECONDS,
     )

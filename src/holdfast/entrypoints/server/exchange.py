@@ -1,7 +1,6 @@
 """A request that arrives on a connection, and its response."""
 
 import asyncio
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -15,16 +14,10 @@ Headers = list[tuple[bytes, bytes]]
 # Bytes of a body that are kept until somebody reads them; then the connection pauses.
 BODY_BUFFER_BYTES = 64 * 1024
 
-_STATUS_LINES = {
-    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode("ascii"))
-    for status in HTTPStatus
-}
-_NO_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
-_LAST_CHUNK = b"0\r\n\r\n"
 
-
-def status_line(status: int) -> bytes:
-    return _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
+def address_of(name: object) -> tuple[str, int] | None:
+    """None for a Unix socket."""
+    return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 
 def _split(url: bytes) -> tuple[bytes, str, bytes]:
@@ -50,8 +43,8 @@ class Exchange:
     """The request, whose body may still be arriving."""
 
     __slots__ = (
-        "_arrived",
         "_is_read",
+        "_kept_bytes",
         "_parts",
         "_waiter",
         "connection",
@@ -64,6 +57,7 @@ class Exchange:
         "path",
         "query_string",
         "raw_path",
+        "size",
         "wants_continue",
     )
 
@@ -86,8 +80,9 @@ class Exchange:
         self.is_complete = False
         self.is_lost = False  # the client is gone, or the body is broken
         self.wants_continue = False
+        self.size = 0  # of the body, as far as it has arrived
         self._parts: list[bytes] = []
-        self._arrived = 0
+        self._kept_bytes = 0
         self._is_read = False
         self._waiter: asyncio.Future[None] | None = None
 
@@ -101,11 +96,12 @@ class Exchange:
     @property
     def is_ahead(self) -> bool:
         """Whether more has arrived than is kept."""
-        return self._arrived > BODY_BUFFER_BYTES
+        return self._kept_bytes > BODY_BUFFER_BYTES
 
     def feed(self, part: bytes) -> None:
         self._parts.append(part)
-        self._arrived += len(part)
+        self._kept_bytes += len(part)
+        self.size += len(part)
         self._wake()
 
     def complete(self) -> None:
@@ -128,10 +124,11 @@ class Exchange:
         if self.is_lost:
             return {"type": "http.disconnect"}
         body = b"".join(self._parts)
-        self._parts, self._arrived = [], 0
+        self._parts, self._kept_bytes = [], 0
         self._is_read = self.is_complete
-        self.connection.read_on()
-        return {"type": "http.request", "body": body, "more_body": not self.is_complete}
+        more_body = not self.is_complete
+        self.connection.go_on()
+        return {"type": "http.request", "body": body, "more_body": more_body}
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -152,49 +149,3 @@ class Exchange:
             "client": self.connection.client,
             "server": self.connection.server,
         }
-
-
-class AsgiResponse:
-    """Writes the response of an ASGI application."""
-
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self._head: bytes | None = None  # until the first part of the body
-        self._is_chunked = False
-        self._has_body = True
-        self.is_started = False
-        self.is_complete = False
-
-    async def send(self, message: Message) -> None:
-        exchange = self._exchange
-        if message["type"] == "http.response.start":
-            self._start(message["status"], message.get("headers", ()))
-            return
-        await exchange.connection.is_writable()
-        body = message.get("body", b"") if self._has_body else b""
-        head, self._head = self._head or b"", None
-        self.is_complete = not message.get("more_body", False)
-        if self._is_chunked:
-            body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + (
-                _LAST_CHUNK if self.is_complete else b""
-            )
-        exchange.connection.write(head + body)
-
-    def _start(self, status: int, sent: "list[tuple[bytes, bytes]]") -> None:
-        exchange = self._exchange
-        headers = [(name.lower(), value) for name, value in sent]
-        names = {name for name, _ in headers}
-        self.is_started = True
-        self._has_body = exchange.method != "HEAD" and status not in _NO_CONTENT
-        if self._has_body and b"content-length" not in names:
-            if exchange.is_http_1_0:
-                exchange.is_last = True
-            else:
-                self._is_chunked = True
-                headers.append((b"transfer-encoding", b"chunked"))
-        lines = b"".join(b"%b: %b\r\n" % header for header in headers)
-        self._head = b"%b%b%b\r\n" % (
-            status_line(status),
-            exchange.connection.own_headers(exchange),
-            lines,
-        )

@@ -8,18 +8,22 @@ from collections.abc import Callable
 from email.utils import formatdate
 from functools import partial
 
+import structlog
 import uvloop
 
 from holdfast.entrypoints.asgi.app import Application
-from holdfast.entrypoints.server.connection import Connection, Door
+from holdfast.entrypoints.server.connection import Connection
+from holdfast.entrypoints.server.door import Door
 
 CONNECTIONS_MAX = 8_192
 # Files that the process needs besides connections.
 _OTHER_FILES = 256
 _BACKLOG = 4_096
 _CHECK_SECONDS = 1.0
-# Requests that are still running then get no response. The engine answers within its deadline.
-_LAST_REQUESTS_SECONDS_MAX = 20.0
+# At the end, for requests to arrive completely, and for the last responses to be sent.
+FINISH_SECONDS_MAX = 10.0
+
+_log = structlog.get_logger("holdfast.server")
 
 
 def serve_process(create: Callable[[], Application], listening: socket.socket) -> None:
@@ -53,21 +57,30 @@ async def _keep_time(door: Door) -> None:
         door.now = loop.time()
         door.date = formatdate(usegmt=True).encode("ascii")
         for connection in door:
-            connection.check_time()
+            try:
+                connection.check_time()
+            except Exception:
+                _log.exception("server.connection_failed")
+                connection.abort()
         await asyncio.sleep(_CHECK_SECONDS)
 
 
 async def _finish(door: Door) -> None:
-    """Answer the requests that have arrived."""
+    """Answer the requests that have arrived, or are about to."""
     door.is_closing = True
+    await _until_empty(door, FINISH_SECONDS_MAX / 2)
     for connection in door:
-        connection.shut_down()
-    give_up_at = asyncio.get_running_loop().time() + _LAST_REQUESTS_SECONDS_MAX
-    while door.running and asyncio.get_running_loop().time() < give_up_at:
+        connection.stop_reading()
+    await _until_empty(door, FINISH_SECONDS_MAX / 2)
+
+
+async def _until_empty(door: Door, seconds_max: float) -> None:
+    loop = asyncio.get_running_loop()
+    give_up_at = loop.time() + seconds_max
+    while (left := [*door]) and loop.time() < give_up_at:
+        for connection in left:
+            connection.shut_down()
         await asyncio.sleep(0.02)
-    await asyncio.sleep(0)  # the last responses are on their way
-    for connection in door:
-        connection.shut_down()
 
 
 def _connections_max() -> int:
@@ -77,8 +90,6 @@ def _connections_max() -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return (
-        CONNECTIONS_MAX
-        if soft == resource.RLIM_INFINITY
-        else min(CONNECTIONS_MAX, soft - _OTHER_FILES)
-    )
+    if soft == resource.RLIM_INFINITY:
+        return CONNECTIONS_MAX
+    return max(1, min(CONNECTIONS_MAX, soft - _OTHER_FILES))

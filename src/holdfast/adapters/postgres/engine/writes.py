@@ -130,7 +130,8 @@ def _write_orders(connection: JoinedStatements, writes: GroupWrites) -> None:
         connection.execute(sql.INSERT_ORDERS, (now, *orders))
         tickets = (ticket for order in writes.orders for ticket in ticket_rows(order))
         is_large = any(len(order.tickets) > TICKETS_PER_STATEMENT for order in writes.orders)
-        rests = Rests()
+        count = sum(len(order.tickets) for order in writes.orders)
+        rests = Rests(count // TICKETS_PER_STATEMENT)
         while some := list(islice(tickets, TICKETS_PER_STATEMENT)):
             connection.execute(sql.INSERT_TICKETS, rows.columns(some))
             if is_large:

@@ -48,7 +48,7 @@ class Bearer:
         authorization = call.headers.get(b"authorization", b"")
         hashed = secret_hash(authorization[len(_SCHEME) :].strip())
         if hashed is None or self._authenticator.remembered(hashed) is None:
-            await self._tarpit.wait(call.address)
+            await self._delay(call)
 
     async def _look_up(self, call: Call, hashed: bytes) -> Principal | None:
         if self._authenticator.is_unknown(hashed):
@@ -63,8 +63,13 @@ class Bearer:
         raise await self._delayed(call, problem)
 
     async def _delayed(self, call: Call, problem: Problem) -> Problem:
-        await self._tarpit.wait(call.address)
+        await self._delay(call)
         return problem
+
+    async def _delay(self, call: Call) -> None:
+        if call.on_delay is not None:
+            call.on_delay()
+        await self._tarpit.wait(call.address)
 
 
 def sent_secret(call: Call) -> bytes:

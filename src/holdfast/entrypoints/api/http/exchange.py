@@ -1,6 +1,6 @@
 """A request and its reply."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from re import ASCII
@@ -64,6 +64,7 @@ class Call:
         "idempotency_key",
         "method",
         "nested_id",
+        "on_delay",
         "path",
         "path_id",
         "principal",
@@ -101,6 +102,7 @@ class Call:
         self.query_string = query_string
         self.client = client
         self.body: bytes | None = None
+        self.on_delay: Callable[[], None] | None = None  # call before delaying a refusal
         sent_id = headers.get(b"x-request-id")
         if sent_id is not None and _REQUEST_ID.fullmatch(sent_id):
             self.request_id = sent_id.decode("ascii")
