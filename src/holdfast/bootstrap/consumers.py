@@ -16,11 +16,6 @@ from holdfast.adapters.postgres.catalog.store import PostgresCatalog
 from holdfast.adapters.postgres.facts.inbox import PostgresInbox
 from holdfast.adapters.postgres.holds.reader import Database, PostgresHolds
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
-from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
-from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
-from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
-from holdfast.adapters.redis.facts import ValkeyConsumer
-from holdfast.adapters.redis.streams import FACTS, INBOUND
 from holdfast.bootstrap.duties import BackgroundThread, DutyThread, journal_duty
 from holdfast.bootstrap.engine_room import EngineRoom
 from holdfast.bootstrap.settings import Settings, SettingsError
@@ -30,7 +25,6 @@ from holdfast.ports.facts.deliveries import (
     ORDERS,
     Consumer,
     DeadLetters,
-    Subscription,
 )
 from holdfast.ports.facts.log import Handled, Handler, Message
 from holdfast.ports.facts.notices import Notifier
@@ -69,8 +63,10 @@ def consumer_threads(
     settings: Settings, submit: Submit, database: Database
 ) -> list[ConsumerThread]:
     """Empty without a broker."""
-    if settings.amqp_url is None and settings.redis_url is None:
+    if settings.broker is None:
         return []
+    from holdfast.bootstrap.brokers import consumer_of  # noqa: PLC0415
+
     holds, orders = PostgresHolds(database), PostgresOrders(database)
     taker = OrderTaker(submit, holds, orders, PostgresAttempts(database))
     notifier = _notifier(settings)
@@ -79,18 +75,18 @@ def consumer_threads(
         catalog = PostgresCatalog(database)
         tell = NoticeSender(PostgresInbox(database), notifier, holds, orders, catalog).handle
     return [
-        ConsumerThread("orders", partial(_consumer, settings, ORDERS), taker.handle),
-        ConsumerThread("notices", partial(_consumer, settings, NOTIFICATIONS), tell),
+        ConsumerThread("orders", partial(consumer_of, settings, ORDERS), taker.handle),
+        ConsumerThread("notices", partial(consumer_of, settings, NOTIFICATIONS), tell),
     ]
 
 
 def dead_letters(settings: Settings) -> DeadLetters:
     """The dead letters of the configured broker."""
-    if settings.amqp_url is not None:
-        return RabbitDeadLetters(settings.amqp_url)
-    if settings.redis_url is not None:
-        return ValkeyDeadLetters(settings.redis_url)
-    raise _no_broker()
+    if settings.broker is None:
+        raise _no_broker()
+    from holdfast.bootstrap.brokers import dead_letters_of  # noqa: PLC0415
+
+    return dead_letters_of(settings)
 
 
 def run_consumers(settings: Settings, stopped: threading.Event) -> None:
@@ -114,15 +110,6 @@ def run_consumers(settings: Settings, stopped: threading.Event) -> None:
 
 def _no_broker() -> SettingsError:
     return SettingsError("AMQP_URL or REDIS_URL: one must be set, to have a broker to read from")
-
-
-def _consumer(settings: Settings, subscription: Subscription) -> Consumer:
-    """Prefers RabbitMQ, which keeps unread messages."""
-    if settings.amqp_url is not None:
-        return RabbitConsumer(settings.amqp_url, subscription.queue)
-    assert settings.redis_url is not None
-    stream = INBOUND if subscription is ORDERS else FACTS
-    return ValkeyConsumer(settings.redis_url, subscription.queue, subscription.types, stream=stream)
 
 
 def _discard(_: Message) -> Handled:

@@ -6,15 +6,9 @@ from threading import Event
 import structlog
 
 from holdfast.adapters.postgres.facts.outbox import PostgresOutbox
-from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
-from holdfast.adapters.redis.facts import ValkeyPublisher
 from holdfast.bootstrap.settings import Settings, SettingsError
 from holdfast.ports.facts.log import Publisher, RelayCursor, RelayLag
 from holdfast.services.facts.relay import Relay
-
-NO_QUEUE = "none"
-# The stream only serves current readers; older facts can be polled.
-STREAM_LENGTH = 100_000
 
 log = structlog.get_logger()
 
@@ -47,9 +41,8 @@ def relay_status(settings: Settings) -> tuple[RelayLag, tuple[RelayCursor, ...]]
 
 
 def _publisher(settings: Settings) -> Publisher | None:
-    if settings.amqp_url is not None:
-        queue = settings.holdfast_facts_queue
-        return RabbitPublisher(settings.amqp_url, None if queue == NO_QUEUE else queue)
-    if settings.redis_url is not None:
-        return ValkeyPublisher(settings.redis_url, STREAM_LENGTH)
-    return None
+    if settings.broker is None:
+        return None
+    from holdfast.bootstrap.brokers import publisher_of  # noqa: PLC0415
+
+    return publisher_of(settings)

@@ -12,7 +12,6 @@ from holdfast.adapters.postgres.holds.reader import Database
 from holdfast.adapters.postgres.holds.statistics import PostgresStatistics
 from holdfast.adapters.postgres.orders.reader import PostgresOrders
 from holdfast.adapters.postgres.seats.reader import PostgresSeats
-from holdfast.adapters.redis.health import RedisDependency
 from holdfast.bootstrap.consumers import ConsumerThread, consumer_threads
 from holdfast.bootstrap.duties import BackgroundThread, DutyThread, planned_duties
 from holdfast.bootstrap.engine_room import EngineRoom
@@ -57,7 +56,9 @@ class Server:
             EngineDependency(self._room.admission),
         ]
         if self.settings.redis_url is not None:
-            found.append(RedisDependency(self.settings.redis_url))
+            from holdfast.bootstrap.brokers import redis_dependency  # noqa: PLC0415
+
+            found.append(redis_dependency(self.settings))
         return found
 
     def start(self) -> None:

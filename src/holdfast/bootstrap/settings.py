@@ -14,7 +14,6 @@ import psycopg
 from msgspec import Meta
 from msgspec.inspect import FloatType, IntType, LiteralType, Metadata, StrType, UnionType
 from psycopg.conninfo import conninfo_to_dict
-from redis.connection import parse_url
 
 _Text = Annotated[str, Meta(min_length=1)]
 _UpToAnHour = Annotated[int, Meta(ge=1, le=3600)]
@@ -148,6 +147,9 @@ def _check_url(variable: str, url: str, schemes: tuple[str, ...]) -> None:
         if "postgresql" in schemes:
             port = conninfo_to_dict(url).get("port")
         elif "redis" in schemes:
+            # Slow to load, and not needed without Redis.
+            from redis.connection import parse_url  # noqa: PLC0415
+
             port = parse_url(url).get("port")  # type: ignore[no-untyped-call]
         else:
             port = urlsplit(url).port

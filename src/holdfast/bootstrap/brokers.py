@@ -1,0 +1,50 @@
+"""The configured broker. Load this module only where a broker is configured: the clients of both
+take as long to load as half of everything else."""
+
+from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
+from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
+from holdfast.adapters.rabbitmq.publisher import RabbitPublisher
+from holdfast.adapters.redis.dead_letters import ValkeyDeadLetters
+from holdfast.adapters.redis.facts import ValkeyConsumer, ValkeyPublisher
+from holdfast.adapters.redis.health import RedisDependency
+from holdfast.adapters.redis.streams import FACTS, INBOUND
+from holdfast.bootstrap.settings import Settings
+from holdfast.ports.facts.deliveries import ORDERS, Consumer, DeadLetters, Subscription
+from holdfast.ports.facts.log import Publisher
+from holdfast.ports.health import Dependency
+
+NO_QUEUE = "none"
+# The stream only serves current readers; older facts can be polled.
+STREAM_LENGTH = 100_000
+
+
+def publisher_of(settings: Settings) -> Publisher:
+    """Prefers RabbitMQ, like the others, because it keeps unread messages."""
+    if settings.amqp_url is not None:
+        queue = settings.holdfast_facts_queue
+        return RabbitPublisher(settings.amqp_url, None if queue == NO_QUEUE else queue)
+    return ValkeyPublisher(_redis_url(settings), STREAM_LENGTH)
+
+
+def consumer_of(settings: Settings, subscription: Subscription) -> Consumer:
+    if settings.amqp_url is not None:
+        return RabbitConsumer(settings.amqp_url, subscription.queue)
+    stream = INBOUND if subscription is ORDERS else FACTS
+    return ValkeyConsumer(
+        _redis_url(settings), subscription.queue, subscription.types, stream=stream
+    )
+
+
+def dead_letters_of(settings: Settings) -> DeadLetters:
+    if settings.amqp_url is not None:
+        return RabbitDeadLetters(settings.amqp_url)
+    return ValkeyDeadLetters(_redis_url(settings))
+
+
+def redis_dependency(settings: Settings) -> Dependency:
+    return RedisDependency(_redis_url(settings))
+
+
+def _redis_url(settings: Settings) -> str:
+    assert settings.redis_url is not None, "a broker is configured"
+    return settings.redis_url
