@@ -109,7 +109,12 @@ def test_a_consumer_killed_during_an_order_makes_one_order(
 
 
 @pytest.mark.parametrize(
-    ("die", "mails"), [("before the mail", 1), ("after the mail", 2), ("after the receipt", 1)]
+    ("die", "mails"),
+    [
+        pytest.param("before the mail", 1, marks=pytest.mark.long),
+        ("after the mail", 2),
+        ("after the receipt", 1),
+    ],
 )
 def test_a_consumer_killed_during_a_mail_sends_it_with_one_message_id(
     shop: Shop, rabbit_alone: BrokerUnderTest, commands: Commands, die: str, mails: int

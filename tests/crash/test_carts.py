@@ -144,7 +144,11 @@ def test_a_server_killed_while_filling_a_cart_loses_nothing(shop: Shop, point: s
 
 @pytest.mark.parametrize(
     ("point", "is_end_written"),
-    [(BEFORE_COMMIT[-1], True), (AFTER_COMMIT, True), (AFTER_COMMIT, False)],
+    [
+        (BEFORE_COMMIT[-1], True),
+        (AFTER_COMMIT, True),
+        pytest.param(AFTER_COMMIT, False, marks=pytest.mark.long),
+    ],
 )
 def test_a_server_killed_while_renewing_a_cart_loses_nothing(
     shop: Shop, point: str, is_end_written: bool

@@ -240,6 +240,7 @@ def test_the_demo_refuses_an_invented_payment(running_demo: Demo) -> None:
     assert (refused.status_code, refused.json()["error"]) == (402, "payment_refused")
 
 
+@pytest.mark.long
 def test_a_key_of_an_earlier_version_gets_new_scopes(demo_at: Callable[[str, int], Demo]) -> None:
     demo = demo_at("home", free_port()).start().until_ready()
     demo.end(signal.SIGINT)
@@ -297,28 +298,28 @@ def test_a_reset_deletes_only_the_demos_data(demo_at: Callable[[str, int], Demo]
     assert demo.facts["secret_key"] != key
     assert demo.client.get(f"/api/holds/{held.json()['hold_id']}").status_code == 404
     assert (demo.home / "notes.txt").read_text() == "mine"
-    demo.end(signal.SIGINT)
+    assert demo.end(signal.SIGTERM) == 0
+    demo.assert_nothing_is_left()
 
 
-def test_a_demo_refuses_a_taken_port_and_a_taken_home(demo_at: Callable[[str, int], Demo]) -> None:
+def test_a_demo_refuses_a_taken_port(demo_at: Callable[[str, int], Demo]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         refused = demo_at("refused", taken.getsockname()[1]).start()
         assert refused.process is not None
         assert refused.process.wait(PATIENCE_SECONDS) == 1
-        message = refused.output.read_text()
-        assert "Address already in use" in message
-        assert "HOLDFAST_PORT" in message
-        assert not (refused.home / "postgres").exists(), "no process was started"
+    message = refused.output.read_text()
+    assert "Address already in use" in message
+    assert "HOLDFAST_PORT" in message
+    assert not (refused.home / "postgres").exists(), "no process was started"
 
-    first = demo_at("home", free_port()).start().until_ready()
-    second = Demo(first.home, free_port())
-    second.output = first.home.with_suffix(".second.log")
+
+def test_a_demo_refuses_a_taken_home(running_demo: Demo) -> None:
+    second = Demo(running_demo.home, free_port())
+    second.output = running_demo.home.with_suffix(".second.log")
     second.start()
     assert second.process is not None
     assert second.process.wait(PATIENCE_SECONDS) == 1
     assert "already" in second.output.read_text()
-    assert first.hold("ga_ticket_type_id", 1).status_code == 201
-    assert first.end(signal.SIGTERM) == 0
-    first.assert_nothing_is_left()
+    assert running_demo.hold("ga_ticket_type_id", 1).status_code == 201

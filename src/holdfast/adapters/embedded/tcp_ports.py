@@ -2,6 +2,7 @@
 
 import secrets
 import socket
+import time
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
@@ -9,6 +10,7 @@ LOOPBACK = "127.0.0.1"
 # about to restart.
 LASTING_PORTS = range(20_000, 32_768)
 LASTING_PORT_TRIES = 20
+RELEASE_SECONDS_MAX = 1.0
 
 
 def is_port_free(host: str, port: int) -> bool:
@@ -41,10 +43,16 @@ def remembered_port(memory: Path) -> int | None:
 
 
 def choose_port(memory: Path) -> int:
-    """The port of the last start if it is free, to keep saved addresses valid."""
+    """The port of the last start if it is free, to keep saved addresses valid. The port of a killed
+    server is free only a moment after its process has disappeared."""
     port = remembered_port(memory)
-    if port is not None and is_port_free(LOOPBACK, port):
-        return port
+    give_up_at = time.monotonic() + RELEASE_SECONDS_MAX
+    while port is not None:
+        if is_port_free(LOOPBACK, port):
+            return port
+        if time.monotonic() > give_up_at:
+            break
+        time.sleep(0.02)
     return lasting_port(LOOPBACK)
 
 
