@@ -12,8 +12,7 @@ from holdfast.adapters.embedded.tcp_ports import LOOPBACK, choose_port
 
 @pytest.fixture
 def taken() -> socket.socket:
-    listening = socket.create_server((LOOPBACK, 0))
-    return listening
+    return socket.create_server((LOOPBACK, 0))
 
 
 def remember(directory: Path, taken: socket.socket) -> Path:
