@@ -20,7 +20,7 @@ from bench.cost.calls import is_call
 from bench.lab import SESSION_ID, Lab, ticket_type_id
 
 if TYPE_CHECKING:
-    from holdfast.entrypoints.server.door import Door
+    from holdfast.entrypoints.server.connections import Connections
 
 SOURCES = f"{Path(holdfast.__file__).parent}/"
 FUNCTIONS_TARGET, FILES_TARGET = 160, 40
@@ -76,8 +76,8 @@ async def record(secret_key: str) -> list[Step]:
     threading.setprofile(recorder)
     sys.setprofile(recorder)
     recordings = []
-    async with serving() as door:
-        client = Client(door)
+    async with serving() as connections:
+        client = Client(connections)
         for number in range(WARM_UP_HOLDS + RECORDED_HOLDS):
             recorder.calls, recorder.threads = Counter(), {}
             recorder.is_on = number >= WARM_UP_HOLDS
@@ -91,14 +91,14 @@ async def record(secret_key: str) -> list[Step]:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator["Door"]:
+async def serving() -> AsyncIterator["Connections"]:
     """The API inside this process, on the database that the environment names."""
     from holdfast.entrypoints.asgi.app import create_api_only  # noqa: PLC0415
-    from holdfast.entrypoints.server.door import Door  # noqa: PLC0415
+    from holdfast.entrypoints.server.connections import Connections  # noqa: PLC0415
 
     application = create_api_only()
     async with application.running():
-        yield Door(application.api, application.rest, connections_max=1_000)
+        yield Connections(application.api, application.rest, connections_max=1_000)
 
 
 def hold_request(secret_key: str, number: int) -> bytes:
@@ -123,12 +123,12 @@ class Client(asyncio.Transport):
     """A client without a network: it hands its request to the connection, as the event loop would,
     and takes what the connection writes."""
 
-    def __init__(self, door: "Door") -> None:
+    def __init__(self, connections: "Connections") -> None:
         from holdfast.entrypoints.server.connection import Connection  # noqa: PLC0415
 
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 80)})
         self._answer: asyncio.Future[bytes] | None = None
-        self._connection = Connection(door)
+        self._connection = Connection(connections)
         self._connection.connection_made(self)
 
     async def send(self, request: bytes) -> None:

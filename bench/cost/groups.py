@@ -93,8 +93,8 @@ class Lane:
 
 async def count(lane: Lane, secret_key: str) -> dict[int, GroupCounts]:
     counted = {}
-    async with serving() as door:
-        clients = [Client(door) for _ in range(max(SIZES))]
+    async with serving() as connections:
+        clients = [Client(connections) for _ in range(max(SIZES))]
         for lane.group_size in SIZES:
             groups = [
                 await lane.counts(clients, secret_key)

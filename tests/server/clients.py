@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.routing import Edge
 from holdfast.entrypoints.server.connection import Connection
-from holdfast.entrypoints.server.door import Door
+from holdfast.entrypoints.server.connections import Connections
 
 WAIT_SECONDS_MAX = 20
 
@@ -61,7 +61,7 @@ class Client:
         return body
 
     async def rest(self) -> bytes:
-        """What the server still sends until it closes the connection."""
+        """Everything the server sends until it closes the connection."""
         async with asyncio.timeout(WAIT_SECONDS_MAX):
             return await self.reader.read()
 
@@ -75,7 +75,7 @@ class Client:
 
 @dataclass
 class Host:
-    door: Door
+    connections: Connections
     port: int
     clients: list[Client] = field(default_factory=list)
 
@@ -85,8 +85,8 @@ class Host:
         return client
 
     def pass_time(self, seconds: float) -> None:
-        self.door.now += seconds
-        for connection in self.door:
+        self.connections.now += seconds
+        for connection in self.connections:
             connection.check_time()
 
     async def until(self, is_met: Callable[[], bool]) -> None:
@@ -100,18 +100,18 @@ async def greet(call: Call, receive: Receive) -> Reply:
 
 
 async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
-    raise AssertionError("only the API is asked")
+    raise AssertionError("expected API requests only")
 
 
 @asynccontextmanager
 async def hosting(
     answer: Answer = greet, rest: ASGIApp = nothing_else, connections_max: int = 100
 ) -> AsyncIterator[Host]:
-    door = Door(Edge(answer), rest, connections_max)
-    door.date = b"Tue, 17 Nov 2026 12:00:00 GMT"
+    connections = Connections(Edge(answer), rest, connections_max)
+    connections.date = b"Tue, 17 Nov 2026 12:00:00 GMT"
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(partial(Connection, door), "127.0.0.1", 0)
-    host = Host(door, server.sockets[0].getsockname()[1])
+    server = await loop.create_server(partial(Connection, connections), "127.0.0.1", 0)
+    host = Host(connections, server.sockets[0].getsockname()[1])
     try:
         yield host
     finally:

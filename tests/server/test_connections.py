@@ -1,7 +1,9 @@
-"""What clients can rely on at the level of HTTP, and what hostile ones cannot do."""
+"""HTTP behaviour that clients rely on, and limits for hostile clients."""
 
 import asyncio
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
@@ -11,7 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.entrypoints.api.http.exchange import Call, Reply
 from holdfast.entrypoints.api.http.parsing import read_body
-from holdfast.entrypoints.server.connection import (
+from holdfast.entrypoints.server.limits import (
+    BODY_BUFFER_BYTES,
     BODY_BYTES_MAX,
     BODY_SECONDS_MAX,
     HEAD_BYTES_MAX,
@@ -19,10 +22,10 @@ from holdfast.entrypoints.server.connection import (
     HEADERS_MAX,
     IDLE_SECONDS_MAX,
     LINGER_SECONDS_MAX,
+    PIECE_BYTES,
+    PIPELINED_MAX,
     SILENT_SECONDS_MAX,
-    WAITING_MAX,
 )
-from holdfast.entrypoints.server.exchange import BODY_BUFFER_BYTES
 from tests.server.clients import Client, hosting, run
 
 LARGE = b"x" * 4_000_000
@@ -64,7 +67,7 @@ async def problem_of(client: Client, status: int, error: str) -> None:
 
 
 @on_the_loop
-async def test_requests_sent_at_once_are_answered_one_by_one_in_order() -> None:
+async def test_pipelined_requests_are_answered_one_by_one_in_order() -> None:
     is_released = asyncio.Event()
     started = []
 
@@ -118,8 +121,8 @@ async def test_a_body_that_nobody_reads_stops_arriving() -> None:
         client = await host.connect()
         client.send(b"POST /api/x HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n")
         client.send(LARGE * 5)
-        await host.until(lambda: any(each._is_paused for each in host.door))
-        ((exchange,),) = ([*host.door.running],)
+        await host.until(lambda: any(each._is_paused for each in host.connections))
+        ((exchange,),) = ([*host.connections.running],)
         assert BODY_BUFFER_BYTES < exchange.size < len(LARGE)
 
 
@@ -148,7 +151,7 @@ def test_a_body_has_to_arrive_in_time(seconds: float) -> None:
         async with hosting(echo) as host:
             client = await host.connect()
             client.send("POST /api/x HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
-            await host.until(lambda: bool(host.door.running))
+            await host.until(lambda: bool(host.connections.running))
             for _ in range(int(BODY_SECONDS_MAX / seconds) + 2):
                 client.send("x")
                 await asyncio.sleep(0.001)
@@ -191,11 +194,11 @@ async def test_a_client_that_still_sends_can_read_the_refusal() -> None:
         assert (response.status, response.body) == (413, b"too large")
         assert response.headers["connection"] == "close"
         host.pass_time(LINGER_SECONDS_MAX + 1)
-        await host.until(lambda: not [*host.door])
+        await host.until(lambda: not [*host.connections])
 
 
 @on_the_loop
-async def test_a_client_that_expects_it_is_told_to_continue() -> None:
+async def test_a_client_that_expects_100_continue_gets_it() -> None:
     async with hosting(echo) as host:
         client = await host.connect()
         head = "POST /api/x HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-Continue\r\n\r\n"
@@ -306,7 +309,7 @@ def test_a_malformed_request_gets_a_problem(garbage: bytes) -> None:
     run(test)
 
 
-@pytest.mark.parametrize("size", [HEAD_BYTES_MAX + 1, 100 * HEAD_BYTES_MAX])
+@pytest.mark.parametrize("size", [HEAD_BYTES_MAX + PIECE_BYTES, 100 * HEAD_BYTES_MAX])
 @pytest.mark.parametrize("start", ["GET /api/", "GET /api/x HTTP/1.1\r\nX-Long: "])
 def test_headers_are_limited(start: str, size: int) -> None:
     async def test() -> None:
@@ -348,10 +351,12 @@ def test_headers_are_limited_after_other_requests(headers: list[str]) -> None:
 
 
 @on_the_loop
-async def test_what_came_before_does_not_count_as_headers() -> None:
+async def test_earlier_requests_do_not_count_towards_the_header_limit() -> None:
     async with hosting(echo) as host:
         client = await host.connect()
         request = post("/api/x", LARGE[:70_000])
+        client.send(post("/api/x", LARGE[:16_000]) + get("/api/y", "X: " + "x" * 52_000).encode())
+        assert [(await client.response()).status for _ in range(2)] == [200, 200]
         for _ in range(4):
             client.send(request + get("/api/y").encode()[:9])
             assert len((await client.response()).body) == 70_000
@@ -360,13 +365,13 @@ async def test_what_came_before_does_not_count_as_headers() -> None:
 
 
 @on_the_loop
-async def test_thousands_of_requests_at_once_wait_unparsed() -> None:
+async def test_thousands_of_pipelined_requests_stay_mostly_unparsed() -> None:
     async with hosting() as host:
         client = await host.connect()
         client.send(get("/api/x") * 5_000)
         for _ in range(5_000):
             assert (await client.response()).status == 200
-            assert all(len(each._waiting) <= 2 * WAITING_MAX * 16 for each in host.door)
+            assert all(len(each._pipelined) <= 2 * PIPELINED_MAX * 16 for each in host.connections)
 
 
 @on_the_loop
@@ -393,7 +398,7 @@ async def test_headers_are_not_late_while_another_request_is_answered() -> None:
     async with hosting(answer) as host:
         client = await host.connect()
         client.send(get("/api/slow") + get("/api/x") + get("/api/y")[:10])
-        await host.until(lambda: any(each._is_paused for each in host.door))
+        await host.until(lambda: any(each._is_paused for each in host.connections))
         client.send(get("/api/y")[10:])
         host.pass_time(HEAD_SECONDS_MAX * 3)
         is_released.set()
@@ -405,7 +410,7 @@ async def test_a_body_that_stops_arriving_is_cut_off() -> None:
     async with hosting(echo) as host:
         client = await host.connect()
         client.send("POST /api/x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel")
-        await host.until(lambda: bool(host.door.running))
+        await host.until(lambda: bool(host.connections.running))
         host.pass_time(SILENT_SECONDS_MAX + 1)
         response = await client.response()
     assert response.status == 400
@@ -445,7 +450,7 @@ async def test_a_client_that_does_not_read_gets_one_response_at_a_time() -> None
         assert len(started) < 5
         host.pass_time(SILENT_SECONDS_MAX + 1)
         host.pass_time(SILENT_SECONDS_MAX + 1)
-        await host.until(lambda: not [*host.door])
+        await host.until(lambda: not [*host.connections])
 
 
 @on_the_loop
@@ -458,16 +463,16 @@ async def test_a_closing_connection_ends_even_if_nobody_reads_its_response() -> 
     async with hosting(answer) as host:
         client = await host.connect(limit=1024)
         cast("asyncio.Transport", client.writer.transport).pause_reading()
-        while not any(each._transport.get_write_buffer_size() for each in host.door):
+        while not any(each._transport.get_write_buffer_size() for each in host.connections):
             client.send(get("/api/x"))
             await asyncio.sleep(0.001)
             size = min(size * 2, 60_000)
         client.send(get("/api/x", "Connection: close"))
-        await host.until(lambda: not host.door.running)
+        await host.until(lambda: not host.connections.running)
         for _ in range(3):
             await asyncio.sleep(0.01)
             host.pass_time(IDLE_SECONDS_MAX + 1)
-        await host.until(lambda: not [*host.door])
+        await host.until(lambda: not [*host.connections])
 
 
 @on_the_loop
@@ -481,7 +486,7 @@ async def test_a_client_that_reads_slowly_gets_everything() -> None:
 
 
 @on_the_loop
-async def test_a_new_connection_replaces_the_one_that_is_idle_for_longest() -> None:
+async def test_a_new_connection_replaces_the_one_that_has_been_idle_longest() -> None:
     async with hosting(connections_max=2) as host:
         first, second = await host.connect(), await host.connect()
         for client in (second, first):
@@ -512,7 +517,7 @@ async def test_connections_that_were_never_used_are_replaced_first() -> None:
     ["POST /api/body HTTP/1.1\r\nContent-Length: 100\r\n\r\nx", get("/api/delayed")],
     ids=["an incomplete request", "a delayed refusal"],
 )
-def test_requests_without_end_cannot_keep_others_out(occupying: str) -> None:
+def test_unfinished_requests_cannot_keep_others_out(occupying: str) -> None:
     async def answer(call: Call, receive: Receive) -> Reply:
         if call.path == "/api/delayed":
             assert call.on_delay is not None
@@ -526,7 +531,7 @@ def test_requests_without_end_cannot_keep_others_out(occupying: str) -> None:
         async with hosting(answer, connections_max=3) as host:
             for _ in range(3):
                 (await host.connect()).send(occupying)
-            await host.until(lambda: len(host.door.running) == 3)
+            await host.until(lambda: len(host.connections.running) == 3)
             newcomer = await host.connect()
             newcomer.send(get("/api/x"))
             assert (await newcomer.response()).status == 200
@@ -545,10 +550,46 @@ async def test_a_connection_beyond_the_limit_is_refused_if_all_are_busy() -> Non
     async with hosting(answer, connections_max=1) as host:
         busy = await host.connect()
         busy.send(get("/api/x"))
-        await host.until(lambda: bool(host.door.running))
+        await host.until(lambda: bool(host.connections.running))
         await problem_of(await host.connect(), 503, "service_unavailable")
         is_released.set()
         assert (await busy.response()).status == 200
+
+
+@on_the_loop
+async def test_a_refused_client_that_sends_at_once_can_read_why() -> None:
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with hosting(answer, connections_max=1) as host:
+        (await host.connect()).send(get("/api/x"))
+        await host.until(lambda: bool(host.connections.running))
+        refused = [await host.connect() for _ in range(5)]
+        for client in refused:
+            client.send(post("/api/x", b"{}"))
+        for client in refused:
+            assert (await client.response()).status == 503
+        await host.until(lambda: not host.connections.refused)
+
+
+@on_the_loop
+async def test_closed_connections_leave_nothing_in_memory() -> None:
+    """Without waiting for the garbage collector, which looks for cycles rarely."""
+    gc.disable()
+    try:
+        async with hosting(echo) as host:
+            client = await host.connect()
+            client.send(get("/api/x"))
+            await client.response()
+            client.send("POST /api/x HTTP/1.1\r\nContent-Length: 50\r\n\r\nhello")
+            await host.until(lambda: bool(host.connections.running))
+            (connection,) = (weakref.ref(each) for each in host.connections)
+            client.writer.close()
+            await host.until(lambda: not host.connections.running)
+            await host.until(lambda: connection() is None)
+    finally:
+        gc.enable()
 
 
 @on_the_loop
@@ -563,16 +604,42 @@ async def test_a_client_that_hangs_up_cancels_nothing() -> None:
     async with hosting(answer) as host:
         client = await host.connect()
         client.send(post("/api/x", b"{}"))
-        await host.until(lambda: bool(host.door.running))
+        await host.until(lambda: bool(host.connections.running))
         client.writer.transport.abort()
-        await host.until(lambda: not [*host.door])
+        await host.until(lambda: not [*host.connections])
         is_released.set()
         await host.until(is_done.is_set)
-        await host.until(lambda: not host.door.running)
+        await host.until(lambda: not host.connections.running)
 
 
 @on_the_loop
-async def test_a_process_that_ends_answers_what_has_arrived() -> None:
+async def test_the_last_response_arrives_although_others_are_pipelined() -> None:
+    """Closing a connection with unread data would delete the response."""
+    is_released = asyncio.Event()
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await is_released.wait()
+        return Reply(200, b"")
+
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(get("/api/x") * 3)
+        await host.until(lambda: any(each._is_paused for each in host.connections))
+        client.send(get("/api/x") * 3 + "garbage")
+        await asyncio.sleep(0.01)
+        host.connections.is_closing = True
+        for connection in host.connections:
+            connection.shut_down()
+        is_released.set()
+        await host.until(lambda: not host.connections.running)
+        for connection in host.connections:
+            connection.shut_down()
+        assert (await client.response()).status == 200
+        assert await client.rest() == b"", "no second response follows the last"
+
+
+@on_the_loop
+async def test_at_shutdown_the_current_request_is_answered() -> None:
     is_released = asyncio.Event()
 
     async def answer(call: Call, receive: Receive) -> Reply:
@@ -582,9 +649,9 @@ async def test_a_process_that_ends_answers_what_has_arrived() -> None:
     async with hosting(answer) as host:
         busy, idle = await host.connect(), await host.connect()
         busy.send(get("/api/x"))
-        await host.until(lambda: bool(host.door.running))
-        host.door.is_closing = True
-        for connection in host.door:
+        await host.until(lambda: bool(host.connections.running))
+        host.connections.is_closing = True
+        for connection in host.connections:
             connection.shut_down()
         assert await idle.rest() == b""
         is_released.set()
@@ -618,7 +685,7 @@ async def test_pages_are_streamed_in_chunks() -> None:
 
 
 @on_the_loop
-async def test_a_page_for_an_old_client_ends_with_the_connection() -> None:
+async def test_a_page_for_http_1_0_ends_when_the_connection_closes() -> None:
     async with hosting(rest=stream) as host:
         client = await host.connect()
         client.send("POST /page HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello")
@@ -628,7 +695,7 @@ async def test_a_page_for_an_old_client_ends_with_the_connection() -> None:
 
 
 @on_the_loop
-async def test_an_error_of_a_page_is_a_500_without_details() -> None:
+async def test_an_error_in_a_page_is_a_500_without_details() -> None:
     async def fail(scope: Scope, receive: Receive, send: Send) -> None:
         raise ValueError("a secret")
 
@@ -657,7 +724,7 @@ async def test_a_page_that_fails_half_way_is_cut_off() -> None:
 
 @pytest.mark.parametrize("length", [b"3", b"5"])
 def test_a_page_with_the_wrong_length_is_cut_off(length: bytes) -> None:
-    """The rest would be mistaken for the next response."""
+    """The client would confuse this response with the next."""
     executed = []
 
     async def answer(call: Call, receive: Receive) -> Reply:
@@ -673,14 +740,43 @@ def test_a_page_with_the_wrong_length_is_cut_off(length: bytes) -> None:
         async with hosting(answer, lie) as host:
             client = await host.connect()
             client.send(get("/page") + get("/api/after"))
-            await host.until(lambda: not [*host.door])
+            await host.until(lambda: not [*host.connections])
 
     run(test)
-    assert not executed, "nobody would hear of it"
+    assert not executed, "no client would get the response"
 
 
 @on_the_loop
-async def test_a_page_hears_that_its_client_is_gone() -> None:
+async def test_a_page_that_is_cancelled_frees_its_connection() -> None:
+    async def cancel(scope: Scope, receive: Receive, send: Send) -> None:
+        raise asyncio.CancelledError
+
+    async with hosting(rest=cancel) as host:
+        client = await host.connect()
+        client.send(get("/page"))
+        await host.until(lambda: not host.connections.running and not [*host.connections])
+
+
+@on_the_loop
+async def test_a_page_may_wait_for_its_client_after_its_response() -> None:
+    heard = []
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"done"})
+        heard.append((await receive())["type"])
+
+    async with hosting(rest=wait) as host:
+        client = await host.connect()
+        head = "POST /page HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        client.send(head)
+        assert (await client.response()).body == b"done"
+        await host.until(lambda: not host.connections.running)
+    assert heard == ["http.disconnect"]
+
+
+@on_the_loop
+async def test_a_page_learns_that_its_client_disconnected() -> None:
     heard = []
 
     async def wait(scope: Scope, receive: Receive, send: Send) -> None:
@@ -692,5 +788,5 @@ async def test_a_page_hears_that_its_client_is_gone() -> None:
         client.send(get("/page"))
         await host.until(lambda: bool(heard))
         client.writer.close()
-        await host.until(lambda: not host.door.running)
+        await host.until(lambda: not host.connections.running)
     assert heard == ["http.request", "http.disconnect"]

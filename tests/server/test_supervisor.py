@@ -121,7 +121,7 @@ def test_a_process_that_does_not_stop_is_killed() -> None:
         assert not is_running(pid)
 
 
-def test_a_second_signal_does_not_interrupt_the_end() -> None:
+def test_a_second_signal_does_not_interrupt_the_shutdown() -> None:
     before = "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), os._exit(0)))"
     with running(before=before) as parent:
         parent.next_line()

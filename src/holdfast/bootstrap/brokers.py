@@ -1,5 +1,5 @@
-"""The configured broker. Load this module only where a broker is configured: the clients of both
-take as long to load as half of everything else."""
+"""The configured broker. Import this module only if a broker is configured: the two client
+libraries add half to the import time."""
 
 from holdfast.adapters.rabbitmq.consumer import RabbitConsumer
 from holdfast.adapters.rabbitmq.dead_letters import RabbitDeadLetters
@@ -19,7 +19,7 @@ STREAM_LENGTH = 100_000
 
 
 def publisher_of(settings: Settings) -> Publisher:
-    """Prefers RabbitMQ, like the others, because it keeps unread messages."""
+    """Like the functions below, prefers RabbitMQ, which keeps unread messages."""
     if settings.amqp_url is not None:
         queue = settings.holdfast_facts_queue
         return RabbitPublisher(settings.amqp_url, None if queue == NO_QUEUE else queue)

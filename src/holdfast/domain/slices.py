@@ -63,7 +63,7 @@ def giving_way(
             begun = time.thread_time()
 
 
-def giving_way_for_long(items: Iterable[T]) -> Iterator[T]:
+def giving_way_longer(items: Iterable[T]) -> Iterator[T]:
     return giving_way(items, rest_beside_others=LONG_REST_BESIDE_OTHERS)
 
 
@@ -76,7 +76,8 @@ class Rests:
 
     @contextmanager
     def after_step(self) -> Iterator[None]:
-        """Pause for longer than this block took, if other organizations are present."""
+        """Pause for up to `STEP_REST` times as long as this block took, if other organizations are
+        present."""
         begun = time.monotonic()
         yield
         ended = time.monotonic()

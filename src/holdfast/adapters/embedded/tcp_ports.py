@@ -43,8 +43,8 @@ def remembered_port(memory: Path) -> int | None:
 
 
 def choose_port(memory: Path) -> int:
-    """The port of the last start if it is free, to keep saved addresses valid. The port of a killed
-    server is free only a moment after its process has disappeared."""
+    """The port of the last start if it is free, to keep saved addresses valid. Waits a moment,
+    because a killed server's port is freed slightly after its process is gone."""
     port = remembered_port(memory)
     give_up_at = time.monotonic() + RELEASE_SECONDS_MAX
     while port is not None:

@@ -20,7 +20,7 @@ from holdfast.domain.catalog.seat_import import (
 )
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
-from holdfast.domain.slices import giving_way_for_long
+from holdfast.domain.slices import giving_way_longer
 
 
 class Numbering(StrEnum):
@@ -137,7 +137,7 @@ class _Expansion:
         if not layout.rows:
             message = "Must be two letters or two numbers, in ascending order"
             self._flaw("rows", "invalid_value", message)
-        seats = tuple(giving_way_for_long(self._seats()))
+        seats = tuple(giving_way_longer(self._seats()))
         if layout.rows and not seats:
             self._flaw("gaps", "invalid_value", "Must leave at least one seat")
         source = Source(self._order, f"blocks[{self._order}]")

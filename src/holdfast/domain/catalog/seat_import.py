@@ -11,7 +11,7 @@ from holdfast.domain.ids import BlockId, SeatId, SessionId
 from holdfast.domain.immutable import immutable
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import SeatPlace
-from holdfast.domain.slices import giving_way_for_long
+from holdfast.domain.slices import giving_way_longer
 
 SEATS_PER_IMPORT_MAX = 50_000
 BLOCKS_PER_IMPORT_MAX = 1_000
@@ -180,7 +180,7 @@ class Arrangement:
     ) -> list[SeatPlace]:
         places = (
             self.place(seat, counted_id(first_id, offset + count))
-            for count, seat in enumerate(giving_way_for_long(seats))
+            for count, seat in enumerate(giving_way_longer(seats))
         )
         return [place for place in places if place is not None]
 
@@ -200,7 +200,7 @@ def flaws_within(blocks: Iterable[DraftBlock]) -> list[Flaw]:
     flaws: list[Flaw] = []
     for block in blocks:
         arrangement = Arrangement(BlockId(UUID(int=0)))
-        for seat in giving_way_for_long(block.seats):
+        for seat in giving_way_longer(block.seats):
             arrangement.check(seat)
         flaws += arrangement.flaws
     return flaws

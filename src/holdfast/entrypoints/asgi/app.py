@@ -25,7 +25,7 @@ from holdfast.entrypoints.asgi.login_gate import LoginGate
 
 @immutable
 class Application:
-    """What one process serves: the API, and an ASGI application for everything else."""
+    """One process's API, and an ASGI application for everything else."""
 
     api: Api | None
     rest: ASGIApp
@@ -70,8 +70,8 @@ def _application(server: Server, api: Api | None, pages: Sequence[BaseRoute]) ->
 
 
 def _always_answering(app: ASGIApp) -> ASGIApp:
-    """Answer 400 to an incomplete or malformed body. Django sends no response, which would be a
-    500."""
+    """Answer 400 to an incomplete or malformed body. Django sends no response, and the server would
+    answer 500."""
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         is_answered = False

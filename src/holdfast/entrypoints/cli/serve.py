@@ -39,13 +39,13 @@ def run(settings: Settings, options: argparse.Namespace) -> int:
 
 
 def refuse_taken_port(settings: Settings) -> None:
-    """Before anything is started."""
+    """Fail before anything is started."""
     listening_socket(settings, is_shared=False).close()
 
 
 def listening_socket(settings: Settings, *, is_shared: bool) -> socket.socket:
-    """Processes share the port, and the kernel spreads connections over them. Every `serve` could
-    join in, so the first socket is opened on its own."""
+    """Processes share the port, and the kernel spreads connections over them. A second `holdfast
+    serve` could share it too, so `refuse_taken_port` first binds without sharing."""
     host, port = settings.holdfast_host, settings.holdfast_port
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(

@@ -6,13 +6,15 @@ from urllib.parse import unquote
 
 from starlette.types import Message, Scope
 
+from holdfast.entrypoints.api.http.exchange import Call
+from holdfast.entrypoints.server.limits import BODY_BUFFER_BYTES, PARTS_MAX
+
 if TYPE_CHECKING:
     from holdfast.entrypoints.server.connection import Connection
 
 Headers = list[tuple[bytes, bytes]]
 
-# Bytes of a body that are kept until somebody reads them; then the connection pauses.
-BODY_BUFFER_BYTES = 64 * 1024
+_UPGRADE = frozenset({b"connection", b"upgrade"})
 
 
 def address_of(name: object) -> tuple[str, int] | None:
@@ -46,6 +48,7 @@ class Exchange:
         "_is_read",
         "_kept_bytes",
         "_parts",
+        "_url",
         "_waiter",
         "connection",
         "headers",
@@ -53,6 +56,7 @@ class Exchange:
         "is_http_1_0",
         "is_last",
         "is_lost",
+        "is_replaceable",
         "method",
         "path",
         "query_string",
@@ -73,12 +77,14 @@ class Exchange:
     ) -> None:
         self.connection = connection
         self.method = method
+        self._url = url
         self.raw_path, self.path, self.query_string = _split(url)
         self.headers = headers
         self.is_http_1_0 = is_http_1_0
         self.is_last = is_last  # the connection closes after it
         self.is_complete = False
         self.is_lost = False  # the client is gone, or the body is broken
+        self.is_replaceable = False  # by a new connection, although its request is complete
         self.wants_continue = False
         self.size = 0  # of the body, as far as it has arrived
         self._parts: list[bytes] = []
@@ -86,20 +92,36 @@ class Exchange:
         self._is_read = False
         self._waiter: asyncio.Future[None] | None = None
 
-    @property
-    def whole_body(self) -> bytes | None:
-        """The body, if all of it is here and nobody has read any of it."""
-        if not self.is_complete:
-            return None
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+    def call(self) -> Call:
+        """For the API, with the body if all of it has arrived. Use it before `receive`."""
+        call = Call(
+            self.method,
+            self.path,
+            self.raw_path,
+            self.query_string,
+            self.headers,
+            client=self.connection.client,
+        )
+        if self.is_complete:
+            call.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        return call
+
+    def head_without_upgrade(self) -> bytes:
+        """The request line and headers, as those of the last request on its connection."""
+        version = b"1.0" if self.is_http_1_0 else b"1.1"
+        lines = [b"%b %b HTTP/%b" % (self.method.encode("ascii"), self._url, version)]
+        lines += [b"%b: %b" % each for each in self.headers if each[0] not in _UPGRADE]
+        return b"\r\n".join((*lines, b"connection: close", b"", b""))
 
     @property
     def is_ahead(self) -> bool:
-        """Whether more has arrived than is kept."""
+        """Whether the unread part exceeds the buffer."""
         return self._kept_bytes > BODY_BUFFER_BYTES
 
     def feed(self, part: bytes) -> None:
         self._parts.append(part)
+        if len(self._parts) > PARTS_MAX:
+            self._parts = [b"".join(self._parts)]
         self._kept_bytes += len(part)
         self.size += len(part)
         self._wake()

@@ -1,4 +1,4 @@
-"""One server process: its event loop, its connections, and its end."""
+"""One server process: its event loop, its connections, and its shutdown."""
 
 import asyncio
 import resource
@@ -13,14 +13,14 @@ import uvloop
 
 from holdfast.entrypoints.asgi.app import Application
 from holdfast.entrypoints.server.connection import Connection
-from holdfast.entrypoints.server.door import Door
+from holdfast.entrypoints.server.connections import Connections
 
 CONNECTIONS_MAX = 8_192
 # Files that the process needs besides connections.
 _OTHER_FILES = 256
 _BACKLOG = 4_096
 _CHECK_SECONDS = 1.0
-# At the end, for requests to arrive completely, and for the last responses to be sent.
+# At shutdown: half for bodies that are still arriving, half for the last responses.
 FINISH_SECONDS_MAX = 10.0
 
 _log = structlog.get_logger("holdfast.server")
@@ -37,26 +37,26 @@ async def _serve(create: Callable[[], Application], listening: socket.socket) ->
     is_stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, is_stopping.set)
-    door = Door(application.api, application.rest, _connections_max())
+    connections = Connections(application.api, application.rest, _connections_max())
     async with application.running():
-        clock = loop.create_task(_keep_time(door))
-        await asyncio.sleep(0)  # the first look at the clock
+        clock = loop.create_task(_keep_time(connections))
+        await asyncio.sleep(0)  # lets the clock set `now` and `date`
         server = await loop.create_server(
-            partial(Connection, door), sock=listening, backlog=_BACKLOG
+            partial(Connection, connections), sock=listening, backlog=_BACKLOG
         )
         await is_stopping.wait()
         server.close()
-        await _finish(door)
+        await _finish(connections)
         clock.cancel()
 
 
-async def _keep_time(door: Door) -> None:
-    """One timer for all connections: a timer per request would cost more than reading it."""
+async def _keep_time(connections: Connections) -> None:
+    """One timer for all connections: one per request would cost more than reading the request."""
     loop = asyncio.get_running_loop()
     while True:
-        door.now = loop.time()
-        door.date = formatdate(usegmt=True).encode("ascii")
-        for connection in door:
+        connections.now = loop.time()
+        connections.date = formatdate(usegmt=True).encode("ascii")
+        for connection in connections:
             try:
                 connection.check_time()
             except Exception:
@@ -65,26 +65,26 @@ async def _keep_time(door: Door) -> None:
         await asyncio.sleep(_CHECK_SECONDS)
 
 
-async def _finish(door: Door) -> None:
-    """Answer the requests that have arrived, or are about to."""
-    door.is_closing = True
-    await _until_empty(door, FINISH_SECONDS_MAX / 2)
-    for connection in door:
+async def _finish(connections: Connections) -> None:
+    """Finish the current request of each connection, and wait for its body. Close all others."""
+    connections.is_closing = True
+    await _until_empty(connections, FINISH_SECONDS_MAX / 2)
+    for connection in connections:
         connection.stop_reading()
-    await _until_empty(door, FINISH_SECONDS_MAX / 2)
+    await _until_empty(connections, FINISH_SECONDS_MAX / 2)
 
 
-async def _until_empty(door: Door, seconds_max: float) -> None:
+async def _until_empty(connections: Connections, seconds_max: float) -> None:
     loop = asyncio.get_running_loop()
     give_up_at = loop.time() + seconds_max
-    while (left := [*door]) and loop.time() < give_up_at:
+    while (left := [*connections]) and loop.time() < give_up_at:
         for connection in left:
             connection.shut_down()
         await asyncio.sleep(0.02)
 
 
 def _connections_max() -> int:
-    """Allow as many open files as the system does."""
+    """Raise the limit on open files as far as the system allows, and leave some for other files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CONNECTIONS_MAX + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,5 +1,6 @@
-"""Responses on their way to the client."""
+"""Formats and writes responses."""
 
+import asyncio
 from collections.abc import Iterable
 from functools import lru_cache
 from http import HTTPStatus
@@ -16,7 +17,13 @@ _STATUS_LINES = {
     for status in HTTPStatus
 }
 _NO_CONTENT = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+# A larger body may be shared, such as a seat map, and is not copied for every client.
+_COPIED_BYTES_MAX = 16 * 1024
 _LAST_CHUNK = b"0\r\n\r\n"
+_MALFORMED = (
+    "This is not a valid HTTP/1.1 request. Check its method and headers, and don't use TLS or"
+    " HTTP/2 on this port"
+)
 
 
 def status_line(status: int) -> bytes:
@@ -44,17 +51,24 @@ def reply_head(reply: Reply, request_id: str, own: bytes) -> bytes:
     )
 
 
+def write_reply(transport: asyncio.Transport, head: bytes, body: bytes) -> None:
+    if len(body) <= _COPIED_BYTES_MAX:
+        transport.write(head + body)
+    else:
+        transport.writelines((head, body))
+
+
 def malformed() -> Problem:
-    return Problem(ProblemCode.MALFORMED_REQUEST, "This is not a valid HTTP/1.1 request")
+    return Problem(ProblemCode.MALFORMED_REQUEST, _MALFORMED)
 
 
 def head_too_large(bytes_max: int, headers_max: int) -> Problem:
-    message = f"The address and headers must not exceed {bytes_max} bytes and {headers_max} headers"
+    message = f"Send at most {headers_max} headers, and {bytes_max} bytes of URL and headers"
     return Problem(ProblemCode.HEADERS_TOO_LARGE, message)
 
 
 def head_too_slow(seconds_max: float) -> Problem:
-    message = f"The headers did not arrive within {seconds_max:g} seconds"
+    message = f"The headers did not arrive within {seconds_max:g} seconds. Retry the request"
     return Problem(ProblemCode.REQUEST_TIMEOUT, message)
 
 
@@ -74,7 +88,7 @@ class AsgiResponse:
         if message["type"] == "http.response.start":
             self._start(message["status"], message.get("headers", ()))
         elif not self.is_complete:
-            await self._exchange.connection.is_writable()
+            await self._exchange.connection.until_writable()
             self._write(message.get("body", b""), is_last=not message.get("more_body", False))
 
     async def send_error(self) -> None:
@@ -93,8 +107,10 @@ class AsgiResponse:
             self._left_bytes -= len(body)
         self._exchange.connection.write(self._head + body)
         self._head = b""
-        # A body that is shorter or longer than declared would be mistaken for the next response.
+        # With a wrong length, the client would confuse this response with the next.
         self.is_complete = is_last and not self._left_bytes
+        if self.is_complete:
+            self._exchange.lose()  # for an application that waits for the client to disconnect
 
     def _start(self, status: int, sent: Iterable[tuple[bytes, bytes]]) -> None:
         exchange = self._exchange

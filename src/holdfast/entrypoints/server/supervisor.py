@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-# A process that ended sooner than this is replaced only after it.
+# A process is replaced no sooner than this after it was started.
 _SHORT_LIFE_SECONDS = 1.0
 _STOP = frozenset({signal.SIGTERM, signal.SIGINT})
 _SIGNALS = _STOP | {signal.SIGCHLD}
@@ -33,12 +33,12 @@ def supervise(serve: Serve, sockets: Sequence[socket.socket], stop_seconds: floa
         processes.stop(stop_seconds)
     finally:
         while signal.sigtimedwait(_SIGNALS, 0) is not None:
-            pass  # a second signal to stop would end the caller's clean-up
+            pass  # a second signal to stop would interrupt the caller's clean-up
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Processes:
-    """Slot by slot: the socket, its process, and when that was started."""
+    """For each socket, its process and when that started."""
 
     def __init__(self, serve: Serve, sockets: Sequence[socket.socket]) -> None:
         self._serve = serve
@@ -48,7 +48,7 @@ class _Processes:
         self.replace_ended()
 
     def wait(self) -> bool:
-        """Wait until a process ends or is due to be replaced; or tell that it is time to stop."""
+        """Wait until a process ends or is due to be replaced. Returns whether to stop."""
         missing = [each for each in self._sockets if each not in self._pids]
         if not missing:
             return signal.sigwait(_SIGNALS) in _STOP
@@ -113,5 +113,5 @@ def _fork(serve: Serve, own: socket.socket, sockets: Sequence[socket.socket]) ->
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
-            # Nothing of the parent's may be cleaned up here.
+            # Skip the parent's exit handlers.
             os._exit(code)

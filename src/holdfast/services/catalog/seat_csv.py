@@ -18,7 +18,7 @@ from holdfast.domain.catalog.seat_import import (
 )
 from holdfast.domain.refusal_codes import Refusal
 from holdfast.domain.seats.seat import SEAT_LABEL_LENGTH_MAX
-from holdfast.domain.slices import giving_way_for_long
+from holdfast.domain.slices import giving_way_longer
 
 BLOCK_NAME_LENGTH_MAX = 200
 COORDINATE_MAX = 1_000_000
@@ -78,7 +78,7 @@ class _Reading:
             self.wrong(line, *problem)
             return
         count = 0
-        for line, cells in giving_way_for_long(lines):
+        for line, cells in giving_way_longer(lines):
             count += 1
             if count > SEATS_PER_IMPORT_MAX:
                 self.wrong(line, "too_many", f"At most {SEATS_PER_IMPORT_MAX} seats in one call")

@@ -54,7 +54,7 @@ from holdfast.ports.catalog import CatalogOutcome
 
 # For the whole transaction; each of its statements has a little less.
 IMPORT_SECONDS_MAX = 20.0
-# PostgreSQL inserts them in two or three milliseconds, in which it keeps one processor busy.
+# PostgreSQL inserts them in two or three milliseconds, during which it keeps one processor busy.
 SEATS_PER_STATEMENT = 125
 
 

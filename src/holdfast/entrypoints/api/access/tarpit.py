@@ -18,8 +18,8 @@ DELAYED_PER_SECOND = 150
 # Refusals per second and process that are answered at once: to one address, and in total.
 PROMPT_OF_ADDRESS_MAX = 50
 PROMPT_MAX = 200
-# Twice the server's limit of connections: new connections replace those that wait here, whose delay
-# goes on. Further refusals are answered at once.
+# Twice the server's connection limit: a new connection may replace a delayed one, whose delay still
+# runs out. Further refusals are answered at once.
 DELAYED_MAX = 16_384
 
 

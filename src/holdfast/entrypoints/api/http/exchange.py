@@ -118,7 +118,7 @@ class Call:
 
     @classmethod
     def of_scope(cls, scope: Scope) -> "Call":
-        """Of an ASGI server."""
+        """From an ASGI scope."""
         return cls(
             scope["method"],
             scope["path"],

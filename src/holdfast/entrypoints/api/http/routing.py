@@ -71,7 +71,7 @@ class Edge:
             return unexpected_reply(call.request_id)
 
     def log_reply(self, call: Call, reply: Reply) -> None:
-        """Call after the reply was sent. A hold has its own log entry with this request id; a
+        """Call after sending the reply. A hold has its own log entry with this request id; a
         second one would cost a tenth of the throughput."""
         if reply.status >= HTTP_REFUSED or self._logs_everything:
             _log_request(call, reply.status, perf_counter() - call.started)

@@ -1,4 +1,4 @@
-"""What the connections of a process share, and which of them make room for new ones."""
+"""The open connections of a process, and which of them make room for new ones."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from holdfast.entrypoints.server.connection import Connection
 
 
-class Door:
-    """What the connections of a process share. `now` and `date` are at most a second old."""
+class Connections:
+    """State shared by the connections of a process. `now` and `date` are at most a second old."""
 
     def __init__(self, api: Edge | None, rest: ASGIApp, connections_max: int) -> None:
         self.api = api
@@ -22,35 +22,37 @@ class Door:
         self.date = b""
         self.is_closing = False
         self.running: set[Exchange] = set()
+        self.refused = 0  # connections that are about to be closed
         self._connections_max = connections_max
         self._connections: set[Connection] = set()
-        # Those that a new one may replace, the longest idle first: never used; between two
-        # requests, with an incomplete request, or about to be refused after a delay.
+        # Connections that a new one may replace, oldest first. Unused: without a complete request
+        # so far. Idle: between two requests, with a further one incomplete, or with a delayed
+        # refusal.
         self._unused: dict[Connection, None] = {}
         self._idle: dict[Connection, None] = {}
 
-    def enter(self, connection: "Connection") -> bool:
-        """Whether there is space. A new connection replaces one that is idle."""
+    def add(self, connection: "Connection") -> bool:
+        """Add a connection, replacing an idle one if necessary. False if all are busy."""
         if len(self._connections) >= self._connections_max:
             longest = next(iter(self._unused or self._idle), None)
             if longest is None:
                 return False
-            self.leave(longest)
+            self.remove(longest)
             longest.abort()
         self._connections.add(connection)
         self._unused[connection] = None
         return True
 
-    def leave(self, connection: "Connection") -> None:
+    def remove(self, connection: "Connection") -> None:
         self._connections.discard(connection)
         self._unused.pop(connection, None)
         self._idle.pop(connection, None)
 
-    def is_busy(self, connection: "Connection") -> None:
+    def mark_busy(self, connection: "Connection") -> None:
         self._unused.pop(connection, None)
         self._idle.pop(connection, None)
 
-    def is_idle(self, connection: "Connection") -> None:
+    def mark_idle(self, connection: "Connection") -> None:
         if connection in self._connections:
             self._idle[connection] = None
 
