@@ -1,22 +1,25 @@
 """Raw clients of a server in this process, whose clock the test sets."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.entrypoints.api.http.exchange import Call, Reply
+from holdfast.entrypoints.api.http.parsing import read_body
 from holdfast.entrypoints.api.http.routing import Edge
 from holdfast.entrypoints.server.connection import Connection
 from holdfast.entrypoints.server.connections import Connections
 
 WAIT_SECONDS_MAX = 20
+LARGE = b"x" * 4_000_000
 
 Answer = Callable[[Call, Receive], Awaitable[Reply]]
 
@@ -124,3 +127,38 @@ async def hosting(
 def run(test: Callable[[], Any]) -> None:
     """On the event loop of the server."""
     uvloop.run(test())
+
+
+def on_the_loop(test: Callable[[], Any]) -> Callable[[], None]:
+    @wraps(test)
+    def running() -> None:
+        run(test)
+
+    return running
+
+
+def get(path: str, *headers: str) -> str:
+    return "\r\n".join((f"GET {path} HTTP/1.1", "Host: test", *headers, "", ""))
+
+
+def post(path: str, body: bytes, *headers: str) -> bytes:
+    lines = (f"POST {path} HTTP/1.1", f"Content-Length: {len(body)}", *headers, "", "")
+    return "\r\n".join(lines).encode() + body
+
+
+async def echo(call: Call, receive: Receive) -> Reply:
+    body = call.body if call.body is not None else await read_body(call, receive, 10_000_000)
+    return Reply(200, body)
+
+
+async def problem_of(client: Client, status: int, error: str) -> None:
+    """The next response, which is the last."""
+    response = await client.response()
+    assert response.status == status
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["connection"] == "close"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    problem = json.loads(response.body)
+    assert problem["error"] == error
+    assert problem["request_id"] == response.headers["x-request-id"]
+    assert await client.rest() == b""
