@@ -233,6 +233,26 @@ async def test_the_last_response_arrives_although_others_are_pipelined() -> None
 
 
 @on_the_loop
+async def test_no_refusal_follows_the_last_response() -> None:
+    is_released = asyncio.Event()
+
+    async def answer(call: Call, receive: Receive) -> Reply:
+        await is_released.wait()
+        return Reply(200, b"")
+
+    async with hosting(answer) as host:
+        client = await host.connect()
+        client.send(get("/api/x"))
+        await host.until(lambda: bool(host.connections.running))
+        client.send("garbage\r\n\r\n")
+        await host.until(lambda: any(each._refusal for each in host.connections))
+        host.connections.is_closing = True
+        is_released.set()
+        assert (await client.response()).headers["connection"] == "close"
+        assert await client.rest() == b""
+
+
+@on_the_loop
 async def test_at_shutdown_the_current_request_is_answered() -> None:
     is_released = asyncio.Event()
 
